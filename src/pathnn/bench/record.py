@@ -1,0 +1,57 @@
+"""What every result file carries: where, when and with what it was made."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def provenance() -> dict[str, Any]:
+    """Commit, time, device and versions of this run."""
+    cuda = torch.cuda.is_available()
+    return {
+        "commit": commit(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "device": torch.cuda.get_device_name() if cuda else f"{platform.machine()}, {os.cpu_count()} cores",
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+    }
+
+
+PACKAGES = ("pathnn", "torch", "torch_geometric", "numba", "numpy", "igraph", "triton")
+
+
+def commit() -> str | None:
+    """The commit of the checkout, with a `+` if files differ from it; `PATHNN_COMMIT` where there is no git."""
+    if "PATHNN_COMMIT" in os.environ:
+        return os.environ["PATHNN_COMMIT"]
+    root = Path(__file__).parents[3]
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"],
+            cwd=root, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip()
+
+
+def write_result(path: Path, result: dict[str, Any]) -> None:
+    """Write `result` with its provenance as JSON, atomically."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps({**provenance(), **result}, indent=1) + "\n")
+    temporary.replace(path)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,79 @@
+"""From an edge list to compressed rows: the numba kernel."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def compress(source, target, n):
+    """Rows sorted by target, without self-loops, repeated edges once (their first row).
+
+    Returns rowptr, col, row, the slot of each slot's reverse, and an array of one edge (source, target) that has no
+    reverse, or an empty one.
+    """
+    order = _sorted_order(source, target, n)
+    rowptr = np.zeros(n + 1, np.int64)
+    col = np.empty(source.size, np.int32)
+    row = np.empty(source.size, np.int32)
+    size = 0
+    last_u, last_v = -1, -1
+    for i in range(source.size):
+        e = order[i] if order.size else i
+        u, v = source[e], target[e]
+        if u != v and (u != last_u or v != last_v):
+            col[size] = v
+            row[size] = e
+            size += 1
+            rowptr[u + 1] += 1
+            last_u, last_v = u, v
+    for v in range(n):
+        rowptr[v + 1] += rowptr[v]
+    reverse = np.empty(size, np.int64)
+    one_way = _match(rowptr, col[:size], reverse)
+    return rowptr, col[:size], row[:size], reverse, one_way
+
+
+@njit(cache=True, nogil=True)
+def _sorted_order(source, target, n):
+    """The stable order by (source, target), by two counting sorts; empty if the edges are in that order already."""
+    in_order = True
+    for e in range(1, source.size):
+        in_order &= (source[e - 1] < source[e]) | ((source[e - 1] == source[e]) & (target[e - 1] <= target[e]))
+    if in_order:
+        return np.empty(0, np.int64)
+    by_target = _counting_sort(target, np.arange(source.size), n)
+    return _counting_sort(source, by_target, n)
+
+
+@njit(cache=True, nogil=True)
+def _counting_sort(keys, order, n):
+    place = np.zeros(n + 1, np.int64)
+    for key in keys:
+        place[key + 1] += 1
+    for v in range(n):
+        place[v + 1] += place[v]
+    out = np.empty_like(order)
+    for e in order:
+        out[place[keys[e]]] = e
+        place[keys[e]] += 1
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _match(rowptr, col, reverse):
+    """Write the slot of each slot's reverse; returns an edge that has none.
+
+    In sorted rows, the reverses of row after row fill every row from left to right.
+    """
+    n = rowptr.size - 1
+    filled = rowptr[:-1].copy()
+    for u in range(n):
+        for slot in range(rowptr[u], rowptr[u + 1]):
+            v = col[slot]
+            if filled[v] == rowptr[v + 1] or col[filled[v]] > u:
+                return np.array([np.int64(u), np.int64(v)])
+            if col[filled[v]] < u:
+                return np.array([np.int64(v), np.int64(col[filled[v]])])
+            reverse[slot] = filled[v]
+            filled[v] += 1
+    return np.empty(0, np.int64)

@@ -1,0 +1,195 @@
+"""Extraction on the CPU: bound, reserve, write once, close the gaps; ranges of roots in parallel threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from pathnn.collection import Collection
+from pathnn.paths.balls import ball_sizes, component_spans, fill_balls, fill_table
+from pathnn.paths.csr import Csr
+from pathnn.paths.segments import close_gaps, close_gaps_shifted
+from pathnn.paths.tokens import walk_token_tries
+from pathnn.paths.trie import PathTrie
+from pathnn.paths.walks import AP, SP, SP_PLUS, bound_walks, count_walks, list_walks, walk_tries
+
+Ints = npt.NDArray[Any]
+T = TypeVar("T")
+Range = tuple[int, int]
+
+MODES: dict[Collection, int] = {"ap": AP, "sp+": SP_PLUS, "sp": SP}
+UNLIMITED = 2**62
+SMALL = 2048  # roots: below this, threads cost more than they bring
+TABLE_BYTES = 2**26  # distances: a table if it is at most this large, or if balls would not be much smaller
+
+
+def count_per_source(csr: Csr, collection: Collection, k: int, limit: int = UNLIMITED) -> tuple[Tensor, bool]:
+    """Number of paths per source and length, `[num_nodes, k]`, and whether counting ended before the `limit`."""
+    rowptr, col, _ = _arrays(csr)
+    counts = np.zeros((csr.num_nodes, k), np.int64)
+
+    def count(start: int, stop: int) -> bool:
+        return bool(count_walks(rowptr, col, MODES[collection], k, start, stop, limit, counts) == stop - start)
+
+    return torch.from_numpy(counts), all(_in_ranges(count, _ranges(csr.num_nodes)))
+
+
+def bound_per_source(csr: Csr, k: int) -> Tensor:
+    """Number of walks per source and length that never turn straight back: at least the number of paths, cheaply."""
+    rowptr, col, _ = _arrays(csr)
+    return torch.from_numpy(bound_walks(rowptr, col, csr.reverse.numpy(), k))
+
+
+def extract(csr: Csr, most: Tensor, collection: Collection, k: int, distances: bool) -> PathTrie:
+    """The tries of a collection; `most[v, l - 1]` bounds the number of paths of length `l` from `v`."""
+    rowptr, col, row = _arrays(csr)
+    reach = max(int(most.any(dim=0).sum()), 1)  # longer lengths are empty
+    split = distances and collection == "ap"
+    ranges = _ranges(csr.num_nodes)
+    limits = most.numpy()
+    bounds = _per_range(most[:, :reach], ranges)
+    room = np.zeros((reach + 1, reach + 1, len(ranges)), np.int64)
+    for length in range(1, reach + 1):
+        for t in range(length + 1):
+            shorter = np.array([b - a for a, b in ranges]) if t == 0 else bounds[:, t - 1]
+            room[length, t] = bounds[:, length - 1] if split else np.minimum(bounds[:, length - 1], shorter)
+    levels = [(length, t) for length in range(1, reach + 1) for t in range(length + 1)]
+    starts, entries = _starts(room, levels)
+    child_starts, children = _starts(room, [(length, t) for length, t in levels if t])
+    vertex, distance = np.empty(entries, np.int32), np.empty(entries if split else 0, np.int32)
+    parent, edge = np.empty(children, np.int32), np.empty(children, np.int32)
+    near_ptr, near, direct = _near(csr, reach) if split else (rowptr, rowptr, False)
+
+    def walk(start: int, stop: int) -> Ints:
+        i = ranges.index((start, stop))
+        if split:
+            found = walk_token_tries(
+                rowptr, col, row, near_ptr, near, direct, reach, start, stop, limits,
+                starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge, distance,
+            )  # fmt: skip
+        else:
+            found = walk_tries(
+                rowptr, col, row, MODES[collection], reach, start, stop,
+                starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge,
+            )  # fmt: skip
+        return np.asarray(found)
+
+    found = _in_ranges(walk, ranges)
+    size = np.stack(found, axis=2) if found else room
+    sizes = tuple(tuple(int(n) for n in size[length, : length + 1].sum(axis=1)) for length in range(1, reach + 1))
+    sizes += tuple((0,) * (length + 1) for length in range(reach + 1, k + 1))
+    first = size.cumsum(axis=2) - size  # of each range within its level
+    at = tuple(np.array(levels).T)
+    below = tuple(np.array([(length, t) for length, t in levels if t]).T)
+    above = below[0], below[1] - 1
+    _shrink(vertex, close_gaps(vertex, starts[at].ravel(), size[at].ravel()))
+    _shrink(edge, close_gaps(edge, child_starts[below].ravel(), size[below].ravel()))
+    shifts = first[above].ravel()
+    _shrink(parent, close_gaps_shifted(parent, child_starts[below].ravel(), size[below].ravel(), shifts))
+    if split:
+        _shrink(distance, close_gaps(distance, starts[at].ravel(), size[at].ravel()))
+    known = torch.from_numpy(distance) if split else position_distances(sizes) if distances else None
+    flat = [torch.from_numpy(x) for x in (vertex, parent, edge)]
+    return PathTrie(flat[0], flat[1], flat[2], known, sizes, collection, csr.num_nodes, csr.num_edges)
+
+
+def enumerate_paths(csr: Csr, most: Tensor, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:
+    """The paths, `[n, length + 1]` int32 per length, source first, sorted; and per length which are continued by none.
+
+    `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
+    """
+    rowptr, col, _ = _arrays(csr)
+    ranges = _ranges(csr.num_nodes)
+    bounds = _per_range(most, ranges)
+    room = np.concatenate([np.zeros_like(bounds[:, :1]), bounds], axis=1).T.copy()  # [k + 1, ranges]
+    width = np.arange(1, k + 2)[:, None]
+    starts = (np.cumsum(room * width) - (room * width).ravel()).reshape(room.shape)
+    end_starts = (np.cumsum(room) - room.ravel()).reshape(room.shape)
+    paths, ended = np.empty((room * width).sum(), np.int32), np.empty(room.sum(), np.bool_)
+
+    def walk(start: int, stop: int) -> Ints:
+        i = ranges.index((start, stop))
+        mode = MODES[collection]
+        places = starts[:, i].copy(), end_starts[:, i].copy()
+        return np.asarray(list_walks(rowptr, col, mode, k, start, stop, places[0], paths, places[1], ended))
+
+    found = _in_ranges(walk, ranges)
+    size = np.stack(found, axis=1) if found else room
+    _shrink(paths, close_gaps(paths, starts.ravel(), (size * width).ravel()))
+    _shrink(ended, close_gaps(ended, end_starts.ravel(), size.ravel()))
+    totals = size.sum(axis=1)[1:].tolist()
+    lists = torch.split(torch.from_numpy(paths), [n * (i + 2) for i, n in enumerate(totals)])
+    return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(torch.split(torch.from_numpy(ended), totals))
+
+
+def position_distances(sizes: tuple[tuple[int, ...], ...]) -> Tensor:
+    """Distances to the source on shortest paths: level `t` of length `l` is `l - t` away."""
+    values = [len(levels) - 1 - t for levels in sizes for t in range(len(levels))]
+    repeats = torch.tensor([n for levels in sizes for n in levels])
+    return torch.tensor(values, dtype=torch.int32).repeat_interleave(repeats)
+
+
+def _near(csr: Csr, k: int) -> tuple[Ints, Ints, bool]:
+    """What `distance_to` looks up: pointers, values, and whether they are addressed directly."""
+    rowptr, col, _ = _arrays(csr)
+    ranges = _ranges(csr.num_nodes)
+    low, high = component_spans(rowptr, col)
+    span = high.astype(np.int64) - low + 1
+    cells = int(span.sum())
+    if cells <= TABLE_BYTES:
+        near_ptr = np.cumsum(span) - span - low
+        table = np.empty(cells, np.uint8)
+        _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, near_ptr, table), ranges)
+        return near_ptr, table, True
+    sizes = np.zeros(csr.num_nodes + 1, np.int64)
+    _in_ranges(lambda a, b: ball_sizes(rowptr, col, k, a, b, sizes[1:]), ranges)
+    ball_ptr = np.cumsum(sizes)
+    balls = np.empty(ball_ptr[-1], np.int64)
+    _in_ranges(lambda a, b: fill_balls(rowptr, col, k, a, b, ball_ptr, balls), ranges)
+    return ball_ptr, balls, False
+
+
+def _per_range(most: Tensor, ranges: list[Range]) -> Ints:
+    """Sum of the bounds of each range of roots, `[ranges, k]`."""
+    total = np.array([most[a:b].sum(dim=0).numpy() for a, b in ranges]).reshape(-1, most.size(1))
+    return total.astype(np.int64)
+
+
+def _starts(room: Ints, levels: list[tuple[int, int]]) -> tuple[Ints, int]:
+    """Where each level's part of each range begins, `[k + 1, k + 1, ranges]`, and the room of all."""
+    starts = np.zeros_like(room)
+    at = 0
+    for length, t in levels:
+        starts[length, t] = at + np.cumsum(room[length, t]) - room[length, t]
+        at += int(room[length, t].sum())
+    return starts, at
+
+
+def _shrink(values: Ints, size: int) -> None:
+    values.resize(size, refcheck=False)
+
+
+def _arrays(csr: Csr) -> tuple[Ints, Ints, Ints]:
+    return csr.rowptr.numpy(), csr.col.numpy(), csr.row.numpy()
+
+
+def _ranges(num_nodes: int) -> list[Range]:
+    """Ranges of roots, several per thread so that dense parts of a graph do not hold up one of them."""
+    threads = torch.get_num_threads()
+    parts = 1 if threads == 1 or num_nodes < SMALL else 8 * threads
+    bounds = [num_nodes * i // parts for i in range(parts + 1)]
+    return [(a, b) for a, b in pairwise(bounds) if a < b]
+
+
+def _in_ranges(work: Callable[[int, int], T], ranges: list[Range]) -> list[T]:
+    if len(ranges) <= 1:
+        return [work(a, b) for a, b in ranges]
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        return list(pool.map(lambda ab: work(*ab), ranges))

@@ -1,0 +1,113 @@
+"""A checked graph in compressed rows: what every extraction starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pathnn.paths.compress import compress
+
+
+@dataclass(frozen=True, eq=False)
+class Csr:
+    """A simple undirected graph: the neighbours of `v` are `col[rowptr[v]:rowptr[v + 1]]`, in ascending order.
+
+    `row[i]` is the first row of the given `edge_index` for the directed edge that slot `i` stands for, so that ids
+    stay right when the input had self-loops (left out here) or repeated edges (kept once).
+    """
+
+    rowptr: Tensor  # [num_nodes + 1], int64
+    col: Tensor  # [slots], int32
+    row: Tensor  # [slots], int32
+    reverse: Tensor  # [slots], int64: the slot of the same edge in the other direction
+    num_nodes: int
+    num_edges: int  # rows of the edge_index it was made from
+
+    def find(self, source: Tensor, target: Tensor) -> Tensor:
+        """Rows of `edge_index` for the given directed edges, -1 where there is none."""
+        keys = self.keys()
+        if not keys.numel():
+            return torch.full_like(source, -1, dtype=torch.int32)
+        wanted = source.long() * self.num_nodes + target
+        slot = torch.searchsorted(keys, wanted).clamp_(max=keys.numel() - 1)
+        return torch.where(keys[slot] == wanted, self.row[slot], -1)
+
+    def keys(self) -> Tensor:
+        """`source * num_nodes + target` of each slot, ascending."""
+        source = torch.arange(self.num_nodes, device=self.col.device).repeat_interleave(self.rowptr.diff())
+        return source * self.num_nodes + self.col
+
+
+def to_csr(edge_index: Tensor, num_nodes: int) -> Csr:
+    """Check a PyG `edge_index` and compress it; raises `ValueError` for what is not an undirected graph.
+
+    >>> csr = to_csr(torch.tensor([[1, 0, 1, 0], [0, 1, 1, 1]]), 2)     # a self-loop, and 0 -> 1 twice
+    >>> csr.col.tolist(), csr.row.tolist()
+    ([1, 0], [1, 0])
+    """
+    check_edge_index(edge_index, num_nodes)
+    if edge_index.device.type == "cpu":
+        *arrays, one_way = compress(*edge_index.long().contiguous().numpy(), num_nodes)
+        rowptr, col, row, reverse = (torch.from_numpy(x) for x in arrays)
+        missing = (int(one_way[0]), int(one_way[1])) if one_way.size else None
+    else:
+        rowptr, col, row, reverse, missing = _compress_on_device(edge_index.long(), num_nodes)
+    if missing is not None:
+        u, v = missing
+        raise ValueError(
+            f"edge_index has the edge {u} -> {v} but not {v} -> {u}: expected an undirected graph with both directions "
+            "of each edge. torch_geometric.utils.to_undirected(edge_index) adds the missing ones."
+        )
+    return Csr(rowptr, col, row, reverse, num_nodes, edge_index.size(1))
+
+
+def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
+    """Raise `ValueError` that says what came and what was expected, unless both describe a graph.
+
+    >>> check_edge_index(torch.tensor([[0, 1], [1, 0]]), 2)
+    >>> check_edge_index(torch.tensor([[0, 2], [2, 0]]), 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: edge_index holds vertex 2, but num_nodes=2: expected ids from 0 to 1.
+    """
+    if not isinstance(edge_index, Tensor):
+        raise ValueError(
+            f"edge_index is a {type(edge_index).__name__}: expected a tensor of shape [2, num_edges]. "
+            "Of a HeteroData, take to_homogeneous() first."
+        )
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        raise ValueError(f"edge_index has shape {list(edge_index.shape)}: expected [2, num_edges].")
+    if edge_index.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"edge_index has dtype {edge_index.dtype}: expected torch.int64.")
+    if isinstance(num_nodes, bool) or not isinstance(num_nodes, int) or num_nodes < 0:
+        raise ValueError(f"num_nodes={num_nodes!r}: expected an integer of at least 0.")
+    if max(num_nodes, edge_index.size(1)) >= 2**31:
+        raise ValueError(f"{num_nodes:,} vertices, {edge_index.size(1):,} edges: expected fewer than 2^31 of each.")
+    if edge_index.numel():
+        low, high = (int(x) for x in torch.stack(edge_index.aminmax()).tolist())
+        if low < 0 or high >= num_nodes:
+            wrong = low if low < 0 else high
+            expected = f"ids from 0 to {num_nodes - 1}" if num_nodes else "no edges"
+            raise ValueError(f"edge_index holds vertex {wrong}, but num_nodes={num_nodes}: expected {expected}.")
+
+
+def _compress_on_device(
+    edge_index: Tensor, num_nodes: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor, tuple[int, int] | None]:
+    """What `compress` does, with torch operations."""
+    n = max(num_nodes, 1)
+    keys, row = torch.sort(edge_index[0] * n + edge_index[1], stable=True)
+    keep = keys // n != keys % n
+    keep[1:] &= keys[1:] != keys[:-1]
+    keys, row = keys[keep], row[keep]
+    source, target = keys // n, keys % n
+    wanted = target * n + source
+    reverse = torch.searchsorted(keys, wanted).clamp_(max=max(keys.numel() - 1, 0))
+    wrong = (keys[reverse] != wanted).nonzero() if keys.numel() else keys
+    missing = None if not wrong.numel() else (int(source[wrong[0]]), int(target[wrong[0]]))
+    rowptr = torch.zeros(num_nodes + 1, dtype=torch.int64, device=keys.device)
+    torch.cumsum(torch.bincount(source, minlength=num_nodes), 0, out=rowptr[1:])
+    return rowptr, target.int(), row.int(), reverse, missing

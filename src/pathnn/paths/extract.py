@@ -1,0 +1,199 @@
+"""`extract_paths`: from a graph to the tries of its paths."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from pathnn.collection import Collection, check_collection
+from pathnn.paths import cpu
+from pathnn.paths.build import tokens_from_paths, trie_from_tokens
+from pathnn.paths.count import (
+    DEFAULT_MAX_PATHS,
+    check_batch,
+    check_length,
+    count_per_source,
+    refuse_explosion,
+)
+from pathnn.paths.csr import Csr, to_csr
+from pathnn.paths.frontier import Frontier
+from pathnn.paths.near import NearPairs
+from pathnn.paths.sample import sample_paths
+from pathnn.paths.trie import PathTrie
+
+COUNT_AT_MOST = 10  # times max_paths: then the error says "at least"
+TRUST_BOUND = 2**25  # paths: memory is reserved by a bound up to this, by an exact count above
+
+
+def extract_paths(
+    edge_index: Tensor,
+    num_nodes: int,
+    *,
+    collection: Collection,
+    k: int,
+    distances: bool | None = None,
+    extend: bool = False,
+    max_paths: int | None = DEFAULT_MAX_PATHS,
+    max_paths_per_source: int | None = None,
+    seed: int = 0,
+    batch: Tensor | None = None,
+) -> PathTrie:
+    """The tries of all paths of length 1..k of a graph, or of a batch of graphs.
+
+    On a CPU tensor this runs compiled loops in as many threads as torch uses; on a CUDA tensor, torch operations there.
+    Both give the same trie, entry for entry, and a batch gives the concatenation of what its graphs give. Self-loops
+    and repeated edges change nothing: edge ids are the first row of `edge_index` for an edge.
+
+    Args:
+        edge_index: `[2, num_edges]`, both directions of each edge.
+        num_nodes: number of vertices.
+        collection: `"sp"` (one shortest path per pair: of several, the one that avoids the largest vertex ids),
+            `"sp+"` (all shortest paths) or `"ap"` (all simple paths).
+        k: largest path length, in edges.
+        distances: whether tokens carry their distance to the source; None means: for `"ap"`.
+        extend: continue paths that no other path continues with dummy tokens up to length `k`.
+        max_paths: refuse with `PathExplosionError`, before anything is allocated, when there are more; None: never.
+        max_paths_per_source: keep at most this many paths per source and length, a uniform sample.
+        seed: what determines the sample.
+        batch: graph of each vertex, as in PyG; only so that an error can name the graph.
+
+    >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])     # a triangle
+    >>> trie = extract_paths(edge_index, 3, collection="ap", k=2)
+    >>> trie
+    PathTrie(collection='ap', k=2, num_paths=12, entries=24, device='cpu')
+    >>> trie.to_paths()[1].tolist()
+    [[2, 1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2], [0, 1, 2]]
+    """
+    check_collection(collection)
+    check_length(k)
+    csr = to_csr(edge_index, num_nodes)
+    distances = collection == "ap" if distances is None else bool(distances)
+    limit = cpu.UNLIMITED if max_paths is None else _check_positive("max_paths", max_paths)
+    if max_paths_per_source is not None:
+        _check_positive("max_paths_per_source", max_paths_per_source)
+        return _extract_sample(csr, collection, k, distances, extend, max_paths_per_source, limit, seed, batch)
+    check_batch(batch, num_nodes)
+    bounds = _bounds(csr, collection, k, limit, batch)
+    if extend:
+        return _extract_extended(csr, collection, k, distances)
+    if csr.col.device.type == "cpu":
+        return cpu.extract(csr, bounds, collection, k, distances)
+    return _extract_on_device(csr, collection, k, distances)
+
+
+def list_paths(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[Tensor]:
+    """The paths themselves, without a trie: one sorted int32 tensor `[n, length + 1]` per length, source first.
+
+    >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])     # 0 - 1 - 2
+    >>> list_paths(edge_index, 3, collection="ap", k=2)[1].tolist()
+    [[0, 1, 2], [2, 1, 0]]
+    """
+    check_collection(collection)
+    return _list(to_csr(edge_index, num_nodes), collection, check_length(k))[0]
+
+
+def _list(csr: Csr, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:
+    """The paths per length, and which of them no other path continues."""
+    if csr.col.device.type == "cpu":
+        return cpu.enumerate_paths(csr, _bounds(csr, collection, k, cpu.UNLIMITED, None), collection, k)
+    frontier = Frontier.of(csr, collection, k)
+    walks = frontier.start()
+    paths: list[Tensor] = []
+    ended: list[Tensor] = []
+    for _ in range(k):
+        walks, owner = frontier.step(walks)
+        if ended:
+            ended[-1][owner] = False
+        paths.append(walks.vertex)
+        ended.append(torch.ones(len(walks), dtype=torch.bool, device=owner.device))
+    return paths, ended
+
+
+def _extract_on_device(csr: Csr, collection: Collection, k: int, distances: bool) -> PathTrie:
+    split = distances and collection == "ap"
+    frontier = Frontier.of(csr, collection, k, distances=split)
+    walks = frontier.start()
+    tokens = []
+    for _ in range(k):
+        walks, _ = frontier.step(walks)
+        tokens.append(frontier.tokens(walks, split))
+    # Walks are sorted by vertices. The last token is the source itself and the one before is one step away from it,
+    # so distances cannot change the order of the last two.
+    trie = trie_from_tokens(tokens, csr, collection, sorted_columns=2 if split else k + 1)
+    if distances and not split:
+        trie = replace(trie, distance=cpu.position_distances(trie.sizes).to(trie.device))
+    return trie
+
+
+def _extract_extended(csr: Csr, collection: Collection, k: int, distances: bool) -> PathTrie:
+    paths, ended = _list(csr, collection, k)
+    longer = [
+        torch.cat([pad(paths[i][ended[i]], (0, length - i), value=-1) for i in range(length)] + [paths[length]])
+        for length in range(k)
+    ]
+    return _from_paths(longer, csr, collection, distances, extended=True)
+
+
+def _extract_sample(
+    csr: Csr,
+    collection: Collection,
+    k: int,
+    distances: bool,
+    extend: bool,
+    most: int,
+    limit: int,
+    seed: int,
+    batch: Tensor | None,
+) -> PathTrie:
+    if extend:
+        raise ValueError(
+            "extend=True with max_paths_per_source: a sample does not say where a path ends. Use one of the two."
+        )
+    paths = sample_paths(csr, collection, k, most, seed)
+    counts = torch.stack([torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in paths], dim=1)
+    refuse_explosion(counts, True, collection, limit, batch, most)
+    return _from_paths(paths, csr, collection, distances, sampled=most)
+
+
+def _from_paths(
+    paths: list[Tensor],
+    csr: Csr,
+    collection: Collection,
+    distances: bool,
+    *,
+    extended: bool = False,
+    sampled: int | None = None,
+) -> PathTrie:
+    near = NearPairs.of(csr, len(paths)) if distances else None
+    tokens = [tokens_from_paths(rows.long(), csr, near, len(paths)) for rows in paths]
+    return trie_from_tokens(tokens, csr, collection, extended=extended, sampled=sampled)
+
+
+def _bounds(csr: Csr, collection: Collection, k: int, limit: int, batch: Tensor | None) -> Tensor:
+    """A bound on the number of paths per source and length; exact, and checked against the limit, where it must be."""
+    bounds = cpu.bound_per_source(csr, k) if csr.col.device.type == "cpu" else walk_bounds(csr, k)
+    if float(bounds.sum()) <= min(limit, TRUST_BOUND):
+        return bounds
+    counts, complete = count_per_source(csr, collection, k, limit=min(COUNT_AT_MOST * limit, cpu.UNLIMITED))
+    refuse_explosion(counts, complete, collection, limit, batch, None)
+    return counts
+
+
+def walk_bounds(csr: Csr, k: int) -> Tensor:
+    """Number of walks per source and length that never turn straight back, `[num_nodes, k]`: at least that of paths."""
+    source = torch.arange(csr.num_nodes, device=csr.col.device).repeat_interleave(csr.rowptr.diff())
+    onward = torch.ones(csr.col.numel(), dtype=torch.float64, device=csr.col.device)
+    bounds = []
+    for _ in range(k):
+        bounds.append(onward.new_zeros(csr.num_nodes).index_add_(0, source, onward))
+        onward = bounds[-1][csr.col] - onward[csr.reverse]
+    return torch.stack(bounds, dim=1)
+
+
+def _check_positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name}={value!r}: expected an integer of at least 1, or None for no limit.")
+    return value

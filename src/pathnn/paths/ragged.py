@@ -1,0 +1,229 @@
+"""The tries of many graphs, and the trie of any batch of them by ragged gathers: no Python loop over graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+
+from pathnn.collection import Collection
+from pathnn.paths.trie import PathTrie, owner
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Where the entries of each graph and level lie in flat tensors; all int64, on the CPU and again on the device.
+
+    A level is counted through all lengths: 0 and 1 of length 1, then 0, 1 and 2 of length 2, and so on.
+    """
+
+    size: Tensor  # [graphs, levels]
+    entry: Tensor  # [graphs, levels]: first entry among all entries
+    child: Tensor  # [graphs, levels]: first entry among those that have a parent
+    parent: Tensor  # [graphs, levels]: what to subtract from a stored parent
+    num_nodes: Tensor  # [graphs]
+    num_edges: Tensor  # [graphs]
+    first_node: Tensor  # [graphs]: what to subtract from a stored vertex
+    first_edge: Tensor  # [graphs]: what to subtract from a stored edge
+
+    def to(self, device: torch.device) -> Segments:
+        """The same on `device`."""
+        return Segments(*(getattr(self, field.name).to(device) for field in fields(self)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RaggedTries:
+    """The tries of a sequence of graphs as flat tensors; `select` gives the trie of a batch of some of them.
+
+    >>> from pathnn.paths.extract import extract_paths
+    >>> edge, path = torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    >>> tries = [extract_paths(e, n, collection="sp", k=2) for e, n in [(edge, 2), (path, 3)]]
+    >>> ragged = RaggedTries.from_tries(tries)
+    >>> ragged
+    RaggedTries(graphs=2, collection='sp', k=2, num_paths=8, entries=17, device='cpu')
+    >>> ragged.select(torch.tensor([1, 0, 1])).to_paths()[1].tolist()
+    [[2, 1, 0], [0, 1, 2], [7, 6, 5], [5, 6, 7]]
+    """
+
+    vertex: Tensor
+    parent: Tensor
+    edge: Tensor
+    distance: Tensor | None
+    host: Segments
+    here: Segments
+    collection: Collection
+    k: int
+    extended: bool = False
+    sampled: int | None = None
+
+    @classmethod
+    def from_tries(cls, tries: Sequence[PathTrie]) -> RaggedTries:
+        """From one trie per graph; all of the same collection, `k` and options."""
+        if not tries:
+            raise ValueError("no tries: expected at least one, of which collection and k are taken.")
+        _check_alike(tries)
+        first = tries[0]
+        size = torch.tensor([[n for levels in trie.sizes for n in levels] for trie in tries])
+        child = size * ~root_columns(first.k)
+        zero = torch.zeros(len(tries), dtype=torch.int64)
+        host = Segments(
+            size=size,
+            entry=_starts(size.view(-1)).view_as(size),
+            child=_starts(child.view(-1)).view_as(size),
+            parent=torch.zeros_like(size),
+            num_nodes=torch.tensor([trie.num_nodes for trie in tries]),
+            num_edges=torch.tensor([trie.num_edges for trie in tries]),
+            first_node=zero,
+            first_edge=zero,
+        )
+        distance = None if first.distance is None else torch.cat([t.distance for t in tries if t.distance is not None])
+        flat = [torch.cat([getattr(trie, name) for trie in tries]) for name in ("vertex", "parent", "edge")]
+        return cls._of(first, flat, distance, host)
+
+    @classmethod
+    def from_trie(cls, trie: PathTrie, node_ptr: Tensor, edge_ptr: Tensor) -> RaggedTries:
+        """From the trie of a batch: graph `g` has the vertices `node_ptr[g]:node_ptr[g + 1]`, edges alike."""
+        node_ptr, edge_ptr = node_ptr.cpu().long(), edge_ptr.cpu().long()
+        if int(node_ptr[-1]) != trie.num_nodes or int(edge_ptr[-1]) != trie.num_edges:
+            raise ValueError(
+                f"node_ptr ends at {int(node_ptr[-1])} and edge_ptr at {int(edge_ptr[-1])}: "
+                f"expected the trie's {trie.num_nodes} vertices and {trie.num_edges} edges."
+            )
+        bounds = node_ptr.to(trie.device, torch.int32)
+        sizes = [
+            torch.searchsorted(owner(level.vertex), bounds).diff() for one in trie.lengths() for level in one.levels
+        ]
+        size = torch.stack(sizes, dim=1).cpu()
+        child = size * ~root_columns(trie.k)
+        within = _starts(size.t()).t()
+        host = Segments(
+            size=size,
+            entry=_starts(size.t().reshape(-1)).view(size.size(1), -1).t(),
+            child=_starts(child.t().reshape(-1)).view(size.size(1), -1).t(),
+            parent=torch.cat([torch.zeros_like(within[:, :1]), within[:, :-1]], dim=1) * ~root_columns(trie.k),
+            num_nodes=node_ptr.diff(),
+            num_edges=edge_ptr.diff(),
+            first_node=node_ptr[:-1],
+            first_edge=edge_ptr[:-1],
+        )
+        return cls._of(trie, [trie.vertex, trie.parent, trie.edge], trie.distance, host)
+
+    @classmethod
+    def _of(cls, like: PathTrie, flat: list[Tensor], distance: Tensor | None, host: Segments) -> RaggedTries:
+        here = host.to(like.device)
+        return cls(
+            flat[0], flat[1], flat[2], distance, host, here, like.collection, like.k, like.extended, like.sampled
+        )
+
+    def __len__(self) -> int:
+        return self.host.size.size(0)
+
+    def __repr__(self) -> str:
+        leaf = torch.tensor([t == length for length in range(1, self.k + 1) for t in range(length + 1)])
+        return (
+            f"RaggedTries(graphs={len(self)}, collection={self.collection!r}, k={self.k}, "
+            f"num_paths={int(self.host.size[:, leaf].sum())}, entries={int(self.host.size.sum())}, "
+            f"device={str(self.vertex.device)!r})"
+        )
+
+    @property
+    def sizes(self) -> Tensor:
+        """Entries per graph and level, `[graphs, levels]`, on the CPU."""
+        return self.host.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tries, without the tables."""
+        flat = [x for x in (self.vertex, self.parent, self.edge, self.distance) if x is not None]
+        return sum(x.numel() * x.element_size() for x in flat)
+
+    def to(self, device: torch.device | str) -> RaggedTries:
+        """The same on `device`."""
+        device = torch.device(device)
+        return replace(
+            self,
+            vertex=self.vertex.to(device),
+            parent=self.parent.to(device),
+            edge=self.edge.to(device),
+            distance=None if self.distance is None else self.distance.to(device),
+            here=self.host.to(device),
+        )
+
+    def trie(self) -> PathTrie:
+        """The trie of all graphs as one batch."""
+        return self.select(torch.arange(len(self)))
+
+    def select(self, index: Tensor) -> PathTrie:
+        """The trie of the batch of graphs `index` (on the CPU), in that order; a graph may come more than once.
+
+        Sizes are known on the host, so nothing waits for the device.
+        """
+        index = index.cpu()
+        size = self.host.size[index]  # [batch, levels]
+        root = root_columns(self.k)
+        totals = size.sum(dim=0)
+        here, at = self.here, index.to(self.vertex.device, non_blocking=True)
+        device_size = here.size[at].t().contiguous()  # [levels, batch]: the order of the result
+        node_shift = _starts(here.num_nodes[at]) - here.first_node[at]
+        edge_shift = _starts(here.num_edges[at]) - here.first_edge[at]
+        above = _starts(device_size)
+        parent_shift = torch.cat([above[:1], above[:-1]]) - here.parent[at].t()
+
+        entries = int(totals.sum())
+        segment, source = ragged_index(device_size.view(-1), here.entry[at].t().reshape(-1), entries)
+        vertex = self.vertex[source]
+        shift = node_shift.int().expand_as(device_size).reshape(-1)[segment]
+        vertex = torch.where(vertex < 0, vertex - shift, vertex + shift) if self.extended else vertex + shift
+        distance = None if self.distance is None else self.distance[source]
+
+        below = device_size * ~root.to(device_size.device)[:, None]
+        segment, source = ragged_index(
+            below.view(-1), here.child[at].t().reshape(-1), entries - int(totals[root].sum())
+        )
+        parent = self.parent[source] + parent_shift.int().reshape(-1)[segment]
+        edge = self.edge[source]
+        moved = edge + edge_shift.int().expand_as(device_size).reshape(-1)[segment]
+        edge = torch.where(edge < 0, edge, moved) if self.extended else moved
+        return PathTrie(
+            vertex, parent, edge, distance, sizes_of(totals, self.k), self.collection,
+            int(self.host.num_nodes[index].sum()), int(self.host.num_edges[index].sum()), self.extended, self.sampled,
+        )  # fmt: skip
+
+
+def ragged_index(size: Tensor, start: Tensor, total: int) -> tuple[Tensor, Tensor]:
+    """For segments `start[i]:start[i] + size[i]` laid out one after the other: which segment, and which element.
+
+    >>> ragged_index(torch.tensor([2, 0, 1]), torch.tensor([5, 9, 1]), 3)
+    (tensor([0, 0, 2]), tensor([5, 6, 1]))
+    """
+    segment = torch.arange(size.numel(), device=size.device).repeat_interleave(size, output_size=total)
+    return segment, torch.arange(total, device=size.device) + (start - _starts(size))[segment]
+
+
+def root_columns(k: int) -> Tensor:
+    """Which levels, counted through all lengths, have no parents."""
+    return torch.tensor([t == 0 for length in range(1, k + 1) for t in range(length + 1)])
+
+
+def sizes_of(totals: Tensor, k: int) -> tuple[tuple[int, ...], ...]:
+    """`PathTrie.sizes` from entries per level, counted through all lengths."""
+    flat = iter(totals.tolist())
+    return tuple(tuple(next(flat) for _ in range(length + 1)) for length in range(1, k + 1))
+
+
+def _starts(size: Tensor) -> Tensor:
+    """Exclusive cumulative sum along the last dimension."""
+    return size.cumsum(dim=-1) - size
+
+
+def _check_alike(tries: Sequence[PathTrie]) -> None:
+    first = tries[0]
+    for i, trie in enumerate(tries):
+        for name in ("collection", "k", "extended", "sampled", "device"):
+            mine, other = getattr(trie, name), getattr(first, name)
+            if mine != other:
+                raise ValueError(f"trie {i} has {name}={mine!r}, trie 0 has {other!r}: expected all alike.")
+        if (trie.distance is None) != (first.distance is None):
+            raise ValueError(f"trie {i} and trie 0 differ in whether they carry distances: expected all alike.")

@@ -1,0 +1,213 @@
+"""The tries of AP with distances: the numba kernel.
+
+With distances, a token depends on the path's source, which is read last, so the walk from a far end is not yet the
+trie: the same walk splits where its tokens differ. Per far end and length, the kernel lists the paths (already sorted
+by their vertices) and goes through them level by level: within one parent and one vertex they are sorted by distance,
+which they mostly are already. What then lies together is one entry.
+"""
+
+import numpy as np
+from numba import njit
+
+from pathnn.paths.balls import distance_to
+
+BLOCK = 1 << 15  # tokens that are listed at once: they stay in the cache, and loops over them are long
+
+
+@njit(cache=True, nogil=True)
+def walk_token_tries(
+    rowptr, col, row, near_ptr, near, direct, k, start, stop, most,
+    starts, child_starts, vertex, parent, edge, distance,
+):  # fmt: skip
+    """Write the tries whose roots are the given range of far ends; returns the number of entries `[l, t]`.
+
+    `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
+    """
+    # one path after the other, length + 1 values each, in reading order
+    vertices = np.empty(0, np.int32)
+    rows = np.empty(0, np.int32)
+    distances = np.empty(0, np.uint8)
+    entry = np.empty(0, np.int32)
+    spares = vertices, rows, distances, np.empty(k + 3, np.int64)
+    line_start = np.zeros(k + 2, np.int64)
+    number = np.zeros(k + 1, np.int64)
+    count = np.zeros((k + 1, k + 1), np.int64)
+    first = start
+    while first < stop:
+        last = first
+        tokens = 0
+        while last < stop and (last == first or tokens < BLOCK):
+            for length in range(1, k + 1):
+                tokens += np.int64(most[last, length - 1]) * (length + 1)
+            last += 1
+        widest = 0
+        for length in range(1, k + 1):
+            paths = np.int64(most[first:last, length - 1].sum())
+            widest = max(widest, paths)
+            line_start[length + 1] = line_start[length] + paths * (length + 1)
+        if line_start[k + 1] > vertices.size:
+            room = line_start[k + 1] * 5 // 4
+            vertices, rows, distances = (
+                np.empty(room, np.int32),
+                np.empty(room, np.int32),
+                np.empty(room, np.uint8),
+            )
+            spares = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.uint8), spares[3]
+        if widest > entry.size:
+            entry = np.empty(widest * 5 // 4 + 1, np.int32)
+        _list_tokens(
+            rowptr,
+            col,
+            row,
+            near_ptr,
+            near,
+            direct,
+            k,
+            first,
+            last,
+            line_start,
+            number,
+            vertices,
+            rows,
+            distances,
+        )
+        for length in range(1, k + 1):
+            _write_tries(
+                number[length], length, line_start[length], vertices, rows, distances, entry, spares, count,
+                starts, child_starts, vertex, parent, edge, distance,
+            )  # fmt: skip
+        first = last
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _list_tokens(
+    rowptr, col, row, near_ptr, near, direct, k, first, last, line_start, number, vertices, rows, distances
+):
+    """List the paths of each length between a far end of the range and any source, each from a shorter one."""
+    at = line_start[1]
+    for root in range(first, last):
+        for slot in range(rowptr[root], rowptr[root + 1]):
+            vertices[at], vertices[at + 1] = root, col[slot]
+            rows[at + 1] = row[slot]
+            distances[at], distances[at + 1] = 1, 0
+            at += 2
+    number[1] = (at - line_start[1]) // 2
+    for length in range(2, k + 1):
+        at = line_start[length]
+        line = line_start[length - 1]
+        for _ in range(number[length - 1]):
+            v = vertices[line + length - 1]
+            for slot in range(rowptr[v], rowptr[v + 1]):
+                x = col[slot]
+                fresh = True
+                for j in range(length - 1):
+                    fresh &= vertices[line + j] != x
+                if fresh:
+                    for j in range(length):
+                        vertices[at + j] = vertices[line + j]
+                        rows[at + j] = rows[line + j]
+                    for j in range(length - 1):
+                        distances[at + j] = distance_to(near_ptr, near, direct, x, vertices[line + j])
+                    vertices[at + length] = x
+                    rows[at + length] = row[slot]
+                    distances[at + length - 1], distances[at + length] = 1, 0
+                    at += length + 1
+            line += length
+        number[length] = (at - line_start[length]) // (length + 1)
+
+
+@njit(cache=True, nogil=True)
+def _write_tries(
+    n, length, first_line, vertices, rows, distances, entry, spares,
+    count, starts, child_starts, vertex, parent, edge, distance,
+):  # fmt: skip
+    """Turn `n` listed paths of one length into entries."""
+    width = length + 1
+    for i in range(n):
+        entry[i] = 0
+    before = 0
+    for t in range(width):
+        token = first_line + t
+        if t < length - 1:  # the last two tokens are always 1 and 0 from the source
+            _sort_by_distance(n, width, t, first_line, vertices, rows, distances, entry, spares)
+        first, place, child = count[length, t], starts[length, t], child_starts[length, t]
+        at = first - 1
+        above, last_x, last_d = -1, -1, -1
+        for i in range(n):
+            # the same entry is written once per path through it: cheaper than a branch that nobody can predict
+            x, d = vertices[token], np.int32(distances[token])
+            at += (entry[i] != above) | (x != last_x) | (d != last_d)
+            above, last_x, last_d = entry[i], x, d
+            vertex[place + at] = x
+            distance[place + at] = d
+            if t > 0:
+                parent[child + at] = before + above
+                edge[child + at] = rows[token]
+            entry[i] = at - first
+            token += width
+        before = first
+        count[length, t] = at + 1
+
+
+@njit(cache=True, nogil=True)
+def _sort_by_distance(n, width, t, first_line, vertices, rows, distances, entry, spares):
+    """Sort the paths that agree in parent and vertex by the distance of token `t`, where they are not yet sorted."""
+    sorted_already = True
+    token = first_line + t
+    for i in range(1, n):
+        token += width
+        together = (entry[i] == entry[i - 1]) & (vertices[token] == vertices[token - width])
+        sorted_already &= not (together & (distances[token] < distances[token - width]))
+    if sorted_already:
+        return
+    run = 0
+    i = 1
+    token = first_line + t
+    while i < n:
+        token += width
+        if entry[i] != entry[i - 1] or vertices[token] != vertices[token - width]:
+            run = i
+        elif distances[token] < distances[token - width]:
+            end = i + 1
+            ahead = token + width
+            while end < n and entry[end] == entry[run] and vertices[ahead] == vertices[token]:
+                end += 1
+                ahead += width
+            _counting_sort(
+                first_line + run * width,
+                first_line + end * width,
+                width,
+                t,
+                vertices,
+                rows,
+                distances,
+                spares,
+            )
+            i = end
+            run = end
+            token = first_line + end * width + t
+        i += 1
+
+
+@njit(cache=True, nogil=True)
+def _counting_sort(start, stop, width, t, vertices, rows, distances, spares):
+    """Stable sort of the paths written from `start` to `stop` by the distance of token `t`."""
+    spare_vertices, spare_rows, spare_distances, place = spares
+    place[: width + 2] = 0
+    for line in range(start, stop, width):
+        place[distances[line + t] + 1] += width
+    for d in range(width + 1):
+        place[d + 1] += place[d]
+    for line in range(start, stop, width):
+        d = distances[line + t]
+        to = place[d]
+        place[d] += width
+        for j in range(width):
+            spare_vertices[to + j] = vertices[line + j]
+            spare_rows[to + j] = rows[line + j]
+            spare_distances[to + j] = distances[line + j]
+    for j in range(stop - start):
+        vertices[start + j] = spare_vertices[j]
+        rows[start + j] = spare_rows[j]
+        distances[start + j] = spare_distances[j]

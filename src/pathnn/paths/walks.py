@@ -1,0 +1,270 @@
+"""Walks over the paths from a vertex: the numba kernels of the extraction on a CPU.
+
+All three collections are closed under reversal, so the tries (which read paths from their far end) and the paths from
+a source are the same walk. From a root, the walk at depth `t` may step to a neighbour when
+
+    AP   it is not on the path yet,
+    SP+  its distance from the root is t + 1,
+    SP   the tree of chosen shortest paths from the root goes there.
+
+Kernels take a range of roots, release the GIL and share nothing, so Python threads run them in parallel: no OpenMP, so
+that a `DataLoader` may fork. They write each level of each length to its own place, `starts[l, t]`, and return how many
+entries each got; the caller knows an upper bound and closes the gaps (`segments.py`).
+"""
+
+import numpy as np
+from numba import njit
+
+AP, SP_PLUS, SP = 0, 1, 2
+
+SATURATED = np.int64(1) << np.int64(62)
+
+
+@njit(cache=True, nogil=True)
+def bfs(rowptr, col, root, k, mode, dist, pred, queue):
+    """Fill `dist` (-1 before) and `pred` for vertices within `k` of `root`; returns how many are in `queue`."""
+    dist[root] = 0
+    queue[0] = root
+    head, tail = 0, 1
+    while head < tail:
+        v = queue[head]
+        head += 1
+        d = dist[v]
+        if d == k:
+            break
+        for slot in range(rowptr[v], rowptr[v + 1]):
+            x = col[slot]
+            if dist[x] < 0:
+                dist[x] = d + 1
+                pred[x] = v
+                queue[tail] = x
+                tail += 1
+            elif mode == SP and dist[x] == d + 1 and _avoids_larger(pred, v, pred[x]):
+                pred[x] = v
+    return tail
+
+
+@njit(cache=True, nogil=True)
+def _avoids_larger(pred, a, b):
+    """Of two vertices of one depth: does the chosen path to `a` avoid the largest vertex in which the two differ?
+
+    Chosen paths form a tree, so the two differ exactly in what lies between them and the vertex where they meet.
+    """
+    largest_a, largest_b = a, b
+    while pred[a] != pred[b]:
+        a, b = pred[a], pred[b]
+        largest_a, largest_b = max(largest_a, a), max(largest_b, b)
+    return largest_a < largest_b
+
+
+@njit(cache=True, nogil=True, inline="always")
+def may_step(mode, x, v, path, depth, dist, pred):
+    """Whether the walk that is at `v` = `path[depth]` may go on to its neighbour `x`."""
+    if mode == AP:
+        for i in range(depth):
+            if path[i] == x:
+                return False
+        return True
+    return dist[x] == depth + 1 and (mode == SP_PLUS or pred[x] == v)
+
+
+@njit(cache=True, nogil=True)
+def bound_walks(rowptr, col, reverse, k):
+    """Number of walks per root and length that never turn straight back, `[n, k]`: at least the number of paths."""
+    n = rowptr.size - 1
+    bounds = np.zeros((n, k), np.float64)
+    onward = np.ones(col.size, np.float64)  # walks that begin with the step of a slot
+    longer = np.empty_like(onward)
+    for length in range(1, k + 1):
+        for v in range(n):
+            for slot in range(rowptr[v], rowptr[v + 1]):
+                bounds[v, length - 1] += onward[slot]
+        if length < k:
+            for slot in range(col.size):
+                longer[slot] = bounds[col[slot], length - 1] - onward[reverse[slot]]
+            onward, longer = longer, onward
+    return bounds
+
+
+@njit(cache=True, nogil=True)
+def count_walks(rowptr, col, mode, k, start, stop, limit, counts):
+    """Add to `counts[v, l - 1]` the number of paths of length `l` from `v`; stops once it has counted over `limit`.
+
+    Returns the number of roots that were counted completely.
+    """
+    n = rowptr.size - 1
+    scratch = 0 if mode == AP else n
+    dist = np.full(scratch, -1, np.int32)
+    pred = np.full(scratch, -1, np.int32)
+    queue = np.empty(scratch, np.int32)
+    ways = np.zeros(scratch, np.int64)
+    path = np.empty(k + 1, np.int32)
+    slots = np.empty(k + 1, np.int64)
+    total = 0
+    for root in range(start, stop):
+        if mode == AP:
+            depth = 0
+            path[0] = root
+            slots[0] = rowptr[root]
+            while depth >= 0:
+                v = path[depth]
+                if depth == k - 1:
+                    for slot in range(rowptr[v], rowptr[v + 1]):
+                        if may_step(mode, col[slot], v, path, depth, dist, pred):
+                            counts[root, depth] += 1
+                            total += 1
+                    if total > limit:
+                        return root - start
+                    depth -= 1
+                    continue
+                stepped = False
+                slot = slots[depth]
+                while slot < rowptr[v + 1] and not stepped:
+                    x = col[slot]
+                    slot += 1
+                    if may_step(mode, x, v, path, depth, dist, pred):
+                        slots[depth] = slot
+                        counts[root, depth] += 1
+                        total += 1
+                        depth += 1
+                        path[depth] = x
+                        slots[depth] = rowptr[x]
+                        stepped = True
+                if not stepped:
+                    depth -= 1
+        else:
+            size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
+            ways[root] = 1
+            for i in range(1, size):
+                x = queue[i]
+                ways[x] = 1
+                if mode == SP_PLUS:
+                    ways[x] = 0
+                    for slot in range(rowptr[x], rowptr[x + 1]):
+                        if dist[col[slot]] == dist[x] - 1:
+                            ways[x] = min(ways[x] + ways[col[slot]], SATURATED)
+                counts[root, dist[x] - 1] = min(counts[root, dist[x] - 1] + ways[x], SATURATED)
+                total = min(total + ways[x], SATURATED)
+            for i in range(size):
+                dist[queue[i]] = -1
+            if total > limit:
+                return root - start + 1
+    return stop - start
+
+
+@njit(cache=True, nogil=True)
+def walk_tries(rowptr, col, row, mode, k, start, stop, starts, child_starts, vertex, parent, edge):
+    """Write the tries whose roots are the given range of far ends; returns the number of entries `[l, t]`.
+
+    A vertex of the walk at depth `t` is an entry of level `t` in the trie of every length that the walk reaches below
+    it. That is known when the walk leaves the vertex, and in the order of leaving, too, each level is sorted and the
+    parent is the next entry of the level before.
+    """
+    n = rowptr.size - 1
+    scratch = 0 if mode == AP else n
+    dist = np.full(scratch, -1, np.int32)
+    pred = np.full(scratch, -1, np.int32)
+    queue = np.empty(scratch, np.int32)
+    path = np.empty(k + 1, np.int32)
+    step = np.empty(k + 1, np.int32)
+    slots = np.empty(k + 1, np.int64)
+    deepest = np.empty(k + 1, np.int64)
+    count = np.zeros((k + 1, k + 1), np.int64)
+    for root in range(start, stop):
+        size = 0
+        if mode != AP:
+            size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
+        depth = 0
+        path[0] = root
+        slots[0] = rowptr[root]
+        deepest[0] = 0
+        while depth >= 0:
+            v = path[depth]
+            stepped = False
+            if depth == k - 1:
+                at = count[k, k]
+                for slot in range(rowptr[v], rowptr[v + 1]):
+                    x = col[slot]
+                    if may_step(mode, x, v, path, depth, dist, pred):
+                        vertex[starts[k, k] + at] = x
+                        parent[child_starts[k, k] + at] = count[k, k - 1]
+                        edge[child_starts[k, k] + at] = row[slot]
+                        at += 1
+                if at > count[k, k]:
+                    deepest[depth] = k
+                    count[k, k] = at
+            else:
+                slot = slots[depth]
+                while slot < rowptr[v + 1] and not stepped:
+                    x = col[slot]
+                    slot += 1
+                    if may_step(mode, x, v, path, depth, dist, pred):
+                        slots[depth] = slot
+                        depth += 1
+                        path[depth] = x
+                        step[depth] = row[slot - 1]
+                        slots[depth] = rowptr[x]
+                        deepest[depth] = depth
+                        stepped = True
+            if not stepped:
+                for length in range(max(depth, 1), deepest[depth] + 1):
+                    at = count[length, depth]
+                    vertex[starts[length, depth] + at] = v
+                    if depth > 0:
+                        parent[child_starts[length, depth] + at] = count[length, depth - 1]
+                        edge[child_starts[length, depth] + at] = step[depth]
+                    count[length, depth] = at + 1
+                depth -= 1
+                if depth >= 0:
+                    deepest[depth] = max(deepest[depth], deepest[depth + 1])
+        for i in range(size):
+            dist[queue[i]] = -1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def list_walks(rowptr, col, mode, k, start, stop, starts, paths, end_starts, ended):
+    """Write the paths from the given range of sources, length by length; returns how many there are of each.
+
+    Path number `i` of length `l` is `paths[starts[l] + i * (l + 1):][:l + 1]`, and `ended[end_starts[l] + i]` says that
+    no path continues it.
+    """
+    n = rowptr.size - 1
+    scratch = 0 if mode == AP else n
+    dist = np.full(scratch, -1, np.int32)
+    pred = np.full(scratch, -1, np.int32)
+    queue = np.empty(scratch, np.int32)
+    count = np.zeros(k + 1, np.int64)
+    alone = np.empty(1, np.int32)
+    for root in range(start, stop):
+        size = 0
+        if mode != AP:
+            size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
+        alone[0] = root
+        first, last = 0, 1
+        for length in range(1, k + 1):
+            depth = length - 1
+            at = starts[length] + count[length] * (length + 1)
+            begin = count[length]
+            found = begin
+            for i in range(first, last):
+                line = alone if depth == 0 else paths[starts[depth] + i * length : starts[depth] + i * length + length]
+                v = line[depth]
+                before = found
+                for slot in range(rowptr[v], rowptr[v + 1]):
+                    x = col[slot]
+                    if may_step(mode, x, v, line, depth, dist, pred):
+                        for j in range(length):
+                            paths[at + j] = line[j]
+                        paths[at + length] = x
+                        at += length + 1
+                        found += 1
+                if depth > 0:
+                    ended[end_starts[depth] + i] = found == before
+            count[length] = found
+            first, last = begin, found
+        for i in range(first, last):
+            ended[end_starts[k] + i] = True
+        for i in range(size):
+            dist[queue[i]] = -1
+    return count

@@ -1,0 +1,120 @@
+"""A graph on the page, alone or as the background of its paths."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Container
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor
+
+from pathnn.plots.layout import Points, graph_layout
+from pathnn.plots.page import EDGE, INK, PLAIN, RADIUS, REACHED, draw_disc, lettered, make_page, vertex_labels
+from pathnn.theory.graphs import Graph, check_source, neighbors
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EDGE_LENGTH = 0.95
+LARGEST = 7.0
+MAX_VERTICES = 200
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A graph with positions in inches, the upper left corner at (0, 0), and the radius of its discs."""
+
+    points: Points
+    edges: list[tuple[int, int]]
+    labels: list[str]
+    radius: float
+    size: tuple[float, float]
+
+    def draw(
+        self,
+        axes: Any,
+        *,
+        source: int | None = None,
+        reached: Container[int] = (),
+        hidden: Container[tuple[int, int]] = (),
+    ) -> None:
+        """Edges in grey but for hidden ones, vertices as discs: the source dark, reached ones tinted."""
+        width = max(0.5, 1.6 * self.radius / RADIUS)
+        for u, v in self.edges:
+            if (u, v) in hidden:
+                continue
+            axes.plot(*self.points[[u, v]].T, color=EDGE, linewidth=width, zorder=1, solid_capstyle="round")
+        for v, (x, y) in enumerate(self.points.tolist()):
+            fill = INK if v == source else REACHED if v in reached else PLAIN
+            draw_disc(axes, (x, y), self.labels[v], fill=fill, radius=self.radius)
+
+
+def sketch(
+    edge_index: Tensor,
+    num_nodes: int,
+    *,
+    labels: Sequence[str] | None = None,
+    positions: Sequence[Sequence[float]] | None = None,
+) -> Sketch:
+    """Measure a graph for the page; `positions` replace the automatic layout.
+
+    >>> from pathnn.theory.examples import triangle
+    >>> sketch(*triangle()).edges
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    adjacent = neighbors(edge_index, num_nodes)
+    if not 0 < num_nodes <= MAX_VERTICES:
+        raise ValueError(f"num_nodes={num_nodes}: expected 1 to {MAX_VERTICES} vertices. Draw a subgraph.")
+    points = graph_layout(edge_index, num_nodes) if positions is None else np.asarray(positions, dtype=float)
+    if points.shape != (num_nodes, 2):
+        raise ValueError(f"positions has shape {list(points.shape)}: expected [{num_nodes}, 2].")
+    edges = [(u, v) for u in range(num_nodes) for v in adjacent[u] if u < v]
+    points = points * _scale(points, edges)
+    apart = np.linalg.norm(points[:, None] - points[None], axis=-1) + 9.0 * np.eye(num_nodes)
+    radius = float(min(RADIUS, 0.4 * apart.min()))
+    pad = radius + 0.06
+    low, high = points.min(axis=0) - pad, points.max(axis=0) + pad
+    points = np.stack([points[:, 0] - low[0], points[:, 1] - high[1]], axis=1)
+    width, height = (high - low).tolist()
+    return Sketch(points, edges, vertex_labels(num_nodes, labels), radius, (width, height))
+
+
+def _scale(points: Points, edges: list[tuple[int, int]]) -> float:
+    """Inches per unit: edges of `EDGE_LENGTH` on average, no side longer than `LARGEST`."""
+    lengths = [float(np.linalg.norm(points[u] - points[v])) for u, v in edges]
+    unit = EDGE_LENGTH / max(sum(lengths) / len(lengths), 1e-9) if lengths else EDGE_LENGTH
+    extent = float(np.ptp(points, axis=0).max())
+    return min(unit, LARGEST / extent) if extent > 0 else unit
+
+
+def draw_graphs(
+    graphs: Sequence[Graph],
+    *,
+    captions: Sequence[str] | None = None,
+    sources: Sequence[int | None] | None = None,
+    labels: Sequence[str] | None = None,
+) -> Figure:
+    """Draw graphs side by side, the vertices in `sources` (one per graph) dark; `labels` name the vertices.
+
+    >>> from pathnn.theory.examples import hexagon, two_triangles
+    >>> figure = draw_graphs([hexagon(), two_triangles()], captions=["a hexagon", "two triangles"])
+    >>> len(figure.axes)
+    2
+    """
+    if not graphs:
+        raise ValueError("graphs is empty: expected at least one (edge_index, num_nodes) pair.")
+    for name, values in (("captions", captions), ("sources", sources)):
+        if values is not None and len(values) != len(graphs):
+            raise ValueError(f"{name} has {len(values)} entries: expected {len(graphs)}, one per graph.")
+    for (_, num_nodes), source in zip(graphs, sources or (), strict=False):
+        if source is not None:
+            check_source(source, num_nodes)
+    sketches = [sketch(*graph, labels=labels) for graph in graphs]
+    texts = [""] * len(graphs) if captions is None else lettered(captions)
+    marked = [None] * len(graphs) if sources is None else sources
+    figure, axes = make_page([one.size for one in sketches], texts, middle=True)
+    for one, panel, source in zip(sketches, axes, marked, strict=True):
+        one.draw(panel, source=source)
+    return figure

@@ -1,0 +1,150 @@
+"""The page: panels side by side, measured in inches, with captions below; discs and labels in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which colour-blind readers tell apart too; their yellow is too pale for lines.
+LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
+INK = "#333333"
+EDGE = "#C4C4C4"
+PLAIN = "#FFFFFF"
+REACHED = "#DCEAF4"
+FADED = "#EDEDED"
+
+RADIUS = 0.16
+MARGIN = 0.12
+GAP = 0.42
+CAPTION_SIZE = 9
+LINE_HEIGHT = 0.17
+CHARACTER = 0.076
+
+
+def make_page(
+    sizes: Sequence[tuple[float, float]], captions: Sequence[str], *, middle: bool = False
+) -> tuple[Figure, list[Any]]:
+    """A figure with one panel per (width, height) in inches, whose axes are measured in inches too.
+
+    Panels are centred above their captions and measured from their upper left corner. They hang from the same
+    height, or all stand at `middle` height.
+
+    >>> figure, axes = make_page([(2.0, 1.5), (1.0, 1.0)], ["(a) left", "(b) right"])
+    >>> len(axes), [round(float(x), 2) for x in figure.get_size_inches()]
+    (2, [4.26, 2.06])
+    """
+    from matplotlib.figure import Figure
+
+    widths = [max(width, _least_width(caption)) for (width, _), caption in zip(sizes, captions, strict=True)]
+    lines = [_wrap(caption, width) for caption, width in zip(captions, widths, strict=True)]
+    height = max(height for _, height in sizes)
+    below = LINE_HEIGHT * max(map(len, lines)) + 0.15
+    total = sum(widths) + GAP * (len(widths) - 1) + 2 * MARGIN, height + below + 2 * MARGIN
+    figure = Figure(figsize=total, facecolor="white")
+    axes, left = [], MARGIN
+    for (inner, outer), width, text in zip(sizes, widths, lines, strict=True):
+        lift = (height - outer) / 2 if middle else height - outer
+        box = (left + (width - inner) / 2, MARGIN + below + lift, inner, outer)
+        axes.append(_panel(figure, box, total))
+        for row, line in enumerate(text):
+            # One text per line: a superscript must not push its line below its neighbours'.
+            y = (MARGIN + below - 0.22 - row * LINE_HEIGHT) / total[1]
+            x = (left + width / 2) / total[0]
+            figure.text(x, y, line, ha="center", va="baseline", fontsize=CAPTION_SIZE, color=INK)
+        left += width + GAP
+    return figure, axes
+
+
+def _panel(figure: Figure, box: tuple[float, float, float, float], total: tuple[float, float]) -> Any:
+    left, bottom, width, height = box
+    axes = figure.add_axes((left / total[0], bottom / total[1], width / total[0], height / total[1]))
+    axes.set_xlim(0, width)
+    axes.set_ylim(-height, 0)
+    axes.set_axis_off()
+    return axes
+
+
+def _least_width(caption: str) -> float:
+    """Room for the longest word, and for half of the caption."""
+    return max(1.6, CHARACTER * max(*map(_visible, [*caption.split(), ""]), _visible(caption) / 2))
+
+
+def _visible(text: str) -> int:
+    """Number of characters that are seen: the marks of mathematical text are not."""
+    return sum(character not in "$_^{}" for character in text)
+
+
+def _wrap(caption: str, width: float) -> list[str]:
+    """Break into as few lines as fit, then make them as even as that number allows."""
+    room = max(int(width / CHARACTER), 8)
+    count = len(_fill(caption, room))
+    while room > 8 and len(_fill(caption, room - 1)) == count:
+        room -= 1
+    return _fill(caption, room)
+
+
+def _fill(caption: str, room: int) -> list[str]:
+    lines = [""]
+    for word in caption.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if _visible(longer) <= room or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def draw_disc(
+    axes: Any,
+    at: tuple[float, float],
+    label: str,
+    *,
+    fill: str = PLAIN,
+    radius: float = RADIUS,
+    faded: bool = False,
+) -> None:
+    """A vertex: a disc with its label, above all lines; dark fills get white letters."""
+    from matplotlib.patches import Circle
+
+    style = {"linestyle": (0, (2, 1.5)), "edgecolor": "#8A8A8A"} if faded else {"edgecolor": INK}
+    axes.add_patch(Circle(at, radius, facecolor=fill, linewidth=0.9, zorder=3, **style))
+    color = "white" if fill == INK else "#6A6A6A" if faded else "black"
+    # A label of three characters has to fit into the disc: 72 points are one inch.
+    size = 72 * radius * (0.86 if len(label) <= 6 else 0.7)
+    axes.text(*at, label, ha="center", va="center_baseline", fontsize=size, color=color, zorder=4)
+
+
+def vertex_labels(num_nodes: int, labels: Sequence[str] | None = None) -> list[str]:
+    """The given labels, or the paper's: vertex 0 is v1.
+
+    >>> vertex_labels(2)
+    ['$v_{1}$', '$v_{2}$']
+    """
+    if labels is None:
+        return [f"$v_{{{v + 1}}}$" for v in range(num_nodes)]
+    if len(labels) != num_nodes:
+        raise ValueError(f"labels has {len(labels)} entries: expected one per vertex, num_nodes={num_nodes}.")
+    return list(labels)
+
+
+def letter(panel: int) -> str:
+    """What stands in front of a caption.
+
+    >>> letter(2)
+    '(c)'
+    """
+    return f"({'abcdefghijklmnopqrstuvwxyz'[panel % 26]})"
+
+
+def lettered(captions: Sequence[str]) -> list[str]:
+    """The captions with (a), (b), ... in front, if there are two or more.
+
+    >>> lettered(["left", "right"])
+    ['(a) left', '(b) right']
+    """
+    if len(captions) < 2:
+        return list(captions)
+    return [f"{letter(i)} {caption}" for i, caption in enumerate(captions)]

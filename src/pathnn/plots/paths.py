@@ -1,0 +1,156 @@
+"""The paths from a vertex, drawn along the edges of their graph (figure 1 of the paper)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor
+
+from pathnn.collection import Collection, check_collection
+from pathnn.plots.graphs import Sketch, sketch
+from pathnn.plots.layout import Points
+from pathnn.plots.page import LINES, letter, make_page
+from pathnn.theory.graphs import Path, check_source, paths_by_length
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAMES: dict[Collection, str] = {"sp": "single shortest paths", "sp+": "all shortest paths", "ap": "all paths"}
+
+
+def draw_paths(
+    edge_index: Tensor,
+    num_nodes: int,
+    source: int,
+    *,
+    collection: Collection | Sequence[Collection] = ("sp", "sp+", "ap"),
+    k: int | Sequence[int] = 2,
+    labels: Sequence[str] | None = None,
+    positions: Sequence[Sequence[float]] | None = None,
+) -> Figure:
+    """Draw a graph, and beside it the paths of length 1..k from `source`, one panel per collection.
+
+    Each path that no other continues is a line of its own colour with an arrow at its far end; its beginnings
+    are paths too. Where there are more of them than colours, each edge is as wide as the number of its paths.
+    `k` is one length or one per collection; `labels` name the vertices (default: vertex 0 is v1).
+
+    >>> from pathnn.theory.examples import figure_graph
+    >>> figure = draw_paths(*figure_graph(), source=0, k=(2, 2, 3))
+    >>> len(figure.axes)
+    4
+    """
+    check_source(source, num_nodes)
+    chosen = panels_of(collection, k)
+    graph = sketch(edge_index, num_nodes, labels=labels, positions=positions)
+    captions = [f"{letter(0)} the graph"]
+    found: list[list[Path]] = []
+    for i, (name, length) in enumerate(chosen, start=1):
+        by_length = paths_by_length(edge_index, num_nodes, collection=check_collection(name), k=length)
+        found.append(maximal([path for paths in by_length for path in paths if path[0] == source]))
+        note = " (width: number of paths)" if len(found[-1]) > len(LINES) else ""
+        captions.append(
+            f"{letter(i)} {NAMES[name]} of length up to {length} from {graph.labels[source]}{note}"
+        )
+    figure, axes = make_page([graph.size] * len(captions), captions)
+    graph.draw(axes[0])
+    for panel, colors in zip(axes[1:], _choose_colors(found), strict=True):
+        used = {(min(edge), max(edge)) for path in colors for edge in pairwise(path)}
+        graph.draw(panel, source=source, reached={vertex for path in colors for vertex in path}, hidden=used)
+        if len(colors) <= len(LINES):
+            _draw_lanes(panel, graph, colors)
+        else:
+            _draw_widths(panel, graph, list(colors))
+    return figure
+
+
+def panels_of(collection: str | Sequence[str], k: int | Sequence[int]) -> list[tuple[Any, int]]:
+    """Pairs of what a panel shows and its length; one `k` serves all.
+
+    >>> panels_of(("sp", "ap"), 3)
+    [('sp', 3), ('ap', 3)]
+    """
+    names = [collection] if isinstance(collection, str) else list(collection)
+    lengths = [k] * len(names) if isinstance(k, int) else list(k)
+    if not names:
+        raise ValueError("nothing to draw: expected the name of at least one panel.")
+    if len(lengths) != len(names):
+        raise ValueError(f"k has {len(lengths)} values: expected 1, or {len(names)}, one per panel.")
+    return list(zip(names, lengths, strict=True))
+
+
+def maximal(paths: Sequence[Path]) -> list[Path]:
+    """The paths that no other path continues, in lexicographic order.
+
+    >>> maximal([(0, 1), (0, 2), (0, 1, 3)])
+    [(0, 1, 3), (0, 2)]
+    """
+    continued = {path[:-1] for path in paths}
+    return sorted(path for path in paths if path not in continued)
+
+
+def _choose_colors(panels: Sequence[Sequence[Path]]) -> list[dict[Path, str]]:
+    """A colour for each path of each panel: that of a path of a later panel that goes on from it, if any."""
+    chosen: list[dict[Path, str]] = []
+    known: dict[Path, str] = {}
+    for paths in reversed(panels):
+        if len(paths) > len(LINES):
+            chosen.append(dict.fromkeys(paths, LINES[0]))
+            continue
+        colors: dict[Path, str] = {}
+        for path in paths:
+            kept = [color for longer, color in known.items() if longer[: len(path)] == path]
+            colors[path] = next(c for c in (*kept, *LINES) if c not in colors.values())
+        known |= colors
+        chosen.append(colors)
+    return chosen[::-1]
+
+
+def _draw_lanes(axes: Any, graph: Sketch, colors: dict[Path, str]) -> None:
+    """Parallel lanes: along an edge, the paths that use it lie side by side in the order of `colors`."""
+    users: dict[tuple[int, int], list[Path]] = {}
+    for path in colors:
+        for u, v in pairwise(path):
+            users.setdefault((min(u, v), max(u, v)), []).append(path)
+    lane = min(0.06, 1.5 * graph.radius / max(map(len, users.values()), default=1))
+    for path, color in colors.items():
+        for step, (u, v) in enumerate(pairwise(path), start=1):
+            low, high = min(u, v), max(u, v)
+            across = _across(graph.points[low], graph.points[high])
+            rank = users[low, high].index(path) - (len(users[low, high]) - 1) / 2
+            arrow_at = graph.radius if step == len(path) - 1 else 0.0
+            _draw_segment(axes, graph.points[[u, v]] + rank * lane * across, color, arrow_at)
+
+
+def _across(start: Points, end: Points) -> Points:
+    """The unit vector at a right angle to the line from `start` to `end`, on its left."""
+    dx, dy = (end - start) / np.linalg.norm(end - start)
+    return np.array([-dy, dx])
+
+
+def _draw_segment(axes: Any, ends: Points, color: str, arrow_at: float) -> None:
+    """A straight line; with `arrow_at`, an arrow head whose tip is so far from the end."""
+    from matplotlib.patches import Polygon
+
+    start, end = ends
+    if arrow_at:
+        across = _across(start, end)
+        along = np.array([across[1], -across[0]])
+        tip = end - along * (arrow_at + 0.01)
+        base = tip - along * 0.11
+        corners = [tip, base + 0.045 * across, base - 0.045 * across]
+        axes.add_patch(Polygon(corners, facecolor=color, linewidth=0, zorder=2.5))
+        end = base
+    axes.plot(*np.stack([start, end]).T, color=color, linewidth=2.0, zorder=2, solid_capstyle="butt")
+
+
+def _draw_widths(axes: Any, graph: Sketch, paths: Sequence[Path]) -> None:
+    """One line per edge, as wide as the number of paths that use it."""
+    uses = Counter((min(u, v), max(u, v)) for path in paths for u, v in pairwise(path))
+    widest = min(9.0, 72 * graph.radius)
+    for (u, v), count in uses.items():
+        width = max(1.2, widest * count / max(uses.values()))
+        axes.plot(*graph.points[[u, v]].T, color=LINES[0], linewidth=width, zorder=2, solid_capstyle="butt")

@@ -1,0 +1,115 @@
+"""The WL-tree and the Path-Trees of a vertex side by side (figure 2 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from torch import Tensor
+
+from pathnn.collection import check_collection
+from pathnn.plots.page import EDGE, FADED, INK, RADIUS, REACHED, draw_disc, lettered, make_page, vertex_labels
+from pathnn.plots.paths import panels_of
+from pathnn.plots.tidy_tree import Placed, tree_layout
+from pathnn.theory.graphs import check_source
+from pathnn.theory.path_trees import path_tree
+from pathnn.theory.tree import Tree
+from pathnn.theory.wl import wl_tree
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TreeKind = Literal["wl", "sp", "sp+", "ap"]
+
+NAMES: dict[TreeKind, str] = {"wl": "WL-tree", "sp": "SP-tree", "sp+": "SP$^+$-tree", "ap": "AP-tree"}
+MAX_TREE_NODES = 400
+LEAF = 0.41
+LEVEL = 0.62
+WIDEST = 22.0
+
+
+def draw_trees(
+    edge_index: Tensor,
+    num_nodes: int,
+    source: int,
+    *,
+    kinds: TreeKind | Sequence[TreeKind] = ("wl", "sp", "sp+", "ap"),
+    k: int | Sequence[int] = 2,
+    labels: Sequence[str] | None = None,
+) -> Figure:
+    """Draw the trees of height `k` (one, or one per tree) that are rooted at `source`.
+
+    Nodes of the WL-tree whose walk from the root repeats a vertex are grey and dashed: the proof of theorem
+    3.3 calls them redundant, and the others are the AP-tree. A tree of more than 400 nodes is refused.
+
+    >>> from pathnn.theory.examples import figure_graph
+    >>> figure = draw_trees(*figure_graph(), source=0, k=(3, 2, 2, 3))
+    >>> len(figure.axes)
+    4
+    """
+    check_source(source, num_nodes)
+    names = vertex_labels(num_nodes, labels)
+    trees, captions = [], []
+    for kind, height in panels_of(kinds, k):
+        trees.append(_small(_tree(edge_index, num_nodes, source, kind, height), kind, height))
+        captions.append(f"{NAMES[kind]} of {names[source]}, height {height}")
+    return draw_tree_list(trees, captions=captions, labels=names)
+
+
+def draw_tree_list(trees: Sequence[Tree], *, captions: Sequence[str], labels: Sequence[str]) -> Figure:
+    """Draw any trees side by side; `labels[v]` names vertex v.
+
+    >>> figure = draw_tree_list([Tree(0, (Tree(1), Tree(2)))], captions=["a cherry"], labels=["r", "a", "b"])
+    >>> len(figure.axes)
+    1
+    """
+    if not trees or len(captions) != len(trees):
+        raise ValueError(
+            f"{len(captions)} captions for {len(trees)} trees: expected one or more, and as many captions."
+        )
+    layouts = [tree_layout(tree) for tree in trees]
+    leaves = sum(1 + max(node.x for node in layout) for layout in layouts)
+    leaf = max(min(LEAF, WIDEST / leaves), 0.16)
+    radius = min(RADIUS, 0.45 * leaf)
+    sizes = [_size(layout, leaf, radius) for layout in layouts]
+    figure, axes = make_page(sizes, lettered(captions))
+    for layout, panel in zip(layouts, axes, strict=True):
+        _draw_tree(panel, layout, labels, leaf, radius)
+    return figure
+
+
+def _tree(edge_index: Tensor, num_nodes: int, source: int, kind: str, height: int) -> Tree:
+    if kind == "wl":
+        return wl_tree(edge_index, num_nodes, source, height)
+    if kind not in NAMES:
+        raise ValueError(f"kinds has {kind!r}: expected 'wl', 'sp', 'sp+' or 'ap'.")
+    return path_tree(edge_index, num_nodes, source, collection=check_collection(kind), k=height)
+
+
+def _small(tree: Tree, kind: str, height: int) -> Tree:
+    if tree.size > MAX_TREE_NODES:
+        raise ValueError(
+            f"the {kind} tree of height {height} has {tree.size:,} nodes, too many to draw: expected at most "
+            f"{MAX_TREE_NODES}. Lower k, or draw another vertex."
+        )
+    return tree
+
+
+def _size(layout: Sequence[Placed], leaf: float, radius: float) -> tuple[float, float]:
+    pad = 2 * radius + 0.06
+    return leaf * max(node.x for node in layout) + pad, -LEVEL * min(node.y for node in layout) + pad
+
+
+def _draw_tree(
+    axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: float, radius: float
+) -> None:
+    pad = radius + 0.03
+    spots = [(pad + leaf * node.x, -pad + LEVEL * node.y) for node in layout]
+    for node, spot in zip(layout, spots, strict=True):
+        redundant = len(set(node.walk)) < len(node.walk)
+        if node.parent is not None:
+            (x, y), (px, py) = spot, spots[node.parent]
+            style = {"color": EDGE, "linestyle": (0, (2, 1.5))} if redundant else {"color": "#7A7A7A"}
+            axes.plot([px, x], [py, y], linewidth=1.2, zorder=1, **style)
+        fill = INK if node.parent is None else FADED if redundant else REACHED
+        draw_disc(axes, spot, labels[node.walk[-1]], fill=fill, radius=radius, faded=redundant)

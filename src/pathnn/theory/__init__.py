@@ -1,0 +1,16 @@
+"""Section 3.2 of the paper, executable: WL colours, WL-trees, Path-Trees and annotated path sets.
+
+Everything here is exact (canonical forms, no hashes that could collide) and slow: it is for small graphs.
+"""
+
+from pathnn.theory.annotated import annotated_path_sets as annotated_path_sets
+from pathnn.theory.colors import ColorTable as ColorTable
+from pathnn.theory.distinguish import path_trees_distinguish as path_trees_distinguish
+from pathnn.theory.distinguish import paths_distinguish as paths_distinguish
+from pathnn.theory.distinguish import wl_distinguishes as wl_distinguishes
+from pathnn.theory.path_trees import path_tree as path_tree
+from pathnn.theory.path_trees import path_trees as path_trees
+from pathnn.theory.tree import Tree as Tree
+from pathnn.theory.wl import wl_colors as wl_colors
+from pathnn.theory.wl import wl_tree as wl_tree
+from pathnn.theory.wl import wl_trees as wl_trees

@@ -1,0 +1,67 @@
+"""The graphs of our figures.
+
+The paper's pictures are not part of its text, only their captions are: these graphs are our choice, made to
+satisfy the captions.
+"""
+
+from __future__ import annotations
+
+from pathnn.theory.graphs import Graph, edges_to_index
+
+
+def figure_graph() -> Graph:
+    """Six vertices, for figures 1 and 2: vertex 0 is the paper's v1.
+
+    No shortest path from v1 is longer than 2. Only v4 is reached by two of them, so that v1 can have two
+    SP-trees of height 2.
+
+    >>> edge_index, num_nodes = figure_graph()
+    >>> num_nodes, edge_index.size(1) // 2
+    (6, 6)
+    """
+    return edges_to_index([(0, 1), (0, 2), (0, 5), (1, 3), (2, 3), (2, 4)]), 6
+
+
+def open_triplet() -> Graph:
+    """A path of three vertices; its middle is vertex 0, the v of proposition 3.4.
+
+    >>> open_triplet()[1]
+    3
+    """
+    return edges_to_index([(0, 1), (0, 2)]), 3
+
+
+def triangle() -> Graph:
+    """Three vertices, all adjacent; any of them is the u of proposition 3.4.
+
+    >>> triangle()[1]
+    3
+    """
+    return edges_to_index([(0, 1), (1, 2), (2, 0)]), 3
+
+
+def path_of_five() -> Graph:
+    """A path of five vertices, of which vertex 0 is the middle: its AP-tree has the shape of a triangle's.
+
+    >>> path_of_five()[1]
+    5
+    """
+    return edges_to_index([(0, 1), (0, 2), (1, 3), (2, 4)]), 5
+
+
+def hexagon() -> Graph:
+    """A ring of six vertices, which 1-WL confuses with two triangles.
+
+    >>> hexagon()[1]
+    6
+    """
+    return edges_to_index([(v, (v + 1) % 6) for v in range(6)]), 6
+
+
+def two_triangles() -> Graph:
+    """Two separate triangles, which 1-WL confuses with a hexagon.
+
+    >>> two_triangles()[1]
+    6
+    """
+    return edges_to_index([(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]), 6

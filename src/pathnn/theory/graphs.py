@@ -1,0 +1,95 @@
+"""Graphs as the theory reads them: sorted neighbours, distances, and the one place where paths come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from pathnn.collection import Collection
+from pathnn.paths.csr import to_csr
+from pathnn.paths.reference import DUMMY as DUMMY
+from pathnn.paths.reference import Path as Path
+from pathnn.paths.reference import reference_paths
+
+Graph = tuple[Tensor, int]
+"""`(edge_index, num_nodes)`."""
+
+Neighbors = list[tuple[int, ...]]
+
+
+def paths_by_length(
+    edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int, extend: bool = False
+) -> list[list[Path]]:
+    """The paths of a collection, one list per length 1..k, as tuples from the source on; -1 is a dummy token.
+
+    All of `pathnn.theory` and `pathnn.plots` gets its paths here.
+
+    >>> edge_index = edges_to_index([(0, 1), (1, 2)])
+    >>> paths_by_length(edge_index, 3, collection="ap", k=2)
+    [[(0, 1), (1, 0), (1, 2), (2, 1)], [(0, 1, 2), (2, 1, 0)]]
+    """
+    to_csr(edge_index, num_nodes)  # only for its checks
+    return reference_paths(edge_index, num_nodes, collection=collection, k=k, extend=extend)
+
+
+def edges_to_index(edges: Sequence[tuple[int, int]]) -> Tensor:
+    """The `edge_index` of an undirected graph, both directions of every edge, from its list of edges.
+
+    >>> edges_to_index([(0, 1)]).tolist()
+    [[0, 1], [1, 0]]
+    """
+    both = [pair for u, v in edges for pair in ((u, v), (v, u))]
+    return torch.tensor(both, dtype=torch.long).reshape(-1, 2).t().contiguous()
+
+
+def neighbors(edge_index: Tensor, num_nodes: int) -> Neighbors:
+    """The sorted neighbours of every vertex; self-loops and repeated edges are left out.
+
+    >>> neighbors(edges_to_index([(0, 1), (1, 2)]), 3)
+    [(1,), (0, 2), (1,)]
+    """
+    csr = to_csr(edge_index, num_nodes)
+    col, rowptr = csr.col.tolist(), csr.rowptr.tolist()
+    return [tuple(col[start:stop]) for start, stop in pairwise(rowptr)]
+
+
+def distances_from(adjacent: Neighbors, source: int) -> list[int | None]:
+    """Number of edges of a shortest path from `source` to every vertex, None where there is no path.
+
+    >>> distances_from([(1,), (0,), ()], 0)
+    [0, 1, None]
+    """
+    distance: list[int | None] = [None] * len(adjacent)
+    distance[source] = 0
+    frontier, steps = {source}, 0
+    while frontier:
+        steps += 1
+        frontier = {v for u in frontier for v in adjacent[u] if distance[v] is None}
+        for v in frontier:
+            distance[v] = steps
+    return distance
+
+
+def check_source(source: int, num_nodes: int) -> int:
+    """Return `source` if it is a vertex, raise `ValueError` otherwise.
+
+    >>> check_source(2, 3)
+    2
+    """
+    if isinstance(source, bool) or not isinstance(source, int) or not 0 <= source < num_nodes:
+        raise ValueError(f"source={source!r} is no vertex: expected an integer from 0 to {num_nodes - 1}.")
+    return source
+
+
+def check_height(name: str, value: int) -> int:
+    """Return `value` if it is an integer of at least 0 (the height of a tree, a number of rounds).
+
+    >>> check_height("rounds", 0)
+    0
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{name}={value!r}: expected an integer of at least 0.")
+    return value
