@@ -12,7 +12,7 @@ from torch_geometric.transforms import BaseTransform
 from pathnn.collection import COLLECTIONS, Collection, check_collection
 from pathnn.paths.count import DEFAULT_MAX_PATHS, check_length
 from pathnn.paths.extract import extract_paths
-from pathnn.paths.ragged import RaggedTries, Segments, root_columns
+from pathnn.paths.ragged import RaggedTries, Segments
 from pathnn.paths.trie import PathTrie
 
 KEY = "paths"
@@ -103,19 +103,7 @@ def trie_of(data: Any) -> PathTrie:
     if bool((facts[:, :4] != facts[:1, :4]).any()):
         raise ValueError("the batch mixes graphs with paths of different collection, k or options: expected all alike.")
     collection, k, extended, sampled = facts[0, :4].tolist()
-    size = packed["size"].cpu()
-    child = size * ~root_columns(k)
-    nothing = torch.zeros(len(size), dtype=torch.int64)
-    host = Segments(
-        size=size,
-        entry=(size.view(-1).cumsum(0) - size.view(-1)).view_as(size),
-        child=(child.view(-1).cumsum(0) - child.view(-1)).view_as(size),
-        parent=torch.zeros_like(size),
-        num_nodes=facts[:, 4],
-        num_edges=facts[:, 5],
-        first_node=nothing,
-        first_edge=nothing,
-    )
+    host = Segments.graph_by_graph(packed["size"].cpu(), facts[:, 4], facts[:, 5], k)
     flat = packed["vertex"], packed["parent"], packed["edge"], packed.get("distance")
     ragged = RaggedTries(
         *flat, host, host.to(packed["vertex"].device), COLLECTIONS[collection], k, bool(extended),

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from pathnn.bench.peer import igraph_paths, to_igraph
 from pathnn.bench.shapes import GraphSet, graph_set
@@ -82,7 +81,7 @@ def scale(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000), seed: int = 0) 
             paths += _extract(chunk, "ap", 4).num_paths
         seconds = time.perf_counter() - start
         rows.append(
-            {"graphs": size, "paths": paths, "seconds": seconds, "us_per_graph": 1e6 * seconds / size,
+            {"graphs": size, "paths": paths, "seconds": seconds, "us_per_graph": 1e6 * seconds / max(size, 1),
              "peak_process_bytes": status_bytes("VmHWM")}
         )  # fmt: skip
     return rows
@@ -139,8 +138,3 @@ def status_bytes(name: str) -> int:
     found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found is not None
     return 1024 * int(found[1])
-
-
-def ratios_of(rows: list[dict[str, Any]], key: str) -> Tensor:
-    """One column of the rows as a tensor."""
-    return torch.tensor([row[key] for row in rows])

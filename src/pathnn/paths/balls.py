@@ -7,7 +7,7 @@ of radius `k` around it, sorted by id and searched.
 import numpy as np
 from numba import njit
 
-from pathnn.paths.walks import SP_PLUS, bfs
+from pathnn.paths.walks import SP_PLUS, bfs, scratch
 
 
 @njit(cache=True, nogil=True)
@@ -41,10 +41,7 @@ def component_spans(rowptr, col):
 @njit(cache=True, nogil=True)
 def fill_table(rowptr, col, k, start, stop, near_ptr, near):
     """Write `near[near_ptr[v] + x]`, the distance of `x` to `v`, for the given range of `v` and all `x` within `k`."""
-    n = rowptr.size - 1
-    dist = np.full(n, -1, np.int32)
-    pred = np.empty(n, np.int32)
-    queue = np.empty(n, np.int32)
+    dist, pred, queue = scratch(rowptr.size - 1)
     for root in range(start, stop):
         size = bfs(rowptr, col, root, k, SP_PLUS, dist, pred, queue)
         for i in range(size):
@@ -56,10 +53,7 @@ def fill_table(rowptr, col, k, start, stop, near_ptr, near):
 @njit(cache=True, nogil=True)
 def ball_sizes(rowptr, col, k, start, stop, sizes):
     """Write the number of vertices within `k` of each vertex of the range, itself included."""
-    n = rowptr.size - 1
-    dist = np.full(n, -1, np.int32)
-    pred = np.empty(n, np.int32)
-    queue = np.empty(n, np.int32)
+    dist, pred, queue = scratch(rowptr.size - 1)
     for root in range(start, stop):
         size = bfs(rowptr, col, root, k, SP_PLUS, dist, pred, queue)
         sizes[root] = size
@@ -70,10 +64,7 @@ def ball_sizes(rowptr, col, k, start, stop, sizes):
 @njit(cache=True, nogil=True)
 def fill_balls(rowptr, col, k, start, stop, near_ptr, near):
     """Write the balls of the range: each vertex as `id * 256 + distance`, ascending."""
-    n = rowptr.size - 1
-    dist = np.full(n, -1, np.int32)
-    pred = np.empty(n, np.int32)
-    queue = np.empty(n, np.int32)
+    dist, pred, queue = scratch(rowptr.size - 1)
     for root in range(start, stop):
         size = bfs(rowptr, col, root, k, SP_PLUS, dist, pred, queue)
         ball = near[near_ptr[root] : near_ptr[root] + size]

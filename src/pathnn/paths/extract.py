@@ -71,34 +71,45 @@ def extract_paths(
     check_length(k)
     csr = to_csr(edge_index, num_nodes)
     distances = collection == "ap" if distances is None else bool(distances)
-    limit = cpu.UNLIMITED if max_paths is None else _check_positive("max_paths", max_paths)
+    limit = _limit(max_paths)
     if max_paths_per_source is not None:
         _check_positive("max_paths_per_source", max_paths_per_source)
         return _extract_sample(csr, collection, k, distances, extend, max_paths_per_source, limit, seed, batch)
     check_batch(batch, num_nodes)
     bounds = _bounds(csr, collection, k, limit, batch)
     if extend:
-        return _extract_extended(csr, collection, k, distances)
+        return _extract_extended(csr, bounds, collection, k, distances)
     if csr.col.device.type == "cpu":
         return cpu.extract(csr, bounds, collection, k, distances)
     return _extract_on_device(csr, collection, k, distances)
 
 
-def list_paths(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[Tensor]:
+def list_paths(
+    edge_index: Tensor,
+    num_nodes: int,
+    *,
+    collection: Collection,
+    k: int,
+    max_paths: int | None = DEFAULT_MAX_PATHS,
+) -> list[Tensor]:
     """The paths themselves, without a trie: one sorted int32 tensor `[n, length + 1]` per length, source first.
+
+    Refuses with `PathExplosionError` when there are more than `max_paths`.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])     # 0 - 1 - 2
     >>> list_paths(edge_index, 3, collection="ap", k=2)[1].tolist()
     [[0, 1, 2], [2, 1, 0]]
     """
     check_collection(collection)
-    return _list(to_csr(edge_index, num_nodes), collection, check_length(k))[0]
+    check_length(k)
+    csr = to_csr(edge_index, num_nodes)
+    return _list(csr, _bounds(csr, collection, k, _limit(max_paths), None), collection, k)[0]
 
 
-def _list(csr: Csr, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:
+def _list(csr: Csr, bounds: Tensor, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:
     """The paths per length, and which of them no other path continues."""
     if csr.col.device.type == "cpu":
-        return cpu.enumerate_paths(csr, _bounds(csr, collection, k, cpu.UNLIMITED, None), collection, k)
+        return cpu.enumerate_paths(csr, bounds, collection, k)
     frontier = Frontier.of(csr, collection, k)
     walks = frontier.start()
     paths: list[Tensor] = []
@@ -128,8 +139,8 @@ def _extract_on_device(csr: Csr, collection: Collection, k: int, distances: bool
     return trie
 
 
-def _extract_extended(csr: Csr, collection: Collection, k: int, distances: bool) -> PathTrie:
-    paths, ended = _list(csr, collection, k)
+def _extract_extended(csr: Csr, bounds: Tensor, collection: Collection, k: int, distances: bool) -> PathTrie:
+    paths, ended = _list(csr, bounds, collection, k)
     longer = [
         torch.cat([pad(paths[i][ended[i]], (0, length - i), value=-1) for i in range(length)] + [paths[length]])
         for length in range(k)
@@ -191,6 +202,10 @@ def walk_bounds(csr: Csr, k: int) -> Tensor:
         bounds.append(onward.new_zeros(csr.num_nodes).index_add_(0, source, onward))
         onward = bounds[-1][csr.col] - onward[csr.reverse]
     return torch.stack(bounds, dim=1)
+
+
+def _limit(max_paths: int | None) -> int:
+    return cpu.UNLIMITED if max_paths is None else _check_positive("max_paths", max_paths)
 
 
 def _check_positive(name: str, value: int) -> int:

@@ -28,6 +28,22 @@ class Segments:
     first_node: Tensor  # [graphs]: what to subtract from a stored vertex
     first_edge: Tensor  # [graphs]: what to subtract from a stored edge
 
+    @classmethod
+    def graph_by_graph(cls, size: Tensor, num_nodes: Tensor, num_edges: Tensor, k: int) -> Segments:
+        """Of tries that lie one after the other, with ids counted within each graph."""
+        child = size * ~root_columns(k)
+        nothing = torch.zeros_like(num_nodes)
+        return cls(
+            size=size,
+            entry=_starts(size.reshape(-1)).view(size.shape),
+            child=_starts(child.reshape(-1)).view(size.shape),
+            parent=torch.zeros_like(size),
+            num_nodes=num_nodes,
+            num_edges=num_edges,
+            first_node=nothing,
+            first_edge=nothing,
+        )
+
     def to(self, device: torch.device) -> Segments:
         """The same on `device`."""
         return Segments(*(getattr(self, field.name).to(device) for field in fields(self)))
@@ -66,18 +82,8 @@ class RaggedTries:
         _check_alike(tries)
         first = tries[0]
         size = torch.tensor([[n for levels in trie.sizes for n in levels] for trie in tries])
-        child = size * ~root_columns(first.k)
-        zero = torch.zeros(len(tries), dtype=torch.int64)
-        host = Segments(
-            size=size,
-            entry=_starts(size.view(-1)).view_as(size),
-            child=_starts(child.view(-1)).view_as(size),
-            parent=torch.zeros_like(size),
-            num_nodes=torch.tensor([trie.num_nodes for trie in tries]),
-            num_edges=torch.tensor([trie.num_edges for trie in tries]),
-            first_node=zero,
-            first_edge=zero,
-        )
+        nodes, edges = (torch.tensor([getattr(t, name) for t in tries]) for name in ("num_nodes", "num_edges"))
+        host = Segments.graph_by_graph(size, nodes, edges, first.k)
         distance = None if first.distance is None else torch.cat([t.distance for t in tries if t.distance is not None])
         flat = [torch.cat([getattr(trie, name) for trie in tries]) for name in ("vertex", "parent", "edge")]
         return cls._of(first, flat, distance, host)

@@ -21,6 +21,12 @@ SATURATED = np.int64(1) << np.int64(62)
 
 
 @njit(cache=True, nogil=True)
+def scratch(n):
+    """Distances (-1: not reached), predecessors and a queue, for `bfs`."""
+    return np.full(n, -1, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+
+
+@njit(cache=True, nogil=True)
 def bfs(rowptr, col, root, k, mode, dist, pred, queue):
     """Fill `dist` (-1 before) and `pred` for vertices within `k` of `root`; returns how many are in `queue`."""
     dist[root] = 0
@@ -92,12 +98,8 @@ def count_walks(rowptr, col, mode, k, start, stop, limit, counts):
 
     Returns the number of roots that were counted completely.
     """
-    n = rowptr.size - 1
-    scratch = 0 if mode == AP else n
-    dist = np.full(scratch, -1, np.int32)
-    pred = np.full(scratch, -1, np.int32)
-    queue = np.empty(scratch, np.int32)
-    ways = np.zeros(scratch, np.int64)
+    dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
+    ways = np.zeros(dist.size, np.int64)
     path = np.empty(k + 1, np.int32)
     slots = np.empty(k + 1, np.int64)
     total = 0
@@ -160,11 +162,7 @@ def walk_tries(rowptr, col, row, mode, k, start, stop, starts, child_starts, ver
     it. That is known when the walk leaves the vertex, and in the order of leaving, too, each level is sorted and the
     parent is the next entry of the level before.
     """
-    n = rowptr.size - 1
-    scratch = 0 if mode == AP else n
-    dist = np.full(scratch, -1, np.int32)
-    pred = np.full(scratch, -1, np.int32)
-    queue = np.empty(scratch, np.int32)
+    dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
     path = np.empty(k + 1, np.int32)
     step = np.empty(k + 1, np.int32)
     slots = np.empty(k + 1, np.int64)
@@ -229,11 +227,7 @@ def list_walks(rowptr, col, mode, k, start, stop, starts, paths, end_starts, end
     Path number `i` of length `l` is `paths[starts[l] + i * (l + 1):][:l + 1]`, and `ended[end_starts[l] + i]` says that
     no path continues it.
     """
-    n = rowptr.size - 1
-    scratch = 0 if mode == AP else n
-    dist = np.full(scratch, -1, np.int32)
-    pred = np.full(scratch, -1, np.int32)
-    queue = np.empty(scratch, np.int32)
+    dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
     count = np.zeros(k + 1, np.int64)
     alone = np.empty(1, np.int32)
     for root in range(start, stop):

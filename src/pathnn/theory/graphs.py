@@ -10,9 +10,9 @@ from torch import Tensor
 
 from pathnn.collection import Collection
 from pathnn.paths.csr import to_csr
+from pathnn.paths.extract import extract_paths, list_paths
 from pathnn.paths.reference import DUMMY as DUMMY
 from pathnn.paths.reference import Path as Path
-from pathnn.paths.reference import reference_paths
 
 Graph = tuple[Tensor, int]
 """`(edge_index, num_nodes)`."""
@@ -31,8 +31,11 @@ def paths_by_length(
     >>> paths_by_length(edge_index, 3, collection="ap", k=2)
     [[(0, 1), (1, 0), (1, 2), (2, 1)], [(0, 1, 2), (2, 1, 0)]]
     """
-    to_csr(edge_index, num_nodes)  # only for its checks
-    return reference_paths(edge_index, num_nodes, collection=collection, k=k, extend=extend)
+    if extend:
+        found = extract_paths(edge_index, num_nodes, collection=collection, k=k, extend=True).to_paths()
+    else:
+        found = list_paths(edge_index, num_nodes, collection=collection, k=k)
+    return [sorted(map(tuple, rows.tolist())) for rows in found]
 
 
 def edges_to_index(edges: Sequence[tuple[int, int]]) -> Tensor:

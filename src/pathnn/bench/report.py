@@ -1,0 +1,137 @@
+"""The benchmark page of the docs, written from the result files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+Result = dict[str, Any]
+
+INTRO = """# Benchmarks
+
+This page is written by `python benchmarks/report.py` from `benchmarks/results/*.json`; each section says where and when
+its numbers were measured. Ratios are within one run on one machine. `benchmarks/NOTES.md` tells how the code got there.
+"""
+
+
+def benchmark_page(folder: Path) -> str:
+    """The page as Markdown, from the result files in `folder`; a file that is not there has no section."""
+    parts = [INTRO]
+    for name, section in SECTIONS.items():
+        path = folder / f"{name}.json"
+        if path.exists():
+            result = json.loads(path.read_text())
+            parts.append(section(result) + _origin(result, path.name))
+    return "\n".join(parts)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table.
+
+    >>> print(table(["a", "b"], [["1", "2"]]))
+    | a | b |
+    |---|---|
+    | 1 | 2 |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "|" + "|".join(line) + "|" if line[0] == "---" else "| " + " | ".join(line) + " |" for line in lines
+    )
+
+
+def _extract_cpu(result: Result) -> str:
+    rows = [
+        [
+            row["workload"], row["collection"].upper(), str(row["k"]), str(row["threads"]), f"{row['igraph_ms']:,.0f}",
+            f"{row['list_ms']:.1f}", f"{row['trie_ms']:.1f}", f"{row['list_ratio']:.0f}x", f"{row['trie_ratio']:.0f}x",
+        ]
+        for row in result["compare"]
+    ]  # fmt: skip
+    head = ["graphs like", "paths", "K", "cores", "igraph, ms", "list, ms", "trie, ms", "list", "trie"]
+    memory = [
+        [row["workload"], row["collection"].upper(), f"{row['result_bytes'] / 2**20:.1f}", f"{row['ratio']:.2f}"]
+        for row in result["memory"]
+    ]
+    scale = [
+        [f"{row['graphs']:,}", f"{row['paths']:,}", f"{row['seconds']:.1f}", f"{row['us_per_graph']:.1f}",
+         f"{row['peak_process_bytes'] / 2**20:.0f}"]
+        for row in result["scale"]
+    ]  # fmt: skip
+    return f"""## Extraction on a CPU
+
+Against igraph, path by path in Python, lists to tensors, as the released implementation does it; milliseconds per 1000
+graphs. "List" is enumeration alone (`list_paths`), "trie" is `extract_paths`, for AP with distances.
+
+{table(head, rows)}
+
+Peak memory of `extract_paths` over the size of its result:
+
+{table(["graphs like", "paths", "result, MiB", "peak / result"], memory)}
+
+Molecules like ZINC's, AP, K = 4, extracted in chunks of 10,000:
+
+{table(["molecules", "paths", "seconds", "µs per molecule", "process peak, MiB"], scale)}
+"""
+
+
+def _extract_gpu(result: Result) -> str:
+    gpu = result["gpu"]
+    rows = [
+        [
+            name.upper(),
+            f"{gpu[f'{name}_entries']:,}",
+            f"{gpu[f'{name}_ms']:.1f}",
+            str(gpu[f"{name}_equal_to_cpu"]).lower(),
+        ]
+        for name in ("sp", "sp+", "ap")
+    ]
+    return f"""## Extraction on a GPU
+
+{gpu["graphs"]:,} molecules like ZINC's, K = {gpu["k"]}, as one batch, trie included.
+
+{table(["paths", "entries", "ms", "equal to the CPU's, entry for entry"], rows)}
+"""
+
+
+def _batch(result: Result) -> str:
+    rows = [[str(value) for value in row.values()] for row in result["rows"]]
+    return f"""## Assembling a batch
+
+{result["about"]}
+
+{table(list(result["rows"][0]), rows)}
+"""
+
+
+def _model(title: str) -> Callable[[Result], str]:
+    def section(result: Result) -> str:
+        rows = [
+            [row["workload"], row["phase"], f"{row['dense_ms']:.1f}", f"{row['ours_ms']:.1f}", f"{row['ratio']:.1f}x",
+             f"{row['dense_mib']:.0f}", f"{row['ours_mib']:.0f}", f"{row['dense_mib'] / row['ours_mib']:.1f}x"]
+            for row in result["workloads"]
+        ]  # fmt: skip
+        head = ["workload", "phase", "dense, ms", "trie, ms", "faster", "dense, MiB", "trie, MiB", "smaller"]
+        return f"""## {title}
+
+The trie engine against the dense formulation (`nn.LSTM` over every path), same weights, same batches.
+
+{table(head, rows)}
+"""
+
+    return section
+
+
+def _origin(result: Result, name: str) -> str:
+    versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items() if version)
+    return f"\n*{result['device']}, {result['time']}, commit {result['commit']}, {versions} (`{name}`).*\n"
+
+
+SECTIONS: dict[str, Callable[[Result], str]] = {
+    "extract-cpu": _extract_cpu,
+    "extract-gpu": _extract_gpu,
+    "batch-cpu": _batch,
+    "model-cpu": _model("A training step on two cores"),
+    "model-gpu": _model("A training step on a GPU"),
+}

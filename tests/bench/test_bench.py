@@ -1,0 +1,60 @@
+"""The benchmarks run at small sizes, and the page in the docs is what the result files give."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from pathnn.bench import extract
+from pathnn.bench.peer import igraph_paths, to_igraph
+from pathnn.bench.record import provenance, write_result
+from pathnn.bench.report import benchmark_page
+from pathnn.bench.shapes import SHAPES, graph_set
+from pathnn.paths import list_paths
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_docs_page_is_generated():
+    assert (ROOT / "docs" / "benchmarks.md").read_text() == benchmark_page(ROOT / "benchmarks" / "results")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_are_seeded_and_undirected(shape):
+    first, again, other = graph_set(shape, 3), graph_set(shape, 3), graph_set(shape, 3, seed=1)
+    assert torch.equal(first.edge_index, again.edge_index)
+    assert not torch.equal(first.edge_index, other.edge_index)
+    list_paths(first.edge_index, first.num_nodes, collection="sp", k=1)  # checks that both directions are there
+    edges, nodes = first.graph(1)
+    assert int(edges.max()) < nodes
+    assert len(first.head(2)) == 2
+
+
+def test_shape_must_be_known():
+    with pytest.raises(ValueError, match="expected one of zinc, dd, peptides"):
+        graph_set("qm9", 1)
+
+
+@pytest.mark.parametrize("collection", ["sp+", "ap"])
+def test_peer_finds_the_same_paths(collection):
+    pytest.importorskip("igraph")
+    edge_index, num_nodes = graph_set("zinc", 1).graph(0)
+    ours = list_paths(edge_index, num_nodes, collection=collection, k=3)
+    theirs, distances = igraph_paths(to_igraph(edge_index, num_nodes), collection, 3)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert sorted(mine.tolist()) == sorted(other.tolist())
+    assert bool(distances[0].numel()) == (collection == "ap")
+
+
+def test_scaling_row():
+    row = extract.scale(sizes=(0,))[0]
+    assert row["graphs"] == 0
+    assert row["paths"] == 0
+
+
+def test_results_say_where_they_come_from(tmp_path):
+    write_result(tmp_path / "result.json", {"answer": 42})
+    text = (tmp_path / "result.json").read_text()
+    assert '"answer": 42' in text
+    assert all(f'"{key}"' in text for key in provenance())
+    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
