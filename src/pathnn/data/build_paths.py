@@ -1,0 +1,169 @@
+"""Paths of a whole dataset, in chunks of graphs: count first, then extract so many graphs at once as fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from pathnn.collection import Collection, check_collection
+from pathnn.data.gather import by_graph
+from pathnn.data.memory import free_memory
+from pathnn.data.packed import PackedGraphs
+from pathnn.paths.count import check_length, count_per_source, refuse_explosion, sum_per_graph
+from pathnn.paths.csr import to_csr
+from pathnn.paths.extract import extract_paths
+from pathnn.paths.ragged import RaggedTries, Segments
+from pathnn.paths.trie import PathTrie
+
+BYTES_PER_PATH = 32
+"""Rough size of a path's entries: prefixes are shared, so that a path adds about two entries of 16 bytes."""
+
+CHUNK_BYTES = 256 * 2**20
+COUNT_NODES = 200_000
+
+
+@dataclass(frozen=True)
+class PathOptions:
+    """What is extracted; the arguments of `extract_paths`."""
+
+    collection: Collection
+    k: int
+    distances: bool | None = None
+    extend: bool = False
+    max_paths_per_source: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_collection(self.collection)
+        check_length(self.k)
+
+
+def build_paths(
+    graphs: PackedGraphs,
+    *,
+    collection: Collection,
+    k: int,
+    distances: bool | None = None,
+    extend: bool = False,
+    max_paths_per_source: int | None = None,
+    seed: int = 0,
+    max_paths: int | None = None,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> RaggedTries:
+    """The tries of all graphs, extracted in chunks of graphs of about `chunk_bytes`.
+
+    Paths are counted before anything is extracted; more than `max_paths` in all (None: what fits into the
+    free memory) are refused with `PathExplosionError`. Larger sets go to disk: see `build_shards`.
+
+    >>> edge = torch.tensor([[0, 1], [1, 0]])
+    >>> build_paths(PackedGraphs.from_edges([edge, edge], [2, 2]), collection="ap", k=2)
+    RaggedTries(graphs=2, collection='ap', k=2, num_paths=4, entries=8, device='cpu')
+    """
+    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
+    limit = free_memory(graphs.device) // (2 * BYTES_PER_PATH) if max_paths is None else max_paths
+    counts = count_per_graph(graphs, options, max_paths=limit)
+    return cat_tries([tries for _, tries in chunks_of_paths(graphs, options, counts, chunk_bytes)])
+
+
+def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: int | None = None) -> Tensor:
+    """Number of paths per graph and length, `[G, k]`, on the CPU; more than `max_paths` are refused."""
+    parts, left = [], max_paths
+    for start, stop in graph_ranges(graphs.node_ptr.diff(), COUNT_NODES):
+        chunk = graphs.chunk(start, stop)
+        csr = to_csr(chunk.union(), chunk.num_nodes)
+        batch = torch.repeat_interleave(torch.arange(len(chunk)), chunk.node_ptr.diff())
+        kept = options.max_paths_per_source
+        if left is None or kept is not None:
+            counts, _ = count_per_source(csr, options.collection, options.k)
+        else:
+            counts, complete = count_per_source(csr, options.collection, options.k, limit=10 * left + 1)
+            refuse_explosion(counts.cpu(), complete, options.collection, left, batch + start, None)
+        counts = counts.cpu() if kept is None else counts.cpu().clamp(max=kept)
+        if left is not None:
+            left -= int(counts.sum())
+        parts.append(_pad(sum_per_graph(counts, batch), len(chunk)))
+    return torch.cat(parts) if parts else torch.zeros(0, options.k, dtype=torch.long)
+
+
+def chunks_of_paths(
+    graphs: PackedGraphs, options: PathOptions, counts: Tensor, chunk_bytes: int = CHUNK_BYTES
+) -> Iterator[tuple[range, RaggedTries]]:
+    """Extract chunk by chunk: graph numbers and their tries, on the dataset's device."""
+    sizes = (counts.sum(dim=1) * BYTES_PER_PATH).clamp(min=1)
+    for start, stop in graph_ranges(sizes, chunk_bytes):
+        chunk = graphs.chunk(start, stop)
+        trie = extract_chunk(chunk, options, num_paths=int(counts[start:stop].sum()))
+        tries = RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
+        yield range(start, stop), by_graph(tries) if tries.vertex.device.type == "cpu" else tries
+
+
+def extract_chunk(chunk: PackedGraphs, options: PathOptions, *, num_paths: int) -> PathTrie:
+    """The trie of the disjoint union of the graphs of a chunk, of which `num_paths` were counted before."""
+    return extract_paths(
+        chunk.union(),
+        chunk.num_nodes,
+        collection=options.collection,
+        k=options.k,
+        distances=options.distances,
+        extend=options.extend,
+        max_paths=max(num_paths, 1),
+        max_paths_per_source=options.max_paths_per_source,
+        seed=options.seed,
+    )
+
+
+def graph_ranges(sizes: Tensor, limit: int) -> list[tuple[int, int]]:
+    """Consecutive graphs whose sizes sum to at most `limit`; a larger graph stands alone.
+
+    >>> graph_ranges(torch.tensor([2, 2, 9, 1]), 4)
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    total = sizes.cumsum(dim=0)
+    ranges, start, before = [], 0, 0
+    while start < sizes.numel():
+        stop = int(torch.searchsorted(total, before + limit, right=True))
+        stop = max(stop, start + 1)
+        ranges.append((start, stop))
+        start, before = stop, int(total[stop - 1])
+    return ranges
+
+
+def cat_tries(parts: list[RaggedTries]) -> RaggedTries:
+    """Tries of several runs of graphs as one; flat tensors one after the other, tables shifted."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        raise ValueError("no tries: expected at least one graph.")
+    entry = child = 0
+    hosts = []
+    for part in parts:
+        hosts.append(replace(part.host, entry=part.host.entry + entry, child=part.host.child + child))
+        entry, child = entry + part.vertex.numel(), child + part.parent.numel()
+    host = Segments(
+        size=torch.cat([h.size for h in hosts]),
+        entry=torch.cat([h.entry for h in hosts]),
+        child=torch.cat([h.child for h in hosts]),
+        parent=torch.cat([h.parent for h in hosts]),
+        num_nodes=torch.cat([h.num_nodes for h in hosts]),
+        num_edges=torch.cat([h.num_edges for h in hosts]),
+        first_node=torch.cat([h.first_node for h in hosts]),
+        first_edge=torch.cat([h.first_edge for h in hosts]),
+    )
+    distances = [part.distance for part in parts if part.distance is not None]
+    return replace(
+        parts[0],
+        vertex=torch.cat([part.vertex for part in parts]),
+        parent=torch.cat([part.parent for part in parts]),
+        edge=torch.cat([part.edge for part in parts]),
+        distance=torch.cat(distances) if distances else None,
+        host=host,
+        here=host.to(parts[0].vertex.device),
+    )
+
+
+def _pad(counts: Tensor, graphs: int) -> Tensor:
+    """Rows for trailing graphs without vertices, of which no vertex tells."""
+    return torch.cat([counts, counts.new_zeros(graphs - counts.size(0), counts.size(1))])

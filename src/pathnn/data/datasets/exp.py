@@ -1,0 +1,114 @@
+"""EXP and CEXP (table 1): pairs of graphs that encode formulas, one satisfiable and one not.
+
+Four splits, as the released implementation makes them: with n graphs and i = 0..3, validation is the i-th
+block of n / 10 consecutive graphs; of what is left, in order, the i-th block of 0.15 n consecutive graphs is
+the test set; all else trains. With 1200 graphs: 120 to validate, 180 to test, 900 to train. Test sets of
+different splits may overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from pathnn.collection import COLLECTIONS
+from pathnn.data.built import Built
+from pathnn.data.datasets.constant import with_ones
+from pathnn.data.datasets.spec import DatasetSpec, needed
+from pathnn.data.errors import DataError
+from pathnn.data.graph6 import read_text
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.sources import DataFile
+from pathnn.data.targets import classification
+from pathnn.data.task import Continuous, Split, Task
+
+FILES = {
+    "exp": DataFile("EXP.txt.xz", "4db461607e535873ec6f09db0e194932d6e3f9b22a157f6d065a7445296463e3"),
+    "cexp": DataFile("CEXP.txt.xz", "221dbe430cd8c8238a1d23b76ceb3c9a1784b801be618eb8b73aa0360c32b21d"),
+}
+K = dict(zip(COLLECTIONS, (10, 10, 5), strict=True))
+
+
+def consecutive_splits(num_graphs: int, count: int = 4) -> tuple[Split, ...]:
+    """The splits that the head of this file describes.
+
+    >>> consecutive_splits(1200)[1], consecutive_splits(1200)[1].test[[0, -1]].tolist()
+    (Split(train=900, val=120, test=180), [300, 479])
+    """
+    graphs = torch.arange(num_graphs)
+    num_val, num_test = num_graphs // 10, num_graphs * 15 // 100
+    splits = []
+    for i in range(count):
+        val = graphs[i * num_val : (i + 1) * num_val]
+        rest = torch.cat([graphs[: i * num_val], graphs[(i + 1) * num_val :]])
+        test = rest[i * num_test : (i + 1) * num_test]
+        train = torch.cat([rest[: i * num_test], rest[(i + 1) * num_test :]])
+        splits.append(Split(train, val, test))
+    return tuple(splits)
+
+
+def parse_exp(text: str) -> PackedGraphs:
+    """Graphs of the text format: their number, then per graph `n y` and n lines `tag degree neighbours...`.
+
+    >>> parse_exp("1\\n2 1\\n0 1 1\\n0 1 0\\n")[0]
+    Data(edge_index=[2, 2], x=[2, 1], y=[1], num_nodes=2)
+    """
+    lines = iter(text.splitlines())
+    try:
+        graphs = [_graph(lines) for _ in range(int(next(lines)))]
+    except (ValueError, StopIteration, IndexError, RuntimeError) as error:
+        raise DataError(
+            "an EXP file that ends early or is no EXP file: expected the number of graphs, then per graph "
+            f"`n y` and n lines `tag degree neighbours...` ({error!r})."
+        ) from error
+    edges, sizes, labels = zip(*graphs, strict=True)
+    return with_ones(PackedGraphs.from_edges(edges, sizes), torch.tensor(labels))
+
+
+def _graph(lines: Iterator[str]) -> tuple[torch.Tensor, int, int]:
+    size, label = (int(word) for word in next(lines).split())
+    pairs = set()
+    for u in range(size):
+        _, degree, *neighbours = (int(word) for word in next(lines).split())
+        if len(neighbours) != degree:
+            raise ValueError(f"a vertex of degree {degree} lists {len(neighbours)} neighbours")
+        pairs |= {(u, v) for v in neighbours} | {(v, u) for v in neighbours}
+    return torch.tensor(sorted(pairs)).view(-1, 2).t(), size, label
+
+
+def _build(paths: tuple[Path | None, ...]) -> Built:
+    graphs = parse_exp(read_text(needed(paths[0])))
+    return Built(graphs, consecutive_splits(len(graphs)))
+
+
+def _task(name: str, built: Built) -> Task:
+    of_exp = name == "exp"
+    return Task(
+        name=name,
+        title=name.upper(),
+        graphs=built.graphs,
+        node_features=Continuous(1),
+        splits=built.splits,
+        pairs=torch.arange(len(built.graphs)).view(-1, 2),
+        classes=("unsatisfiable", "satisfiable"),
+        paper=dict.fromkeys(K.items(), (100.0, 0.0)),
+        paper_undistinguished=dict.fromkeys(K.items(), 0) if of_exp else {},
+        licence="GPL-3.0 (GNN-RNI)",
+        citation="Abboud et al., The surprising power of GNNs with random node initialization, IJCAI 2021",
+        notes=(
+            "graphs 2i and 2i + 1 are a pair; four splits of consecutive blocks; features are ones. "
+            "The paper's text says EXP for EXP-Class, the released configuration "
+            "reads CEXP; EXP-Iso reads EXP"
+        ),
+        **classification(2),
+    )
+
+
+def specs() -> list[DatasetSpec]:
+    """EXP and CEXP."""
+    return [
+        DatasetSpec(name, name.upper(), 1200, ((file,),), _build, partial(_task, name)) for name, file in FILES.items()
+    ]

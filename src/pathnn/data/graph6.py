@@ -1,0 +1,138 @@
+"""The graph6 format: simple graphs as lines of printable characters (McKay), read many lines at once."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pathnn.data.errors import BadRow, BadRowsError, DataError
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.ragged import offsets
+
+HEADER = ">>graph6<<"
+LINES_AT_ONCE = 4096
+
+
+def read_text(path: Path) -> str:
+    """The text of a plain, `.gz` or `.xz` file."""
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+        elif path.suffix == ".xz":
+            content = lzma.decompress(content)
+        return content.decode()
+    except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is damaged or is no text: {error}.") from error
+
+
+def read_graph6(path: Path, *, skip_invalid: bool = False) -> tuple[PackedGraphs, list[BadRow]]:
+    """The graphs of a graph6 file (plain, `.gz`, `.xz`), named by their lines, and the lines left out."""
+    lines = read_text(path).splitlines()
+    return parse_graph6(lines, source=str(path), skip_invalid=skip_invalid)
+
+
+def parse_graph6(
+    lines: Sequence[str], *, source: str = "graph6", skip_invalid: bool = False
+) -> tuple[PackedGraphs, list[BadRow]]:
+    """The graphs of graph6 lines: both directions of each edge, sorted; empty lines are passed over.
+
+    >>> graphs, bad = parse_graph6(["Bw", "A_"])      # a triangle, an edge
+    >>> graphs[0].edge_index.tolist(), graphs[1].edge_index.tolist()
+    ([[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]], [[0, 1], [1, 0]])
+    """
+    rows = [(i, line.strip().removeprefix(HEADER)) for i, line in enumerate(lines, start=1)]
+    rows = [(i, line) for i, line in rows if line]
+    good, bad = [], []
+    for i, line in rows:
+        fault = _fault(line)
+        if fault:
+            bad.append(BadRow(i, fault))
+        else:
+            good.append(line)
+    if bad and not skip_invalid:
+        raise BadRowsError(source, bad, len(rows))
+    if not good:
+        raise DataError(f"{source} holds no graph that can be read: expected one graph6 line per graph.")
+    return _pack(good), bad
+
+
+def to_graph6(edge_index: torch.Tensor, num_nodes: int) -> str:
+    """A simple undirected graph of at most 62 vertices as a graph6 line.
+
+    >>> to_graph6(torch.tensor([[0, 1], [1, 0]]), 2)
+    'A_'
+    """
+    if not 0 <= num_nodes <= 62:
+        raise ValueError(f"num_nodes={num_nodes}: expected at most 62 vertices.")
+    adjacency = np.zeros((num_nodes, num_nodes), dtype=np.uint8)
+    adjacency[edge_index[0].numpy(), edge_index[1].numpy()] = 1
+    u, v = _upper(num_nodes)
+    bits = adjacency[u, v] | adjacency[v, u]
+    bits = np.pad(bits, (0, -bits.size % 6)).reshape(-1, 6)
+    return chr(63 + num_nodes) + "".join(chr(63 + int(code)) for code in bits @ (1 << np.arange(5, -1, -1)))
+
+
+def _size(line: str) -> tuple[int, int]:
+    """Number of vertices and number of characters that say so."""
+    codes = [ord(c) - 63 for c in line[:8]]
+    if codes[0] < 63:
+        return codes[0], 1
+    digits, used = (codes[2:8], 8) if len(codes) > 1 and codes[1] == 63 else (codes[1:4], 4)
+    size = 0
+    for digit in digits:
+        size = size * 64 + digit
+    return size, used
+
+
+def _fault(line: str) -> str | None:
+    if not all(63 <= ord(c) <= 126 for c in line):
+        return "a character that graph6 does not have (expected codes 63 to 126)"
+    size, used = _size(line)
+    expected = used + -(-(size * (size - 1) // 2) // 6)
+    if len(line) != expected:
+        return f"{len(line)} characters; a graph6 line of {size} vertices has {expected}"
+    return None
+
+
+def _pack(lines: list[str]) -> PackedGraphs:
+    """Graphs of the same size are decoded together, some thousand lines at once."""
+    sizes = np.array([_size(line)[0] for line in lines])
+    edges: list[NDArray[np.int64]] = []
+    for n in np.unique(sizes):
+        members = np.flatnonzero(sizes == n)
+        for start in range(0, members.size, LINES_AT_ONCE):
+            edges.append(_decode([lines[i] for i in members[start : start + LINES_AT_ONCE]], int(n), members[start:]))
+    graph, u, v = np.concatenate(edges, axis=1)
+    order = np.lexsort((v, u, graph))
+    graphs = PackedGraphs(
+        edge_index=torch.from_numpy(np.stack([u, v])[:, order].astype(np.int32)),
+        node_ptr=offsets(torch.from_numpy(sizes)),
+        edge_ptr=offsets(torch.from_numpy(np.bincount(graph, minlength=len(lines)))),
+    )
+    return replace(graphs, names=tuple(lines)).validate()
+
+
+def _decode(lines: list[str], n: int, members: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Directed edges of lines of `n` vertices: rows graph number, u, v."""
+    used = _size(lines[0])[1]
+    codes = np.frombuffer("".join(lines).encode(), dtype=np.uint8).reshape(len(lines), -1)[:, used:] - 63
+    bits = np.unpackbits(codes[:, :, None], axis=2)[:, :, 2:].reshape(len(lines), -1)
+    row, bit = np.nonzero(bits[:, : n * (n - 1) // 2])
+    u, v = (side[bit] for side in _upper(n))
+    graph = members[row]
+    return np.stack([np.concatenate(pair) for pair in ((graph, graph), (u, v), (v, u))])
+
+
+def _upper(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The pairs u < v in graph6's order: (0,1), (0,2), (1,2), (0,3), ..."""
+    v, u = np.tril_indices(n, -1)
+    return u.astype(np.int64), v.astype(np.int64)

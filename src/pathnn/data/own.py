@@ -1,0 +1,209 @@
+"""A user's own data as a task: SMILES in a CSV, graph6, TU format, networkx or PyG graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pathnn.data.datasets.constant import with_ones
+from pathnn.data.datasets.registry import dataset_names, get_spec, load_dataset
+from pathnn.data.errors import BadRow, DataError, UnknownDatasetError
+from pathnn.data.graph6 import read_graph6
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.smiles import (
+    PYG_ATOMS,
+    PYG_BONDS,
+    CsvTable,
+    class_labels,
+    is_text,
+    numeric_columns,
+    one_column,
+    read_csv,
+    smiles_graphs,
+)
+from pathnn.data.splits import random_split
+from pathnn.data.targets import binary, classification, multilabel, regression
+from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task
+from pathnn.data.tu_format import one_hot, read_tu
+
+
+def load_data(
+    data: str | Path,
+    *,
+    smiles: str | None = None,
+    targets: Sequence[str] | None = None,
+    kind: TargetKind | None = None,
+    skip_invalid: bool = False,
+) -> Task:
+    """A dataset's name, a `.csv` of SMILES, a `.g6` file, or a folder or zip in TU format, as a task.
+
+    Files may be compressed (`.gz`, `.xz`). The other arguments are for CSV files: the SMILES column, the
+    target columns (None: the only numeric column, if there is just one; an empty list: none), and the kind of
+    target (None: found from the values; text makes classes). `skip_invalid` leaves bad rows out; they are in
+    `task.skipped`.
+    """
+    path = Path(data).expanduser()
+    if isinstance(data, str) and data.lower() in dataset_names():
+        return load_dataset(data)
+    if not path.exists():
+        raise _neither(data)
+    suffixes = [suffix for suffix in path.suffixes if suffix not in (".gz", ".xz")]
+    last = suffixes[-1].lower() if suffixes else ""
+    if path.is_dir() or last == ".zip":
+        return task_from_tu(path)
+    if last == ".csv":
+        return task_from_csv(path, smiles=smiles, targets=targets, kind=kind, skip_invalid=skip_invalid)
+    if last == ".g6":
+        graphs, bad = read_graph6(path, skip_invalid=skip_invalid)
+        task = task_from_graphs(with_ones(graphs), name=path.name)
+        return replace(task, pairs="all", skipped=tuple(bad))
+    raise DataError(f"{path}: expected a .csv with a SMILES column, a .g6 file, or a folder or zip in TU format.")
+
+
+def task_from_csv(
+    path: Path,
+    *,
+    smiles: str | None = None,
+    targets: Sequence[str] | None = None,
+    kind: TargetKind | None = None,
+    skip_invalid: bool = False,
+) -> Task:
+    """A CSV of SMILES as a task with one random split of 80 / 10 / 10 from seed 0."""
+    table = read_csv(path)
+    column = smiles or table.smiles_column()
+    chosen = _targets(table, column) if targets is None else list(targets)
+    labels: tuple[str, ...] = ()
+    if len(chosen) == 1 and (kind == "class" or (kind is None and is_text(table, chosen[0]))):
+        kind, labels = "class", class_labels(table, chosen[0])
+    graphs, bad = smiles_graphs(table, smiles=column, targets=chosen, labels=labels, skip_invalid=skip_invalid)
+    names = tuple(chosen) if graphs.y is None or not labels else _present(labels, graphs.y)
+    task = task_from_graphs(
+        graphs, name=path.name, node_features=PYG_ATOMS, edge_features=PYG_BONDS, kind=kind, targets=names
+    )
+    return replace(task, skipped=tuple(bad))
+
+
+def _present(labels: tuple[str, ...], y: torch.Tensor) -> tuple[str, ...]:
+    """The labels that are left after bad rows were left out, in order."""
+    return tuple(labels[int(code)] for code in torch.unique(y))
+
+
+def task_from_tu(path: Path) -> Task:
+    """A folder or zip in TU format: labels one-hot, then attributes; degrees where there is neither."""
+    data = read_tu(path)
+    parts = [] if data.node_labels is None else [one_hot(data.node_labels)]
+    parts += [] if data.node_attributes is None else [data.node_attributes]
+    x = (
+        torch.cat([part.float() for part in parts], dim=1)
+        if len(parts) > 1
+        else (parts or [one_hot(data.degrees())])[0]
+    )
+    task = task_from_graphs(data.graphs(x), name=data.name, kind="class" if data.y is not None else None)
+    return replace(task, classes=data.classes)
+
+
+def task_from_graphs(
+    graphs: PackedGraphs,
+    *,
+    name: str = "own",
+    node_features: Features | None = None,
+    edge_features: Features | None = None,
+    kind: TargetKind | None = None,
+    targets: tuple[str, ...] = (),
+) -> Task:
+    """Any packed graphs as a task; what is not said is found from the tensors.
+
+    Integer features are categories, all else is continuous. Integer targets are classes; 0 and 1 in floating
+    columns are yes and no; all else is regression. Graphs without `x` get the constant 1.
+    """
+    graphs = with_ones(graphs) if graphs.x is None else graphs
+    kind = kind or guess_kind(graphs)
+    graphs = _with_targets(graphs, kind)
+    return Task(
+        name=name,
+        title=name,
+        graphs=graphs,
+        node_features=node_features or _features(graphs.x),
+        edge_features=edge_features or _features(graphs.edge_attr),
+        splits=(random_split(len(graphs)),) if kind != "none" else (),
+        classes=targets,
+        notes="one random split of 80 / 10 / 10 from seed 0" if kind != "none" else "no targets",
+        **_target_facts(kind, graphs.y),
+    ).validate()
+
+
+def guess_kind(graphs: PackedGraphs) -> TargetKind:
+    """The kind of target that the values of `y` look like.
+
+    >>> edge = torch.tensor([[0, 1], [1, 0]])
+    >>> guess_kind(replace(PackedGraphs.from_edges([edge, edge], [2, 2]), y=torch.tensor([[0.5], [1.0]])))
+    'regression'
+    """
+    y = graphs.y
+    if y is None:
+        return "none"
+    if not y.is_floating_point():
+        return "class" if y.dim() == 1 else "multilabel"
+    if bool(((y == 0) | (y == 1)).all()) and bool((y == 0).any()) and bool((y == 1).any()):
+        return "binary" if y.dim() == 1 or y.size(1) == 1 else "multilabel"
+    return "regression"
+
+
+def _target_facts(kind: TargetKind, y: torch.Tensor | None) -> dict[str, Any]:
+    """Loss, metric and direction of a kind of target."""
+    if y is None:
+        return {}
+    if kind == "class":
+        return classification(int(y.max()) + 1)
+    if kind == "binary":
+        return binary()
+    return multilabel(y.size(1)) if kind == "multilabel" else regression(y.size(1))
+
+
+def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
+    """`y` in the form that the kind asks for."""
+    if kind == "none":
+        return replace(graphs, y=None)
+    if graphs.y is None:
+        raise DataError(f"kind={kind!r} needs targets, but there are none: name the target column, or give graphs a y.")
+    if kind == "class":
+        y = graphs.y.view(len(graphs), -1)
+        if y.size(1) != 1:
+            raise DataError(f"kind='class' takes one target column, got {y.size(1)}.")
+        return replace(graphs, y=one_column(y))
+    return replace(graphs, y=graphs.y.float().view(len(graphs), -1))
+
+
+def _features(values: torch.Tensor | None) -> Features | None:
+    if values is None:
+        return None
+    columns = values.view(values.size(0), -1) if values.size(0) else values.view(0, max(values[:0].numel(), 1))
+    if values.dtype == torch.bool or values.is_floating_point():
+        return Continuous(columns.size(1))
+    if columns.size(0) and int(columns.min()) < 0:
+        raise DataError("integer features are categories 0, 1, ...: got a negative one; make them floating numbers.")
+    return Categorical(tuple((columns.long().amax(dim=0) + 1).tolist() if columns.size(0) else [1] * columns.size(1)))
+
+
+def _targets(table: CsvTable, smiles: str) -> list[str]:
+    """The only numeric column, or none: which of several is meant must be said."""
+    found = numeric_columns(table, leave_out=smiles)
+    return found if len(found) == 1 else []
+
+
+def _neither(data: str | Path) -> DataError:
+    try:
+        get_spec(str(data))
+    except UnknownDatasetError as error:
+        hint = str(error)
+    return DataError(
+        f"{str(data)!r} is no file or folder that exists, nor a dataset: {hint} "
+        "Give a name, a .csv with a SMILES column, a .g6 file, or a folder in TU format."
+    )
+
+
+__all__ = ["BadRow", "guess_kind", "load_data", "task_from_csv", "task_from_graphs", "task_from_tu"]

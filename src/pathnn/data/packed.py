@@ -1,0 +1,293 @@
+"""A dataset as flat tensors and offsets: a batch is a few gathers, not Python objects collated one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from pathnn.collection import Collection
+from pathnn.data.batch import GraphBatch
+from pathnn.data.gather import select_tries
+from pathnn.data.ragged import offsets, ragged_rows
+from pathnn.paths.trie import PathTrie
+
+if TYPE_CHECKING:
+    from pathnn.data.tries import Tries
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PackedGraphs:
+    """Many graphs, and where asked for their paths, as flat tensors.
+
+    Tensors may be stored compactly: `select` and `__getitem__` widen integers to int64 and booleans to
+    float32, as a model wants them. Offsets stay on the CPU, so that a batch's size is known without waiting
+    for the device.
+
+    >>> graphs = PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0], [0]])], [2, 1])
+    >>> graphs
+    PackedGraphs(graphs=2, nodes=3, edges=3, device='cpu')
+    >>> graphs.select(torch.tensor([1, 0])).edge_index.tolist()
+    [[0, 1, 2], [0, 2, 1]]
+
+    Attributes:
+        edge_index: `[2, E]`, numbered within each graph.
+        node_ptr: `[G + 1]`, int64, CPU: graph `i` has the vertices `node_ptr[i]` to `node_ptr[i + 1]`.
+        edge_ptr: `[G + 1]`, the same for edges.
+        x: `[N, ...]` or None.
+        edge_attr: `[E, ...]` or None.
+        y: `[G, ...]` or None.
+        names: what each graph is called (a SMILES string, a graph6 line), or None.
+        tries: the paths, made by `with_paths`, or None.
+    """
+
+    edge_index: Tensor
+    node_ptr: Tensor
+    edge_ptr: Tensor
+    x: Tensor | None = None
+    edge_attr: Tensor | None = None
+    y: Tensor | None = None
+    names: tuple[str, ...] | None = None
+    tries: Tries | None = None
+
+    # what it is
+
+    def __len__(self) -> int:
+        return self.node_ptr.numel() - 1
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of vertices of all graphs."""
+        return int(self.node_ptr[-1])
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges of all graphs."""
+        return int(self.edge_ptr[-1])
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors (all but the offsets) are."""
+        return self.edge_index.device
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its tensors, paths included."""
+        own = sum(t.numel() * t.element_size() for t in self.tensors().values())
+        return own + (0 if self.tries is None else self.tries.nbytes)
+
+    def __repr__(self) -> str:
+        tries = "" if self.tries is None else f", tries={self.tries}"
+        return (
+            f"PackedGraphs(graphs={len(self)}, nodes={self.num_nodes}, edges={self.num_edges}, "
+            f"device={str(self.device)!r}{tries})"
+        )
+
+    # reading
+
+    def select(self, index: Tensor | Sequence[int]) -> GraphBatch:
+        """The batch of the graphs `index`, in that order; on this dataset's device."""
+        index = self._check_index(index)
+        nodes = ragged_rows(self.node_ptr, index, self.device)
+        edges = ragged_rows(self.edge_ptr, index, self.device)
+        ptr = nodes.ptr.to(self.device)
+        shift = ptr[:-1][edges.segment]
+        return GraphBatch(
+            x=None if self.x is None else widen(self.x[nodes.rows]),
+            edge_index=self.edge_index[:, edges.rows].long() + shift,
+            edge_attr=None if self.edge_attr is None else widen(self.edge_attr[edges.rows]),
+            batch=nodes.segment,
+            ptr=ptr,
+            y=None if self.y is None else self.y[index.to(self.device)],
+            num_nodes=int(nodes.ptr[-1]),
+            num_graphs=index.numel(),
+            trie=None if self.tries is None else select_tries(self.tries, index),
+        )
+
+    def subset(self, index: Tensor | Sequence[int]) -> PackedGraphs:
+        """The graphs `index` as a dataset of their own, in that order; without paths."""
+        index = self._check_index(index)
+        nodes = ragged_rows(self.node_ptr, index, self.device)
+        edges = ragged_rows(self.edge_ptr, index, self.device)
+        return PackedGraphs(
+            edge_index=self.edge_index[:, edges.rows],
+            node_ptr=nodes.ptr,
+            edge_ptr=edges.ptr,
+            x=None if self.x is None else self.x[nodes.rows],
+            edge_attr=None if self.edge_attr is None else self.edge_attr[edges.rows],
+            y=None if self.y is None else self.y[index.to(self.device)],
+            names=None if self.names is None else tuple(self.names[i] for i in index.tolist()),
+        )
+
+    def chunk(self, start: int, stop: int) -> PackedGraphs:
+        """The graphs `start` to `stop` as views of the same tensors; without paths."""
+        (n0, n1), (e0, e1) = self.node_ptr[[start, stop]].tolist(), self.edge_ptr[[start, stop]].tolist()
+        return PackedGraphs(
+            edge_index=self.edge_index[:, e0:e1],
+            node_ptr=self.node_ptr[start : stop + 1] - n0,
+            edge_ptr=self.edge_ptr[start : stop + 1] - e0,
+            x=None if self.x is None else self.x[n0:n1],
+            edge_attr=None if self.edge_attr is None else self.edge_attr[e0:e1],
+            y=None if self.y is None else self.y[start:stop],
+            names=None if self.names is None else self.names[start:stop],
+        )
+
+    def union(self) -> Tensor:
+        """`edge_index` of the disjoint union of all graphs, `[2, num_edges]`, int64."""
+        sizes = self.edge_ptr.diff().to(self.device)
+        shift = torch.repeat_interleave(self.node_ptr[:-1].to(self.device), sizes, output_size=self.num_edges)
+        return self.edge_index.long() + shift
+
+    def __getitem__(self, i: int) -> Any:
+        """Graph `i` as a `torch_geometric.data.Data`; `y` keeps its first axis, as PyG batches it."""
+        from torch_geometric.data import Data
+
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"graph {i} does not exist: expected 0 to {len(self) - 1}.")
+        i = i % len(self)
+        n0, n1, e0, e1 = *self.node_ptr[i : i + 2].tolist(), *self.edge_ptr[i : i + 2].tolist()
+        data = Data(edge_index=self.edge_index[:, e0:e1].long())
+        for name, tensor, part in (
+            ("x", self.x, slice(n0, n1)),
+            ("edge_attr", self.edge_attr, slice(e0, e1)),
+        ):
+            if tensor is not None:
+                data[name] = widen(tensor[part])
+        if self.y is not None:
+            data.y = self.y[i : i + 1]
+        data.num_nodes = n1 - n0
+        return data
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def to_data_list(self) -> list[Any]:
+        """All graphs as `torch_geometric.data.Data`."""
+        return list(self)
+
+    # making
+
+    @staticmethod
+    def from_data_list(data_list: Sequence[Any]) -> PackedGraphs:
+        """Pack any PyG dataset or list of `Data` that have the same attributes."""
+        from pathnn.data.pyg import from_pyg
+
+        return from_pyg(data_list)
+
+    @staticmethod
+    def from_edges(edge_indices: Sequence[Tensor], num_nodes: Sequence[int] | Tensor) -> PackedGraphs:
+        """Pack graphs without features: one `edge_index` and one number of vertices each."""
+        edge_sizes = torch.tensor([edges.size(1) for edges in edge_indices], dtype=torch.long)
+        empty = torch.empty(2, 0, dtype=torch.long)
+        graphs = PackedGraphs(
+            edge_index=torch.cat([empty, *edge_indices], dim=1),
+            node_ptr=offsets(torch.as_tensor(num_nodes, dtype=torch.long)),
+            edge_ptr=offsets(edge_sizes),
+        )
+        return graphs.validate()
+
+    def with_paths(
+        self,
+        *,
+        collection: Collection,
+        k: int,
+        distances: bool | None = None,
+        extend: bool = False,
+        max_paths_per_source: int | None = None,
+        seed: int = 0,
+        max_paths: int | None = None,
+        cache: bool = False,
+    ) -> PackedGraphs:
+        """The same graphs with the paths of `collection` up to length `k`; see `build_paths`.
+
+        With `cache` the tries are kept in the cache folder and read from there the next time.
+        """
+        from pathnn.data.build_paths import PathOptions, build_paths
+        from pathnn.data.tries import cached_paths
+
+        options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
+        if cache:
+            return replace(self, tries=cached_paths(self, options, max_paths=max_paths))
+        return replace(self, tries=build_paths(self, max_paths=max_paths, **asdict(options)))
+
+    def trie(self) -> PathTrie:
+        """The paths of all graphs as the trie of their disjoint union."""
+        if self.tries is None:
+            raise ValueError("these graphs have no paths: call with_paths(collection=..., k=...) first.")
+        return select_tries(self.tries, torch.arange(len(self)))
+
+    # moving and checking
+
+    def to(self, device: torch.device | str) -> PackedGraphs:
+        """The same dataset on `device`; the offsets stay on the CPU."""
+        moved = self._map(lambda tensor: tensor.to(device))
+        return replace(moved, tries=None if self.tries is None else self.tries.to(device))
+
+    def validate(self) -> PackedGraphs:
+        """Return itself, or raise `ValueError` that names the first thing that is wrong."""
+        for name, ptr in (("node_ptr", self.node_ptr), ("edge_ptr", self.edge_ptr)):
+            if ptr.dtype != torch.long or ptr.dim() != 1 or ptr.device.type != "cpu":
+                raise ValueError(
+                    f"{name}: expected a flat int64 tensor on the CPU, got {ptr.dtype} {tuple(ptr.shape)}."
+                )
+            if ptr.numel() < 1 or int(ptr[0]) != 0 or bool((ptr.diff() < 0).any()):
+                raise ValueError(f"{name}: expected offsets that begin with 0 and never fall.")
+        graphs, sizes = len(self), {"x": self.num_nodes, "edge_attr": self.num_edges, "y": len(self)}
+        if self.edge_ptr.numel() != graphs + 1:
+            raise ValueError(f"edge_ptr has {self.edge_ptr.numel()} offsets, node_ptr has {graphs + 1}.")
+        if tuple(self.edge_index.shape) != (2, self.num_edges):
+            raise ValueError(f"edge_index: expected shape (2, {self.num_edges}), got {tuple(self.edge_index.shape)}.")
+        for name, tensor in self.tensors().items():
+            if name in sizes and (tensor.dim() < 1 or tensor.size(0) != sizes[name]):
+                raise ValueError(f"{name}: expected {sizes[name]} rows, got shape {tuple(tensor.shape)}.")
+        if self.names is not None and len(self.names) != graphs:
+            raise ValueError(f"names: expected {graphs}, got {len(self.names)}.")
+        self._check_edges()
+        return self
+
+    def _check_edges(self) -> None:
+        graph = torch.repeat_interleave(self.edge_ptr.diff(), output_size=self.num_edges)
+        edges = self.edge_index.cpu()
+        wrong = ((edges < 0) | (edges >= self.node_ptr.diff()[graph])).any(dim=0)
+        if bool(wrong.any()):
+            i = int(graph[wrong][0])
+            size = int(self.node_ptr[i + 1] - self.node_ptr[i])
+            edge = edges[:, wrong][:, 0].tolist()
+            raise ValueError(f"graph {i}: edge {edge} leaves its vertices; expected ids 0 to {size - 1}.")
+
+    def _check_index(self, index: Tensor | Sequence[int]) -> Tensor:
+        index = torch.as_tensor(index, dtype=torch.long).cpu()
+        if index.dim() != 1:
+            raise ValueError(f"index: expected a flat list of graph numbers, got shape {tuple(index.shape)}.")
+        if index.numel() and (int(index.min()) < 0 or int(index.max()) >= len(self)):
+            raise IndexError(f"index: expected graph numbers 0 to {len(self) - 1}, got {index.min()} to {index.max()}.")
+        return index
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Its tensors by name, without the paths."""
+        names = ("edge_index", "node_ptr", "edge_ptr", "x", "edge_attr", "y")
+        fields = (self.edge_index, self.node_ptr, self.edge_ptr, self.x, self.edge_attr, self.y)
+        return {name: tensor for name, tensor in zip(names, fields, strict=True) if tensor is not None}
+
+    def _map(self, function: Callable[[Tensor], Tensor]) -> PackedGraphs:
+        return replace(
+            self,
+            edge_index=function(self.edge_index),
+            x=None if self.x is None else function(self.x),
+            edge_attr=None if self.edge_attr is None else function(self.edge_attr),
+            y=None if self.y is None else function(self.y),
+        )
+
+
+def widen(tensor: Tensor) -> Tensor:
+    """What a model reads: integers as int64, booleans (one-hot codes) as float32, floats as they are.
+
+    >>> widen(torch.tensor([3], dtype=torch.uint8)).dtype, widen(torch.tensor([True])).dtype
+    (torch.int64, torch.float32)
+    """
+    if tensor.dtype == torch.bool:
+        return tensor.float()
+    return tensor if tensor.is_floating_point() else tensor.long()

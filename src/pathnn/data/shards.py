@@ -1,0 +1,180 @@
+"""Tries larger than memory: built chunk by chunk, mapped from disk, gathered from in batches.
+
+A folder holds `shard-00000.safetensors`, ... and, written last, `manifest.json`: version, what the tries were
+built from, and for every shard its graphs, size and checksum. A folder without a manifest, or whose manifest
+does not fit, is built anew. Shards are written to temporary names and renamed; a build gives the same bytes
+every time, so that two processes may build at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pathnn.collection import Collection
+from pathnn.data.build_paths import BYTES_PER_PATH, PathOptions, cat_tries, chunks_of_paths, count_per_graph
+from pathnn.data.cache import to_bytes
+from pathnn.data.files import atomic_write, sha256
+from pathnn.data.gather import select_on_cpu
+from pathnn.data.mapped import map_safetensors
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.ragged import offsets
+from pathnn.data.tries import from_tensors, to_tensors, tries_key
+from pathnn.paths.ragged import RaggedTries
+from pathnn.paths.trie import PathTrie
+
+log = logging.getLogger(__name__)
+
+FORMAT = "pathnn-shards"
+VERSION = 1
+SHARD_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShardedTries:
+    """Tries in memory-mapped files, with the interface of `RaggedTries`; batches come on `device`."""
+
+    shards: tuple[RaggedTries, ...]
+    first: Tensor
+    device: torch.device = torch.device("cpu")  # noqa: RUF009 - a constant
+
+    def __len__(self) -> int:
+        return int(self.first[-1])
+
+    def __repr__(self) -> str:
+        return f"ShardedTries(graphs={len(self)}, shards={len(self.shards)}, bytes={self.nbytes})"
+
+    @property
+    def sizes(self) -> Tensor:
+        """Entries per graph and level, `[graphs, levels]`, on the CPU."""
+        return torch.cat([shard.sizes for shard in self.shards])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on disk that are mapped; none of them is held in memory."""
+        return sum(shard.nbytes for shard in self.shards)
+
+    def to(self, device: torch.device | str) -> ShardedTries:
+        """The same files; batches come on `device`."""
+        return replace(self, device=torch.device(device))
+
+    def select(self, index: Tensor) -> PathTrie:
+        """The trie of the batch of graphs `index`, in that order; reads only what it needs."""
+        index = index.cpu()
+        owner = torch.searchsorted(self.first, index, right=True) - 1
+        shards = torch.unique(owner).tolist()
+        if len(shards) == 1:
+            return select_on_cpu(self.shards[shards[0]], index - self.first[shards[0]]).to(self.device)
+        parts, places = [], []
+        for shard in shards:
+            place = (owner == shard).nonzero().view(-1)
+            parts.append(_pick(self.shards[shard], index[place] - self.first[shard]))
+            places.append(place)
+        order = torch.cat(places).argsort() if places else index
+        return select_on_cpu(cat_tries(parts), order).to(self.device) if parts else self._empty()
+
+    def _empty(self) -> PathTrie:
+        return self.shards[0].select(torch.empty(0, dtype=torch.long)).to(self.device)
+
+
+def build_shards(
+    graphs: PackedGraphs,
+    folder: Path | str,
+    *,
+    collection: Collection,
+    k: int,
+    distances: bool | None = None,
+    extend: bool = False,
+    max_paths_per_source: int | None = None,
+    seed: int = 0,
+    max_bytes: int = SHARD_BYTES,
+    verify: bool = True,
+) -> PackedGraphs:
+    """The same graphs with their paths in memory-mapped files in `folder`, built there if they are not yet.
+
+    At most about `max_bytes` of tries are in memory at once. More than fit on the disk are refused before
+    anything is written. `verify=False` skips the checksums of shards that are already there.
+    """
+    folder = Path(folder)
+    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
+    key = tries_key(graphs, options)
+    tries = open_shards(folder, key, options, verify=verify)
+    if tries is None:
+        _write_shards(graphs.to("cpu"), folder, options, key, max_bytes)
+        tries = open_shards(folder, key, options, verify=False)
+        assert tries is not None, "shards that were just written can be read"
+    return replace(graphs, tries=tries.to(graphs.device))
+
+
+def open_shards(
+    folder: Path, key: dict[str, object], options: PathOptions, *, verify: bool = True
+) -> ShardedTries | None:
+    """The tries in `folder`, or None if they are not there, not whole, or built from something else."""
+    shards = _manifest_shards(folder, key)
+    if shards is None:
+        return None
+    for shard in shards:
+        path = folder / shard["file"]
+        if not path.is_file() or path.stat().st_size != shard["bytes"]:
+            log.info("%s is built anew: %s is missing or cut off", folder, shard["file"])
+            return None
+        if verify and sha256(path) != shard["sha256"]:
+            log.info("%s is built anew: %s is damaged", folder, shard["file"])
+            return None
+    tries = tuple(from_tensors(map_safetensors(folder / shard["file"]), options) for shard in shards)
+    return ShardedTries(tries, offsets(torch.tensor([len(part) for part in tries])))
+
+
+def _manifest_shards(folder: Path, key: dict[str, object]) -> list[dict[str, Any]] | None:
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text())
+        body = manifest["body"]
+        if manifest["format"] != FORMAT or manifest["version"] != VERSION or manifest["sha256"] != _digest(body):
+            return None
+        return list(body["shards"]) if body["key"] == json.loads(json.dumps(key)) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write_shards(
+    graphs: PackedGraphs, folder: Path, options: PathOptions, key: dict[str, object], max_bytes: int
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free
+    counts = count_per_graph(graphs, options, max_paths=free // (2 * BYTES_PER_PATH))
+    tag = hashlib.sha256(json.dumps([key, max_bytes]).encode()).hexdigest()[:12]
+    shards = []
+    for i, (numbers, tries) in enumerate(chunks_of_paths(graphs, options, counts, max_bytes)):
+        path = folder / f"shard-{tag}-{i:05d}.safetensors"
+        with atomic_write(path) as file:
+            file.write(to_bytes(to_tensors(tries)))
+        shards.append(
+            {
+                "file": path.name,
+                "graphs": [numbers.start, numbers.stop],
+                "bytes": path.stat().st_size,
+                "sha256": sha256(path),
+            }
+        )
+    body = {"key": key, "options": asdict(options), "shards": shards}
+    manifest = {"format": FORMAT, "version": VERSION, "sha256": _digest(body), "body": body}
+    with atomic_write(folder / "manifest.json") as file:
+        file.write(json.dumps(manifest, indent=1).encode())
+
+
+def _digest(body: object) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _pick(tries: RaggedTries, index: Tensor) -> RaggedTries:
+    """The tries of some graphs of a shard, in memory."""
+    trie = select_on_cpu(tries, index)
+    return RaggedTries.from_trie(trie, offsets(tries.host.num_nodes[index]), offsets(tries.host.num_edges[index]))

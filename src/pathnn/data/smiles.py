@@ -1,0 +1,205 @@
+"""Molecules from a table with a SMILES column, through rdkit (extra `mol`) and PyG's features."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pathnn.data.errors import BadRow, BadRowsError, DataError
+from pathnn.data.graph6 import read_text
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.pyg import from_pyg
+from pathnn.data.task import Categorical
+
+PYG_ATOMS = Categorical((119, 9, 11, 12, 9, 5, 8, 2, 2))
+PYG_BONDS = Categorical((22, 6, 2))
+SMILES_NAMES = ("smiles", "canonical_smiles", "smi", "molecule", "mol", "structure")
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """A CSV file: its header and its rows as text."""
+
+    source: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def column(self, name: str) -> list[str | None]:
+        """The cells of a column, None where a row is too short."""
+        if name not in self.columns:
+            raise DataError(f"{self.source} has no column {name!r}; expected one of {list(self.columns)}.")
+        i = self.columns.index(name)
+        return [row[i] if i < len(row) else None for row in self.rows]
+
+    def smiles_column(self) -> str:
+        """The name of the column that holds SMILES, found by its name."""
+        for known in SMILES_NAMES:
+            for column in self.columns:
+                if column.strip().lower() == known:
+                    return column
+        raise DataError(
+            f"{self.source} has no SMILES column: expected one called smiles, got {list(self.columns)}. "
+            "Name the column that holds them."
+        )
+
+
+def read_csv(path: Path) -> CsvTable:
+    """Read a `.csv`, `.csv.gz` or `.csv.xz` file with a header line."""
+    text = read_text(path).removeprefix("\ufeff")
+    try:
+        rows = [tuple(row) for row in csv.reader(io.StringIO(text)) if row]
+    except csv.Error as error:
+        raise DataError(f"{path} is no CSV file: {error}.") from error
+    if len(rows) < 2:
+        raise DataError(f"{path} has no rows: expected a header line and one line per molecule.")
+    return CsvTable(str(path), rows[0], tuple(rows[1:]))
+
+
+def smiles_graphs(
+    table: CsvTable,
+    *,
+    smiles: str | None = None,
+    targets: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    skip_invalid: bool = False,
+) -> tuple[PackedGraphs, list[BadRow]]:
+    """The molecules of a table as graphs with PyG's features, and the rows that were left out.
+
+    `y` is `[G, targets]`, float32; with `labels` cells are class names, and `y` their positions. A row with
+    a SMILES that rdkit refuses, or with a target that is missing or no finite number, is bad: refused by
+    default, left out with `skip_invalid`.
+    """
+    texts = table.column(smiles or table.smiles_column())
+    cells = [table.column(target) for target in targets]
+    molecules, values, bad = [], [], []
+    for i, text in enumerate(texts):
+        row = [_value(name, column[i], labels) for name, column in zip(targets, cells, strict=True)]
+        fault = next((entry for entry in row if isinstance(entry, str)), None)
+        molecule = fault or molecule_graph(text)
+        if isinstance(molecule, str):
+            bad.append(BadRow(i + 1, molecule))
+        else:
+            molecules.append((text, molecule))
+            values.append(row)
+    if bad and not skip_invalid:
+        raise BadRowsError(table.source, bad, len(texts))
+    if not molecules:
+        raise DataError(f"{table.source} holds no molecule that can be read; first fault: {bad[0]}.")
+    graphs = compact(from_pyg([graph for _, graph in molecules]))
+    y = torch.tensor(values, dtype=torch.float32).view(len(molecules), len(targets)) if targets else None
+    return replace(graphs, y=y, names=tuple(text or "" for text, _ in molecules)), bad
+
+
+def molecule_graph(smiles: str | None) -> Any | str:
+    """A molecule as PyG's `Data`: `x` `[atoms, 9]`, `edge_attr` `[2 bonds, 3]`, or what is wrong with it."""
+    try:
+        from rdkit import Chem, rdBase
+    except ImportError as error:
+        raise DataError("SMILES need rdkit, which is not installed: pip install 'pathnn[mol]'.") from error
+    from torch_geometric.utils.smiles import from_rdmol
+
+    if smiles is None or not smiles.strip():
+        return "the SMILES is empty"
+    quiet = rdBase.BlockLogs()
+    try:
+        molecule: Any = Chem.MolFromSmiles(smiles)
+        if molecule is None:
+            return f"{_short(smiles)} is no molecule: {_problem(smiles)}"
+        if molecule.GetNumAtoms() == 0:
+            return f"{_short(smiles)} has no atoms"
+        return from_rdmol(molecule)
+    except ValueError as error:
+        return f"{_short(smiles)} has a property outside PyG's vocabulary: {error}"
+    finally:
+        del quiet
+
+
+def compact(graphs: PackedGraphs) -> PackedGraphs:
+    """The same graphs with categories and local vertex ids in fewer bytes."""
+    small = torch.int16 if int(graphs.node_ptr.diff().max()) < 2**15 else torch.int32
+    assert graphs.x is not None
+    assert graphs.edge_attr is not None
+    return replace(
+        graphs,
+        edge_index=graphs.edge_index.to(small),
+        x=graphs.x.to(torch.uint8),
+        edge_attr=graphs.edge_attr.to(torch.uint8),
+    )
+
+
+def class_labels(table: CsvTable, column: str) -> tuple[str, ...]:
+    """The distinct cells of a column that are not empty: in the order of numbers if all are numbers, else of text."""
+    cells = {cell.strip() for cell in table.column(column) if cell is not None and cell.strip()}
+    numbers = {cell: _number(column, cell) for cell in cells}
+    if all(isinstance(number, float) for number in numbers.values()):
+        return tuple(sorted(cells, key=lambda cell: (numbers[cell], cell)))
+    return tuple(sorted(cells))
+
+
+def is_text(table: CsvTable, column: str) -> bool:
+    """Whether a column has cells that are not empty, and none of them is a number."""
+    cells = [cell for cell in table.column(column) if cell is not None and cell.strip()]
+    return bool(cells) and not any(_is_number(cell) for cell in cells)
+
+
+def numeric_columns(table: CsvTable, *, leave_out: str) -> list[str]:
+    """The columns, other than `leave_out`, whose cells are numbers or empty."""
+    found = []
+    for name in table.columns:
+        cells = [cell for cell in table.column(name) if cell is not None and cell.strip()]
+        if name != leave_out and cells and all(isinstance(_number(name, cell), float) for cell in cells):
+            found.append(name)
+    return found
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _value(name: str, cell: str | None, labels: Sequence[str]) -> float | str:
+    """The number in a cell or the position of its class, or what is wrong with it."""
+    if not labels or cell is None or not cell.strip():
+        return _number(name, cell)
+    return float(labels.index(cell.strip()))
+
+
+def _number(name: str, cell: str | None) -> float | str:
+    """The number in a cell, or what is wrong with it."""
+    if cell is None or not cell.strip():
+        return f"the target {name!r} is missing"
+    try:
+        value = float(cell)
+    except ValueError:
+        return f"the target {name!r} is {_short(cell)}, not a number"
+    return value if math.isfinite(value) else f"the target {name!r} is {cell.strip()}, not a finite number"
+
+
+def _problem(smiles: str) -> str:
+    from rdkit import Chem
+
+    molecule = Chem.MolFromSmiles(smiles, sanitize=False)
+    problems = [] if molecule is None else Chem.DetectChemistryProblems(molecule)
+    return problems[0].Message() if problems else "it does not follow the SMILES grammar"
+
+
+def _short(text: str) -> str:
+    text = text.strip()
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def one_column(y: Tensor) -> Tensor:
+    """Classes 0, 1, ... from a float column `[G, 1]`, as int64 `[G]`."""
+    codes: Tensor = torch.unique(y.view(-1), return_inverse=True)[1]
+    return codes

@@ -1,0 +1,118 @@
+"""Where a dataset's files come from: the cache, then the mirror, then the network."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathnn.data.errors import DataError, DatasetNotFoundError
+from pathnn.data.files import sha256
+from pathnn.data.locations import cache_dir, mirror_dir
+from pathnn.data.network import DownloadError, checksum_path, download
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a dataset.
+
+    Attributes:
+        name: how it is called in the cache and in the mirror.
+        sha256: the checksum of the copy this library was tested with, where there is one.
+        url: the public address of the original, None where no public file of this form exists.
+        url_sha256: the checksum of the file at `url`, where it is known.
+        exact: whether a copy with another checksum is refused (a file of our own form), or read all the same
+            (an original of which several packings are about; the reader checks its facts).
+    """
+
+    name: str
+    sha256: str | None = None
+    url: str | None = None
+    url_sha256: str | None = None
+    exact: bool = False
+
+
+def find_file(file: DataFile) -> Path | None:
+    """The file in the cache or in the mirror, None where it is in neither. Nothing is fetched."""
+    return next((path for path in _candidates(file) if path.is_file() and _sound(file, path)), None)
+
+
+def get_file(*files: DataFile) -> Path:
+    """The first of `files` (forms of the same data) at hand, else the first the network gives."""
+    for file in files:
+        path = find_file(file)
+        if path is not None:
+            return path
+    failures = []
+    for file in files:
+        if file.url is None:
+            failures.append(f"no public address of {file.name} is known")
+        elif offline():
+            failures.append("the network is not used (PATHNN_OFFLINE is set)")
+        else:
+            try:
+                return download(file.url, _download_path(file), sha256=file.url_sha256)
+            except DownloadError as error:
+                failures.append(str(error).rstrip("."))
+    raise DatasetNotFoundError(_not_found(files, failures))
+
+
+def verify_file(file: DataFile) -> bool | None:
+    """Whether the copy at hand has the known checksum; None where there is no copy or no known checksum."""
+    path = next((path for path in _candidates(file) if path.is_file()), None)
+    known = {digest for digest in (file.sha256, file.url_sha256) if digest}
+    if path is not None and checksum_path(path).is_file():
+        known.add(checksum_path(path).read_text().strip())
+    return None if path is None or not known else sha256(path) in known
+
+
+def offline() -> bool:
+    """Whether the network must not be used: `PATHNN_OFFLINE` is set to anything but 0."""
+    return os.environ.get("PATHNN_OFFLINE", "0") not in ("", "0")
+
+
+def _download_path(file: DataFile) -> Path:
+    return cache_dir() / "files" / file.name
+
+
+def _candidates(file: DataFile) -> list[Path]:
+    """The places that are looked at, in order; a mirror may have the file in a subfolder."""
+    places = [_download_path(file)]
+    mirror = mirror_dir()
+    if mirror is not None:
+        places += [mirror / file.name, *sorted(mirror.glob(f"*/{file.name}"))]
+    return places
+
+
+def _sound(file: DataFile, path: Path) -> bool:
+    """Whether the copy may be read: not if it changed since its download, nor if it must be exact."""
+    recorded = checksum_path(path)
+    expected = None
+    if recorded.is_file():
+        expected = recorded.read_text().strip()
+    elif file.exact:
+        expected = file.sha256
+    if expected is None or sha256(path) == expected:
+        return True
+    if path == _download_path(file):
+        log.warning("%s is damaged and is left aside: its checksum is not %s", path, expected)
+        return False
+    raise DataError(f"{path} is damaged: its SHA-256 is not {expected}. Put a whole copy in its place.")
+
+
+def _not_found(files: tuple[DataFile, ...], failures: list[str]) -> str:
+    names = " or ".join(file.name for file in files)
+    mirror = mirror_dir()
+    looked = f"the cache {cache_dir() / 'files'}"
+    looked += f" and the mirror {mirror} and its subfolders" if mirror else " (PATHNN_MIRROR is not set)"
+    urls = [file.url for file in files if file.url]
+    network = (
+        f"or let the network be used to fetch {urls[0]}" if urls else "the network has no public copy of this form"
+    )
+    return (
+        f"{names} was not found in {looked}; {'; '.join(failures)}. "
+        f"Put the file into a folder and set PATHNN_MIRROR to that folder; {network}."
+    )

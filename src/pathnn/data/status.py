@@ -1,0 +1,99 @@
+"""The state of each dataset on this machine: what is at hand, fetching it, and checking it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathnn.data.cache import cached_key, read_cache
+from pathnn.data.datasets.registry import built_path, dataset_names, get_spec, load_built
+from pathnn.data.datasets.spec import DatasetSpec
+from pathnn.data.errors import DataError
+from pathnn.data.locations import cache_dir
+from pathnn.data.sources import find_file, verify_file
+
+
+@dataclass(frozen=True)
+class DatasetStatus:
+    """Where a dataset stands: built in the cache, its files at hand, or to be had from the network."""
+
+    name: str
+    title: str
+    graphs: int
+    cached: bool
+    in_mirror: bool
+    downloadable: bool
+    files: tuple[str, ...]
+
+    @property
+    def available(self) -> bool:
+        """Whether it can be loaded without the network."""
+        return self.cached or self.in_mirror
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """A file of a dataset, or its build: "ok", "damaged", "missing" or "unknown" (no known checksum)."""
+
+    name: str
+    state: str
+
+
+def dataset_status() -> list[DatasetStatus]:
+    """The state of every dataset; reads no data."""
+    return [_status(get_spec(name)) for name in dataset_names()]
+
+
+def fetch(name: str) -> Path:
+    """Make a dataset available in the cache (mirror first, then the network), and say where it is."""
+    spec = get_spec(name)
+    load_built(spec)
+    return built_path(spec)
+
+
+def verify(name: str) -> list[FileCheck]:
+    """Check the files of a dataset against their checksums, and its cached build against its own."""
+    spec = get_spec(name)
+    checks = [_check_file(spec, i) for i in range(len(spec.files))]
+    path = built_path(spec)
+    key = cached_key(path)
+    if path.is_file():
+        sound = key is not None and key.get("builder") == spec.version and read_cache(path, key) is not None
+        checks.append(FileCheck(path.name, "ok" if sound else "damaged"))
+    else:
+        checks.append(FileCheck(path.name, "missing"))
+    return checks
+
+
+def _status(spec: DatasetSpec) -> DatasetStatus:
+    key = cached_key(built_path(spec))
+    return DatasetStatus(
+        name=spec.name,
+        title=spec.title,
+        graphs=spec.num_graphs,
+        cached=key is not None and key.get("builder") == spec.version,
+        in_mirror=all(_at_hand(spec, i) for i in range(len(spec.files))) or spec.optional,
+        downloadable=all(any(file.url for file in forms) for forms in spec.files),
+        files=tuple(forms[0].name for forms in spec.files),
+    )
+
+
+def _at_hand(spec: DatasetSpec, i: int) -> bool:
+    try:
+        return any(find_file(file) is not None for file in spec.files[i])
+    except DataError:
+        return False
+
+
+def _check_file(spec: DatasetSpec, i: int) -> FileCheck:
+    for file in spec.files[i]:
+        sound = verify_file(file)
+        if sound is not None:
+            return FileCheck(file.name, "ok" if sound else "damaged")
+    state = "unknown" if _at_hand(spec, i) else "missing"
+    return FileCheck(spec.files[i][0].name, state)
+
+
+def data_folder() -> Path:
+    """The cache folder, for messages."""
+    return cache_dir()

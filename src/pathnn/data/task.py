@@ -1,0 +1,167 @@
+"""A task: graphs, splits and every fact that training and reporting need; no other code knows its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from pathnn.collection import Collection
+from pathnn.data.errors import BadRow
+from pathnn.data.packed import PackedGraphs
+
+Score = tuple[float, float]
+"""Mean and standard deviation, as printed in the paper."""
+
+TargetKind = Literal["class", "binary", "multilabel", "regression", "none"]
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """Integer codes, one column per entry of `sizes`, each below that size: to be embedded and summed."""
+
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Continuous:
+    """Input of `channels` floating numbers (one-hot codes included)."""
+
+    channels: int
+
+
+Features = Categorical | Continuous
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Graph numbers to train on, to choose the epoch by, and to report."""
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
+
+    def __repr__(self) -> str:
+        return f"Split(train={self.train.numel()}, val={self.val.numel()}, test={self.test.numel()})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Task:
+    """Graphs with what is asked of them.
+
+    `loss()` makes the loss, called as `loss(out, y)` with `out` `[G, out_channels]`. `metric()` makes the
+    torchmetrics metric, updated with `task.scores(out, y)`. Classes are `y` `[G]`, int64; everything else is
+    `[G, out_channels]`, float32.
+
+    Attributes:
+        splits: one or more, empty where nothing is trained.
+        node_features, edge_features: what `x` and `edge_attr` hold; None where there is nothing.
+        maximize: whether a larger metric is better.
+        scale: the metric times this is in the paper's unit (100 for percent).
+        pairs: `[pairs, 2]` graph numbers to be told apart, "all" for all pairs, None where this is no
+            question.
+        groups: names for ranges of pairs or graphs, in order.
+        classes: names of the classes, or of the target columns.
+        paper: what the paper reports, by collection and k; None means that it ran out of memory there.
+        paper_undistinguished: of `pairs`, how many the paper's models confuse.
+        paper_mean_paths: average number of paths per graph in the paper, by collection and length.
+        notes: licence, source, and where this differs from the published data.
+        skipped: rows of a user's file that were left out.
+    """
+
+    name: str
+    title: str
+    graphs: PackedGraphs
+    node_features: Features | None
+    edge_features: Features | None = None
+    target: TargetKind = "none"
+    out_channels: int = 0
+    loss: Callable[[], nn.Module] | None = None
+    metric: Callable[[], Any] | None = None
+    metric_name: str = ""
+    maximize: bool = True
+    scale: float = 1.0
+    splits: tuple[Split, ...] = ()
+    pairs: Tensor | Literal["all"] | None = None
+    groups: Mapping[str, range] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    paper: Mapping[tuple[Collection, int], Score | None] = field(default_factory=dict)
+    paper_undistinguished: Mapping[tuple[Collection, int], int] = field(default_factory=dict)
+    paper_mean_paths: Mapping[tuple[Collection, int], float] = field(default_factory=dict)
+    licence: str = ""
+    citation: str = ""
+    notes: str = ""
+    skipped: tuple[BadRow, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"Task(name={self.name!r}, graphs={len(self.graphs)}, target={self.target!r}, "
+            f"out_channels={self.out_channels}, splits={len(self.splits)})"
+        )
+
+    def scores(self, out: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Predictions and targets in the shapes and types that torchmetrics wants."""
+        if self.target == "binary":
+            return out.flatten(), y.flatten().long()
+        return (out, y.long()) if self.target == "multilabel" else (out, y)
+
+    def pair_index(self) -> Tensor:
+        """The pairs of graphs to be told apart, `[pairs, 2]`, int64."""
+        if self.pairs is None:
+            raise ValueError(f"{self.name} asks for no pairs: expected a task of graph pairs such as EXP, SR or BREC.")
+        if isinstance(self.pairs, Tensor):
+            return self.pairs
+        return torch.combinations(torch.arange(len(self.graphs)))
+
+    def rows(self) -> list[int]:
+        """The row of the user's file that each graph comes from, counted from 1; rows left out are passed over."""
+        left_out = {bad.row for bad in self.skipped}
+        return [row for row in range(1, len(self.graphs) + len(left_out) + 1) if row not in left_out]
+
+    def with_graphs(self, graphs: PackedGraphs) -> Task:
+        """The same task on other tensors of the same graphs, such as those with paths."""
+        return replace(self, graphs=graphs)
+
+    def validate(self) -> Task:
+        """Return itself, or raise `ValueError` that names the first thing that is wrong."""
+        self.graphs.validate()
+        _check_features("node_features", self.node_features, self.graphs.x)
+        _check_features("edge_features", self.edge_features, self.graphs.edge_attr)
+        for i, split in enumerate(self.splits):
+            everything = torch.cat([split.train, split.val, split.test])
+            if torch.unique(everything).numel() != everything.numel():
+                raise ValueError(f"split {i} of {self.name}: a graph is in two parts.")
+            if everything.numel() and int(everything.max()) >= len(self.graphs):
+                raise ValueError(f"split {i} of {self.name}: graph {int(everything.max())} does not exist.")
+        self._check_target()
+        return self
+
+    def _check_target(self) -> None:
+        y = self.graphs.y
+        if self.target == "none" or y is None:
+            return
+        if self.target == "class":
+            if y.dim() != 1 or y.dtype != torch.long or int(y.max()) >= self.out_channels:
+                raise ValueError(f"{self.name}: expected classes 0 to {self.out_channels - 1} as int64 [G].")
+        elif tuple(y.shape) != (len(self.graphs), self.out_channels) or not y.is_floating_point():
+            raise ValueError(f"{self.name}: expected floating targets [G, {self.out_channels}], got {tuple(y.shape)}.")
+
+
+def _check_features(name: str, features: Features | None, values: Tensor | None) -> None:
+    if features is None or values is None:
+        if (features is None) != (values is None):
+            raise ValueError(f"{name}: {features} does not go with a tensor that is {type(values).__name__}.")
+        return
+    columns = values.size(1) if values.dim() > 1 else 1
+    if isinstance(features, Continuous):
+        if columns != features.channels:
+            raise ValueError(f"{name}: expected {features.channels} channels, got {columns}.")
+        return
+    largest = values.view(values.size(0), columns).long().amax(dim=0) if values.size(0) else None
+    if columns != len(features.sizes):
+        raise ValueError(f"{name}: expected {len(features.sizes)} columns, got {columns}.")
+    if largest is not None and bool((largest >= torch.tensor(features.sizes, device=largest.device)).any()):
+        raise ValueError(f"{name}: codes up to {largest.tolist()} do not fit into sizes {features.sizes}.")

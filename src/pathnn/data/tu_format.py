@@ -1,0 +1,199 @@
+"""The TU text format: `NAME_A.txt`, `NAME_graph_indicator.txt` and companions, in a folder or a zip."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pathnn.data.errors import ARCHIVE_ERRORS, DataError
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.ragged import offsets
+from pathnn.data.tables import parse_numbers
+
+PARTS = (
+    "A",
+    "graph_indicator",
+    "graph_labels",
+    "graph_attributes",
+    "node_labels",
+    "node_attributes",
+    "edge_labels",
+    "edge_attributes",
+)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TUData:
+    """What a TU folder holds, vertices of a graph contiguous, edges sorted, in both directions and once each.
+
+    `node_labels` and `edge_labels` are codes 0, 1, ... of the distinct values, column by column. `classes`
+    are the graph labels in order, `y` their codes; `targets` are graph attributes.
+    """
+
+    name: str
+    edge_index: Tensor
+    node_ptr: Tensor
+    edge_ptr: Tensor
+    node_labels: Tensor | None = None
+    node_attributes: Tensor | None = None
+    edge_labels: Tensor | None = None
+    edge_attributes: Tensor | None = None
+    y: Tensor | None = None
+    targets: Tensor | None = None
+    classes: tuple[str, ...] = ()
+
+    def graphs(self, x: Tensor | None) -> PackedGraphs:
+        """The graphs with `x` as vertex features, and edge attributes or else edge labels."""
+        edge_attr = self.edge_attributes if self.edge_attributes is not None else self.edge_labels
+        y = self.y if self.y is not None else self.targets
+        return PackedGraphs(self.edge_index, self.node_ptr, self.edge_ptr, x=x, edge_attr=edge_attr, y=y).validate()
+
+    def degrees(self) -> Tensor:
+        """Number of neighbours of each vertex, `[N]`."""
+        shift = torch.repeat_interleave(self.node_ptr[:-1], self.edge_ptr.diff())
+        return torch.bincount(self.edge_index[0] + shift, minlength=int(self.node_ptr[-1]))
+
+
+def read_tu(path: Path) -> TUData:
+    """Read a folder or a zip in TU format: each edge once and in both directions, no loops."""
+    name, texts = _open(path)
+    tables = {part: _table(part, text) for part, text in texts.items()}
+    graph = _indicator(tables["graph_indicator"])
+    num_nodes, num_graphs = graph.size, int(graph[-1]) + 1
+    edges, rows = _edges(tables["A"], graph)
+    for part in ("node_labels", "node_attributes"):
+        _check_rows(part, tables.get(part), num_nodes)
+    for part in ("edge_labels", "edge_attributes"):
+        _check_rows(part, tables.get(part), len(tables["A"]))
+    for part in ("graph_labels", "graph_attributes"):
+        _check_rows(part, tables.get(part), num_graphs)
+    node_ptr = offsets(torch.from_numpy(np.bincount(graph, minlength=num_graphs)))
+    edge_graph = graph[edges[0]]
+    local = edges - node_ptr.numpy()[edge_graph]
+    classes, y = _classes(tables.get("graph_labels"))
+    return TUData(
+        name=name,
+        edge_index=torch.from_numpy(local.astype(np.int32)),
+        node_ptr=node_ptr,
+        edge_ptr=offsets(torch.from_numpy(np.bincount(edge_graph, minlength=num_graphs))),
+        node_labels=_codes(tables.get("node_labels")),
+        node_attributes=_floats(tables.get("node_attributes")),
+        edge_labels=_codes(tables.get("edge_labels"), rows),
+        edge_attributes=_floats(tables.get("edge_attributes"), rows),
+        y=y,
+        targets=_floats(tables.get("graph_attributes")),
+        classes=classes,
+    )
+
+
+def one_hot(codes: Tensor) -> Tensor:
+    """One-hot codes of each column's distinct values in order, side by side: `[N, sum of distinct]`, bool.
+
+    >>> one_hot(torch.tensor([7, 3, 7])).int().tolist()
+    [[0, 1], [1, 0], [0, 1]]
+    """
+    columns = codes.view(codes.size(0), -1).unbind(dim=1)
+    return torch.cat([column[:, None] == torch.unique(column)[None, :] for column in columns], dim=1)
+
+
+def _open(path: Path) -> tuple[str, dict[str, str]]:
+    """The name of the set and the text of each of its files."""
+    try:
+        found = _zip_texts(path) if path.is_file() else _folder_texts(path)
+    except ARCHIVE_ERRORS as error:
+        raise DataError(f"{path} cannot be read as TU data: {error}.") from error
+    names = sorted({name for name, part in found if part == "A"})
+    if len(names) != 1:
+        raise DataError(f"{path}: expected the files of one set, NAME_A.txt and companions; found {names or 'none'}.")
+    texts = {part: text for (name, part), text in found.items() if name == names[0]}
+    if "graph_indicator" not in texts:
+        raise DataError(f"{path}: {names[0]}_graph_indicator.txt is missing; it says which graph each vertex is in.")
+    return names[0], texts
+
+
+def _zip_texts(path: Path) -> dict[tuple[str, str], str]:
+    with zipfile.ZipFile(path) as archive:
+        keys = {info.filename: _split_name(info.filename.rsplit("/", 1)[-1]) for info in archive.infolist()}
+        return {key: archive.read(name).decode() for name, key in keys.items() if key is not None}
+
+
+def _folder_texts(path: Path) -> dict[tuple[str, str], str]:
+    files = [file for pattern in ("*.txt", "raw/*.txt") for file in sorted(path.glob(pattern))]
+    keys = {file: _split_name(file.name) for file in files}
+    return {key: file.read_text() for file, key in keys.items() if key is not None}
+
+
+def _split_name(filename: str) -> tuple[str, str] | None:
+    """`"X_node_labels.txt"` as `("X", "node_labels")`, None for a file that is not of the format."""
+    for part in PARTS:
+        if filename.endswith(f"_{part}.txt"):
+            return filename.removesuffix(f"_{part}.txt"), part
+    return None
+
+
+def _table(part: str, text: str) -> Array:
+    try:
+        table = parse_numbers(text)
+    except ValueError as error:
+        raise DataError(f"_{part}.txt: expected numbers separated by commas: {error}.") from error
+    if not np.isfinite(table).all():
+        raise DataError(f"_{part}.txt: row {int(np.argmin(np.isfinite(table).all(axis=1))) + 1} is not finite.")
+    return table
+
+
+def _indicator(table: Array) -> NDArray[np.int64]:
+    graph = table[:, 0].astype(np.int64) - 1 if table.size else np.empty(0, dtype=np.int64)
+    if graph.size == 0 or graph[0] != 0 or (np.diff(graph) < 0).any() or (np.diff(graph) > 1).any():
+        raise DataError("_graph_indicator.txt: expected graph numbers 1, 1, ..., 2, ... that never fall or skip.")
+    return graph
+
+
+def _edges(table: Array, graph: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Edges in both directions, sorted, and for each the row of `_A.txt` that it comes from."""
+    pairs = table.astype(np.int64).reshape(-1, 2) - 1
+    u, v = pairs.T
+    num_nodes = graph.size
+    wrong = (pairs < 0).any(axis=1) | (pairs >= num_nodes).any(axis=1)
+    wrong = wrong | (graph[np.clip(u, 0, num_nodes - 1)] != graph[np.clip(v, 0, num_nodes - 1)])
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(f"_A.txt, row {row + 1}: {u[row] + 1}, {v[row] + 1} are not two vertices of the same graph.")
+    rows = np.flatnonzero(u != v)
+    u, v = u[rows], v[rows]
+    keys, first = np.unique(np.concatenate([u * num_nodes + v, v * num_nodes + u]), return_index=True)
+    origin = np.concatenate([rows, rows])[first]
+    return np.stack([keys // num_nodes, keys % num_nodes]), origin
+
+
+def _check_rows(part: str, table: Array | None, expected: int) -> None:
+    if table is not None and len(table) != expected:
+        raise DataError(f"_{part}.txt has {len(table)} rows; expected {expected}.")
+
+
+def _codes(table: Array | None, rows: NDArray[np.int64] | None = None) -> Tensor | None:
+    if table is None:
+        return None
+    columns = [np.unique(column, return_inverse=True)[1] for column in table.T]
+    codes = np.stack(columns, axis=1).astype(np.int16)
+    return torch.from_numpy(codes if rows is None else codes[rows])
+
+
+def _floats(table: Array | None, rows: NDArray[np.int64] | None = None) -> Tensor | None:
+    if table is None:
+        return None
+    return torch.from_numpy((table if rows is None else table[rows]).astype(np.float32))
+
+
+def _classes(table: Array | None) -> tuple[tuple[str, ...], Tensor | None]:
+    if table is None:
+        return (), None
+    values, codes = np.unique(table[:, 0], return_inverse=True)
+    return tuple(f"{value:g}" for value in values), torch.from_numpy(codes.astype(np.int64))

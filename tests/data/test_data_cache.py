@@ -1,0 +1,192 @@
+"""Caches: a damaged, stale or half-written one is never used, two processes may build at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from pathnn.data import PackedGraphs
+from pathnn.data.build_paths import PathOptions
+from pathnn.data.cache import cached, cached_key, read_cache, write_cache
+from pathnn.data.files import atomic_write
+from pathnn.data.tries import cached_paths
+
+KEY = {"of": "a", "n": 3}
+TENSORS = {"a": torch.arange(40, dtype=torch.int32), "b": torch.rand(3, 2), "c": torch.tensor([True, False])}
+SLOW = [HealthCheck.function_scoped_fixture]
+
+
+def build() -> dict[str, Tensor]:
+    return dict(TENSORS)
+
+
+def same(found: dict[str, Tensor] | None) -> bool:
+    return found is not None and found.keys() == TENSORS.keys() and all(found[k].equal(TENSORS[k]) for k in found)
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "a.pathnn"
+    assert same(cached(path, KEY, build))
+    assert same(cached(path, KEY, lambda: pytest.fail("it was built twice")))
+    assert cached_key(path) == KEY
+    assert [file.name for file in path.parent.iterdir()] == ["a.pathnn"]
+
+
+@given(where=st.floats(0, 1, exclude_max=True))
+@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+def test_a_truncated_cache_is_rebuilt(tmp_path: Path, where: float) -> None:
+    path = tmp_path / "a.pathnn"
+    write_cache(path, KEY, TENSORS)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(where * len(whole))])
+    assert read_cache(path, KEY) is None
+    assert same(cached(path, KEY, build))
+    assert path.read_bytes() == whole
+
+
+@given(where=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+def test_a_cache_with_a_flipped_byte_is_rebuilt(tmp_path: Path, where: float, flip: int) -> None:
+    path = tmp_path / "a.pathnn"
+    write_cache(path, KEY, TENSORS)
+    content = bytearray(path.read_bytes())
+    content[int(where * len(content))] ^= flip
+    path.write_bytes(content)
+    found = read_cache(path, KEY)
+    assert found is None or same(found)
+    assert same(cached(path, KEY, build))
+
+
+@given(garbage=st.binary(max_size=200))
+@settings(max_examples=50, deadline=None, suppress_health_check=SLOW)
+def test_garbage_is_no_cache(tmp_path: Path, garbage: bytes) -> None:
+    path = tmp_path / "a.pathnn"
+    path.write_bytes(garbage)
+    assert read_cache(path, KEY) is None
+    assert cached_key(path) is None
+
+
+@pytest.mark.parametrize(("field", "value"), [("version", 0), ("version", 2), ("format", "other"), ("key", {})])
+def test_another_version_or_key_is_rebuilt(tmp_path: Path, field: str, value: object) -> None:
+    path = tmp_path / "a.pathnn"
+    write_cache(path, KEY, TENSORS)
+    head, _, payload = path.read_bytes().partition(b"\n")
+    path.write_bytes(json.dumps(json.loads(head) | {field: value}).encode() + b"\n" + payload)
+    assert read_cache(path, KEY) is None
+
+
+def test_a_stale_key_is_rebuilt(tmp_path: Path) -> None:
+    path = tmp_path / "a.pathnn"
+    write_cache(path, {"of": "b"}, {"a": torch.zeros(1)})
+    assert same(cached(path, KEY, build))
+
+
+def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert same(cached(tmp_path / "file" / "a.pathnn", KEY, build))
+
+
+WRITER = """
+import sys, torch
+from pathlib import Path
+from pathnn.data.cache import write_cache
+path, value, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+tensors = {"a": torch.full((200_000,), value)}
+print("ready", flush=True)
+for _ in range(count):
+    write_cache(path, {"value": "any"}, tensors)
+"""
+
+
+def _writer(path: Path, value: int, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, str(path), str(value), str(count)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | _source_path())
+    assert process.stdout is not None
+    return process
+
+
+def _source_path() -> dict[str, str]:
+    source = str(Path(__file__).resolve().parents[2] / "src")
+    return {"PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
+
+
+def test_two_processes_at_once_leave_a_whole_cache_at_every_moment(tmp_path: Path) -> None:
+    path = tmp_path / "a.pathnn"
+    writers = [_writer(path, value, 20) for value in (1, 2)]
+    seen = set()
+    running = True
+    while running:
+        running = any(process.poll() is None for process in writers)
+        time.sleep(0.002)
+        if path.exists():
+            found = read_cache(path, {"value": "any"})
+            assert found is not None, "a reader saw half a file"
+            assert torch.unique(found["a"]).numel() == 1
+            seen.add(int(found["a"][0]))
+    assert [process.wait() for process in writers] == [0, 0]
+    assert seen <= {1, 2}
+    assert seen
+    for process in writers:
+        process.stdout.close()
+
+
+def test_a_killed_build_leaves_nothing_that_is_taken_for_a_cache(tmp_path: Path) -> None:
+    path = tmp_path / "a.pathnn"
+    for wait in (0.0, 0.007):
+        process = _writer(path, 7, 10_000)
+        process.stdout.readline()
+        time.sleep(wait)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        found = read_cache(path, {"value": "any"})
+        assert found is None or bool((found["a"] == 7).all())
+        path.unlink(missing_ok=True)
+        assert all(file.name.endswith(".tmp") for file in tmp_path.iterdir())
+
+
+def test_tries_are_cached_by_graphs_and_options(own_cache: Path) -> None:
+    edge = torch.tensor([[0, 1], [1, 0]])
+    graphs = PackedGraphs.from_edges([edge, edge], [2, 2])
+    first = cached_paths(graphs, PathOptions("ap", 2))
+    files = list((own_cache / "paths").iterdir())
+    again = graphs.with_paths(collection="ap", k=2, cache=True)
+    assert again.trie().equal(first.trie())
+    assert list((own_cache / "paths").iterdir()) == files
+    graphs.with_paths(collection="sp", k=2, cache=True)
+    assert len(list((own_cache / "paths").iterdir())) == 2
+    files[0].write_bytes(files[0].read_bytes()[:-1])
+    assert cached_paths(graphs, PathOptions("ap", 2)).trie().equal(first.trie())
+
+
+def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    inode = path.stat().st_ino
+    with atomic_write(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_ino != inode, "it was written in place, not renamed"
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted(path)
+    assert path.read_bytes() == b"new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
+
+
+def _interrupted(path: Path) -> None:
+    with atomic_write(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt

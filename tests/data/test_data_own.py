@@ -1,0 +1,202 @@
+"""A user's own data: CSV of SMILES, graph6, TU folders, networkx, PyG; bad rows are counted and refused."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from pathnn.data import (
+    BadRowsError,
+    Categorical,
+    Continuous,
+    DataError,
+    PackedGraphs,
+    from_networkx,
+    from_pyg,
+    load_data,
+    task_from_graphs,
+)
+from pathnn.data.own import guess_kind
+
+needs_rdkit = pytest.mark.skipif(not __import__("importlib.util").util.find_spec("rdkit"), reason="no rdkit")
+GOOD = "smiles,logS\nCCO,-0.5\nc1ccccc1,1.25\nC,0.0\n"
+BAD = "id,SMILES,logS\n1,CCO,-0.5\n2,C1CC,1.0\n3,C(C)(C)(C)(C)C,1.0\n4,,1.0\n5,CC,\n6,CC,abc\n7,CC,nan\n8,CCC,2\n"
+
+
+def csv_file(folder: Path, text: str, name: str = "mols.csv") -> Path:
+    path = folder / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+@needs_rdkit
+@pytest.mark.parametrize("name", ["mols.csv", "mols.csv.gz"])
+def test_a_csv_of_smiles_is_a_regression_task(tmp_path: Path, name: str) -> None:
+    from torch_geometric.utils import from_smiles
+
+    task = load_data(csv_file(tmp_path, GOOD, name))
+    assert task.name == name
+    assert task.target == "regression"
+    assert task.graphs.y.tolist() == [[-0.5], [1.25], [0.0]]
+    assert task.graphs.names == ("CCO", "c1ccccc1", "C")
+    for text, data in zip(task.graphs.names, task.graphs, strict=True):
+        expected = from_smiles(text)
+        assert torch.equal(data.x, expected.x)
+        assert torch.equal(data.edge_index, expected.edge_index)
+        assert torch.equal(data.edge_attr, expected.edge_attr)
+
+
+def test_pygs_vocabularies_have_the_sizes_we_say() -> None:
+    from torch_geometric.utils.smiles import e_map, x_map
+
+    from pathnn.data.smiles import PYG_ATOMS, PYG_BONDS
+
+    assert tuple(map(len, x_map.values())) == PYG_ATOMS.sizes
+    assert tuple(map(len, e_map.values())) == PYG_BONDS.sizes
+
+
+@needs_rdkit
+def test_bad_rows_are_refused_with_number_and_reason(tmp_path: Path) -> None:
+    path = csv_file(tmp_path, BAD)
+    with pytest.raises(BadRowsError, match="6 of 8 rows") as info:
+        load_data(path, targets=["logS"])
+    reasons = {row.row: row.reason for row in info.value.rows}
+    assert list(reasons) == [2, 3, 4, 5, 6, 7]
+    assert "no molecule" in reasons[2]
+    assert "valence" in reasons[3]
+    assert "empty" in reasons[4]
+    assert "missing" in reasons[5]
+    assert "'abc', not a number" in reasons[6]
+    assert "not a finite number" in reasons[7]
+    assert "skip_invalid" in str(info.value)
+
+
+@needs_rdkit
+def test_bad_rows_can_be_left_out_and_are_reported(tmp_path: Path) -> None:
+    task = load_data(csv_file(tmp_path, BAD), targets=["logS"], skip_invalid=True)
+    assert task.graphs.names == ("CCO", "CCC")
+    assert [row.row for row in task.skipped] == [2, 3, 4, 5, 6, 7]
+
+
+@needs_rdkit
+def test_targets_are_chosen(tmp_path: Path) -> None:
+    text = "smiles,a,b,name\nCC,0,1.5,x\nCCC,1,2.5,y\nC,1,0,z\nO,0,0,w\n"
+    path = csv_file(tmp_path, text)
+    assert load_data(path).target == "none", "which of two numeric columns is meant must be said"
+    assert load_data(path, targets=[]).graphs.y is None
+    assert load_data(path, targets=["a"]).target == "binary"
+    assert load_data(path, targets=["a", "b"]).graphs.y.shape == (4, 2)
+    classes = load_data(path, targets=["a"], kind="class")
+    assert classes.out_channels == 2
+    assert classes.graphs.y.tolist() == [0, 1, 1, 0]
+    with pytest.raises(DataError, match="no column 'c'"):
+        load_data(path, targets=["c"])
+    with pytest.raises(DataError, match="no column 'd'"):
+        load_data(path, smiles="d")
+
+
+@needs_rdkit
+def test_text_targets_are_classes(tmp_path: Path) -> None:
+    path = csv_file(tmp_path, "smiles,activity,n\nCC,low,10\nCCC,high,9\nnot one,middle,8\nC,low,10\nO,,10\n")
+    task = load_data(path, targets=["activity"], skip_invalid=True)
+    assert task.target == "class"
+    assert task.classes == ("high", "low"), "middle was only in a row that was left out"
+    assert task.graphs.y.tolist() == [1, 0, 1]
+    assert task.rows() == [1, 2, 4]
+    assert [bad.row for bad in task.skipped] == [3, 5]
+    numbers = load_data(path, targets=["n"], kind="class", skip_invalid=True)
+    assert numbers.classes == ("9", "10")
+    assert numbers.graphs.y.tolist() == [1, 0, 1, 1]
+
+
+def test_a_csv_without_smiles_says_which_columns_it_has(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no SMILES column: expected one called smiles, got"):
+        load_data(csv_file(tmp_path, "x,y\n1,2\n"))
+    with pytest.raises(DataError, match="no rows"):
+        load_data(csv_file(tmp_path, "smiles\n"))
+
+
+def test_a_graph6_file_is_a_task_of_pairs(tmp_path: Path) -> None:
+    path = tmp_path / "a.g6"
+    path.write_text("Bw\nBo\nA_\n")
+    task = load_data(str(path))
+    assert task.pair_index().tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert task.node_features == Continuous(1)
+    assert task.target == "none"
+
+
+def test_a_tu_folder_is_a_classification_task(tmp_path: Path) -> None:
+    folder = tmp_path / "X"
+    folder.mkdir()
+    parts = {
+        "A": "1,2\n2,1\n3,4\n4,3\n4,5\n5,4\n",
+        "graph_indicator": "1\n1\n2\n2\n2\n",
+        "graph_labels": "a\nb\n",
+        "node_attributes": "0.5\n1.5\n2.5\n3.5\n4.5\n",
+    }
+    parts["graph_labels"] = "3\n8\n"
+    for part, text in parts.items():
+        (folder / f"X_{part}.txt").write_text(text)
+    task = load_data(folder)
+    assert task.target == "class"
+    assert task.classes == ("3", "8")
+    assert task.graphs[1].x.tolist() == [[2.5], [3.5], [4.5]]
+    (folder / "X_node_attributes.txt").unlink()
+    assert load_data(folder).graphs[1].x.tolist() == [[1, 0], [0, 1], [1, 0]], "degrees 1 and 2, one-hot"
+
+
+def test_neither_file_nor_dataset(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="did you mean zinc"):
+        load_data("zincc")
+    path = tmp_path / "a.pdf"
+    path.write_text("")
+    with pytest.raises(DataError, match=r"expected a \.csv"):
+        load_data(path)
+
+
+def test_networkx_graphs() -> None:
+    graph = nx.Graph([("b", "a"), ("a", "c"), ("a", "a")], y=2)
+    nx.set_node_attributes(graph, {"a": 1, "b": 2, "c": 3}, "x")
+    packed = from_networkx([graph, graph])
+    assert packed[0].edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+    assert packed[1].x.view(-1).tolist() == [2, 1, 3]
+    assert packed.y.tolist() == [2, 2]
+    assert task_from_graphs(packed).target == "class"
+    with pytest.raises(DataError, match="directed"):
+        from_networkx([nx.DiGraph([(0, 1)])])
+    with pytest.raises(DataError, match="some vertices have no attribute 'x'"):
+        from_networkx([graph, nx.path_graph(2)])
+
+
+def test_pyg_data_becomes_a_task() -> None:
+    edge = torch.tensor([[0, 1], [1, 0]])
+    data = [Data(x=torch.tensor([[1], [4]]), edge_index=edge, edge_attr=torch.rand(2, 3), y=i) for i in range(3)]
+    task = task_from_graphs(from_pyg(data))
+    assert task.node_features == Categorical((5,))
+    assert task.edge_features == Continuous(3)
+    assert task.out_channels == 3
+    assert task.graphs.y.tolist() == [0, 1, 2]
+
+
+def test_the_kind_of_target_is_found() -> None:
+    edge = torch.tensor([[0, 1], [1, 0]])
+    graphs = PackedGraphs.from_edges([edge] * 3, [2] * 3)
+    for y, kind in (
+        (None, "none"),
+        (torch.tensor([0, 1, 2]), "class"),
+        (torch.tensor([[0.0], [1.0], [1.0]]), "binary"),
+        (torch.tensor([[0.0, 1.0]] * 3), "multilabel"),
+        (torch.tensor([0.0, 0.0, 0.0]), "regression"),
+        (torch.tensor([0.5, 1.0, 0.0]), "regression"),
+    ):
+        assert guess_kind(replace(graphs, y=y)) == kind
+    with pytest.raises(DataError, match="needs targets"):
+        task_from_graphs(graphs, kind="regression")
+    with pytest.raises(DataError, match="negative"):
+        task_from_graphs(replace(graphs, x=torch.full((6, 1), -1)))

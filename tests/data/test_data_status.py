@@ -1,0 +1,79 @@
+"""What the command line asks for: the state of the datasets, fetching, checking, and counts of paths."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pathnn.data import dataset_names, dataset_status, fetch, load_dataset, summarize_paths, verify
+
+
+def test_the_state_of_every_dataset(mirror: Path, own_cache: Path) -> None:
+    before = {status.name: status for status in dataset_status()}
+    assert tuple(before) == dataset_names()
+    assert not any(status.cached for status in before.values())
+    assert before["zinc"].in_mirror
+    assert not before["zinc"].downloadable
+    assert before["dd"].downloadable
+    assert not before["peptides-struct"].available
+    assert before["csl"].available
+    path = fetch("enzymes")
+    assert path.is_file()
+    assert path.is_relative_to(own_cache)
+    assert next(status for status in dataset_status() if status.name == "enzymes").cached
+
+
+def test_files_are_verified(mirror: Path, own_cache: Path) -> None:
+    path = fetch("enzymes")
+    assert [check.state for check in verify("enzymes")] == ["ok", "ok", "ok"]
+    path.write_bytes(path.read_bytes()[:-1])
+    assert [check.state for check in verify("enzymes")] == ["ok", "ok", "damaged"]
+    assert [check.state for check in verify("zinc")] == ["ok", "missing"]
+    assert [check.state for check in verify("peptides-struct")] == ["missing", "missing"]
+
+
+@pytest.mark.parametrize("name", [n for n in dataset_names() if n != "peptides-struct"])
+def test_the_files_at_hand_have_the_known_checksums(name: str, mirror: Path) -> None:
+    assert all(check.state == "ok" for check in verify(name)[:-1])
+
+
+@pytest.mark.parametrize("collection", ["sp", "sp+", "ap"])
+def test_the_nine_zinc_numbers_of_the_appendix(collection: str, mirror: Path) -> None:
+    task = load_dataset("zinc")
+    summary = summarize_paths(task, collection, 4)
+    for length in (2, 3, 4):
+        assert round(summary.mean_paths[length], 1) == task.paper_mean_paths[collection, length]
+    assert summary.graphs == 12000
+    assert summary.total_paths == round(sum(summary.mean_paths.values()) * 12000)
+    assert summary.entries >= summary.total_paths
+
+
+@pytest.mark.parametrize(("collection", "mean"), [("sp", 2465.8), ("sp+", 3583.7), ("ap", 6581.6)])
+def test_the_dd_numbers_of_the_appendix(collection: str, mean: float, mirror: Path) -> None:
+    task = load_dataset("dd")
+    summary = summarize_paths(task, collection, 2)
+    assert summary.mean_paths[2] == pytest.approx(mean, abs=0.06)
+    assert summary.mean_paths[2] == pytest.approx(task.paper_mean_paths[collection, 2], abs=1)
+
+
+def test_a_summary_is_plain_values(mirror: Path) -> None:
+    summary = summarize_paths(load_dataset("sr16622"), "ap", 3)
+    keys = [
+        "dataset",
+        "collection",
+        "k",
+        "graphs",
+        "mean_paths",
+        "total_paths",
+        "entries",
+        "bytes",
+        "seconds",
+    ]
+    assert list(json.loads(json.dumps(summary.to_dict()))) == keys
+    graphs = load_dataset("sr16622").graphs.with_paths(collection="ap", k=3)
+    assert graphs.tries is not None
+    assert summary.entries == int(graphs.tries.sizes.sum())
+    assert summary.bytes == graphs.tries.nbytes
+    assert summary.dataset == "sr16622"
