@@ -1,0 +1,176 @@
+"""Message-passing baselines from PyG's own layers, between the same encoders, readout and head as
+PathNN's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from torch import Tensor, nn
+
+from pathnn.nn.choices import check_choice
+from pathnn.nn.encoders import CategoricalEncoder, EncoderName, make_encoder
+from pathnn.nn.head import HeadName, make_head
+from pathnn.nn.readout import Readout, ReadoutName
+from pathnn.paths.trie import PathTrie
+
+BaselineName = Literal["gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp"]
+
+READS_EDGES = ("gin", "gatedgcn", "gat")
+"""Baselines whose layers read edge features; the others leave them out, as they are defined."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineConfig:
+    """The options of a `Baseline`; they are explained there."""
+
+    name: BaselineName
+    in_channels: int | tuple[int, ...]
+    hidden_channels: int
+    out_channels: int | None
+    num_layers: int = 4
+    encoder: EncoderName = "mlp"
+    encoder_norm: bool = True
+    edge_channels: int | tuple[int, ...] | None = None
+    norm: Literal["batch"] | None = "batch"
+    residual: bool = True
+    readout: ReadoutName | None = "sum"
+    head: HeadName | None = "mlp"
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_choice("name", self.name, get_args(BaselineName))
+        for name in ("in_channels", "edge_channels"):
+            if isinstance(self.__dict__[name], list):
+                object.__setattr__(self, name, tuple(self.__dict__[name]))
+        if isinstance(self.in_channels, tuple):
+            object.__setattr__(self, "encoder", "categorical")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON or YAML."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> BaselineConfig:
+        """The inverse of `to_dict`; names that do not exist are refused."""
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        if unknown:
+            raise ValueError(f"BaselineConfig: unknown options {unknown}. Was it written by another version of pathnn?")
+        return cls(**values)
+
+
+class Baseline(nn.Module):
+    r"""A message-passing network, called like `PathNN`: `h = h + dropout(relu(norm(conv(h))))` in each layer.
+
+    Names: "gin" (GINE where there are edge features), "gcn", "gatedgcn" (`ResGatedGraphConv`), "gat",
+    "graphsage", and "mlp": no structure at all, the readout of encoded vertices. "gcn", "graphsage" and "mlp"
+    do not read edge features. The other options are those of `PathNN`; `residual=False` leaves out the `h +`.
+
+    >>> import torch
+    >>> model = Baseline("gin", 4, 16, 2)
+    >>> model(torch.ones(3, 4), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).shape
+    torch.Size([1, 2])
+    """
+
+    def __init__(
+        self,
+        name: BaselineName,
+        in_channels: int | tuple[int, ...],
+        hidden_channels: int,
+        out_channels: int | None,
+        *,
+        num_layers: int = 4,
+        encoder: EncoderName = "mlp",
+        encoder_norm: bool = True,
+        edge_channels: int | tuple[int, ...] | None = None,
+        norm: Literal["batch"] | None = "batch",
+        residual: bool = True,
+        readout: ReadoutName | None = "sum",
+        head: HeadName | None = "mlp",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.config = config = BaselineConfig(
+            name=name, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels,
+            num_layers=num_layers, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels,
+            norm=norm, residual=residual, readout=readout, head=head, dropout=dropout,
+        )  # fmt: skip
+        width = hidden_channels
+        self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=encoder_norm)
+        edges = config.edge_channels if name in READS_EDGES else None
+        self.edge_encoder = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
+        edge_width = width if isinstance(edges, tuple) else edges
+        layers = 0 if name == "mlp" else num_layers
+        self.convs = nn.ModuleList(_make_conv(name, width, edge_width) for _ in range(layers))
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width) if norm == "batch" else nn.Identity() for _ in range(layers))
+        self.dropout = nn.Dropout(dropout)
+        self.readout = None if readout is None else Readout(readout)
+        self.head = make_head(head, width, out_channels, dropout=dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        *,
+        trie: PathTrie | None = None,
+        batch: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        """Predict: `[num_graphs, out_channels]`, or per vertex with `readout=None`. `trie` is not read."""
+        h = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size)
+        out: Tensor = self.head(h)
+        return out
+
+    def embed(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        *,
+        trie: PathTrie | None = None,
+        batch: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        """What the head reads: the representation of each graph (or vertex), `[num_graphs,
+        hidden_channels]`."""
+        if edge_index is None and len(self.convs):
+            raise ValueError(f"edge_index is missing: {self.config.name} passes messages along edges.")
+        arguments = self._edge_arguments(edge_attr)
+        h = self.encoder(x)
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            message = self.dropout(norm(conv(h, edge_index, **arguments)).relu())
+            h = h + message if self.config.residual else message
+        return h if self.readout is None else self.readout(h, batch, batch_size=batch_size)
+
+    def _edge_arguments(self, edge_attr: Tensor | None) -> dict[str, Tensor]:
+        if self.config.edge_channels is None or self.config.name not in READS_EDGES:
+            return {}
+        if edge_attr is None:
+            raise ValueError(f"edge_attr is missing: this {self.config.name} reads edge features.")
+        if self.edge_encoder is not None:
+            return {"edge_attr": self.edge_encoder(edge_attr)}
+        return {"edge_attr": edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr}
+
+    @classmethod
+    def from_config(cls, config: BaselineConfig | Mapping[str, Any]) -> Baseline:
+        """The untrained model that `config` (or its `to_dict`) describes."""
+        config = config if isinstance(config, BaselineConfig) else BaselineConfig.from_dict(config)
+        return cls(**config.to_dict())
+
+
+def _make_conv(name: BaselineName, width: int, edge_width: int | None) -> nn.Module:
+    """PyG's layer of that name; imported here, so that importing pathnn does not import all of PyG's
+    layers."""
+    from torch_geometric import nn as pyg
+
+    if name == "gin":
+        mlp = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+        return pyg.GINConv(mlp) if edge_width is None else pyg.GINEConv(mlp, edge_dim=edge_width)
+    if name == "gatedgcn":
+        return pyg.ResGatedGraphConv(width, width, edge_dim=edge_width)
+    if name == "gat":
+        return pyg.GATConv(width, width, edge_dim=edge_width)
+    layer = {"gcn": pyg.GCNConv, "graphsage": pyg.SAGEConv}[name]
+    return layer(width, width)

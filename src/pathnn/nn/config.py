@@ -1,0 +1,85 @@
+"""What a PathNN is, as plain values: written into checkpoints, read back from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from pathnn.collection import Collection, check_collection, check_k
+from pathnn.nn.encoders import EncoderName
+from pathnn.nn.head import HeadName
+from pathnn.nn.path_conv import NormName, PhiName
+from pathnn.nn.path_lstm import Aggregation
+from pathnn.nn.readout import ReadoutName
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathNNConfig:
+    """The options of a `PathNN`; they are explained there.
+
+    >>> config = PathNNConfig(in_channels=(28,), hidden_channels=8, out_channels=1, collection="ap", k=4)
+    >>> config.distances
+    True
+    >>> PathNNConfig.from_dict(config.to_dict()) == config
+    True
+    """
+
+    in_channels: int | tuple[int, ...]
+    hidden_channels: int
+    out_channels: int | None
+    collection: Collection
+    k: int
+    encoder: EncoderName = "mlp"
+    encoder_norm: bool = True
+    edge_channels: int | tuple[int, ...] | None = None
+    distances: bool | None = None
+    extend: bool = False
+    norm: NormName | None = "batch"
+    normalize: bool = False
+    phi: PhiName = "relu"
+    aggregation: Aggregation = "sum"
+    readout: ReadoutName | None = "sum"
+    head: HeadName | None = "mlp"
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_collection(self.collection)
+        check_k(self.k)
+        if self.distances is None:
+            object.__setattr__(self, "distances", self.collection == "ap")
+        for name in ("in_channels", "edge_channels"):
+            value = _widths(name, self.__dict__[name])
+            object.__setattr__(self, name, value)
+        if isinstance(self.in_channels, tuple) and self.encoder == "mlp":
+            object.__setattr__(self, "encoder", "categorical")
+        if self.hidden_channels < 1:
+            raise ValueError(f"hidden_channels={self.hidden_channels}: expected at least 1.")
+        if not 0.0 <= self.dropout < 1.0:
+            raise ValueError(f"dropout={self.dropout}: expected a rate from 0 up to, but not including, 1.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON or YAML (tuples become lists there)."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PathNNConfig:
+        """The inverse of `to_dict`; lists are read as tuples, names that do not exist are refused."""
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        if unknown:
+            raise ValueError(f"PathNNConfig: unknown options {unknown}. Was it written by another version of pathnn?")
+        missing = sorted({"in_channels", "hidden_channels", "out_channels", "collection", "k"} - set(values))
+        if missing:
+            raise ValueError(f"PathNNConfig: options {missing} are missing.")
+        return cls(**values)
+
+
+def _widths(name: str, value: Any) -> int | tuple[int, ...] | None:
+    """A width as it is, sizes of categories as a tuple of integers."""
+    if isinstance(value, list | tuple):
+        value = tuple(value)
+        if value and all(isinstance(size, int) and size > 0 for size in value):
+            return value
+    elif (isinstance(value, int) and value > 0) or (value is None and name == "edge_channels"):
+        return value
+    raise ValueError(f"{name}={value!r}: expected a positive width, or the sizes of the categories as a tuple.")

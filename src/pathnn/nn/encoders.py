@@ -1,0 +1,148 @@
+"""From raw features to vectors of the model's width: MLP, categorical sums (atoms, bonds), one-hot labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from pathnn.nn.choices import check_choice
+from pathnn.nn.edge_types import EdgeTypes
+
+EncoderName = Literal["mlp", "one-hot", "categorical"]
+
+MOST_TYPES = 256
+"""Combinations of categories up to which edges are projected per combination and not per edge."""
+
+
+class MLPEncoder(nn.Sequential):
+    """Two linear layers, each followed by BatchNorm (if `norm`) and ReLU, for continuous features.
+
+    Shapes: `[num_nodes, in_channels]` to `[num_nodes, hidden_channels]`.
+
+    >>> MLPEncoder(3, 8)(torch.ones(5, 3)).shape
+    torch.Size([5, 8])
+    """
+
+    def __init__(self, in_channels: int, hidden_channels: int, *, norm: bool = True) -> None:
+        super().__init__(*mlp_layers([in_channels, hidden_channels, hidden_channels], norm=norm))
+        self.in_channels = in_channels
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Encode features `[num_nodes, in_channels]`."""
+        if x.dim() != 2 or x.size(1) != self.in_channels:
+            raise ValueError(
+                f"x: expected shape [num_nodes, {self.in_channels}], got {tuple(x.shape)}. "
+                "Make the model with in_channels equal to the width of your features."
+            )
+        if not x.is_floating_point():
+            raise ValueError(
+                f"x: expected floating point features, got {x.dtype}. Convert them with x.float(), "
+                "or use encoder='categorical' or 'one-hot' for labels."
+            )
+        return super().forward(x)  # type: ignore[no-untyped-call]
+
+
+class OneHotEncoder(nn.Module):
+    """Labels `0..in_channels - 1` as one-hot vectors, then an `MLPEncoder`.
+
+    Shapes: `[num_nodes]` or `[num_nodes, 1]`, integers, to `[num_nodes, hidden_channels]`.
+
+    >>> OneHotEncoder(4, 8)(torch.tensor([0, 3, 3])).shape
+    torch.Size([3, 8])
+    """
+
+    def __init__(self, in_channels: int, hidden_channels: int, *, norm: bool = True) -> None:
+        super().__init__()
+        self.sizes = (in_channels,)
+        self.mlp = MLPEncoder(in_channels, hidden_channels, norm=norm)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Encode labels `[num_nodes]`."""
+        labels = check_categories(x, self.sizes)[:, 0]
+        one_hot = F.one_hot(labels, self.sizes[0])
+        encoded: Tensor = self.mlp(one_hot.to(next(self.parameters()).dtype))
+        return encoded
+
+
+class CategoricalEncoder(nn.Module):
+    """The sum of one embedding per categorical feature, Xavier-uniform: atoms, bonds, ZINC's types.
+
+    Shapes: `[num_nodes]` or `[num_nodes, len(sizes)]`, integers, to `[num_nodes, hidden_channels]`.
+
+    >>> CategoricalEncoder([119, 5], 8)(torch.tensor([[6, 0], [8, 4]])).shape
+    torch.Size([2, 8])
+    """
+
+    def __init__(self, sizes: Sequence[int], hidden_channels: int) -> None:
+        super().__init__()
+        self.sizes = tuple(sizes)
+        self.embeddings = nn.ModuleList(nn.Embedding(size, hidden_channels) for size in self.sizes)
+        for embedding in self.embeddings:
+            assert isinstance(embedding, nn.Embedding)
+            nn.init.xavier_uniform_(embedding.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Encode categories `[num_nodes, len(sizes)]`."""
+        columns = check_categories(x, self.sizes).unbind(dim=1)
+        vectors = [embedding(column) for embedding, column in zip(self.embeddings, columns, strict=True)]
+        return torch.stack(vectors).sum(dim=0) if len(vectors) > 1 else vectors[0]
+
+    def encode_edges(self, edge_attr: Tensor) -> Tensor | EdgeTypes:
+        """The same as `forward`, as a table of all combinations of categories where those are few."""
+        if prod(self.sizes) > MOST_TYPES:
+            encoded: Tensor = self(edge_attr)
+            return encoded
+        columns = check_categories(edge_attr, self.sizes)
+        index = columns.new_zeros(columns.size(0))
+        for size, column in zip(self.sizes, columns.unbind(dim=1), strict=True):
+            index = index * size + column
+        ranges = [torch.arange(size, device=edge_attr.device) for size in self.sizes]
+        combinations = torch.cartesian_prod(*ranges).reshape(-1, len(self.sizes))
+        return EdgeTypes(self(combinations), index)
+
+
+def mlp_layers(widths: Sequence[int], *, norm: bool) -> list[nn.Module]:
+    """Linear, BatchNorm (if `norm`) and ReLU for each pair of consecutive widths."""
+    layers: list[nn.Module] = []
+    for before, after in pairwise(widths):
+        layers += [nn.Linear(before, after), *([nn.BatchNorm1d(after)] if norm else []), nn.ReLU()]
+    return layers
+
+
+def make_encoder(
+    encoder: EncoderName, in_channels: int | tuple[int, ...], hidden_channels: int, *, norm: bool
+) -> nn.Module:
+    """The encoder of a name: `in_channels` is a width, a number of labels, or the sizes of the categories."""
+    check_choice("encoder", encoder, get_args(EncoderName))
+    if encoder == "categorical":
+        sizes = (in_channels,) if isinstance(in_channels, int) else in_channels
+        return CategoricalEncoder(sizes, hidden_channels)
+    if not isinstance(in_channels, int):
+        raise ValueError(f"in_channels={in_channels}: expected an integer with encoder={encoder!r}.")
+    if encoder == "one-hot":
+        return OneHotEncoder(in_channels, hidden_channels, norm=norm)
+    return MLPEncoder(in_channels, hidden_channels, norm=norm)
+
+
+def check_categories(x: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Return categorical features as `[n, len(sizes)]`, int64, or raise `ValueError` (values are checked on
+    the CPU)."""
+    if x.is_floating_point() or x.is_complex():
+        raise ValueError(f"categorical features: expected integers, got {x.dtype}. Convert them with .long().")
+    columns = x.unsqueeze(1) if x.dim() == 1 else x
+    if columns.dim() != 2 or columns.size(1) != len(sizes):
+        raise ValueError(f"categorical features: expected shape [n, {len(sizes)}], got {tuple(x.shape)}.")
+    if x.device.type == "cpu" and x.numel() and not torch.compiler.is_compiling():
+        low, high = columns.amin(dim=0).tolist(), columns.amax(dim=0).tolist()
+        for j, size in enumerate(sizes):
+            if low[j] < 0 or high[j] >= size:
+                raise ValueError(
+                    f"categorical feature {j}: expected values from 0 to {size - 1}, got {low[j]} to {high[j]}."
+                )
+    return columns.long()

@@ -1,0 +1,252 @@
+"""One level of the trie in one pass over its entries, compiled: gathers, gates and state, no gate goes to memory.
+
+Entries are read in order, and their gradients are added straight into the tables: nothing has to be sorted, and
+the order of every sum is fixed. float32 only. The GIL is released; threads come with `workers`.
+
+Some entries at a time are gathered into scratch rows that stay in the first-level cache, gate by gate, so that
+the arithmetic runs over long contiguous loops with few arrays each: that is what LLVM vectorises. Indices are
+cast to unsigned, or each access would have to handle negative ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+Array = Any
+"""A numpy array; a gradient without rows stands for "not asked for"."""
+
+ENTRIES = 8
+"""Entries worked on at a time."""
+
+UNROLLED = 128
+"""Numbers per iteration of a vectorised and unrolled loop: scratch is padded to a multiple, no scalar rest is left."""
+
+_f = np.float32
+_u = np.uintp
+_HALF, _QUARTER, _ONE = np.float32(0.5), np.float32(0.25), np.float32(1.0)
+_loop = numba.njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+_inline = numba.njit(inline="always", fastmath={"contract"}, error_model="numpy")
+
+
+class Inputs(NamedTuple):
+    """The arrays of `LevelInput` and of `Tables`; what is absent is one row of zeros, to which all entries point."""
+
+    parent: Array
+    vertex: Array
+    edge: Array
+    distance: Array
+    projected: Array
+    cell: Array
+    vertex_table: Array
+    edge_table: Array
+    distance_table: Array
+
+
+class Gradients(NamedTuple):
+    """Gradients of the level's states, which are read, and of its inputs, which are added to."""
+
+    hidden: Array
+    cell: Array
+    vertex_table: Array
+    edge_table: Array
+    distance_table: Array
+    projected: Array
+    parent_cell: Array
+
+
+@_inline
+def _tanh(x: Any) -> Any:
+    """A rational function fitted to tanh where that is not yet 1 in float32: within 4e-7, and vectorisable.
+
+    The comparisons are written such that NaN stays NaN.
+    """
+    x = _f(9.02) if x > _f(9.02) else x
+    x = _f(-9.02) if x < _f(-9.02) else x
+    s = x * x
+    p = _f(1.331779314798475e-08)
+    p = p * s + _f(2.0582559206336345e-05)
+    p = p * s + _f(0.003493979393094199)
+    p = p * s + _f(0.13379672105820856)
+    p = p * s + _f(0.9999999791775924)
+    q = _f(7.761495052480753e-07)
+    q = q * s + _f(0.00032830018219103104)
+    q = q * s + _f(0.02587086502919748)
+    q = q * s + _f(0.4671298740957489)
+    q = q * s + _ONE
+    return x * p / q
+
+
+@_loop
+def _gather_rows(target: Array, rows: Array, first: int, count: int, size: int) -> None:
+    """Columns of `count` consecutive rows, one after the other."""
+    for t in range(count):
+        j, offset = _u(first + t), t * size
+        for q in range(size):
+            target[_u(offset + q)] = rows[j, _u(q)]
+
+
+@_loop
+def _gather_inputs(z: Array, before: Array, inputs: Inputs, first: int, count: int, size: int) -> None:
+    """The gates before activation, `z[gate, entry, column]`, and the parents' cells, of `count` entries."""
+    padded = before.shape[0]
+    vertices, parents = inputs.vertex_table, inputs.projected
+    edges, distances, cells = inputs.edge_table, inputs.distance_table, inputs.cell
+    for t in range(count):
+        j = _u(first + t)
+        v, p, e, d = _u(inputs.vertex[j]), _u(inputs.parent[j]), _u(inputs.edge[j]), _u(inputs.distance[j])
+        for gate in range(4):
+            column, offset = gate * size, gate * padded + t * size
+            for q in range(size):
+                c = _u(column + q)
+                z[_u(offset + q)] = (vertices[v, c] + parents[p, c]) + (edges[e, c] + distances[d, c])
+        for q in range(size):
+            before[_u(t * size + q)] = cells[p, _u(q)]
+
+
+@_loop
+def _activate(z: Array, scale: Array) -> None:
+    """tanh(z) for gate g and tanh(z / 2) for the others: sigmoid(z) = (tanh(z / 2) + 1) / 2."""
+    for q in range(z.shape[0]):
+        z[q] = _tanh(z[q] * scale[q])
+
+
+@_loop
+def _next_state(state: Array, i: Array, f: Array, g: Array, before: Array) -> None:
+    for q in range(state.shape[0]):
+        state[q] = _HALF * ((i[q] + _ONE) * g[q] + (f[q] + _ONE) * before[q])
+
+
+@_loop
+def _tanh_all(state: Array) -> None:
+    for q in range(state.shape[0]):
+        state[q] = _tanh(state[q])
+
+
+@_loop
+def _scatter(target: Array, row: int, column: int, source: Array, offset: int, size: int) -> None:
+    """Add `size` numbers of `source` to a row, from `column` on."""
+    r = _u(row)
+    for q in range(size):
+        target[r, _u(column + q)] += source[_u(offset + q)]
+
+
+@_loop
+def _scales(padded: int) -> Array:
+    scale = np.full(4 * padded, _HALF)
+    scale[2 * padded : 3 * padded] = _ONE
+    return scale
+
+
+@_loop
+def forward_level(inputs: Inputs, hidden: Array, cell: Array) -> None:
+    """Write the states of a level; `cell` may have no rows."""
+    size, n = inputs.cell.shape[1], inputs.vertex.shape[0]
+    padded = -(-(ENTRIES * size) // UNROLLED) * UNROLLED
+    z, scale = np.zeros(4 * padded, dtype=np.float32), _scales(padded)
+    before, state = np.zeros(padded, dtype=np.float32), np.zeros(padded, dtype=np.float32)
+    i, f, g, o = z[:padded], z[padded : 2 * padded], z[2 * padded : 3 * padded], z[3 * padded :]
+    for first in range(0, n, ENTRIES):
+        count = min(ENTRIES, n - first)
+        _gather_inputs(z, before, inputs, first, count, size)
+        _activate(z, scale)
+        _next_state(state, i, f, g, before)
+        if cell.shape[0]:
+            _write(cell, state, first, count, size)
+        _tanh_all(state)
+        for q in range(padded):
+            state[q] *= _HALF * (o[q] + _ONE)
+        _write(hidden, state, first, count, size)
+
+
+@_loop
+def _write(rows: Array, source: Array, first: int, count: int, size: int) -> None:
+    for t in range(count):
+        j, offset = _u(first + t), t * size
+        for q in range(size):
+            rows[j, _u(q)] = source[_u(offset + q)]
+
+
+@_loop
+def backward_level(inputs: Inputs, grads: Gradients) -> None:
+    """Recompute the gates of each entry, turn them into gradients, and add these to where the gates came from."""
+    size, n = inputs.cell.shape[1], inputs.vertex.shape[0]
+    padded = -(-(ENTRIES * size) // UNROLLED) * UNROLLED
+    z, scale, dz = np.zeros(4 * padded, dtype=np.float32), _scales(padded), np.zeros(4 * padded, dtype=np.float32)
+    before, state = np.zeros(padded, dtype=np.float32), np.zeros(padded, dtype=np.float32)
+    d_hidden, d_state = np.zeros(padded, dtype=np.float32), np.zeros(padded, dtype=np.float32)
+    for first in range(0, n, ENTRIES):
+        count = min(ENTRIES, n - first)
+        _gather_inputs(z, before, inputs, first, count, size)
+        _gather_rows(d_hidden, grads.hidden, first, count, size)
+        _activate(z, scale)
+        _output_gradients(z, dz, before, state, d_hidden, d_state)
+        if grads.cell.shape[0]:
+            _gather_rows(d_hidden, grads.cell, first, count, size)
+            for q in range(padded):
+                d_state[q] += d_hidden[q]
+        _gate_gradients(z, dz, before, d_state)
+        if grads.parent_cell.shape[0]:
+            _scatter_cells(grads.parent_cell, d_state, inputs.parent, first, count, size)
+        _scatter_gates(dz, padded, inputs, grads, first, count, size)
+
+
+@_loop
+def _output_gradients(z: Array, dz: Array, before: Array, state: Array, d_hidden: Array, d_state: Array) -> None:
+    """From dh: the gradients of gate o and of the cell."""
+    n = before.shape[0]
+    o, d_o = z[3 * n :], dz[3 * n :]
+    _next_state(state, z[:n], z[n : 2 * n], z[2 * n : 3 * n], before)
+    _tanh_all(state)
+    for q in range(n):
+        d_state[q] = d_hidden[q] * (_HALF * (o[q] + _ONE)) * (_ONE - state[q] * state[q])
+    for q in range(n):
+        d_o[q] = d_hidden[q] * state[q] * (_QUARTER * (_ONE - o[q] * o[q]))
+
+
+@_loop
+def _gate_gradients(z: Array, dz: Array, before: Array, d_state: Array) -> None:
+    """From dc: the gradients of the gates i, f and g; dc becomes the gradient of the parent's cell."""
+    n = before.shape[0]
+    i, f, g = z[:n], z[n : 2 * n], z[2 * n : 3 * n]
+    d_i, d_f, d_g = dz[:n], dz[n : 2 * n], dz[2 * n : 3 * n]
+    for q in range(n):
+        d_i[q] = d_state[q] * g[q] * (_QUARTER * (_ONE - i[q] * i[q]))
+    for q in range(n):
+        d_g[q] = d_state[q] * (_HALF * (i[q] + _ONE)) * (_ONE - g[q] * g[q])
+    for q in range(n):
+        d_f[q] = d_state[q] * before[q] * (_QUARTER * (_ONE - f[q] * f[q]))
+    for q in range(n):
+        d_state[q] *= _HALF * (f[q] + _ONE)
+
+
+@_loop
+def _scatter_cells(target: Array, source: Array, parent: Array, first: int, count: int, size: int) -> None:
+    for t in range(count):
+        _scatter(target, parent[_u(first + t)], 0, source, t * size, size)
+
+
+@_loop
+def _scatter_gates(dz: Array, padded: int, inputs: Inputs, grads: Gradients, first: int, count: int, size: int) -> None:
+    for t in range(count):
+        j = _u(first + t)
+        for gate in range(4):
+            column, offset = gate * size, gate * padded + t * size
+            _scatter(grads.vertex_table, inputs.vertex[j], column, dz, offset, size)
+            if grads.edge_table.shape[0]:
+                _scatter(grads.edge_table, inputs.edge[j], column, dz, offset, size)
+            if grads.distance_table.shape[0]:
+                _scatter(grads.distance_table, inputs.distance[j], column, dz, offset, size)
+            if grads.projected.shape[0]:
+                _scatter(grads.projected, inputs.parent[j], column, dz, offset, size)
+
+
+@_loop
+def sum_rows(target: Array, index: Array, rows: Array) -> None:
+    """`target[index[j]] += rows[j]` for every `j`, in order."""
+    for j in range(index.shape[0]):
+        r, s = _u(index[_u(j)]), _u(j)
+        for q in range(rows.shape[1]):
+            target[r, _u(q)] += rows[s, _u(q)]

@@ -1,0 +1,47 @@
+"""From a graph's (or vertex') vector to a prediction."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from pathnn.nn.choices import check_choice
+
+HeadName = Literal["mlp", "linear"]
+
+
+class MLPHead(nn.Module):
+    """Linear, ReLU, dropout, Linear: the head of the paper's real-world experiments.
+
+    >>> import torch
+    >>> MLPHead(8, 2)(torch.ones(3, 8)).shape
+    torch.Size([3, 2])
+    """
+
+    def __init__(self, channels: int, out_channels: int, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(channels, channels)
+        self.linear2 = nn.Linear(channels, out_channels)
+        self.dropout = dropout
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Predict from `[n, channels]`: `[n, out_channels]`."""
+        h = F.dropout(self.linear1(h).relu(), self.dropout, self.training)
+        out: Tensor = self.linear2(h)
+        return out
+
+
+def make_head(head: HeadName | None, channels: int, out_channels: int | None, *, dropout: float) -> nn.Module:
+    """The head of a name; None: the representations themselves are the output."""
+    if head is None:
+        if out_channels is not None:
+            raise ValueError(f"out_channels={out_channels}: a model without a head has none; expected None.")
+        return nn.Identity()
+    check_choice("head", head, get_args(HeadName))
+    if out_channels is None:
+        raise ValueError(f"out_channels=None: expected a number with head={head!r}, or head=None for no head.")
+    if head == "linear":
+        return nn.Linear(channels, out_channels)
+    return MLPHead(channels, out_channels, dropout=dropout)

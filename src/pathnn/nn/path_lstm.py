@@ -1,0 +1,194 @@
+"""The function f of the paper: one LSTM that reads every path of one length from its far end to its
+source."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from pathnn.nn.choices import check_choice
+from pathnn.nn.edge_types import EdgeTypes
+from pathnn.nn.engines.dense import dense_path_states
+from pathnn.nn.engines.tokens import level_rows, project
+from pathnn.nn.engines.trie import path_states
+from pathnn.paths.trie import LengthTrie
+
+Aggregation = Literal["sum", "mean"]
+EngineName = Literal["trie", "dense"]
+
+
+class PathLSTM(nn.LSTM):
+    r"""The representations of all paths of one length, aggregated at their sources (Michel et al. 2023,
+    equation 1).
+
+    $$a_v = \sum_{\pi \in \mathcal{P}_v^k} \mathrm{LSTM}\big([h_{\pi(k+1)}, \dots, h_{\pi(1)}]\big)$$
+
+    Its parameters are those of one `nn.LSTM` (names, shapes, initialisation, order of the gates) that reads
+    `[vertex, distance, edge]`; besides, `distance_encoder` is the table of distances and `dummy` the vector
+    of the dummy token. Dropout acts on `h` per vertex and on the edge features per edge, before the input is
+    projected; distances are left alone. (The released implementation draws a mask per position of each path;
+    both are equal at rate 0 and in evaluation.) Under `torch.autocast` everything here runs in the type of
+    the parameters.
+
+    Args:
+        channels: width of `h` and of the result.
+        distances: rows of the table of distances (K + 1, or K + 2 with dummy tokens), or None: do not read
+            distances.
+        edge_channels: width of the edge features, or None: do not read edges.
+        extended: whether tries may contain dummy tokens.
+        aggregation: "sum" or "mean" over the paths of a source; a source without a path gets zeros.
+        engine: "trie" shares prefixes; "dense" runs `nn.LSTM` over every path. Same numbers.
+        dropout: rate on the LSTM's input.
+        max_entries: memory budget of the trie engine: a trie with more entries is worked through in pieces
+            that are
+            recomputed in the backward pass. None: no limit.
+
+    Shapes: `h` is `[num_nodes, channels]`, `edges` is `[num_edges, edge_channels]` or `EdgeTypes`; returns
+    `[num_nodes, channels]`. With the trie engine, differentiable once.
+
+    >>> from pathnn.paths.trie import PathTrie
+    >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
+    >>> trie = PathTrie.from_paths([edge_index.t()], edge_index, 3, collection="sp")
+    >>> lstm = PathLSTM(8)
+    >>> lstm(torch.ones(3, 8), trie.length(1)).shape
+    torch.Size([3, 8])
+    >>> lstm.path_representations(torch.ones(3, 8), trie.length(1)).shape
+    torch.Size([4, 8])
+    """
+
+    weight_ih_l0: Tensor
+    weight_hh_l0: Tensor
+    bias_ih_l0: Tensor
+    bias_hh_l0: Tensor
+
+    def __init__(
+        self,
+        channels: int,
+        *,
+        distances: int | None = None,
+        edge_channels: int | None = None,
+        extended: bool = False,
+        aggregation: Aggregation = "sum",
+        engine: EngineName = "trie",
+        dropout: float = 0.0,
+        max_entries: int | None = None,
+    ) -> None:
+        width = channels + (0 if distances is None else channels) + (edge_channels or 0)
+        super().__init__(width, channels)
+        self.channels = channels
+        self.edge_channels = edge_channels
+        self.aggregation = check_choice("aggregation", aggregation, get_args(Aggregation))
+        self.engine = check_choice("engine", engine, get_args(EngineName))
+        self.input_dropout = dropout
+        self.max_entries = max_entries
+        self.distance_encoder = None if distances is None else nn.Embedding(distances, channels)
+        self.dummy = nn.Parameter(torch.randn(channels)) if extended else None
+
+    def forward(  # type: ignore[override]
+        self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None = None
+    ) -> Tensor:
+        """Aggregate the representations of the paths in `trie` at their sources: `[num_nodes, channels]`."""
+        return self._run(h, trie, edges, num_nodes=trie.num_nodes)
+
+    def path_representations(self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None = None) -> Tensor:
+        """The representation of each path of `trie`, in its order: `[num_paths, channels]`."""
+        return self._run(h, trie, edges, num_nodes=None)
+
+    @torch.compiler.disable
+    def _run(self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None, *, num_nodes: int | None) -> Tensor:
+        self._check(h, trie, edges)
+        with torch.autocast(h.device.type, enabled=False):
+            h, edges = self._inputs(h, edges)
+            distances = None if self.distance_encoder is None else self.distance_encoder.weight
+            if self.engine == "dense":
+                states = dense_path_states(self, h, trie, distances, edges)
+                out = states if num_nodes is None else _sum_at(trie.source, states, num_nodes)
+            else:
+                bias = self.bias_ih_l0 + self.bias_hh_l0
+                tables = project(h, distances, edges, weight_ih=self.weight_ih_l0, bias=bias)
+                rows = level_rows(trie, edges, distances=distances is not None)
+                weight = self.weight_hh_l0
+                out = path_states(tables, weight, rows, num_nodes=num_nodes, max_entries=self.max_entries)
+        return out / _path_counts(trie, out) if self.aggregation == "mean" and num_nodes is not None else out
+
+    def _inputs(self, h: Tensor, edges: Tensor | EdgeTypes | None) -> tuple[Tensor, Tensor | EdgeTypes | None]:
+        """The features as the LSTM reads them: in its type, with dropout, and the dummy token's vector at the
+        end."""
+        dtype = self.weight_ih_l0.dtype
+        masked = self.training and self.input_dropout > 0
+        h = F.dropout(h.to(dtype), self.input_dropout, self.training)
+        if self.dummy is not None:
+            h = torch.cat([h, self.dummy.unsqueeze(0)])
+        if isinstance(edges, EdgeTypes) and not masked:
+            return h, EdgeTypes(edges.table.to(dtype), edges.types)
+        if edges is None:
+            return h, None
+        features = edges.expand() if isinstance(edges, EdgeTypes) else edges
+        return h, F.dropout(features.to(dtype), self.input_dropout, self.training)
+
+    def _check(self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None) -> None:
+        if h.dim() != 2 or h.size(1) != self.channels:
+            raise ValueError(f"h: expected shape [num_nodes, {self.channels}], got {tuple(h.shape)}.")
+        if h.size(0) != trie.num_nodes:
+            raise ValueError(f"h has {h.size(0)} rows, but the trie was made for {trie.num_nodes} vertices.")
+        if self.distance_encoder is not None and trie.levels[0].distance is None:
+            raise ValueError(
+                "this model reads distances, but the trie has none. Extract paths with distances=True, "
+                "or make the model with distances=False."
+            )
+        _check_edges(edges, self.edge_channels)
+        if h.device.type == "cpu":
+            _check_bounds(trie, edges, self.distance_encoder, extended=self.dummy is not None)
+
+    def extra_repr(self) -> str:
+        """What `print(model)` says about it."""
+        return f"{self.channels}, aggregation={self.aggregation!r}, engine={self.engine!r}"
+
+
+def _check_edges(edges: Tensor | EdgeTypes | None, edge_channels: int | None) -> None:
+    if edges is None and edge_channels is not None:
+        raise ValueError(f"edge features are missing: expected [num_edges, {edge_channels}], got None.")
+    if edges is not None:
+        features = edges.table if isinstance(edges, EdgeTypes) else edges
+        if edge_channels is None:
+            raise ValueError("edge features were given to a PathLSTM without edge_channels: leave them out.")
+        if features.dim() != 2 or features.size(1) != edge_channels:
+            raise ValueError(
+                f"edge features: expected shape [num_edges, {edge_channels}], got {tuple(features.shape)}."
+            )
+
+
+def _check_bounds(
+    trie: LengthTrie, edges: Tensor | EdgeTypes | None, distances: nn.Embedding | None, *, extended: bool
+) -> None:
+    """Kernels on the CPU do not check indices, so a trie that was not made for these features must end
+    here."""
+    num_edges = 0 if edges is None else edges.types.numel() if isinstance(edges, EdgeTypes) else edges.size(0)
+    for level in trie.levels:
+        if level.vertex.numel() == 0:
+            continue
+        low, high = (int(x) for x in torch.aminmax(level.vertex))
+        if low < 0 and not extended:
+            raise ValueError("the trie has dummy tokens: make the model with extended=True, or extract without extend.")
+        if high >= trie.num_nodes:
+            raise ValueError(f"the trie names vertex {high}, but there are {trie.num_nodes}.")
+        if edges is not None and level.edge is not None and int(level.edge.max()) >= num_edges:
+            raise ValueError(
+                f"the trie names edge {int(level.edge.max())}, but there are features of {num_edges} edges."
+            )
+        if distances is not None and level.distance is not None:
+            far = int(level.distance.max())
+            if far >= distances.num_embeddings:
+                raise ValueError(f"the trie has distance {far}, but the table has {distances.num_embeddings} rows.")
+
+
+def _sum_at(source: Tensor, states: Tensor, num_nodes: int) -> Tensor:
+    return states.new_zeros(num_nodes, states.size(1)).index_add_(0, source, states)
+
+
+def _path_counts(trie: LengthTrie, like: Tensor) -> Tensor:
+    counts = torch.bincount(trie.source, minlength=trie.num_nodes)
+    return counts.clamp_(min=1).to(like.dtype).unsqueeze(1)

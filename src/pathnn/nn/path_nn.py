@@ -1,0 +1,303 @@
+"""PathNN: encoder, one shared LSTM over paths, one layer per path length, readout and head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pathnn.collection import Collection
+from pathnn.nn.config import PathNNConfig
+from pathnn.nn.edge_types import EdgeTypes
+from pathnn.nn.encoders import CategoricalEncoder, EncoderName, make_encoder
+from pathnn.nn.head import HeadName, make_head
+from pathnn.nn.path_conv import NormName, PathConv, PhiName
+from pathnn.nn.path_lstm import Aggregation, EngineName, PathLSTM
+from pathnn.nn.readout import Readout, ReadoutName
+from pathnn.paths.trie import PathTrie
+
+
+class PathNN(nn.Module):
+    r"""A path neural network (Michel et al., "Path Neural Networks: Expressive and Accurate Graph Neural
+    Networks", ICML 2023).
+
+    Layer i reads the paths of length exactly i, with one LSTM for all layers; the readout and the head turn
+    the vertices' representations after layer K into a prediction per graph, or per vertex with
+    `readout=None`. Every part is an attribute (`encoder`, `edge_encoder`, `lstm`, `convs`, `readout`, `head`)
+    and may be replaced by another module.
+
+    Args:
+        in_channels: width of the features; number of labels with `encoder="one-hot"`; sizes of the
+            categories, as a
+            tuple, with `encoder="categorical"`.
+        hidden_channels: width of everything inside.
+        out_channels: number of outputs; None without a head.
+        collection: "sp", "sp+" or "ap".
+        k: largest path length in edges, and so the number of layers.
+        encoder: "mlp", "one-hot" or "categorical"; a tuple as `in_channels` implies "categorical".
+        encoder_norm: BatchNorm in the encoder.
+        edge_channels: width of continuous edge features, sizes of categorical ones as a tuple, or None: no
+            edges.
+        distances: whether tokens carry the distance to the source; None means: for "ap".
+        extend: whether paths are extended by dummy tokens.
+        norm, normalize, phi: see `PathConv`.
+        aggregation: "sum" or "mean" over the paths of a vertex.
+        readout: "sum" or "mean" over the vertices of a graph; None for one output per vertex.
+        head: "mlp", "linear" or None.
+        dropout: rate on the LSTM's input, before the MLP of phi, and in the head.
+        engine, max_entries: see `PathLSTM`; how to compute, not what, and so not part of the `config`.
+
+    >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
+    >>> model = PathNN(4, 16, 2, collection="sp", k=2)
+    >>> model(torch.ones(3, 4), edge_index).shape
+    torch.Size([1, 2])
+    """
+
+    def __init__(
+        self,
+        in_channels: int | tuple[int, ...],
+        hidden_channels: int,
+        out_channels: int | None,
+        *,
+        collection: Collection,
+        k: int,
+        encoder: EncoderName = "mlp",
+        encoder_norm: bool = True,
+        edge_channels: int | tuple[int, ...] | None = None,
+        distances: bool | None = None,
+        extend: bool = False,
+        norm: NormName | None = "batch",
+        normalize: bool = False,
+        phi: PhiName = "relu",
+        aggregation: Aggregation = "sum",
+        readout: ReadoutName | None = "sum",
+        head: HeadName | None = "mlp",
+        dropout: float = 0.0,
+        engine: EngineName = "trie",
+        max_entries: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.config = config = PathNNConfig(
+            in_channels=in_channels,
+            hidden_channels=hidden_channels,
+            out_channels=out_channels,
+            collection=collection,
+            k=k,
+            encoder=encoder,
+            encoder_norm=encoder_norm,
+            edge_channels=edge_channels,
+            distances=distances,
+            extend=extend,
+            norm=norm,
+            normalize=normalize,
+            phi=phi,
+            aggregation=aggregation,
+            readout=readout,
+            head=head,
+            dropout=dropout,
+        )
+        width = hidden_channels
+        self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=encoder_norm)
+        edges = config.edge_channels
+        self.edge_encoder = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
+        self.lstm = PathLSTM(
+            width,
+            distances=k + 1 + extend if config.distances else None,
+            edge_channels=width if isinstance(edges, tuple) else edges,
+            extended=extend,
+            aggregation=aggregation,
+            engine=engine,
+            dropout=dropout,
+            max_entries=max_entries,
+        )
+        self.convs = nn.ModuleList(
+            PathConv(width, norm=norm, normalize=normalize, phi=phi, dropout=dropout) for _ in range(k)
+        )
+        self.readout = None if readout is None else Readout(readout)
+        self.head = make_head(head, width, out_channels, dropout=dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        *,
+        trie: PathTrie | None = None,
+        batch: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        """Predict: `[num_graphs, out_channels]`, or `[num_nodes, out_channels]` with `readout=None`.
+
+        Give `trie`, made for the whole batch, or `edge_index`, from which the paths are extracted here each
+        time. `batch_size`, the number of graphs, saves finding it out from `batch`.
+        """
+        representation = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size)
+        out: Tensor = self.head(representation)
+        return out
+
+    def embed(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        *,
+        trie: PathTrie | None = None,
+        batch: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        """What the head reads: the representation of each graph (or vertex), `[num_graphs,
+        hidden_channels]`."""
+        trie = self._trie(x, edge_index, trie, batch)
+        edges = self._edges(edge_attr, trie)
+        h = self.encoder(x)
+        for length, conv in enumerate(self.convs, start=1):
+            h = conv(h, self.lstm, trie.length(length), edges)
+        return h if self.readout is None else self.readout(h, batch, batch_size=batch_size)
+
+    def path_representations(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        *,
+        trie: PathTrie | None = None,
+        edge_attr: Tensor | None = None,
+    ) -> list[Tensor]:
+        """The LSTM's representation of every path, one tensor `[num_paths, hidden_channels]` per length.
+
+        Rows are in the order of `trie.to_paths()`. Differentiable like `forward`.
+        """
+        trie = self._trie(x, edge_index, trie, None)
+        edges = self._edges(edge_attr, trie)
+        h = self.encoder(x)
+        representations = []
+        for length, conv in enumerate(self.convs, start=1):
+            assert isinstance(conv, PathConv)
+            representations.append(self.lstm.path_representations(conv.scale(h), trie.length(length), edges))
+            h = conv(h, self.lstm, trie.length(length), edges)
+        return representations
+
+    @torch.compiler.disable
+    def _trie(self, x: Tensor, edge_index: Tensor | None, trie: PathTrie | None, batch: Tensor | None) -> PathTrie:
+        """The paths to read: `trie` if it is one that this model can read, else what `edge_index` gives."""
+        config = self.config
+        if trie is not None:
+            return self._check_trie(trie, x.size(0))
+        if edge_index is None:
+            raise ValueError("PathNN needs paths: give trie=, or edge_index to extract them from.")
+        from pathnn.paths.extract import extract_paths
+
+        return extract_paths(
+            edge_index,
+            x.size(0),
+            collection=config.collection,
+            k=config.k,
+            distances=config.distances,
+            extend=config.extend,
+            batch=batch,
+        )
+
+    def _check_trie(self, trie: PathTrie, num_nodes: int) -> PathTrie:
+        config = self.config
+        for name, came, expected in (
+            ("collection", trie.collection, config.collection),
+            ("k", trie.k, config.k),
+            ("extended", trie.extended, config.extend),
+            ("num_nodes", trie.num_nodes, num_nodes),
+        ):
+            if came != expected:
+                raise ValueError(
+                    f"the trie has {name}={came!r}, but expected was {expected!r}. "
+                    f"Extract paths with collection={config.collection!r}, k={config.k}, "
+                    f"extend={config.extend} for the whole batch, or make the model with the trie's options."
+                )
+        if config.distances and trie.distance is None:
+            raise ValueError(
+                "this model reads distances, but the trie has none. Extract paths with distances=True, "
+                "or make the model with distances=False."
+            )
+        return trie
+
+    def _edges(self, edge_attr: Tensor | None, trie: PathTrie) -> Tensor | EdgeTypes | None:
+        """The edge features as the LSTM reads them; features that the model was not made for are refused."""
+        expected = self.config.edge_channels
+        if expected is None:
+            if edge_attr is not None:
+                raise ValueError(
+                    "edge_attr was given, but this model reads no edges. Leave it out, or make the model "
+                    "with edge_channels."
+                )
+            return None
+        if edge_attr is None:
+            raise ValueError(f"edge_attr is missing: this model reads edge features (edge_channels={expected}).")
+        if edge_attr.size(0) != trie.num_edges:
+            raise ValueError(
+                f"edge_attr has {edge_attr.size(0)} rows, but the paths were extracted from {trie.num_edges} edges."
+            )
+        if self.edge_encoder is not None:
+            return self.edge_encoder.encode_edges(edge_attr)
+        return edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr
+
+    @classmethod
+    def from_config(
+        cls,
+        config: PathNNConfig | Mapping[str, Any],
+        *,
+        engine: EngineName = "trie",
+        max_entries: int | None = None,
+    ) -> PathNN:
+        """The untrained model that `config` (or its `to_dict`) describes."""
+        config = config if isinstance(config, PathNNConfig) else PathNNConfig.from_dict(config)
+        return cls(**config.to_dict(), engine=engine, max_entries=max_entries)
+
+    @classmethod
+    def from_paper(
+        cls,
+        name: str,
+        *,
+        collection: Collection,
+        k: int | None = None,
+        hidden_channels: int | None = None,
+        dropout: float | None = None,
+        in_channels: int | None = None,
+        variant: str = "paper",
+    ) -> PathNN:
+        """The untrained model of one of the paper's experiments; see `pathnn.nn.presets.paper_config`.
+
+        >>> model = PathNN.from_paper("zinc", collection="ap")
+        >>> sum(p.numel() for p in model.parameters())
+        501061
+        """
+        from pathnn.nn.presets import paper_config
+
+        return cls.from_config(
+            paper_config(
+                name,
+                collection=collection,
+                k=k,
+                hidden_channels=hidden_channels,
+                dropout=dropout,
+                in_channels=in_channels,
+                variant=variant,
+            )
+        )
+
+    @classmethod
+    def load_released(
+        cls,
+        source: Mapping[str, Tensor] | str | PathLike[str],
+        *,
+        collection: Collection,
+        aggregation: Aggregation = "sum",
+        readout: ReadoutName = "sum",
+        normalize: bool = False,
+    ) -> PathNN:
+        """The authors' trained model, from a `state_dict` or a file that holds one; see
+        `pathnn.nn.released`."""
+        from pathnn.nn.released import load_released
+
+        return load_released(
+            source, collection=collection, aggregation=aggregation, readout=readout, normalize=normalize
+        )

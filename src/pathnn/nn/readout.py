@@ -1,0 +1,45 @@
+"""From the vectors of vertices to the vector of a graph."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from pathnn.nn.choices import check_choice
+
+ReadoutName = Literal["sum", "mean"]
+
+
+class Readout(nn.Module):
+    """The sum (equation 4 of the paper) or the mean over the vertices of each graph.
+
+    Shapes: `h` is `[num_nodes, channels]`, `batch` is `[num_nodes]` or None for one graph; returns
+    `[num_graphs, channels]`.
+
+    >>> Readout("mean")(torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1])).tolist()
+    [[2.0], [5.0]]
+    """
+
+    def __init__(self, kind: ReadoutName = "sum") -> None:
+        super().__init__()
+        self.kind = check_choice("readout", kind, get_args(ReadoutName))
+
+    def forward(self, h: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None) -> Tensor:
+        """Aggregate over graphs. `batch_size` saves finding out the number of graphs from `batch`."""
+        if batch is None:
+            return h.sum(dim=0, keepdim=True) if self.kind == "sum" else h.mean(dim=0, keepdim=True)
+        if batch.shape != h.shape[:1]:
+            raise ValueError(f"batch: expected one graph id per vertex, {h.size(0)}, got shape {tuple(batch.shape)}.")
+        if batch_size is None:
+            batch_size = int(batch.max()) + 1 if batch.numel() else 0
+        out = h.new_zeros(batch_size, h.size(1)).index_add_(0, batch, h)
+        if self.kind == "sum":
+            return out
+        sizes = torch.bincount(batch, minlength=batch_size).clamp_(min=1)
+        return out / sizes.to(h.dtype).unsqueeze(1)
+
+    def extra_repr(self) -> str:
+        """What `print(model)` says about it."""
+        return repr(self.kind)

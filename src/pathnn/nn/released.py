@@ -1,0 +1,191 @@
+"""Reading the authors' trained models: names and shapes of their three models, mapped to ours.
+
+theirs                                              ours
+lstm.*  (again as convs.{i}.rnn.*)                  lstm.*
+distance_encoder.weight           (AP)              lstm.distance_encoder.weight
+linear1.*, linear2.*              (if trained)      head.linear1.*, head.linear2.*
+feature_encoder.{0,1,3,4}.*       (TUDatasets)      encoder.{0,1,3,4}.*
+feature_encoder.{0,2}.*           (synthetic)       encoder.{0,2}.*
+feature_encoder.weight            (ZINC)            encoder.embeddings.0.weight
+feature_encoder.atom_embedding_list.{j}.weight      encoder.embeddings.{j}.weight
+bond_encoder.weight, .bond_embedding_list.{j}.*     edge_encoder.embeddings.{j}.weight
+convs.{i}.bn.*                                      convs.{i}.norm.*
+convs.{i}.nn.{j}.*                (molecules)       convs.{i}.phi.{j + 1}.*
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from pathnn.collection import Collection
+from pathnn.nn.config import PathNNConfig
+from pathnn.nn.path_lstm import Aggregation
+from pathnn.nn.readout import ReadoutName
+
+if TYPE_CHECKING:
+    from pathnn.nn.path_nn import PathNN
+
+StateDict = Mapping[str, Tensor]
+
+_RULES = (
+    (r"lstm\.(.+)", r"lstm.\1"),
+    (r"distance_encoder\.weight", r"lstm.distance_encoder.weight"),
+    (r"(linear[12]\..+)", r"head.\1"),
+    (r"feature_encoder\.(\d+\..+)", r"encoder.\1"),
+    (r"feature_encoder\.weight", r"encoder.embeddings.0.weight"),
+    (r"feature_encoder\.atom_embedding_list\.(\d+)\.weight", r"encoder.embeddings.\1.weight"),
+    (r"bond_encoder\.weight", r"edge_encoder.embeddings.0.weight"),
+    (r"bond_encoder\.bond_embedding_list\.(\d+)\.weight", r"edge_encoder.embeddings.\1.weight"),
+    (r"convs\.(\d+)\.bn\.(.+)", r"convs.\1.norm.\2"),
+)
+
+
+def load_released(
+    source: StateDict | str | PathLike[str],
+    *,
+    collection: Collection,
+    aggregation: Aggregation = "sum",
+    readout: ReadoutName = "sum",
+    normalize: bool = False,
+) -> PathNN:
+    """The released model in `source`, ready for evaluation: a `state_dict`, or a file with `{"epoch",
+    "state_dict"}`.
+
+    K, widths and the kind of model follow from the names and shapes. What they do not say has to be given:
+    the `collection`, the path `aggregation`, the `readout`, and whether h is divided by its norm
+    (`normalize`). Files are read without executing anything in them (`weights_only=True`). Dropout is not
+    stored: it is 0 in the result.
+    """
+    from pathnn.nn.path_nn import PathNN
+
+    theirs = _read(source)
+    _check_names(theirs)
+    config = _config(theirs, collection, aggregation, readout, normalize)
+    model = PathNN.from_config(config).to(theirs["lstm.weight_hh_l0"].dtype)
+    ours = {_our_name(name): value for name, value in theirs.items() if ".rnn." not in name}
+    _check_same_names(ours, model.state_dict())
+    try:
+        model.load_state_dict(ours)
+    except RuntimeError as error:
+        raise ValueError(f"the released state_dict has tensors of unexpected shapes: {error}") from error
+    return model.eval()
+
+
+def _read(source: StateDict | str | PathLike[str]) -> StateDict:
+    if isinstance(source, str | PathLike):
+        name = fspath(source)
+        try:
+            source = torch.load(source, map_location="cpu", weights_only=True)
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # torch.load raises many kinds for a damaged or unsafe file
+            raise ValueError(
+                f"{name}: this is no file that torch can load safely (weights_only=True): {error}"
+            ) from error
+    if isinstance(source, Mapping) and isinstance(source.get("state_dict"), Mapping):
+        source = source["state_dict"]  # type: ignore[assignment]
+    if not isinstance(source, Mapping) or not all(isinstance(value, Tensor) for value in source.values()):
+        raise ValueError("expected a state_dict (names to tensors), or a file that holds {'epoch', 'state_dict'}.")
+    return source
+
+
+def _our_name(name: str) -> str:
+    for pattern, ours in _RULES:
+        if re.fullmatch(pattern, name):
+            return re.sub(pattern, ours, name)
+    match = re.fullmatch(r"convs\.(\d+)\.nn\.(\d+)\.(.+)", name)  # our phi begins with its dropout
+    if match is None:
+        raise ValueError(
+            f"{name!r} is in none of the authors' released models: expected names as in pathnn.nn.released."
+        )
+    conv, layer, rest = match.groups()
+    return f"convs.{conv}.phi.{int(layer) + 1}.{rest}"
+
+
+def _check_names(theirs: StateDict) -> None:
+    """Refuse what lacks the shared LSTM, and layers whose LSTM is not the shared one."""
+    for part in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"):
+        if f"lstm.{part}" not in theirs:
+            raise ValueError(f"'lstm.{part}' is missing: expected the state_dict of a released PathNN.")
+    for name, value in theirs.items():
+        match = re.fullmatch(r"convs\.\d+\.rnn\.(.+)", name)
+        if match and not (f"lstm.{match[1]}" in theirs and torch.equal(value, theirs[f"lstm.{match[1]}"])):
+            raise ValueError(f"{name!r} differs from 'lstm.{match[1]}': released models share one LSTM.")
+
+
+def _config(
+    theirs: StateDict, collection: Collection, aggregation: Aggregation, readout: ReadoutName, normalize: bool
+) -> PathNNConfig:
+    k = _num_layers(theirs)
+    _check_distances(theirs, collection, k)
+    atoms = _embedding_sizes(theirs, "feature_encoder", "atom_embedding_list")
+    norm = any(re.fullmatch(r"convs\.\d+\.bn\.weight", name) for name in theirs)
+    if atoms and norm != (aggregation == "sum"):
+        raise ValueError(
+            f"aggregation={aggregation!r}, but this model has {'a' if norm else 'no'} BatchNorm after the sum "
+            "of paths. "
+            f"Pass aggregation={'sum' if norm else 'mean'!r}."
+        )
+    head = "linear2.weight" in theirs
+    return PathNNConfig(
+        **_encoder_options(theirs, atoms),
+        edge_channels=_embedding_sizes(theirs, "bond_encoder", "bond_embedding_list") or None,
+        hidden_channels=theirs["lstm.weight_hh_l0"].size(1),
+        out_channels=theirs["linear2.weight"].size(0) if head else None,
+        head="mlp" if head else None,
+        collection=collection,
+        k=k,
+        norm="batch" if norm else None,
+        normalize=normalize,
+        phi="mlp" if atoms else "relu",
+        aggregation=aggregation,
+        readout=readout,
+    )
+
+
+def _encoder_options(theirs: StateDict, atoms: tuple[int, ...]) -> dict[str, Any]:
+    if atoms:
+        return {"in_channels": atoms, "encoder": "categorical"}
+    if "feature_encoder.0.weight" not in theirs:
+        raise ValueError("no 'feature_encoder' of a released model was found: expected a Linear or an embedding.")
+    return {
+        "in_channels": theirs["feature_encoder.0.weight"].size(1),
+        "encoder_norm": "feature_encoder.3.weight" in theirs,
+    }
+
+
+def _embedding_sizes(theirs: StateDict, encoder: str, listed: str) -> tuple[int, ...]:
+    """Rows of the one embedding, or of each embedding of the list; empty where there is none."""
+    if f"{encoder}.weight" in theirs:
+        return (theirs[f"{encoder}.weight"].size(0),)
+    count = sum(name.startswith(f"{encoder}.{listed}.") for name in theirs)
+    names = [f"{encoder}.{listed}.{j}.weight" for j in range(count)]
+    return tuple(theirs[name].size(0) for name in names if name in theirs)
+
+
+def _num_layers(theirs: StateDict) -> int:
+    layers = {int(match[1]) for name in theirs if (match := re.match(r"convs\.(\d+)\.", name))}
+    if not layers or layers != set(range(len(layers))):
+        raise ValueError(f"layers 'convs.{{i}}': expected i = 0, 1, ..., got {sorted(layers)}.")
+    return len(layers)
+
+
+def _check_distances(theirs: StateDict, collection: Collection, k: int) -> None:
+    table = theirs.get("distance_encoder.weight")
+    if (table is not None) != (collection == "ap"):
+        has = "has a" if table is not None else "has no"
+        raise ValueError(f"collection={collection!r}, but the model {has} 'distance_encoder': only those for 'ap' do.")
+    if table is not None and table.size(0) != k + 1:
+        raise ValueError(f"'distance_encoder.weight': expected {k + 1} rows for {k} layers, got {table.size(0)}.")
+
+
+def _check_same_names(ours: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    missing, extra = sorted(set(expected) - set(ours)), sorted(set(ours) - set(expected))
+    if missing or extra:
+        raise ValueError(f"the state_dict is not that of a released model: missing {missing}, unexpected {extra}.")

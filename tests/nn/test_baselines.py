@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import pytest
+import torch
+from nn_graphs import graph
+
+from pathnn.nn import Baseline, BaselineConfig
+from pathnn.nn.baselines import READS_EDGES, BaselineName
+from pathnn.testing import assert_permutation_invariant
+
+NAMES = get_args(BaselineName)
+EDGE_INDEX, N = graph()
+BATCH = torch.tensor([0] * 9 + [1] * 3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("edge_channels", [None, 5, (3, 2)])
+def test_called_like_a_path_nn(name, edge_channels):
+    model = Baseline(name, 4, 8, 2, num_layers=3, edge_channels=edge_channels, readout="mean")
+    shape = (EDGE_INDEX.size(1), 5 if edge_channels == 5 else 2)
+    edge_attr = torch.randn(shape) if edge_channels == 5 else torch.randint(0, 2, shape)
+    edge_attr = None if edge_channels is None else edge_attr
+    out = model(torch.randn(N, 4), EDGE_INDEX, trie=None, batch=BATCH, edge_attr=edge_attr, batch_size=2)
+    assert out.shape == (2, 2)
+    out.sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+    assert_permutation_invariant(model, torch.randn(N, 4), EDGE_INDEX, edge_attr=edge_attr, batch=BATCH)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reads_structure_and_edges_or_not(name):
+    torch.manual_seed(0)
+    model = Baseline(name, 4, 8, 2, edge_channels=(3,)).eval()
+    x, edge_attr = torch.randn(N, 4), torch.zeros(EDGE_INDEX.size(1), dtype=torch.long)
+    out = model(x, EDGE_INDEX, edge_attr=edge_attr)
+    fewer = model(x, EDGE_INDEX[:, 2:], edge_attr=edge_attr[2:])
+    assert torch.equal(out, fewer) == (name == "mlp")
+    other = model(x, EDGE_INDEX, edge_attr=edge_attr + 1)
+    assert torch.equal(out, other) == (name not in READS_EDGES)
+
+
+def test_config_and_errors():
+    model = Baseline("gin", (28,), 8, 1, edge_channels=(4,), readout=None)
+    twin = Baseline.from_config(json.loads(json.dumps(model.config.to_dict())))
+    twin.load_state_dict(model.state_dict())
+    assert twin.config == model.config
+    with pytest.raises(ValueError, match="edge_attr is missing"):
+        model(torch.zeros(N, 1, dtype=torch.long), EDGE_INDEX)
+    with pytest.raises(ValueError, match="edge_index is missing"):
+        model(torch.zeros(N, 1, dtype=torch.long))
+    with pytest.raises(ValueError, match="name='transformer' is unknown"):
+        Baseline("transformer", 4, 8, 1)
+    with pytest.raises(ValueError, match=r"unknown options \['depth'\]"):
+        BaselineConfig.from_dict({"depth": 1})
