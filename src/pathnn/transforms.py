@@ -10,8 +10,8 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from pathnn.collection import COLLECTIONS, Collection, check_collection
-from pathnn.paths.count import DEFAULT_MAX_PATHS, check_length
 from pathnn.paths.extract import extract_paths
+from pathnn.paths.limits import DEFAULT_MAX_PATHS, check_length, check_options
 from pathnn.paths.ragged import RaggedTries, Segments
 from pathnn.paths.trie import PathTrie
 
@@ -45,6 +45,7 @@ class AddPaths(BaseTransform):
     ) -> None:
         self.collection: Collection = check_collection(collection)
         self.k = check_length(k)
+        check_options(extend, max_paths, max_paths_per_source, seed)
         self.options: dict[str, Any] = {
             "distances": distances,
             "extend": extend,
@@ -62,6 +63,8 @@ class AddPaths(BaseTransform):
             )
         if data.edge_index is None:
             raise ValueError("AddPaths got a Data without edge_index: expected one of shape [2, num_edges].")
+        if KEY in data and not _is_packed(data[KEY]):
+            raise ValueError(f"AddPaths stores its result as data.{KEY}, which this data already uses: rename yours.")
         trie = extract_paths(data.edge_index, data.num_nodes, collection=self.collection, k=self.k, **self.options)
         data[KEY] = pack(trie)
         return data
@@ -73,40 +76,39 @@ class AddPaths(BaseTransform):
 def pack(trie: PathTrie) -> dict[str, Tensor]:
     """A trie as a dictionary of tensors of which any number can be concatenated."""
     sampled = -1 if trie.sampled is None else trie.sampled
-    facts = [
-        COLLECTIONS.index(trie.collection),
-        trie.k,
-        int(trie.extended),
-        sampled,
-        trie.num_nodes,
-        trie.num_edges,
-    ]
+    options = [COLLECTIONS.index(trie.collection), trie.k, trie.extended, sampled, trie.distance is not None]
     tensors = {
-        "facts": torch.tensor([facts]),
+        "facts": torch.tensor([[*map(int, options), trie.num_nodes, trie.num_edges]]),
         "size": torch.tensor([[n for levels in trie.sizes for n in levels]]),
         "vertex": trie.vertex,
         "parent": trie.parent,
         "edge": trie.edge,
+        "distance": trie.vertex[:0] if trie.distance is None else trie.distance,
     }
-    return tensors if trie.distance is None else {**tensors, "distance": trie.distance}
+    # names that no __inc__ or __cat_dim__ of a user's own Data means
+    return {f"pathnn_{name}": tensor for name, tensor in tensors.items()}
 
 
 def trie_of(data: Any) -> PathTrie:
     """See `PathTrie.from_data`."""
-    packed = data[KEY] if KEY in data else None  # noqa: SIM401 (a Batch has no get)
-    if not isinstance(packed, dict) or "facts" not in packed:
+    if KEY not in data or not _is_packed(data[KEY]):
         raise ValueError(
             f"{type(data).__name__} has no paths: expected data that AddPaths(collection, k) was applied to, "
             "or extract_paths(data.edge_index, data.num_nodes, ...) instead."
         )
+    packed = {name.removeprefix("pathnn_"): tensor for name, tensor in data[KEY].items()}
     facts = packed["facts"].cpu()
-    if bool((facts[:, :4] != facts[:1, :4]).any()):
+    if bool((facts[:, :5] != facts[:1, :5]).any()):
         raise ValueError("the batch mixes graphs with paths of different collection, k or options: expected all alike.")
-    collection, k, extended, sampled = facts[0, :4].tolist()
-    host = Segments.graph_by_graph(packed["size"].cpu(), facts[:, 4], facts[:, 5], k)
-    flat = packed["vertex"], packed["parent"], packed["edge"], packed.get("distance")
+    collection, k, extended, sampled, distances = facts[0, :5].tolist()
+    host = Segments.graph_by_graph(packed["size"].cpu(), facts[:, 5], facts[:, 6], k)
     ragged = RaggedTries(
-        *flat, host, host.to(packed["vertex"].device), COLLECTIONS[collection], k, bool(extended),
+        packed["vertex"], packed["parent"], packed["edge"], packed["distance"] if distances else None,
+        host, host.to(packed["vertex"].device), COLLECTIONS[collection], k, bool(extended),
         None if sampled < 0 else sampled,
     )  # fmt: skip
     return ragged.trie()
+
+
+def _is_packed(value: Any) -> bool:
+    return isinstance(value, dict) and "pathnn_facts" in value

@@ -24,7 +24,7 @@ from pathnn.data import (
 )
 from pathnn.data.memory import default_max_entries, free_memory
 from pathnn.data.shards import ShardedTries
-from pathnn.paths.count import PathExplosionError
+from pathnn.paths import PathExplosionError
 from pathnn.paths.extract import extract_paths
 
 

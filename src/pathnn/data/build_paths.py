@@ -12,9 +12,10 @@ from pathnn.collection import Collection, check_collection
 from pathnn.data.gather import by_graph
 from pathnn.data.memory import free_memory
 from pathnn.data.packed import PackedGraphs
-from pathnn.paths.count import check_length, count_per_source, refuse_explosion, sum_per_graph
+from pathnn.paths.count import count_per_source
 from pathnn.paths.csr import to_csr
-from pathnn.paths.extract import extract_paths
+from pathnn.paths.extract import COUNT_TO, extract_paths
+from pathnn.paths.limits import check_length, refuse_explosion, sum_per_graph
 from pathnn.paths.ragged import RaggedTries, Segments
 from pathnn.paths.trie import PathTrie
 
@@ -79,8 +80,8 @@ def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: in
         if left is None or kept is not None:
             counts, _ = count_per_source(csr, options.collection, options.k)
         else:
-            counts, complete = count_per_source(csr, options.collection, options.k, limit=10 * left + 1)
-            refuse_explosion(counts.cpu(), complete, options.collection, left, batch + start, None)
+            counts, complete = count_per_source(csr, options.collection, options.k, limit=max(left, COUNT_TO))
+            refuse_explosion(counts.cpu(), complete, options.collection, left, batch + start)
         counts = counts.cpu() if kept is None else counts.cpu().clamp(max=kept)
         if left is not None:
             left -= int(counts.sum())
@@ -95,13 +96,13 @@ def chunks_of_paths(
     sizes = (counts.sum(dim=1) * BYTES_PER_PATH).clamp(min=1)
     for start, stop in graph_ranges(sizes, chunk_bytes):
         chunk = graphs.chunk(start, stop)
-        trie = extract_chunk(chunk, options, num_paths=int(counts[start:stop].sum()))
+        trie = extract_chunk(chunk, options)
         tries = RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
         yield range(start, stop), by_graph(tries) if tries.vertex.device.type == "cpu" else tries
 
 
-def extract_chunk(chunk: PackedGraphs, options: PathOptions, *, num_paths: int) -> PathTrie:
-    """The trie of the disjoint union of the graphs of a chunk, of which `num_paths` were counted before."""
+def extract_chunk(chunk: PackedGraphs, options: PathOptions) -> PathTrie:
+    """The trie of the disjoint union of the graphs of a chunk, whose paths were counted before."""
     return extract_paths(
         chunk.union(),
         chunk.num_nodes,
@@ -109,7 +110,7 @@ def extract_chunk(chunk: PackedGraphs, options: PathOptions, *, num_paths: int) 
         k=options.k,
         distances=options.distances,
         extend=options.extend,
-        max_paths=max(num_paths, 1),
+        max_paths=None,
         max_paths_per_source=options.max_paths_per_source,
         seed=options.seed,
     )

@@ -154,8 +154,10 @@ def tokens_from_paths(paths: Tensor, csr: Csr, near: NearPairs | None, k: int) -
     return Tokens(vertex, edge, distance)
 
 
-def _check_paths(rows: Tensor, length: int, num_nodes: int) -> None:
+def _check_paths(rows: object, length: int, num_nodes: int) -> None:
     name = f"paths[{length - 1}]"
+    if not isinstance(rows, Tensor):
+        raise ValueError(f"{name} is a {type(rows).__name__}: expected a tensor of shape [n, {length + 1}].")
     if rows.dim() != 2 or rows.size(1) != length + 1:
         raise ValueError(f"{name} has shape {list(rows.shape)}: expected [n, {length + 1}], paths of {length} edges.")
     if rows.dtype not in (torch.int64, torch.int32):

@@ -11,20 +11,22 @@ from torch.nn.functional import pad
 from pathnn.collection import Collection, check_collection
 from pathnn.paths import cpu
 from pathnn.paths.build import tokens_from_paths, trie_from_tokens
-from pathnn.paths.count import (
-    DEFAULT_MAX_PATHS,
-    check_batch,
-    check_length,
-    count_per_source,
-    refuse_explosion,
-)
+from pathnn.paths.count import count_per_source
 from pathnn.paths.csr import Csr, to_csr
 from pathnn.paths.frontier import Frontier
+from pathnn.paths.limits import (
+    DEFAULT_MAX_PATHS,
+    SAMPLE_FROM,
+    check_batch,
+    check_length,
+    check_options,
+    refuse_explosion,
+)
 from pathnn.paths.near import NearPairs
 from pathnn.paths.sample import sample_paths
 from pathnn.paths.trie import PathTrie
 
-COUNT_AT_MOST = 10  # times max_paths: then the error says "at least"
+COUNT_TO = 10**7  # paths that are counted in any case; above max_paths the error then says "at least"
 TRUST_BOUND = 2**25  # paths: memory is reserved by a bound up to this, by an exact count above
 
 
@@ -69,16 +71,16 @@ def extract_paths(
     """
     check_collection(collection)
     check_length(k)
+    check_options(extend, max_paths, max_paths_per_source, seed)
     csr = to_csr(edge_index, num_nodes)
-    distances = collection == "ap" if distances is None else bool(distances)
-    limit = _limit(max_paths)
-    if max_paths_per_source is not None:
-        _check_positive("max_paths_per_source", max_paths_per_source)
-        return _extract_sample(csr, collection, k, distances, extend, max_paths_per_source, limit, seed, batch)
     check_batch(batch, num_nodes)
+    distances = collection == "ap" if distances is None else bool(distances)
+    limit = cpu.UNLIMITED if max_paths is None else max_paths
+    if max_paths_per_source is not None:
+        return _extract_sample(csr, collection, k, distances, max_paths_per_source, limit, seed, batch)
     bounds = _bounds(csr, collection, k, limit, batch)
     if extend:
-        return _extract_extended(csr, bounds, collection, k, distances)
+        return _extract_extended(csr, bounds, collection, k, distances, limit, batch)
     if csr.col.device.type == "cpu":
         return cpu.extract(csr, bounds, collection, k, distances)
     return _extract_on_device(csr, collection, k, distances)
@@ -102,8 +104,10 @@ def list_paths(
     """
     check_collection(collection)
     check_length(k)
+    check_options(False, max_paths, None, 0)
     csr = to_csr(edge_index, num_nodes)
-    return _list(csr, _bounds(csr, collection, k, _limit(max_paths), None), collection, k)[0]
+    limit = cpu.UNLIMITED if max_paths is None else max_paths
+    return _list(csr, _bounds(csr, collection, k, limit, None), collection, k)[0]
 
 
 def _list(csr: Csr, bounds: Tensor, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:
@@ -139,8 +143,14 @@ def _extract_on_device(csr: Csr, collection: Collection, k: int, distances: bool
     return trie
 
 
-def _extract_extended(csr: Csr, bounds: Tensor, collection: Collection, k: int, distances: bool) -> PathTrie:
+def _extract_extended(
+    csr: Csr, bounds: Tensor, collection: Collection, k: int, distances: bool, limit: int, batch: Tensor | None
+) -> PathTrie:
     paths, ended = _list(csr, bounds, collection, k)
+    counts = torch.stack([torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in paths], dim=1)
+    for i in range(k - 1):
+        counts[:, i + 1 :] += torch.bincount(paths[i][ended[i], 0], minlength=csr.num_nodes)[:, None]
+    refuse_explosion(counts, True, collection, limit, batch)
     longer = [
         torch.cat([pad(paths[i][ended[i]], (0, length - i), value=-1) for i in range(length)] + [paths[length]])
         for length in range(k)
@@ -149,23 +159,12 @@ def _extract_extended(csr: Csr, bounds: Tensor, collection: Collection, k: int, 
 
 
 def _extract_sample(
-    csr: Csr,
-    collection: Collection,
-    k: int,
-    distances: bool,
-    extend: bool,
-    most: int,
-    limit: int,
-    seed: int,
-    batch: Tensor | None,
+    csr: Csr, collection: Collection, k: int, distances: bool, most: int, limit: int, seed: int, batch: Tensor | None
 ) -> PathTrie:
-    if extend:
-        raise ValueError(
-            "extend=True with max_paths_per_source: a sample does not say where a path ends. Use one of the two."
-        )
+    counts, complete = count_per_source(csr, collection, k, limit=SAMPLE_FROM)
+    refuse_explosion(counts, complete, collection, SAMPLE_FROM, batch, sampling=True)
+    refuse_explosion(counts.clamp(max=most), True, collection, limit, batch)
     paths = sample_paths(csr, collection, k, most, seed)
-    counts = torch.stack([torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in paths], dim=1)
-    refuse_explosion(counts, True, collection, limit, batch, most)
     return _from_paths(paths, csr, collection, distances, sampled=most)
 
 
@@ -188,8 +187,8 @@ def _bounds(csr: Csr, collection: Collection, k: int, limit: int, batch: Tensor 
     bounds = cpu.bound_per_source(csr, k) if csr.col.device.type == "cpu" else walk_bounds(csr, k)
     if float(bounds.sum()) <= min(limit, TRUST_BOUND):
         return bounds
-    counts, complete = count_per_source(csr, collection, k, limit=min(COUNT_AT_MOST * limit, cpu.UNLIMITED))
-    refuse_explosion(counts, complete, collection, limit, batch, None)
+    counts, complete = count_per_source(csr, collection, k, limit=max(limit, COUNT_TO))
+    refuse_explosion(counts, complete, collection, limit, batch)
     return counts
 
 
@@ -202,13 +201,3 @@ def walk_bounds(csr: Csr, k: int) -> Tensor:
         bounds.append(onward.new_zeros(csr.num_nodes).index_add_(0, source, onward))
         onward = bounds[-1][csr.col] - onward[csr.reverse]
     return torch.stack(bounds, dim=1)
-
-
-def _limit(max_paths: int | None) -> int:
-    return cpu.UNLIMITED if max_paths is None else _check_positive("max_paths", max_paths)
-
-
-def _check_positive(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name}={value!r}: expected an integer of at least 1, or None for no limit.")
-    return value

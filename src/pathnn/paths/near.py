@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pathnn.paths.csr import Csr
+from pathnn.paths.walks import SATURATED
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,18 @@ class NearPairs:
             return torch.full_like(wanted, -1, dtype=torch.int32)
         at = torch.searchsorted(self.keys, wanted).clamp_(max=self.keys.numel() - 1)
         return torch.where(self.keys[at] == wanted, self.steps[at], -1)
+
+    def sum_before(self, csr: Csr, pairs: Tensor, ways: Tensor) -> Tensor:
+        """For pairs (u, v), the sum of `ways` of the pairs (u, w) with w before v on a shortest path; at most 2^61."""
+        n = max(self.num_nodes, 1)
+        u, v = self.keys[pairs] // n, self.keys[pairs] % n
+        owner, slot = expand(csr, v)
+        at = torch.searchsorted(self.keys, u[owner] * n + csr.col[slot]).clamp_(max=self.keys.numel() - 1)
+        before = (self.keys[at] == u[owner] * n + csr.col[slot]) & (self.steps[at] == self.steps[pairs][owner] - 1)
+        owner, at = owner[before], at[before]
+        exact = torch.zeros_like(pairs).index_add_(0, owner, ways[at])
+        rough = torch.zeros_like(pairs, dtype=torch.float64).index_add_(0, owner, ways[at].double())
+        return torch.where(rough > SATURATED, SATURATED, exact)
 
 
 def expand(csr: Csr, vertex: Tensor) -> tuple[Tensor, Tensor]:

@@ -92,11 +92,9 @@ class RaggedTries:
     def from_trie(cls, trie: PathTrie, node_ptr: Tensor, edge_ptr: Tensor) -> RaggedTries:
         """From the trie of a batch: graph `g` has the vertices `node_ptr[g]:node_ptr[g + 1]`, edges alike."""
         node_ptr, edge_ptr = node_ptr.cpu().long(), edge_ptr.cpu().long()
-        if int(node_ptr[-1]) != trie.num_nodes or int(edge_ptr[-1]) != trie.num_edges:
-            raise ValueError(
-                f"node_ptr ends at {int(node_ptr[-1])} and edge_ptr at {int(edge_ptr[-1])}: "
-                f"expected the trie's {trie.num_nodes} vertices and {trie.num_edges} edges."
-            )
+        for name, ptr, total in (("node_ptr", node_ptr, trie.num_nodes), ("edge_ptr", edge_ptr, trie.num_edges)):
+            if not ptr.numel() or int(ptr[0]) or int(ptr[-1]) != total or bool((ptr.diff() < 0).any()):
+                raise ValueError(f"{name}={ptr.tolist()[:8]}...: expected to rise from 0 to the trie's {total}.")
         bounds = node_ptr.to(trie.device, torch.int32)
         sizes = [
             torch.searchsorted(owner(level.vertex), bounds).diff() for one in trie.lengths() for level in one.levels

@@ -153,41 +153,25 @@ def _write_tries(
 @njit(cache=True, nogil=True)
 def _sort_by_distance(n, width, t, first_line, vertices, rows, distances, entry, spares):
     """Sort the paths that agree in parent and vertex by the distance of token `t`, where they are not yet sorted."""
-    sorted_already = True
-    token = first_line + t
-    for i in range(1, n):
-        token += width
-        together = (entry[i] == entry[i - 1]) & (vertices[token] == vertices[token - width])
-        sorted_already &= not (together & (distances[token] < distances[token - width]))
-    if sorted_already:
-        return
-    run = 0
     i = 1
-    token = first_line + t
     while i < n:
-        token += width
-        if entry[i] != entry[i - 1] or vertices[token] != vertices[token - width]:
-            run = i
-        elif distances[token] < distances[token - width]:
-            end = i + 1
-            ahead = token + width
-            while end < n and entry[end] == entry[run] and vertices[ahead] == vertices[token]:
-                end += 1
-                ahead += width
-            _counting_sort(
-                first_line + run * width,
-                first_line + end * width,
-                width,
-                t,
-                vertices,
-                rows,
-                distances,
-                spares,
-            )
-            i = end
-            run = end
-            token = first_line + end * width + t
-        i += 1
+        here = first_line + i * width + t
+        before = here - width
+        together = (entry[i] == entry[i - 1]) & (vertices[here] == vertices[before])
+        if together & (distances[here] < distances[before]):
+            start, stop = i - 1, i + 1
+            while start > 0 and entry[start - 1] == entry[i] and vertices[before - width] == vertices[here]:
+                start -= 1
+                before -= width
+            after = here + width
+            while stop < n and entry[stop] == entry[i] and vertices[after] == vertices[here]:
+                stop += 1
+                after += width
+            first, last = first_line + start * width, first_line + stop * width
+            _counting_sort(first, last, width, t, vertices, rows, distances, spares)
+            i = stop
+        else:
+            i += 1
 
 
 @njit(cache=True, nogil=True)

@@ -167,7 +167,7 @@ class PathTrie:
         mine, theirs = self._tensors(), other._tensors()
         return (
             self.sizes == other.sizes
-            and self.num_nodes == other.num_nodes
+            and (self.num_nodes, self.num_edges) == (other.num_nodes, other.num_edges)
             and self.collection == other.collection
             and self.extended == other.extended
             and len(mine) == len(theirs)
@@ -277,6 +277,9 @@ class PathTrie:
                 fault = _level_fault(level, before, self)
                 if fault:
                     raise ValueError(f"PathTrie, length {trie.length}, level {t}: {fault}.")
+            last = trie.levels[-1]
+            if bool((last.vertex < 0).any()) or (last.distance is not None and bool(last.distance.any())):
+                raise ValueError(f"PathTrie, length {trie.length}: a source is a dummy, or at a distance from itself.")
         return self
 
     def _check_shapes(self) -> None:
@@ -314,6 +317,9 @@ def _level_fault(level: TrieLevel, before: TrieLevel | None, trie: PathTrie) -> 
         assert level.edge is not None
         if bool(((level.parent < 0) | (level.parent >= len(before))).any()):
             return "a parent that does not exist"
+        real = (level.vertex >= 0) & (before.vertex[level.parent] >= 0)
+        if bool(((level.edge < 0) & real).any()) or bool(((level.edge != -1) & ~real).any()):
+            return "an edge that is negative, or at a dummy token"
         if bool((level.edge >= trie.num_edges).any()):
             return f"an edge is not below num_edges={trie.num_edges}"
         if bool((torch.bincount(level.parent, minlength=len(before)) == 0).any()):

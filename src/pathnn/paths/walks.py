@@ -17,7 +17,7 @@ from numba import njit
 
 AP, SP_PLUS, SP = 0, 1, 2
 
-SATURATED = np.int64(1) << np.int64(62)
+SATURATED = 2**61  # counts stop growing here, so that a sum of two does not wrap around
 
 
 @njit(cache=True, nogil=True)
@@ -109,14 +109,14 @@ def count_walks(rowptr, col, mode, k, start, stop, limit, counts):
             path[0] = root
             slots[0] = rowptr[root]
             while depth >= 0:
+                if total > limit:
+                    return root - start
                 v = path[depth]
                 if depth == k - 1:
                     for slot in range(rowptr[v], rowptr[v + 1]):
                         if may_step(mode, col[slot], v, path, depth, dist, pred):
                             counts[root, depth] += 1
                             total += 1
-                    if total > limit:
-                        return root - start
                     depth -= 1
                     continue
                 stepped = False
