@@ -17,10 +17,10 @@ def main() -> None:
         f"{result['workload']}, {result['entries_per_batch']:,.0f} entries a batch, {result['threads']} threads "
         f"(target: {result['target_ratio']:.0f}x)"
     )
-    for row in result["methods"]:
+    for row in result["rows"]:
         print(f"  {row['method']:26} {row['ms']:9.3f} ms a batch {row['ratio']:8.1f}x")
     if args.json:
-        write_result(args.json, {"batch": result})
+        write_result(args.json, result)
 
 
 if __name__ == "__main__":

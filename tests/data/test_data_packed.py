@@ -14,7 +14,6 @@ from torch_geometric.data import Batch, Data
 from pathnn.data import PackedGraphs, from_pyg
 from pathnn.data.batch import GraphBatch
 from pathnn.data.build_paths import build_paths, cat_tries
-from pathnn.data.gather import select_on_cpu
 from pathnn.data.packed import widen
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.ragged import RaggedTries
@@ -67,7 +66,7 @@ def test_the_paths_of_a_batch_are_those_of_its_graph(
     expected = extract_paths(batch.edge_index, batch.num_nodes, collection=collection, k=3, extend=extend)
     assert batch.trie is not None
     assert batch.trie.validate().equal(expected)
-    assert tries.select(index).equal(select_on_cpu(tries, index))
+    assert tries.select(index).equal(tries.select_by_index(index))
 
 
 def test_tries_of_parts_are_the_tries_of_all() -> None:

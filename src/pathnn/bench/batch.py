@@ -23,6 +23,11 @@ OURS = "pathnn"
 PER_LEVEL = "PyG, a tensor per level"
 ADD_PATHS = "PyG, AddPaths"
 TARGET = 20.0
+ABOUT = (
+    "Milliseconds to assemble a batch with its tries on a CPU: `PackedLoader` against PyG's `DataLoader`, once with a "
+    "tensor per trie level shifted by `__inc__`, once with what `AddPaths` stores. Medians of rounds in which all make "
+    "the same batches."
+)
 
 
 class LevelData(Data):
@@ -102,45 +107,54 @@ class Contest:
 
 
 def run(
-    *, graphs: int = 2000, batch_size: int = 128, collection: Collection = "ap", k: int = 4, rounds: int = 15,
-    batches: int = 4, seed: int = 0, threads: int | None = None, step: Callable[[], None] = lambda: None,
-) -> dict[str, Any]:  # fmt: skip
-    """Milliseconds per batch of each method, and how many times faster ours is: medians of interleaved rounds.
-
-    `threads` is torch's number of threads (None: as it is); `step` is called after each round.
-    """
+    *,
+    graphs: int = 2000,
+    batch_size: int = 128,
+    collection: Collection = "ap",
+    k: int = 4,
+    rounds: int = 15,
+    seed: int = 0,
+    threads: int = 1,
+    step: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
+    """Milliseconds per batch of each method, and how many times faster ours is; `step` is called after a round."""
     before = torch.get_num_threads()
-    torch.set_num_threads(threads or before)
+    torch.set_num_threads(threads)
     try:
         data, origin = zinc_graphs(graphs, seed)
         contest = Contest.of(data, collection=collection, k=k)
-        methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
-        times: dict[str, list[float]] = {name: [] for name in methods}
-        generator = torch.Generator().manual_seed(seed)
-        for turn in range(rounds + 1):
-            indices = list(torch.randperm(len(data), generator=generator)[: batches * batch_size].split(batch_size))
-            for name, method in methods.items():
-                seconds = _exhaust(method(indices))
-                if turn:  # the first round warms up
-                    times[name].append(1e3 * seconds / len(indices))
-            step()
-        ours = statistics.median(times[OURS])
-        rows = [
-            {"method": name, "ms": statistics.median(found), "ratio": statistics.median(found) / ours}
-            for name, found in times.items()
-        ]
-        entries = [contest.packed.select(index).trie for index in indices]
-        return {
-            "workload": f"{origin}, {collection.upper()}, k = {k}, batches of {batch_size}",
-            "graphs": len(data),
-            "batch_size": batch_size,
-            "entries_per_batch": statistics.mean(trie.num_entries for trie in entries if trie is not None),
-            "threads": torch.get_num_threads(),
-            "target_ratio": TARGET,
-            "methods": rows,
-        }
+        times = measure(contest, batch_size=batch_size, rounds=rounds, seed=seed, step=step)
     finally:
         torch.set_num_threads(before)
+    assert contest.packed.tries is not None
+    return {
+        "about": ABOUT,
+        "workload": f"{origin}, {collection.upper()}, k = {k}, batches of {batch_size}",
+        "graphs": len(data),
+        "batch_size": batch_size,
+        "entries_per_batch": batch_size * int(contest.packed.tries.sizes.sum()) / len(data),
+        "threads": threads,
+        "target_ratio": TARGET,
+        "rows": [{"method": name, "ms": ms, "ratio": ms / times[OURS]} for name, ms in times.items()],
+    }
+
+
+def measure(
+    contest: Contest, *, batch_size: int, rounds: int, seed: int, step: Callable[[], None], batches: int = 4
+) -> dict[str, float]:
+    """Milliseconds per batch by method: the medians of rounds in which each makes the same random batches."""
+    methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
+    times: dict[str, list[float]] = {name: [] for name in methods}
+    generator = torch.Generator().manual_seed(seed)
+    for turn in range(rounds + 1):
+        order = torch.randperm(len(contest.packed), generator=generator)[: batches * batch_size]
+        indices = list(torch.split(order, batch_size))
+        for name, method in methods.items():
+            seconds = _exhaust(method(indices))
+            if turn:  # the first round warms up
+                times[name].append(1e3 * seconds / len(indices))
+        step()
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def zinc_graphs(graphs: int, seed: int = 0) -> tuple[PackedGraphs, str]:

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from pathnn.collection import Collection, check_collection
-from pathnn.data.gather import by_graph
 from pathnn.data.memory import free_memory
 from pathnn.data.packed import PackedGraphs
 from pathnn.paths.count import count_per_source
 from pathnn.paths.csr import to_csr
 from pathnn.paths.extract import COUNT_TO, extract_paths
+from pathnn.paths.gather import by_graph
 from pathnn.paths.limits import check_length, refuse_explosion, sum_per_graph
 from pathnn.paths.ragged import RaggedTries, Segments
 from pathnn.paths.trie import PathTrie

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from pathnn.collection import Collection
 from pathnn.data.batch import GraphBatch
-from pathnn.data.gather import select_tries
 from pathnn.data.ragged import offsets, ragged_rows
 from pathnn.paths.trie import PathTrie
 
@@ -104,7 +103,7 @@ class PackedGraphs:
             y=None if self.y is None else self.y[index.to(self.device)],
             num_nodes=int(nodes.ptr[-1]),
             num_graphs=index.numel(),
-            trie=None if self.tries is None else select_tries(self.tries, index),
+            trie=None if self.tries is None else self.tries.select(index),
         )
 
     def subset(self, index: Tensor | Sequence[int]) -> PackedGraphs:
@@ -217,7 +216,7 @@ class PackedGraphs:
         """The paths of all graphs as the trie of their disjoint union."""
         if self.tries is None:
             raise ValueError("these graphs have no paths: call with_paths(collection=..., k=...) first.")
-        return select_tries(self.tries, torch.arange(len(self)))
+        return self.tries.select(torch.arange(len(self)))
 
     # moving and checking
 

@@ -23,7 +23,6 @@ from pathnn.collection import Collection
 from pathnn.data.build_paths import BYTES_PER_PATH, PathOptions, cat_tries, chunks_of_paths, count_per_graph
 from pathnn.data.cache import to_bytes
 from pathnn.data.files import atomic_write, sha256
-from pathnn.data.gather import select_on_cpu
 from pathnn.data.mapped import map_safetensors
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.ragged import offsets
@@ -72,14 +71,14 @@ class ShardedTries:
         owner = torch.searchsorted(self.first, index, right=True) - 1
         shards = torch.unique(owner).tolist()
         if len(shards) == 1:
-            return select_on_cpu(self.shards[shards[0]], index - self.first[shards[0]]).to(self.device)
+            return self.shards[shards[0]].select(index - self.first[shards[0]]).to(self.device)
         parts, places = [], []
         for shard in shards:
             place = (owner == shard).nonzero().view(-1)
             parts.append(_pick(self.shards[shard], index[place] - self.first[shard]))
             places.append(place)
         order = torch.cat(places).argsort() if places else index
-        return select_on_cpu(cat_tries(parts), order).to(self.device) if parts else self._empty()
+        return cat_tries(parts).select(order).to(self.device) if parts else self._empty()
 
     def _empty(self) -> PathTrie:
         return self.shards[0].select(torch.empty(0, dtype=torch.long)).to(self.device)
@@ -176,5 +175,5 @@ def _digest(body: object) -> str:
 
 def _pick(tries: RaggedTries, index: Tensor) -> RaggedTries:
     """The tries of some graphs of a shard, in memory."""
-    trie = select_on_cpu(tries, index)
+    trie = tries.select(index)
     return RaggedTries.from_trie(trie, offsets(tries.host.num_nodes[index]), offsets(tries.host.num_edges[index]))

@@ -160,11 +160,15 @@ class RaggedTries:
         return self.select(torch.arange(len(self)))
 
     def select(self, index: Tensor) -> PathTrie:
-        """The trie of the batch of graphs `index` (on the CPU), in that order; a graph may come more than once.
+        """The trie of the batch of graphs `index`, in that order; a graph may come more than once."""
+        if self.vertex.device.type == "cpu":
+            from pathnn.paths.gather import select_on_cpu
 
-        Sizes are known on the host, so nothing waits for the device.
-        """
-        index = index.cpu()
+            return select_on_cpu(self, index.cpu())
+        return self.select_by_index(index.cpu())
+
+    def select_by_index(self, index: Tensor) -> PathTrie:
+        """What `select` does on a GPU: sizes are known on the host, so nothing waits for the device."""
         size = self.host.size[index]  # [batch, levels]
         root = root_columns(self.k)
         totals = size.sum(dim=0)

@@ -46,9 +46,7 @@ def _components(adjacent: Neighbors) -> list[list[int]]:
     seen: set[int] = set()
     for v in range(len(adjacent)):
         if v not in seen:
-            found.append(
-                [u for u, distance in enumerate(distances_from(adjacent, v)) if distance is not None]
-            )
+            found.append([u for u, distance in enumerate(distances_from(adjacent, v)) if distance is not None])
             seen.update(found[-1])
     return found
 

@@ -52,18 +52,16 @@ def draw_paths(
         by_length = paths_by_length(edge_index, num_nodes, collection=check_collection(name), k=length)
         found.append(maximal([path for paths in by_length for path in paths if path[0] == source]))
         note = " (width: number of paths)" if len(found[-1]) > len(LINES) else ""
-        captions.append(
-            f"{letter(i)} {NAMES[name]} of length up to {length} from {graph.labels[source]}{note}"
-        )
+        captions.append(f"{letter(i)} {NAMES[name]} of length up to {length} from {graph.labels[source]}{note}")
     figure, axes = make_page([graph.size] * len(captions), captions)
     graph.draw(axes[0])
-    for panel, colors in zip(axes[1:], _choose_colors(found), strict=True):
+    for panel, colors in zip(axes[1:], choose_colors(found), strict=True):
         used = {(min(edge), max(edge)) for path in colors for edge in pairwise(path)}
         graph.draw(panel, source=source, reached={vertex for path in colors for vertex in path}, hidden=used)
         if len(colors) <= len(LINES):
-            _draw_lanes(panel, graph, colors)
+            draw_lanes(panel, graph, colors)
         else:
-            _draw_widths(panel, graph, list(colors))
+            draw_widths(panel, graph, list(colors))
     return figure
 
 
@@ -92,7 +90,7 @@ def maximal(paths: Sequence[Path]) -> list[Path]:
     return sorted(path for path in paths if path not in continued)
 
 
-def _choose_colors(panels: Sequence[Sequence[Path]]) -> list[dict[Path, str]]:
+def choose_colors(panels: Sequence[Sequence[Path]]) -> list[dict[Path, str]]:
     """A colour for each path of each panel: that of a path of a later panel that goes on from it, if any."""
     chosen: list[dict[Path, str]] = []
     known: dict[Path, str] = {}
@@ -109,7 +107,7 @@ def _choose_colors(panels: Sequence[Sequence[Path]]) -> list[dict[Path, str]]:
     return chosen[::-1]
 
 
-def _draw_lanes(axes: Any, graph: Sketch, colors: dict[Path, str]) -> None:
+def draw_lanes(axes: Any, graph: Sketch, colors: dict[Path, str]) -> None:
     """Parallel lanes: along an edge, the paths that use it lie side by side in the order of `colors`."""
     users: dict[tuple[int, int], list[Path]] = {}
     for path in colors:
@@ -147,7 +145,7 @@ def _draw_segment(axes: Any, ends: Points, color: str, arrow_at: float) -> None:
     axes.plot(*np.stack([start, end]).T, color=color, linewidth=2.0, zorder=2, solid_capstyle="butt")
 
 
-def _draw_widths(axes: Any, graph: Sketch, paths: Sequence[Path]) -> None:
+def draw_widths(axes: Any, graph: Sketch, paths: Sequence[Path]) -> None:
     """One line per edge, as wide as the number of paths that use it."""
     uses = Counter((min(u, v), max(u, v)) for path in paths for u, v in pairwise(path))
     widest = min(9.0, 72 * graph.radius)

@@ -71,10 +71,10 @@ def draw_tree_list(trees: Sequence[Tree], *, captions: Sequence[str], labels: Se
     leaves = sum(1 + max(node.x for node in layout) for layout in layouts)
     leaf = max(min(LEAF, WIDEST / leaves), 0.16)
     radius = min(RADIUS, 0.45 * leaf)
-    sizes = [_size(layout, leaf, radius) for layout in layouts]
+    sizes = [panel_size(layout, leaf, radius) for layout in layouts]
     figure, axes = make_page(sizes, lettered(captions))
     for layout, panel in zip(layouts, axes, strict=True):
-        _draw_tree(panel, layout, labels, leaf, radius)
+        draw_tree(panel, layout, labels, leaf, radius)
     return figure
 
 
@@ -95,14 +95,12 @@ def _small(tree: Tree, kind: str, height: int) -> Tree:
     return tree
 
 
-def _size(layout: Sequence[Placed], leaf: float, radius: float) -> tuple[float, float]:
+def panel_size(layout: Sequence[Placed], leaf: float, radius: float) -> tuple[float, float]:
     pad = 2 * radius + 0.06
     return leaf * max(node.x for node in layout) + pad, -LEVEL * min(node.y for node in layout) + pad
 
 
-def _draw_tree(
-    axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: float, radius: float
-) -> None:
+def draw_tree(axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: float, radius: float) -> None:
     pad = radius + 0.03
     spots = [(pad + leaf * node.x, -pad + LEVEL * node.y) for node in layout]
     for node, spot in zip(layout, spots, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,28 +14,18 @@ from torch import Tensor
 from pathnn.paths.ragged import RaggedTries, Segments, root_columns, sizes_of
 from pathnn.paths.trie import PathTrie
 
-if TYPE_CHECKING:
-    from pathnn.data.tries import Tries
-
 Ints = NDArray[np.int32]
 Table = NDArray[np.int64]
 
 
-def select_tries(tries: Tries, index: Tensor) -> PathTrie:
-    """The trie of the batch of graphs `index`, by the fastest way there is for these tries."""
-    if isinstance(tries, RaggedTries) and tries.vertex.device.type == "cpu":
-        return select_on_cpu(tries, index)
-    return tries.select(index)
-
-
 def select_on_cpu(tries: RaggedTries, index: Tensor) -> PathTrie:
-    """What `tries.select(index)` gives, for tries on the CPU; equal to it entry for entry.
+    """What `tries.select_by_index(index)` gives, for tries on the CPU; equal to it entry for entry.
 
     >>> from pathnn.paths.extract import extract_paths
     >>> edge, path = torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     >>> each = [extract_paths(e, n, collection="sp", k=2) for e, n in [(edge, 2), (path, 3)]]
     >>> tries, index = RaggedTries.from_tries(each), torch.tensor([1, 0, 1])
-    >>> select_on_cpu(tries, index).equal(tries.select(index))
+    >>> select_on_cpu(tries, index).equal(tries.select_by_index(index))
     True
     """
     host, root = tries.host, root_columns(tries.k)

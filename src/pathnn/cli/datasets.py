@@ -1,0 +1,125 @@
+"""`pathnn datasets`: what there is, what is at hand, fetching and checking it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pathnn.cli.console import note, print_json, print_table, result_only, say, size_text
+from pathnn.cli.options import Json
+from pathnn.cli.progress import progress
+
+datasets = typer.Typer(
+    invoke_without_command=True,
+    help="List the datasets and where they are; fetch or verify some.",
+    epilog="Example: pathnn datasets fetch zinc dd",
+)
+
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of datasets.", show_default=False)]
+SomeNames = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME...]", help="Names of datasets; none for all that are at hand.", show_default=False),
+]
+
+
+@datasets.callback()
+def list_command(context: typer.Context, json: Json = False) -> None:
+    """List the datasets and where they are; fetch or verify some."""
+    if context.invoked_subcommand is not None:
+        if json:
+            raise typer.BadParameter("put --json behind fetch or verify.", param_hint="--json")
+        return
+    with result_only(json):
+        from pathnn.data import dataset_status
+        from pathnn.data.locations import cache_dir, mirror_dir
+
+        with progress("looking at the datasets"):
+            found = dataset_status()
+    if json:
+        print_json(
+            {
+                "cache": cache_dir(),
+                "mirror": mirror_dir(),
+                "datasets": [{**asdict(status), "available": status.available} for status in found],
+            }
+        )
+        return
+    rows = [
+        (s.name, s.title, _where(s.cached, s.in_mirror, s.downloadable, bool(s.files)), f"{s.graphs:,}") for s in found
+    ]
+    print_table(("name", "title", "where", "graphs"), rows, left=3)
+    say(f"cache (PATHNN_DATA): {cache_dir()}")
+    say(f"mirror (PATHNN_MIRROR): {mirror_dir() or 'not set'}")
+
+
+def _where(cached: bool, at_hand: bool, downloadable: bool, has_files: bool) -> str:
+    if cached:
+        return "cached"
+    if at_hand:
+        return "files at hand" if has_files else "built in"
+    return "network" if downloadable else "missing: needs a mirror"
+
+
+@datasets.command("fetch", epilog="Example: pathnn datasets fetch zinc dd")
+def fetch_command(names: Names, json: Json = False) -> None:
+    """Make datasets available in the cache: from the mirror, else from the network."""
+    with result_only(json):
+        from pathnn.data import fetch
+        from pathnn.data.datasets import get_spec
+
+        for name in names:
+            get_spec(name)  # all names are checked before anything is fetched
+        fetched: list[tuple[str, Path, int]] = []
+        with progress("fetching", total=len(names)) as step:
+            for name in names:
+                path = fetch(name)
+                fetched.append((get_spec(name).name, path, path.stat().st_size))
+                step()
+    if json:
+        keys = ("name", "path", "bytes")
+        print_json({"fetched": [dict(zip(keys, row, strict=True)) for row in fetched]})
+        return
+    rows = [(name, str(path), size_text(size)) for name, path, size in fetched]
+    print_table(("name", "path", "size"), rows, left=2)
+
+
+@datasets.command("verify", epilog="Example: pathnn datasets verify zinc")
+def verify_command(names: SomeNames = None, json: Json = False) -> None:
+    """Check the files of datasets, and what was built from them, against their checksums.
+
+    Exit code 1 if a file is damaged, or if a dataset that was named is not at hand.
+    """
+    with result_only(json):
+        from pathnn.data import dataset_status, verify
+
+        chosen = names or [status.name for status in dataset_status() if status.available]
+        checks = []
+        with progress("verifying", total=len(chosen)) as step:
+            for name in chosen:
+                checks += [{"dataset": name.lower(), "file": c.name, "state": c.state} for c in verify(name)]
+                step()
+    damaged = [check for check in checks if check["state"] == "damaged"]
+    lost = _not_at_hand(checks) if names else []
+    if json:
+        print_json({"checks": checks, "sound": not damaged and not lost})
+    else:
+        print_table(("dataset", "file", "state"), [tuple(check.values()) for check in checks], left=3)
+    for check in damaged:
+        note(f"Error: {check['file']} of {check['dataset']} is damaged: put a whole copy in its place.")
+    for name in lost:
+        note(f"Error: {name} is not at hand: pathnn datasets fetch {name}.")
+    if damaged or lost:
+        raise typer.Exit(1)
+
+
+def _not_at_hand(checks: list[dict[str, str]]) -> list[str]:
+    """Datasets of which neither all files nor a sound build are there; a build is the last of a dataset's checks."""
+    lost = []
+    for name in dict.fromkeys(check["dataset"] for check in checks):
+        *files, built = [check["state"] for check in checks if check["dataset"] == name]
+        if built == "missing" and (not files or "missing" in files):
+            lost.append(name)
+    return lost

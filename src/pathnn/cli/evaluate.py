@@ -1,0 +1,109 @@
+"""`pathnn evaluate`: the score of a trained model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pathnn.cli.console import note, print_json, result_only, say
+from pathnn.cli.options import Data, Json, SkipInvalid, Smiles
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pathnn.data import Task
+    from pathnn.engine import RunConfig, Trained
+
+Run = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, or a model.safetensors file.",
+                         show_default=False),
+]  # fmt: skip
+Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to compute.")]
+Part = Annotated[
+    str | None,
+    typer.Option("--split", metavar="train|val|test|all", show_default=False,
+                 help="Which graphs; by default the test graphs of the data it was trained on, all of other data."),
+]  # fmt: skip
+Target = Annotated[
+    list[str] | None,
+    typer.Option("--target", metavar="COLUMN", help="The target column of a .csv; by default the one it was trained "
+                 "on.", show_default=False),
+]  # fmt: skip
+
+
+def evaluate_command(
+    run: Run,
+    data: Data,
+    split: Part = None,
+    target: Target = None,
+    smiles: Smiles = None,
+    skip_invalid: SkipInvalid = False,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Measure a trained model: its loss and its metric."""
+    with result_only(json):
+        from pathnn.cli.progress import progress
+        from pathnn.engine import load_task, score
+
+        trained = load_run(run)
+        config = replace(
+            trained.config,
+            data=data,
+            target=tuple(target) if target else trained.config.target,
+            smiles=smiles or trained.config.smiles,
+            skip_invalid=skip_invalid or trained.config.skip_invalid,
+        )
+        with progress(f"evaluating on {data}"):
+            task = load_task(config)
+            part = split or ("test" if data == trained.config.data else "all")
+            index = choose(task, config, part)
+            found = score(trained, task, index, device=pick_device(device))
+    if task.skipped:
+        note(f"left out {len(task.skipped)} rows that cannot be read, the first is {task.skipped[0]}")
+    if json:
+        print_json(
+            {
+                "run": run, "data": data, "split": part, "graphs": found.graphs, "metric": task.metric_name,
+                "score": found.score, "loss": found.loss, "epoch": trained.epoch,
+            }
+        )  # fmt: skip
+    else:
+        say(f"{task.metric_name} {found.score:.6g} on {found.graphs} graphs ({part}); loss {found.loss:.6g}")
+
+
+def load_run(run: Path) -> Trained:
+    """The best model of a run folder, or of a model file."""
+    from pathnn.engine import RunFolder, load_model
+
+    if run.is_dir() and not RunFolder(run).model.exists():
+        raise ValueError(f"{run} holds no model.safetensors: expected a folder in which a run has begun.")
+    return load_model(RunFolder(run).model if run.is_dir() else run)
+
+
+def choose(task: Task, config: RunConfig, part: str) -> Tensor | None:
+    """The graphs of a part of the run's split; None for all."""
+    from pathnn.engine.loaders import choose_split
+
+    if part not in ("train", "val", "test", "all"):
+        raise typer.BadParameter(f"{part!r} is unknown: expected train, val, test or all.", param_hint="--split")
+    if part == "all":
+        return None
+    split = choose_split(task, config)
+    return {"train": split.train, "val": split.val, "test": split.test}[part]
+
+
+def pick_device(device: str) -> str:
+    """The device of a name; "auto" is the GPU where there is one."""
+    import torch
+
+    if device not in ("auto", "cpu", "cuda"):
+        raise typer.BadParameter(f"{device!r} is unknown: expected auto, cpu or cuda.", param_hint="--device")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda: there is no CUDA device here. Use cpu or auto.")
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return device

@@ -1,0 +1,89 @@
+"""`pathnn paths`: how many paths a dataset has, what their tries weigh, and a picture of some of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from pathnn.cli.console import note, number_text, print_json, print_table, result_only, say, size_text
+from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
+from pathnn.cli.progress import progress
+
+if TYPE_CHECKING:
+    from pathnn.collection import Collection
+    from pathnn.data import PathSummary, Task
+
+EXAMPLE = "Example: pathnn paths zinc --collection ap --k 4 --draw paths.svg --graph 3 --source 0"
+
+MAX_PATHS = 500_000_000
+
+Draw = Annotated[
+    Path | None,
+    typer.Option("--draw", metavar="FILE", help="Draw a graph, the paths from a vertex, and their tree, as "
+                 ".svg, .pdf or .png.", show_default=False),
+]  # fmt: skip
+Graph = Annotated[int, typer.Option("--graph", min=0, help="Which graph to draw, counted from 0.")]
+Source = Annotated[int, typer.Option("--source", min=0, help="The vertex whose paths are drawn, counted from 0.")]
+MaxPaths = Annotated[int, typer.Option("--max-paths", min=1, help="Refuse data that have more paths than this.")]
+
+
+def paths_command(
+    data: Data,
+    collection: CollectionName = "ap",
+    k: K = 4,
+    json: Json = False,
+    draw: Draw = None,
+    graph: Graph = 0,
+    source: Source = 0,
+    skip_invalid: SkipInvalid = False,
+    smiles: Smiles = None,
+    max_paths: MaxPaths = MAX_PATHS,
+) -> None:
+    """Count the paths of each length, and measure their tries."""
+    with result_only(json):
+        from pathnn.data import load_data
+
+        name = cast("Collection", collection)
+        with progress(f"reading {data}"):
+            task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid)
+        if task.skipped:
+            note(
+                f"left out {number_text(len(task.skipped), 'row')} that cannot be read, the first is {task.skipped[0]}"
+            )
+        if draw is not None:
+            _draw(task, draw, graph, source, name, k)
+        with progress(f"extracting the paths of {task.name}"):
+            summary = _summarize(task, name, k, max_paths)
+    if json:
+        print_json(summary.to_dict())
+    else:
+        _print_summary(summary)
+        if draw is not None:
+            say(f"wrote {draw}")
+
+
+def _summarize(task: Task, collection: Collection, k: int, max_paths: int) -> PathSummary:
+    from pathnn.cli.explosion import refuse_too_many
+    from pathnn.data import summarize_paths
+
+    refuse_too_many(task.graphs, collection=collection, k=k, max_paths=max_paths)
+    return summarize_paths(task, collection, k)
+
+
+def _draw(task: Task, path: Path, graph: int, source: int, collection: Collection, k: int) -> None:
+    from pathnn.plots.overview import draw_paths_and_tree, save
+
+    if graph >= len(task.graphs):
+        raise ValueError(f"--graph {graph} does not exist: expected 0 to {len(task.graphs) - 1}.")
+    data = task.graphs[graph]
+    save(draw_paths_and_tree(data.edge_index, data.num_nodes, source, collection=collection, k=k), path)
+
+
+def _print_summary(summary: PathSummary) -> None:
+    rows = [(str(length), f"{mean:,.1f}") for length, mean in summary.mean_paths.items()]
+    title = f"{summary.dataset}: {number_text(summary.graphs, 'graph')}, {summary.collection.upper()}, k = {summary.k}"
+    print_table(("length", "mean paths per graph"), rows, title=title)
+    say(f"{summary.total_paths:,} paths in {summary.entries:,} trie entries")
+    say(f"{size_text(summary.bytes)} in memory, extracted in {summary.seconds:.2f} s")

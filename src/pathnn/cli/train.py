@@ -1,0 +1,175 @@
+"""`pathnn train`: options become a config, the config becomes a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pathnn.cli.console import note, print_json, result_only, say
+from pathnn.cli.options import Data, Json, SkipInvalid, Smiles
+
+if TYPE_CHECKING:
+    from pathnn.data import Task
+    from pathnn.engine import RunConfig
+
+Out = Annotated[
+    Path, typer.Option("--out", "-o", metavar="RUN", help="The folder to write the run to.", show_default=False)
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="A YAML file of options; those given here count more.",
+                 show_default=False),
+]  # fmt: skip
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder, if there is one.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")]
+Target = Annotated[
+    list[str] | None,
+    typer.Option("--target", metavar="COLUMN", help="The column of a .csv to predict; may be given several times.",
+                 show_default=False),
+]  # fmt: skip
+
+
+def _option(*names: str, text: str, metavar: str | None = None) -> Any:
+    """An option that says nothing unless it is given: the dataset, or the config file, decides."""
+    return typer.Option(*names, help=text, metavar=metavar, show_default=False)
+
+
+def train_command(
+    data: Data,
+    out: Out,
+    config: ConfigFile = None,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
+    model: Annotated[str | None, _option("--model", text="pathnn, gin, gcn, gatedgcn, gat, graphsage or mlp.")] = None,
+    collection: Annotated[str | None, _option("--collection", "-c", text="Which paths.", metavar="sp|sp+|ap")] = None,
+    k: Annotated[int | None, _option("--k", "-k", text="The largest path length, in edges.")] = None,
+    hidden: Annotated[int | None, _option("--hidden", text="Width of the model.")] = None,
+    dropout: Annotated[float | None, _option("--dropout", text="Rate of dropout.")] = None,
+    epochs: Annotated[int | None, _option("--epochs", text="Most epochs.")] = None,
+    batch_size: Annotated[int | None, _option("--batch-size", text="Graphs per step, over all processes.")] = None,
+    lr: Annotated[float | None, _option("--lr", text="Learning rate.")] = None,
+    weight_decay: Annotated[float | None, _option("--weight-decay", text="Weight decay.")] = None,
+    patience: Annotated[
+        int | None, _option("--patience", text="Stop after so many epochs without a better validation score.")
+    ] = None,
+    stop_at: Annotated[
+        float | None, _option("--stop-at", text="Stop when the validation score is as good as this.")
+    ] = None,
+    clip: Annotated[float | None, _option("--clip", text="Largest norm of the gradient.")] = None,
+    seed: Annotated[int | None, _option("--seed", text="Which run: weights, order and dropout come from it.")] = None,
+    fold: Annotated[int | None, _option("--fold", text="Which of the dataset's splits, from 0.")] = None,
+    split_seed: Annotated[
+        int | None, _option("--split-seed", text="A random split of 80 / 10 / 10 from this seed instead.")
+    ] = None,
+    device: Annotated[str | None, _option("--device", text="Where to train.", metavar="auto|cpu|cuda")] = None,
+    devices: Annotated[int | None, _option("--devices", text="Processes (GPUs) per machine.")] = None,
+    num_nodes: Annotated[int | None, _option("--num-nodes", text="Machines.")] = None,
+    precision: Annotated[str | None, _option("--precision", text="32-true, 64-true, 16-mixed or bf16-mixed.")] = None,
+    max_entries: Annotated[
+        int | None, _option("--max-entries", text="Trie entries to work on at once; less needs less memory.")
+    ] = None,
+    target: Target = None,
+    kind: Annotated[
+        str | None, _option("--kind", text="Kind of target: class, binary, multilabel, regression.")
+    ] = None,
+    smiles: Smiles = None,
+    skip_invalid: SkipInvalid = False,
+    json: Json = False,
+) -> None:
+    """Train a model and write a run folder: config, metrics, the best model, result and curves.
+
+    A dataset of the paper is trained with the paper's settings, your own data with defaults; every option changes one
+    of them. A run that was stopped goes on with --resume.
+    """
+    given = {
+        "model": model, "collection": collection, "k": k, "epochs": epochs, "batch_size": batch_size, "lr": lr,
+        "weight_decay": weight_decay, "patience": patience, "stop_at": stop_at, "clip": clip, "seed": seed,
+        "fold": fold, "split_seed": split_seed, "device": device, "devices": devices, "num_nodes": num_nodes,
+        "precision": precision, "max_entries": max_entries, "target": target or None, "kind": kind, "smiles": smiles,
+        "skip_invalid": skip_invalid or None,
+    }  # fmt: skip
+    chosen = {name: value for name, value in given.items() if value is not None}
+    widths = {"hidden_channels": hidden, "dropout": dropout}
+    options = {name: value for name, value in widths.items() if value is not None}
+    with result_only(json):
+        result = _train(data, out, config, chosen, options, resume=resume, overwrite=overwrite)
+        from pathnn.engine.devices import is_first_process
+
+        first = is_first_process()
+    if first and json:
+        print_json({**result, "out": out})
+    elif first:
+        _say_result(result, out)
+
+
+def _train(
+    data: str,
+    out: Path,
+    file: Path | None,
+    chosen: dict[str, Any],
+    options: dict[str, Any],
+    *,
+    resume: bool,
+    overwrite: bool,
+) -> dict[str, Any]:
+    """Fill in a config and run it."""
+    from pathnn.cli.epoch_line import epoch_line
+    from pathnn.engine import RunConfig, RunFolder, run
+    from pathnn.engine.config import yaml_options
+    from pathnn.engine.devices import is_first_process
+
+    if file is not None:
+        chosen = {**yaml_options(file.read_text()), **chosen}
+    options = {**chosen.pop("options", {}), **options}
+    if resume and RunFolder(out).begun:
+        saved = RunFolder(out).read_config().to_dict()
+        base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
+        task = _load(base)
+    else:
+        try:
+            first_look = RunConfig.from_dict({**chosen, "data": data})
+        except ValueError as error:  # before data is read, which may take long
+            raise typer.BadParameter(str(error)) from error
+        RunFolder(out).check(resume=resume, overwrite=overwrite)
+        task = _load(first_look)
+        base = fill_in(data, task, chosen, options)
+    if task.skipped and is_first_process():
+        note(f"left out {len(task.skipped)} rows that cannot be read, the first is {task.skipped[0]}")
+    with epoch_line() as report:
+        return run(base, out, task=task, resume=resume, overwrite=overwrite, report=report)
+
+
+def fill_in(data: str, task: Task, chosen: dict[str, Any], options: dict[str, Any]) -> RunConfig:
+    """The config of a new run: the paper's or the defaults for own data, then what the user chose."""
+    from pathnn.engine import RunConfig, own_options
+    from pathnn.experiments.paper import paper_run
+
+    paper = paper_run(data, chosen.get("collection", "ap"))
+    base = {"data": data, **own_options(task)} if paper is None else paper.to_dict()
+    if chosen.get("model", "pathnn") != "pathnn":
+        # The options and the preset are those of a PathNN; a baseline shares only the width with it.
+        base["preset"] = None
+        base["options"] = {k: v for k, v in base["options"].items() if k in ("hidden_channels", "dropout")}
+    return RunConfig.from_dict({**base, **chosen, "data": data, "options": {**base["options"], **options}})
+
+
+def _load(config: RunConfig) -> Task:
+    from pathnn.cli.progress import progress
+    from pathnn.engine import load_task
+
+    with progress(f"reading {config.data}"):
+        return load_task(config)
+
+
+def _say_result(result: dict[str, Any], out: Path) -> None:
+    from pathnn.cli.epoch_line import time_text
+
+    test = "no test graphs" if result["test_score"] is None else f"test {result['test_score']:.4g}"
+    say(
+        f"{result['metric']}: {test}, validation {result['val_score']:.4g}, in epoch {result['best_epoch']} of "
+        f"{result['epochs']} (stopped: {result['stopped']}); {result['parameters']:,} parameters, "
+        f"{time_text(result['seconds'])}"
+    )
+    say(f"wrote {out}")

@@ -1,0 +1,94 @@
+"""The picture of `pathnn paths --draw`: a graph, the paths from one vertex, and their tree on one page."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from pathnn.collection import Collection
+from pathnn.paths.count import count_per_source
+from pathnn.paths.csr import to_csr
+from pathnn.plots.graphs import Sketch, sketch
+from pathnn.plots.page import LINES, RADIUS, lettered, make_page
+from pathnn.plots.paths import NAMES, choose_colors, draw_lanes, draw_widths, maximal
+from pathnn.plots.tidy_tree import tree_layout
+from pathnn.plots.trees import LEAF, MAX_TREE_NODES, WIDEST, draw_tree, panel_size
+from pathnn.theory.graphs import check_source
+from pathnn.theory.path_trees import path_tree
+from pathnn.theory.tree import Tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MAX_GRAPH_PATHS = 200_000
+FORMATS = (".svg", ".pdf", ".png")
+
+
+def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> Figure:
+    """Three panels: the graph, its paths of length 1..k from `source`, and the tree of those paths.
+
+    Vertices carry their ids. Graphs of over 200 vertices and trees of over 400 nodes are refused.
+
+    >>> from pathnn.theory.examples import figure_graph
+    >>> figure = draw_paths_and_tree(*figure_graph(), source=0, collection="ap", k=3)
+    >>> len(figure.axes)
+    3
+    """
+    check_source(source, num_nodes)
+    labels = [str(v) for v in range(num_nodes)]
+    graph = sketch(edge_index, num_nodes, labels=labels)
+    _check_count(edge_index, num_nodes, source, collection, k)
+    tree = path_tree(edge_index, num_nodes, source, collection=collection, k=k)
+    layout = tree_layout(tree)
+    leaf = max(min(LEAF, WIDEST / (1 + max(node.x for node in layout))), 0.16)
+    radius = min(RADIUS, 0.45 * leaf)
+    captions = [
+        "the graph",
+        f"{NAMES[collection]} of length up to {k} from vertex {source}",
+        f"the tree of these {tree.size - 1} paths",
+    ]
+    sizes = [graph.size, graph.size, panel_size(layout, leaf, radius)]
+    figure, (whole, paths, trees) = make_page(sizes, lettered(captions))
+    graph.draw(whole, source=source)
+    _draw_paths(paths, graph, source, tree)
+    draw_tree(trees, layout, labels, leaf, radius)
+    return figure
+
+
+def _draw_paths(axes: Axes, graph: Sketch, source: int, tree: Tree) -> None:
+    """Each path that no other continues as a line of its own colour; edges by width where colours run out."""
+    (colors,) = choose_colors([maximal([node.walk for node in tree_layout(tree) if len(node.walk) > 1])])
+    used = {(min(u, v), max(u, v)) for path in colors for u, v in pairwise(path)}
+    graph.draw(axes, source=source, reached={vertex for path in colors for vertex in path}, hidden=used)
+    if len(colors) <= len(LINES):
+        draw_lanes(axes, graph, colors)
+    else:
+        draw_widths(axes, graph, list(colors))
+
+
+def _check_count(edge_index: Tensor, num_nodes: int, source: int, collection: Collection, k: int) -> None:
+    """Refuse what would be too much to draw before the slow, plain search for it begins."""
+    counts, complete = count_per_source(to_csr(edge_index, num_nodes), collection, k, MAX_GRAPH_PATHS)
+    from_source, total = int(counts[source].sum()), int(counts.sum())
+    if complete and from_source < MAX_TREE_NODES and total <= MAX_GRAPH_PATHS:
+        return
+    least = "" if complete else "at least "
+    raise ValueError(
+        f"there are too many paths to draw: {least}{from_source:,} from vertex {source}, "
+        f"{least}{total:,} in the graph; "
+        f"expected at most {MAX_TREE_NODES - 1} and {MAX_GRAPH_PATHS:,}. "
+        "Lower --k, or choose another --graph, --source or --collection."
+    )
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture in the format that its name says."""
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"{path} is no picture: expected a name that ends in {', '.join(FORMATS)}.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(2, "the folder does not exist", str(path.parent))
+    figure.savefig(path, dpi=200)

@@ -1,0 +1,33 @@
+"""docs/cli.md is true: each command line in it is one that the program takes, and each command is in it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from pathnn.cli.app import app
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
+LINES = [line for block in re.findall(r"```console\n(.*?)```", PAGE, re.S) for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_each_line_parses(line: str) -> None:
+    program, *arguments = shlex.split(line)
+    assert program == "pathnn"
+    group = typer.main.get_command(app)
+    context = group.make_context("pathnn", list(arguments))
+    while rest := [*context._protected_args, *context.args] if hasattr(context, "_protected_args") else context.args:
+        name, command, rest = context.command.resolve_command(context, rest)
+        context = command.make_context(name, rest, parent=context)
+        if not hasattr(command, "resolve_command"):
+            return
+
+
+def test_each_command_is_documented() -> None:
+    for name in typer.main.get_command(app).commands:
+        assert f"pathnn {name}" in PAGE or re.search(rf"pathnn train.*{name}", PAGE)

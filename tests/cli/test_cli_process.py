@@ -1,0 +1,88 @@
+"""The command line as a process of its own: exit codes, pipes, interrupts, and no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+
+
+def start(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pathnn.cli", *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SRC), "OMP_NUM_THREADS": "1"},
+    )
+
+
+def test_json_is_all_there_is_on_stdout(tmp_path: Path) -> None:
+    (tmp_path / "square.g6").write_bytes(b"Cr\n")
+    process = start("paths", str(tmp_path / "square.g6"), "--k", "3", "--json")
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, "")
+    assert json.loads(out)["mean_paths"] == {"1": 8.0, "2": 8.0, "3": 8.0}
+
+
+def test_bad_input_is_one_line_and_exit_1(tmp_path: Path) -> None:
+    process = start("paths", str(tmp_path / "nothing.csv"), "--json")
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (1, "")
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_stdout_is_an_error() -> None:
+    with Path("/dev/full").open("w") as full:
+        process = start("datasets", "--json", stdout=full.fileno())
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "No space left" in err
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_leaves_is_no_fault() -> None:
+    process = start("datasets")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=120) in (0, 1)
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_an_interrupt_is_quiet(tmp_path: Path) -> None:
+    fifo = tmp_path / "slow.g6"
+    os.mkfifo(fifo)  # the command waits here for data that never come
+    process = start("paths", str(fifo))
+    writer = os.open(fifo, os.O_WRONLY)  # returns once the command reads
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    os.close(writer)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_the_frame_itself_needs_no_torch() -> None:
+    """Help is as fast as `import pathnn` is: the commands' modules import nothing heavy."""
+    code = (
+        "import sys, types; bare = types.ModuleType('pathnn'); bare.__path__ = [sys.argv[1]]; "
+        "sys.modules['pathnn'] = bare; import pathnn.cli.app; "
+        "print(sorted({'torch', 'torch_geometric', 'numba', 'matplotlib', 'lightning'} & set(sys.modules)))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code, str(SRC / "pathnn")], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "[]\n"

@@ -1,0 +1,158 @@
+"""`pathnn train`, `evaluate` and `predict`: CSV in, CSV out, and what is in the way."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from pathnn.cli.app import make_app
+
+pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
+
+MOLECULES = ["C" * n + tail for n in range(1, 7) for tail in ("O", "N", "c1ccccc1", "C(=O)O", "Cl")]
+SMALL = ["--epochs", "2", "--hidden", "8", "--k", "2", "--device", "cpu"]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def molecules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("csv") / "molecules.csv"
+    rows = [f"{i},{smiles},{len(smiles) * 10.0},{i % 2}" for i, smiles in enumerate(MOLECULES)]
+    path.write_text("\n".join(["id,smiles,size,active", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(molecules: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("run") / "run"
+    result = call("train", molecules, "--out", out, "--target", "size", *SMALL)
+    assert result.exit_code == 0, result.stderr
+    return out
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(make_app(), [str(argument) for argument in arguments])
+
+
+def test_train_writes_a_run_and_prints_one_document(molecules, tmp_path):
+    result = call("train", molecules, "--out", tmp_path / "run", "--target", "size", "--json", *SMALL)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document == {**json.loads((tmp_path / "run" / "result.json").read_text()), "out": str(tmp_path / "run")}
+    assert (document["metric"], document["epochs"]) == ("MAE", 2)
+    again = call("train", molecules, "--out", tmp_path / "run", "--resume", "--json")
+    assert json.loads(again.stdout) == document
+
+
+def test_evaluate_agrees_with_the_run(molecules, trained):
+    result = call("evaluate", trained, molecules, "--json", "--device", "cpu")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    expected = json.loads((trained / "result.json").read_text())
+    assert document["split"] == "test"
+    assert document["score"] == pytest.approx(expected["test_score"], rel=1e-6)
+    everything = json.loads(call("evaluate", trained, molecules, "--split", "all", "--json").stdout)
+    assert everything["graphs"] == len(MOLECULES)
+
+
+def test_predict_keeps_columns_and_rows(trained, tmp_path):
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text('name,smiles\n"a, b",CCO\nbad,notamolecule\nc,c1ccccc1\n')
+    refused = call("predict", trained, new, "-o", out)
+    assert refused.exit_code == 1
+    assert "1 of 3 rows" in refused.stderr
+    assert not out.exists()
+    result = call("predict", trained, new, "-o", out, "--skip-invalid")
+    assert result.exit_code == 0, result.stderr
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows] == ["a, b", "bad", "c"]
+    assert rows[1]["predicted_size"] == ""
+    values = [float(rows[i]["predicted_size"]) for i in (0, 2)]
+    document = json.loads(call("predict", trained, new, "--skip-invalid", "--json").stdout)
+    assert document["predictions"]["predicted_size"] == [values[0], None, values[1]]
+    assert 0 < values[0] < 500, "in the unit of the column, not standardised"
+
+
+def test_predictions_do_not_need_the_target(molecules, trained, tmp_path):
+    no_target = tmp_path / "no_target.csv"
+    no_target.write_text("smiles\n" + "\n".join(MOLECULES) + "\n")
+    one, two = (json.loads(call("predict", trained, data, "--json").stdout) for data in (molecules, no_target))
+    assert one["predictions"] == two["predictions"]
+
+
+def test_yes_or_no_targets_give_probabilities(molecules, tmp_path):
+    out = tmp_path / "run"
+    result = call("train", molecules, "--out", out, "--target", "active", "--model", "gin", "--split-seed", 3, *SMALL)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(call("predict", out, molecules, "--json").stdout)
+    assert all(0 <= p <= 1 for p in document["predictions"]["probability_active"])
+
+
+def test_config_files_and_options(molecules, tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text("epochs: 1\nlr: 0.01\noptions: {hidden_channels: 8, phi: relu}\ntarget: [size]\nk: 1\n")
+    result = call("train", molecules, "--out", tmp_path / "run", "--config", config, "--lr", "0.02")
+    assert result.exit_code == 0, result.stderr
+    written = (tmp_path / "run" / "config.yaml").read_text()
+    assert "lr: 0.02" in written
+    assert "phi: relu" in written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--target", "mass"], 1, "no column 'mass'"),
+        ([], 1, "no targets to train on"),
+        (["--target", "size", "--k", "0"], 2, "k"),
+        (["--target", "size", "--collection", "all"], 2, "collection"),
+        (["--target", "size", "--model", "gim"], 2, "model"),
+        (["--target", "size", "--fold", "3"], 1, "fold=3"),
+        (["--target", "size", "--epochs", "many"], 2, "epochs"),
+        (["--target", "size", "--resume", "--overwrite"], 1, "contradict"),
+    ],
+)
+def test_bad_input_is_explained(molecules, tmp_path, arguments, code, message):
+    result = call("train", molecules, "--out", tmp_path / "run", *arguments)
+    assert result.exit_code == code
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+def test_a_run_is_not_overwritten(molecules, trained):
+    before = (trained / "model.safetensors").read_bytes()
+    result = call("train", molecules, "--out", trained, "--target", "size", *SMALL)
+    assert result.exit_code == 1
+    assert "--resume" in result.stderr
+    result = call("train", molecules, "--out", trained, "--resume", "--lr", "0.5")
+    assert result.exit_code == 1
+    assert "begun with lr" in result.stderr
+    assert (trained / "model.safetensors").read_bytes() == before
+
+
+def test_what_is_no_run_or_no_fitting_data_is_refused(molecules, trained, tmp_path):
+    for arguments, message in (
+        (("evaluate", tmp_path, molecules), "no model.safetensors"),
+        (("evaluate", molecules, molecules), "damaged or no pathnn-model file"),
+        (("evaluate", trained, molecules, "--target", "active"), "regression"),
+        (("predict", trained, tmp_path / "missing.csv"), "missing.csv"),
+        (("predict", trained, "csl"), "vertex features"),
+    ):
+        result = call(*arguments)
+        assert result.exit_code == 1, arguments
+        assert message in " ".join(result.stderr.split())
+    assert call("predict", trained, molecules, "-o", molecules).exit_code == 2
+    assert call("evaluate", trained, molecules, "--split", "best").exit_code == 2
