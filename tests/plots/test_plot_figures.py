@@ -8,7 +8,7 @@ import pytest
 
 from pathnn.plots import draw_graphs, draw_paths, draw_tree_list, draw_trees
 from pathnn.plots.page import LINES, REACHED
-from pathnn.plots.paths import _choose_colors, maximal
+from pathnn.plots.paths import choose_colors, maximal
 from pathnn.theory import Tree
 from pathnn.theory.examples import figure_graph, hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import edges_to_index
@@ -113,11 +113,11 @@ def test_one_arrow_per_maximal_path(figures):
 
 def test_colors_are_kept_between_panels():
     assert maximal([(0, 1), (0, 1, 2), (0, 3)]) == [(0, 1, 2), (0, 3)]
-    small, large = _choose_colors([[(0, 2), (0, 3)], [(0, 1, 2), (0, 2, 1), (0, 3, 4)]])
+    small, large = choose_colors([[(0, 2), (0, 3)], [(0, 1, 2), (0, 2, 1), (0, 3, 4)]])
     assert list(large.values()) == list(LINES[:3])
     assert small == {(0, 2): LINES[1], (0, 3): LINES[2]}
     many = [(0, i) for i in range(1, 20)]
-    assert set(_choose_colors([many])[0]) == set(many)
+    assert set(choose_colors([many])[0]) == set(many)
 
 
 def test_no_window_no_global_settings():

@@ -96,11 +96,13 @@ def _small(tree: Tree, kind: str, height: int) -> Tree:
 
 
 def panel_size(layout: Sequence[Placed], leaf: float, radius: float) -> tuple[float, float]:
+    """Width and height, in inches, that a tree's drawing takes."""
     pad = 2 * radius + 0.06
     return leaf * max(node.x for node in layout) + pad, -LEVEL * min(node.y for node in layout) + pad
 
 
 def draw_tree(axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: float, radius: float) -> None:
+    """Draw a tree that was laid out, redundant nodes (that come back to a vertex of their walk) in grey."""
     pad = radius + 0.03
     spots = [(pad + leaf * node.x, -pad + LEVEL * node.y) for node in layout]
     for node, spot in zip(layout, spots, strict=True):
