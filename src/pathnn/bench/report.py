@@ -96,7 +96,7 @@ def _extract_gpu(result: Result) -> str:
 
 
 def _batch(result: Result) -> str:
-    rows = [[str(value) for value in row.values()] for row in result["rows"]]
+    rows = [[f"{v:.2f}" if isinstance(v, float) else str(v) for v in row.values()] for row in result["rows"]]
     return f"""## Assembling a batch
 
 {result["about"]}
