@@ -59,9 +59,7 @@ def figures() -> dict[str, Figure]:
 
 
 def main() -> None:
-    folder = (
-        Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1] / "docs" / "figures"
-    )
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1] / "docs" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures().items():
         # Without the software's version in it, the file changes only when the picture does.

@@ -91,9 +91,7 @@ def test_files_are_written(figures, tmp_path, suffix):
 def test_discs_of_trees_are_nodes(figures):
     wl, sp, sp_plus, ap = (len(axes.patches) for axes in figures["trees"].axes)
     assert (wl, sp, sp_plus, ap) == (24, 6, 7, 9)
-    faded = [
-        patch for patch in figures["trees"].axes[0].patches if patch.get_linestyle() not in ("-", "solid")
-    ]
+    faded = [patch for patch in figures["trees"].axes[0].patches if patch.get_linestyle() not in ("-", "solid")]
     assert len(faded) == wl - ap  # the redundant nodes are those that are not in the AP-tree
 
 
@@ -105,8 +103,7 @@ def test_reached_vertices_are_tinted(figures):
 
 def test_one_arrow_per_maximal_path(figures):
     arrows = [
-        sum(isinstance(patch, matplotlib.patches.Polygon) for patch in axes.patches)
-        for axes in figures["paths"].axes
+        sum(isinstance(patch, matplotlib.patches.Polygon) for patch in axes.patches) for axes in figures["paths"].axes
     ]
     assert arrows == [0, 3, 4, 4]
 

@@ -27,10 +27,7 @@ def naive_annotations(graph, collection, k, residual, extend, distances):
         before, rows = levels[-1], []
         for v in range(graph[1]):
             sequences = [
-                tuple(
-                    "dummy" if u == DUMMY else (repr(before[u]), distance[v][u] if distances else None)
-                    for u in path
-                )
+                tuple("dummy" if u == DUMMY else (repr(before[u]), distance[v][u] if distances else None) for u in path)
                 for path in paths
                 if path[0] == v
             ]
@@ -77,9 +74,7 @@ def test_triplet_and_triangle(collection):
     """Proposition 3.4's pair: vertices 0 are told apart with dummy tokens only, the graphs always."""
     pair = [open_triplet(), triangle()]
     for options in OPTIONS:
-        middle, corner = (
-            levels[2][0] for levels in annotated_path_sets(pair, collection=collection, k=2, **options)
-        )
+        middle, corner = (levels[2][0] for levels in annotated_path_sets(pair, collection=collection, k=2, **options))
         assert (middle == corner) == (not options["extend"])
         assert paths_distinguish(*pair, collection=collection, k=2, **options)
 
@@ -103,9 +98,7 @@ def test_initial_labels_and_shared_table():
     table = ColorTable()
     plain = annotated_path_sets([triangle()], collection="ap", k=2, table=table)[0]
     again = annotated_path_sets([triangle()], collection="ap", k=2, table=table)[0]
-    labelled = annotated_path_sets(
-        [triangle()], collection="ap", k=2, table=table, initial=[["C", "C", "N"]]
-    )[0]
+    labelled = annotated_path_sets([triangle()], collection="ap", k=2, table=table, initial=[["C", "C", "N"]])[0]
     assert plain == again
     assert len(set(plain[2])) == 1
     assert labelled[2][0] == labelled[2][1] != labelled[2][2]

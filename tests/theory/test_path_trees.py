@@ -41,8 +41,7 @@ def test_shapes_follow_the_vertices(collection, pair):
     first, second, new = pair
     table = ColorTable()
     before, after = (
-        [tree.color(table) for tree in path_trees(*graph, collection=collection, k=4)]
-        for graph in (first, second)
+        [tree.color(table) for tree in path_trees(*graph, collection=collection, k=4)] for graph in (first, second)
     )
     assert all(before[v] == after[new[v]] for v in range(first[1]))
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from pathnn.nn.choices import check_choice
 from pathnn.nn.edge_types import EdgeTypes
+from pathnn.nn.engines.cuda import cuda_path_states, cuda_ready, cuda_tokens
 from pathnn.nn.engines.dense import dense_path_states
 from pathnn.nn.engines.tokens import level_rows, project
 from pathnn.nn.engines.trie import path_states
@@ -109,9 +110,15 @@ class PathLSTM(nn.LSTM):
             else:
                 bias = self.bias_ih_l0 + self.bias_hh_l0
                 tables = project(h, distances, edges, weight_ih=self.weight_ih_l0, bias=bias)
-                rows = level_rows(trie, edges, distances=distances is not None)
-                weight = self.weight_hh_l0
-                out = path_states(tables, weight, rows, num_nodes=num_nodes, max_entries=self.max_entries)
+                if cuda_ready(tables.vertex):
+                    tokens = cuda_tokens(trie, edges, distances=distances is not None)
+                    summed = num_nodes is not None
+                    limit = self.max_entries
+                    out = cuda_path_states(tables, self.weight_hh_l0, tokens, summed=summed, max_entries=limit)
+                else:
+                    rows = level_rows(trie, edges, distances=distances is not None)
+                    weight = self.weight_hh_l0
+                    out = path_states(tables, weight, rows, num_nodes=num_nodes, max_entries=self.max_entries)
         return out / _path_counts(trie, out) if self.aggregation == "mean" and num_nodes is not None else out
 
     def _inputs(self, h: Tensor, edges: Tensor | EdgeTypes | None) -> tuple[Tensor, Tensor | EdgeTypes | None]:
@@ -190,5 +197,6 @@ def _sum_at(source: Tensor, states: Tensor, num_nodes: int) -> Tensor:
 
 
 def _path_counts(trie: LengthTrie, like: Tensor) -> Tensor:
-    counts = torch.bincount(trie.source, minlength=trie.num_nodes)
+    ones = torch.ones(trie.num_paths, dtype=torch.int32, device=like.device)  # bincount would wait for the GPU
+    counts = torch.zeros(trie.num_nodes, dtype=torch.int32, device=like.device).index_add_(0, trie.source, ones)
     return counts.clamp_(min=1).to(like.dtype).unsqueeze(1)

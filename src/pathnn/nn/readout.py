@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.nn.choices import check_choice
+from pathnn.nn.engines.cuda import cuda_ready
+from pathnn.nn.engines.cuda_sum import cuda_sum
 
 ReadoutName = Literal["sum", "mean"]
 
@@ -34,11 +36,15 @@ class Readout(nn.Module):
             raise ValueError(f"batch: expected one graph id per vertex, {h.size(0)}, got shape {tuple(batch.shape)}.")
         if batch_size is None:
             batch_size = int(batch.max()) + 1 if batch.numel() else 0
-        out = h.new_zeros(batch_size, h.size(1)).index_add_(0, batch, h)
+        if cuda_ready(h):
+            out = cuda_sum(h, batch, batch_size)
+        else:
+            out = h.new_zeros(batch_size, h.size(1)).index_add_(0, batch, h)
         if self.kind == "sum":
             return out
-        sizes = torch.bincount(batch, minlength=batch_size).clamp_(min=1)
-        return out / sizes.to(h.dtype).unsqueeze(1)
+        ones = torch.ones_like(batch)  # bincount would wait for the GPU
+        sizes = torch.zeros(batch_size, dtype=batch.dtype, device=batch.device).index_add_(0, batch, ones)
+        return out / sizes.clamp_(min=1).to(h.dtype).unsqueeze(1)
 
     def extra_repr(self) -> str:
         """What `print(model)` says about it."""

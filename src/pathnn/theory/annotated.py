@@ -48,9 +48,7 @@ def annotated_path_sets(
     check_collection(collection)
     check_k(k)
     if initial is not None and len(initial) != len(graphs):
-        raise ValueError(
-            f"initial has labels for {len(initial)} graphs: expected {len(graphs)}, one per graph."
-        )
+        raise ValueError(f"initial has labels for {len(initial)} graphs: expected {len(graphs)}, one per graph.")
     table = ColorTable() if table is None else table
     labels = [None] * len(graphs) if initial is None else initial
     results = []

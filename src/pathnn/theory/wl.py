@@ -37,8 +37,7 @@ def wl_colors(
     history = [colors]
     for _ in range(rounds):
         colors = tuple(
-            table.color(("wl", colors[v], tuple(sorted(colors[u] for u in adjacent[v]))))
-            for v in range(num_nodes)
+            table.color(("wl", colors[v], tuple(sorted(colors[u] for u in adjacent[v])))) for v in range(num_nodes)
         )
         history.append(colors)
     return history

@@ -26,16 +26,18 @@ def dense_path_states(
     if trie.num_paths == 0:
         return h[:0]
     features = edges.expand() if isinstance(edges, EdgeTypes) else edges
-    steps = []
-    for level, entry in zip(trie.levels, trie.ancestors(), strict=True):
-        vertex = level.vertex[entry]
-        parts = [h[torch.where(vertex < 0, trie.num_nodes, vertex).long()]]
-        if distances is not None and level.distance is not None:
-            parts.append(distances[level.distance[entry].long()])
-        if features is not None:
-            parts.append(_edge_inputs(features, None if level.edge is None else level.edge[entry], len(entry)))
-        steps.append(torch.cat(parts, dim=1))
-    return _last_hidden(lstm, torch.stack(steps))
+    rows = list(zip(trie.levels, trie.ancestors(), strict=True))
+    vertex = torch.cat([level.vertex[entry] for level, entry in rows])
+    # index_select and embedding have fast gradients; indexing with a tensor sorts all indices first
+    parts = [h.index_select(0, torch.where(vertex < 0, trie.num_nodes, vertex))]
+    if distances is not None:
+        distance = [level.distance[entry] for level, entry in rows if level.distance is not None]
+        parts.append(nn.functional.embedding(torch.cat(distance), distances))
+    if features is not None:
+        edge = [level.edge[entry] for level, entry in rows if level.edge is not None]
+        parts.append(_edge_inputs(features, torch.cat(edge), trie.num_paths))
+    steps = torch.cat(parts, dim=1)
+    return _last_hidden(lstm, steps.view(len(rows), trie.num_paths, steps.size(1)))
 
 
 def _last_hidden(lstm: nn.LSTM, steps: Tensor) -> Tensor:
@@ -50,8 +52,9 @@ def _last_hidden(lstm: nn.LSTM, steps: Tensor) -> Tensor:
     return last[0]
 
 
-def _edge_inputs(features: Tensor, edge: Tensor | None, num_paths: int) -> Tensor:
-    if edge is None:
-        return features.new_zeros(num_paths, features.size(1))
-    chosen = features[edge.long().clamp(min=0)]
-    return chosen * (edge >= 0).unsqueeze(1).to(chosen.dtype)
+def _edge_inputs(features: Tensor, edge: Tensor, num_paths: int) -> Tensor:
+    """Zeros for the first token of each path, and for tokens next to a dummy."""
+    none = features.new_zeros(1, features.size(1))
+    first = edge.new_full((num_paths,), features.size(0))
+    rows = torch.cat([first, torch.where(edge < 0, features.size(0), edge)])
+    return torch.cat([features, none]).index_select(0, rows)

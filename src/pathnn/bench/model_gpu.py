@@ -1,0 +1,313 @@
+"""A training step and a prediction on a GPU: the trie engine as one CUDA graph against cuDNN's LSTM over every path.
+
+    PATHNN_MIRROR=... python -m pathnn.bench.model_gpu --json result.json
+
+Both sides have the same weights, the same batches of real graphs, the same fused Adam, and TF32 off. The dense side
+gets its batches ready made; ours assembles them on the GPU within the step. Times are of several steps in a row, one
+wait at their end; memory is the peak above the resident dataset.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import gc
+import logging
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pathnn.bench.record import write_result
+from pathnn.collection import Collection
+from pathnn.data.batch import GraphBatch
+from pathnn.data.datasets.registry import load_dataset
+from pathnn.data.packed import PackedGraphs
+from pathnn.engine.graphs import GraphedForward, GraphedStep
+from pathnn.engine.graphs_batch import Capacity
+from pathnn.nn import PathNN
+
+log = logging.getLogger(__name__)
+Step = Callable[[], None]
+FLOPS, BYTES = 67e12, 4.8e12
+"""Float operations and bytes of memory traffic per second of an H200, by its data sheet."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A model of the paper and batches of its dataset; `graphs` of them are loaded."""
+
+    dataset: str
+    collection: Collection
+    k: int
+    batch_size: int
+    graphs: int
+
+
+WORKLOADS = {
+    "zinc-ap": Workload("zinc", "ap", 4, 128, 4096),
+    "zinc-sp": Workload("zinc", "sp", 4, 128, 4096),
+    "dd-ap": Workload("dd", "ap", 2, 16, 512),
+    "peptides-func-ap": Workload("peptides-func", "ap", 7, 128, 1024),
+}
+
+
+class Bench:
+    """The resident dataset, the model and a few batches of a workload."""
+
+    def __init__(self, workload: Workload, *, batches: int = 4) -> None:
+        torch.manual_seed(0)
+        task = load_dataset(workload.dataset)
+        chosen = task.splits[0].train[: workload.graphs]
+        self.graphs = task.graphs.subset(chosen).with_paths(collection=workload.collection, k=workload.k).to("cuda")
+        width = None if self.graphs.edge_attr is not None or self.graphs.x is None else self.graphs.x.size(1)
+        self.model = PathNN.from_paper(
+            workload.dataset, collection=workload.collection, k=workload.k, in_channels=width
+        ).cuda()
+        assert task.loss is not None
+        self.loss = task.loss()
+        order = torch.randperm(len(self.graphs), generator=torch.Generator().manual_seed(0))
+        self.batches = list(torch.split(order, workload.batch_size))[:batches]
+        self.capacity = capacity_for(self.graphs, self.batches)
+
+    def twin(self, engine: str) -> PathNN:
+        """The model with the same weights and one of the engines."""
+        model = copy.deepcopy(self.model)
+        model.lstm.engine = engine
+        model.lstm.flatten_parameters()
+        return model
+
+
+def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> Capacity:
+    """The smallest of a few typical shapes that holds all these batches."""
+    from pathnn.engine.graphs_batch import graph_sizes
+
+    sizes = graph_sizes(graphs)
+    for margin in (1.0, 2.0, 3.0, 4.0, 6.0, 10.0):
+        capacity = Capacity.typical(graphs, batches[0].numel(), margin=margin)
+        if all(capacity.holds(sizes[index].sum(dim=0)) for index in batches):
+            return capacity
+    raise ValueError("no shape holds these batches: expected random batches of one size.")
+
+
+def adam(model: PathNN) -> torch.optim.Optimizer:
+    """The optimizer of both sides."""
+    return torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
+
+
+def eager_steps(bench: Bench, engine: str, phase: str) -> list[Step]:
+    """One function per batch, operation by operation, on batches that are ready."""
+    model = bench.twin(engine).train(phase == "train")
+    optimizer = adam(model)
+
+    def forward(batch: GraphBatch) -> Tensor:
+        assert batch.x is not None
+        out: Tensor = model(
+            batch.x, trie=batch.trie, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs
+        )
+        return out
+
+    def train(batch: GraphBatch) -> None:
+        optimizer.zero_grad()
+        bench.loss(forward(batch), batch.y).backward()
+        optimizer.step()
+
+    def infer(batch: GraphBatch) -> None:
+        with torch.inference_mode():
+            forward(batch)
+
+    run = train if phase == "train" else infer
+    ready = [bench.graphs.select(index) for index in bench.batches]
+    return [lambda batch=batch: run(batch) for batch in ready]  # type: ignore[misc]
+
+
+def graphed_steps(bench: Bench, phase: str) -> list[Step]:
+    """One function per batch: assembled and computed in one launch."""
+    model = bench.twin("trie").train(phase == "train")
+    if phase != "train":
+        predict = GraphedForward(model, bench.graphs, capacity=bench.capacity)
+        return [lambda index=index: predict(index) for index in bench.batches]  # type: ignore[misc]
+    step = GraphedStep(model, bench.graphs, bench.loss, capacity=bench.capacity)
+    optimizer = adam(model)
+
+    def train(index: Tensor) -> None:
+        step(index)
+        optimizer.step()
+
+    return [lambda index=index: train(index) for index in bench.batches]  # type: ignore[misc]
+
+
+def milliseconds(steps: list[Step], rounds: int) -> float:
+    """Per step, over `rounds` passes over the batches with one wait at the end of each; the median."""
+    times = []
+    for _ in range(rounds):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for step in steps:
+            step()
+        torch.cuda.synchronize()
+        times.append(1e3 * (time.perf_counter() - start) / len(steps))
+    return statistics.median(times)
+
+
+def busy(steps: list[Step]) -> tuple[float, list[tuple[float, int, str]]]:
+    """Milliseconds of GPU work per step, and the kernels with the most of it: (ms per step, launches, name)."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
+        for step in steps:
+            step()
+        torch.cuda.synchronize()
+    kernels = [
+        (event.self_device_time_total / 1e3 / len(steps), event.count, event.key)
+        for event in profiler.key_averages()
+        if event.device_type.name == "CUDA" and "#" not in event.key
+    ]
+    return sum(ms for ms, _, _ in kernels), sorted(kernels, reverse=True)[:25]
+
+
+def measured(make: Callable[[], list[Step]], rounds: int) -> dict[str, Any]:
+    """Time, GPU work and peak memory (MiB above what is allocated before) of the steps that `make` makes."""
+    gc.collect()
+    torch._C._cuda_clearCublasWorkspaces()  # each side's own count as its memory
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    steps = make()
+    for step in steps:
+        step()
+    ms = milliseconds(steps, rounds)
+    peak = (torch.cuda.max_memory_allocated() - before) / 2**20
+    work, kernels = busy(steps)
+    return {"ms": ms, "busy_ms": work, "mib": peak, "kernels": kernels}
+
+
+def floor_ms(bench: Bench, phase: str) -> float:
+    """The time below which no exact float32 step of this kind can be, by counting the LSTM's work alone.
+
+    Operations: W_hh times h once per inner entry, W_ih once per vertex and layer, three times that in training.
+    Bytes: tokens and tables read once, h and c of the inner entries written (in training also read) once.
+    """
+    d, total = bench.model.config.hidden_channels, 0.0
+    for index in bench.batches:
+        trie = bench.graphs.select(index).trie
+        assert trie is not None
+        inner = sum(sum(levels[:-1]) for levels in trie.sizes)
+        rows = inner + trie.k * trie.num_nodes
+        factor = 3 if phase == "train" else 1
+        flops = factor * 2 * 4 * d * d * rows
+        traffic = factor * (trie.nbytes + 4 * (2 * d * inner + 5 * d * trie.k * trie.num_nodes))
+        total += max(flops / FLOPS, traffic / BYTES)
+    return 1e3 * total / len(bench.batches)
+
+
+def measure(name: str, phase: str, bench: Bench, *, rounds: int = 5) -> dict[str, Any]:
+    """One row of the result."""
+    ours = measured(lambda: graphed_steps(bench, phase), 3 * rounds)
+    eager = measured(lambda: eager_steps(bench, "trie", phase), rounds)
+    dense = measured(lambda: eager_steps(bench, "dense", phase), max(rounds // 2, 1))
+    floor = floor_ms(bench, phase)
+    log.info("%s %s: dense %.2f ms, ours %.2f ms, busy %.2f", name, phase, dense["ms"], ours["ms"], ours["busy_ms"])
+    for ms, count, kernel in ours["kernels"]:
+        log.debug("    %.3f ms x%d %s", ms, count, kernel[:110])
+    return {
+        "workload": name, "phase": phase, "dense_ms": dense["ms"], "ours_ms": ours["ms"],
+        "ratio": dense["ms"] / ours["ms"], "dense_mib": dense["mib"], "ours_mib": ours["mib"],
+        "dense_busy_ms": dense["busy_ms"], "ours_busy_ms": ours["busy_ms"], "floor_ms": floor,
+        "floor_share": floor / ours["ms"], "ours_eager_ms": eager["ms"], "ours_eager_mib": eager["mib"],
+    }  # fmt: skip
+
+
+def measure_large(*, max_entries: int = 2_000_000, limit_gib: float = 16.0) -> dict[str, Any]:
+    """One training step on the 32 graphs of IMDB-BINARY with the most paths, AP, K = 3, within `limit_gib`."""
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(min(1.0, limit_gib * 2**30 / total))
+    torch.cuda.reset_peak_memory_stats()
+    task = load_dataset("imdb-binary")
+    assert task.loss is not None
+    assert task.graphs.x is not None
+    largest = task.graphs.edge_ptr.diff().sort(descending=True).indices[:32]
+    graphs = task.graphs.subset(largest).with_paths(collection="ap", k=3, max_paths=10**9)
+    batch = graphs.select(torch.arange(32)).to("cuda")
+    assert batch.trie is not None
+    model = PathNN.from_paper("imdb-binary", collection="ap", k=3, in_channels=task.graphs.x.size(1)).cuda()
+    model.lstm.max_entries = max_entries
+    optimizer, loss = adam(model), task.loss()
+
+    def step() -> None:
+        optimizer.zero_grad()
+        out = model(batch.x, trie=batch.trie, batch=batch.batch, batch_size=32)
+        loss(out, batch.y).backward()
+        optimizer.step()
+
+    step()
+    ms = milliseconds([step], 3)
+    peak = torch.cuda.max_memory_allocated() / 2**20
+    torch.cuda.set_per_process_memory_fraction(1.0)
+    return {
+        "workload": "imdb-binary-ap (the 32 largest graphs)", "phase": "train", "dense_ms": None, "ours_ms": ms,
+        "ratio": None, "dense_mib": None, "ours_mib": peak, "paths": batch.trie.num_paths, "limit_gib": limit_gib,
+    }  # fmt: skip
+
+
+def set_tf32(allowed: bool) -> None:
+    """Let both sides, or neither, use TF32."""
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    torch.backends.cudnn.allow_tf32 = allowed
+
+
+def measure_tf32(name: str, bench: Bench, *, rounds: int = 5) -> list[dict[str, Any]]:
+    """Rows with TF32 on both sides, and the error that it brings to our predictions."""
+    exact = predictions(bench)
+    set_tf32(True)
+    error = float((predictions(bench) - exact).norm() / exact.norm())
+    rows = [measure(f"{name}, TF32", phase, bench, rounds=rounds) for phase in ("train", "inference")]
+    set_tf32(False)
+    return [{**row, "error": error} for row in rows]
+
+
+def predictions(bench: Bench) -> Tensor:
+    """What the model says about the first batch."""
+    return GraphedForward(bench.twin("trie"), bench.graphs, capacity=bench.capacity)(bench.batches[0])
+
+
+def run(names: list[str], *, rounds: int = 5, large: bool = True) -> dict[str, Any]:
+    """All rows for some workloads; the first one also with TF32."""
+    set_tf32(False)
+    rows = []
+    for name in names:
+        bench = Bench(WORKLOADS[name])
+        rows += [measure(name, phase, bench, rounds=rounds) for phase in ("train", "inference")]
+        rows += measure_tf32(name, bench, rounds=rounds) if name == names[0] else []
+        del bench
+    if large:
+        rows.append(measure_large())
+        log.info("%s", rows[-1])
+    return {"workloads": rows}
+
+
+def main() -> None:
+    """Measure and write the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, required=True, help="where to write the result")
+    parser.add_argument("--workload", choices=[*WORKLOADS, "large"], action="append", help="default: all")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--kernels", action="store_true", help="also log where the GPU's time goes")
+    options = parser.parse_args()
+    os.environ["PATHNN_TRITON"] = "1"
+    logging.basicConfig(format="%(message)s")
+    log.setLevel(logging.DEBUG if options.kernels else logging.INFO)
+    chosen = options.workload or [*WORKLOADS, "large"]
+    result = run([name for name in chosen if name != "large"], rounds=options.rounds, large="large" in chosen)
+    write_result(options.json, result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""A training step, or a prediction, as one CUDA graph: a hundred launches become one.
+
+The batch is assembled on the GPU, padded to a shape that does not change (`graphs_batch`); BatchNorm ignores the
+padding (`pathnn.nn.cuda_graph_norm`), readout puts it into a graph of its own that is dropped. Batches that do not fit
+are for the caller to do step by step: `fits` says which.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from pathnn.data.packed import PackedGraphs
+from pathnn.engine.graphs_batch import Capacity, PaddedBatches
+from pathnn.nn import PathNN
+from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
+from pathnn.nn.engines.cuda import cuda_ready
+from pathnn.nn.engines.cuda_lookup import MOST_ROWS, SmallEmbedding
+
+WARM_UP = 3
+"""Runs before recording, in which kernels are compiled and libraries make their handles."""
+
+
+class GraphedStep:
+    """Everything of a training step but the optimizer's: batch, forward, loss and gradients, in one launch.
+
+    ```python
+    step = GraphedStep(model, graphs, nn.L1Loss(), capacity=Capacity.typical(graphs, 128, margin=3.0))
+    for index in batches:                      # graph numbers, on the CPU
+        loss = step(index)                     # gradients are in p.grad, as after loss.backward()
+        optimizer.step()
+    ```
+
+    The model's own parameters and running statistics are used and updated; gradients are those of the step without
+    padding up to rounding (with dropout: other random numbers). Recording runs the model a few times on the batch
+    `sample`, and then puts its running statistics back.
+
+    Args:
+        model: on the GPU; its head must not have BatchNorm.
+        graphs: on the GPU, with paths and targets.
+        loss: from the predictions and the targets of the batch to a scalar.
+        capacity: the shape of the padded batch.
+    """
+
+    def __init__(
+        self, model: PathNN, graphs: PackedGraphs, loss: Callable[[Tensor, Tensor], Tensor], *, capacity: Capacity
+    ) -> None:
+        _check_engine(model)
+        self.batches = PaddedBatches(graphs, capacity)
+        self.model = model
+        self._loss_function = loss
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._loss: Tensor | None = None
+        self._grads: list[tuple[nn.Parameter, Tensor]] = []
+
+    def fits(self, index: Tensor) -> bool:
+        """Whether the batch of these graphs can be done by this step."""
+        return self.batches.fits(index)
+
+    def __call__(self, index: Tensor) -> Tensor:
+        """Do the step for the graphs `index`, return the loss; gradients are in `p.grad` until the next step."""
+        if not self.fits(index):
+            raise ValueError(
+                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}. Ask fits(index) first, "
+                "and do such batches without a CUDA graph."
+            )
+        self.batches.load(index)
+        if self._graph is None:
+            self._record()
+        assert self._graph is not None
+        assert self._loss is not None
+        self._graph.replay()
+        for parameter, grad in self._grads:
+            parameter.grad = grad
+        return self._loss.clone()
+
+    def _record(self) -> None:
+        self.model.train()
+        twin = padded_twin(self.model, self.batches.valid)
+        buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                self.model.zero_grad(set_to_none=True)
+                self._run(twin)
+        torch.cuda.current_stream().wait_stream(side)
+        self.model.zero_grad(set_to_none=True)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, stream=side):  # the same stream: libraries keep their memory per stream
+            self._loss = self._run(twin)
+        self._grads = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
+        for buffer, before in buffers:
+            buffer.copy_(before)
+
+    def _run(self, twin: PathNN) -> Tensor:
+        out, y = predict_padded(twin, self.batches)
+        if y is None:
+            raise ValueError("the graphs have no targets y: expected one for each graph.")
+        loss = self._loss_function(out, y)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+
+class GraphedForward:
+    """Predictions for batches of graphs, in one launch; the model is in evaluation mode.
+
+    ```python
+    predict = GraphedForward(model, graphs, capacity=Capacity.typical(graphs, 128, margin=3.0))
+    out = predict(index)                       # [len(index), out_channels]
+    ```
+    """
+
+    def __init__(self, model: PathNN, graphs: PackedGraphs, *, capacity: Capacity) -> None:
+        _check_engine(model)
+        self.batches = PaddedBatches(graphs, capacity)
+        self.model = model
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._out: Tensor | None = None
+
+    def fits(self, index: Tensor) -> bool:
+        """Whether the batch of these graphs can be done."""
+        return self.batches.fits(index)
+
+    @torch.inference_mode()
+    def __call__(self, index: Tensor) -> Tensor:
+        """The predictions for the graphs `index`."""
+        if not self.fits(index):
+            raise ValueError(
+                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}: ask fits(index) first."
+            )
+        self.model.eval()
+        self.batches.load(index)
+        if self._graph is None:
+            self._record()
+        assert self._graph is not None
+        assert self._out is not None
+        self._graph.replay()
+        return self._out.clone()
+
+    def _record(self) -> None:
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                predict_padded(self.model, self.batches)
+        torch.cuda.current_stream().wait_stream(side)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, stream=side):
+            self._out, _ = predict_padded(self.model, self.batches)
+
+
+def predict_padded(model: PathNN, batches: PaddedBatches) -> tuple[Tensor, Tensor | None]:
+    """The predictions for the true graphs of a padded batch, and their targets."""
+    x, edge_attr, y = batches.assemble()
+    if x is None:
+        x = torch.ones(batches.capacity.nodes, 1, device=batches.batch.device)
+    size = batches.capacity.graphs
+    out = model(x, trie=batches.trie, batch=batches.batch, edge_attr=edge_attr, batch_size=size + 1)
+    return out[:size], y
+
+
+def padded_twin(model: PathNN, valid: Tensor) -> PathNN:
+    """A model of the same parameters and buffers (not copies) whose BatchNorms read the first `valid` rows only, and
+    whose small embeddings have the quicker gradient."""
+    if model.readout is None:
+        raise ValueError("a model without readout predicts for vertices: expected one that predicts for graphs.")
+    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
+        raise ValueError("the head has BatchNorm, which cannot tell the padded graph from others: train step by step.")
+    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    twin = copy.deepcopy(model, shared)
+    for parent in list(twin.modules()):
+        for name, child in parent.named_children():
+            if isinstance(child, nn.BatchNorm1d):
+                setattr(parent, name, PaddedBatchNorm1d(child, valid))
+            elif isinstance(child, nn.Embedding) and parent is not twin.lstm and child.num_embeddings <= MOST_ROWS:
+                setattr(parent, name, SmallEmbedding(child))
+    return twin
+
+
+def _check_engine(model: PathNN) -> None:
+    if not cuda_ready(model.lstm.weight_hh_l0):
+        raise ValueError(
+            "a CUDA graph needs a float32 model on an NVIDIA GPU and the Triton engine: "
+            "move the model there, and set PATHNN_TRITON=1."
+        )

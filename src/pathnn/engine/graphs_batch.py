@@ -1,0 +1,146 @@
+"""Batches of one shape, assembled on the GPU: what a CUDA graph needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+
+import torch
+from torch import Tensor
+
+from pathnn.data.packed import PackedGraphs, widen
+from pathnn.paths.ragged import RaggedTries, root_columns, sizes_of
+from pathnn.paths.trie import PathTrie
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """How much a padded batch holds: graphs, vertices, edges, and entries of each level, through all lengths."""
+
+    graphs: int
+    nodes: int
+    edges: int
+    levels: tuple[int, ...]
+
+    @classmethod
+    def typical(cls, graphs: PackedGraphs, batch_size: int, *, margin: float) -> Capacity:
+        """What random batches need: the mean and `margin` standard deviations, and room for padding.
+
+        >>> edge = torch.tensor([[0, 1], [1, 0]])
+        >>> packed = PackedGraphs.from_edges([edge] * 4, [2] * 4).with_paths(collection="sp", k=1)
+        >>> Capacity.typical(packed, 2, margin=1.0)
+        Capacity(graphs=2, nodes=5, edges=5, levels=(5, 5))
+        """
+        sizes = graph_sizes(graphs).double()
+        spread = sizes.std(dim=0, correction=0) * batch_size**0.5
+        largest = sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)
+        need = torch.minimum(sizes.mean(dim=0) * batch_size + margin * spread, largest).ceil().long() + 1
+        *levels, nodes, edges = need.tolist()
+        return cls(batch_size, nodes, edges, tuple(levels))
+
+    def holds(self, totals: Tensor) -> bool:
+        """Whether a batch with these totals (levels, vertices, edges) fits, with at least one of each as padding."""
+        return bool((totals < torch.tensor([*self.levels, self.nodes, self.edges])).all())
+
+
+def graph_sizes(graphs: PackedGraphs) -> Tensor:
+    """Entries of each level, then vertices and edges, of each graph: `[graphs, levels + 2]`, int64, on the CPU."""
+    if graphs.tries is None:
+        raise ValueError("these graphs have no paths: call with_paths(collection=..., k=...) first.")
+    counts = torch.stack([graphs.node_ptr.diff(), graphs.edge_ptr.diff()], dim=1)
+    return torch.cat([graphs.tries.sizes, counts], dim=1)
+
+
+class PaddedBatches:
+    """Batches of a dataset on the GPU, all of the same shape; `assemble` fills them without waiting for anything.
+
+    `load(index)` copies what to take; `assemble()` (which a CUDA graph can record) gathers it. `valid` is the number of
+    true vertices; the others are padding, and belong to one graph more than the batch has.
+    """
+
+    def __init__(self, graphs: PackedGraphs, capacity: Capacity) -> None:
+        self.graphs, self.tries, self.capacity = graphs, _resident(graphs), capacity
+        self.sizes = graph_sizes(graphs)
+        device, levels = graphs.device, len(capacity.levels)
+        root = root_columns(self.tries.k).tolist()
+        children = [0 if is_root else size for is_root, size in zip(root, capacity.levels, strict=True)]
+        first_child = [
+            -1 if is_root else at for is_root, at in zip(root, accumulate(children, initial=0), strict=False)
+        ]
+        self._first = _ints(list(accumulate(capacity.levels, initial=0))[:-1], device)
+        self._first_child, self._capacity = _ints(first_child, device), _ints(list(capacity.levels), device)
+        self._table, self._origin = _tables(graphs, self.tries)
+        self.plan = torch.zeros(capacity.graphs + 1, levels + 3, dtype=torch.int32, device=device)
+        self.valid = torch.zeros(1, dtype=torch.int32, device=device)
+        self._node = torch.zeros(capacity.nodes, dtype=torch.int64, device=device)
+        self._edge = torch.zeros(capacity.edges, dtype=torch.int64, device=device)
+        self.batch = torch.zeros_like(self._node)
+        self.trie = _empty_trie(self.tries, capacity, sum(children))
+
+    def fits(self, index: Tensor) -> bool:
+        """Whether a batch has the number of graphs that this one is for, and no more of anything than there is room."""
+        return index.numel() == self.capacity.graphs and self.capacity.holds(self.sizes[index].sum(dim=0))
+
+    def load(self, index: Tensor) -> None:
+        """Say which graphs (`index` is on the CPU) `assemble` is to take."""
+        plan = torch.zeros(self.plan.shape, dtype=torch.int32)
+        plan[1:, :-1] = self.sizes[index].cumsum(dim=0)
+        plan[:-1, -1] = index
+        self.plan.copy_(plan.pin_memory(), non_blocking=True)
+
+    def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Fill `trie`, `batch` and `valid`; return the features x and edge_attr and the targets y."""
+        from pathnn.nn.kernels.gather import gather_entries, gather_rows
+
+        capacity, trie, tries, graphs = self.capacity, self.trie, self.tries, self.graphs
+        levels = len(capacity.levels)
+        gather_entries[capacity.graphs + 1, levels](
+            self.plan, self._table, self._origin, self._first, self._first_child, self._capacity,
+            tries.vertex, tries.parent, tries.edge, tries.distance, trie.vertex, trie.parent, trie.edge, trie.distance,
+            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=levels, BLOCK=128,
+        )  # fmt: skip
+        gather_rows[(capacity.graphs + 1,)](
+            self.plan, self._origin, self._node, self._edge, self.batch, self.valid,
+            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=levels, BLOCK=128,
+        )  # fmt: skip
+        x = None if graphs.x is None else widen(graphs.x[self._node])
+        edge_attr = None if graphs.edge_attr is None else widen(graphs.edge_attr[self._edge])
+        y = None if graphs.y is None else graphs.y[self.plan[:-1, -1].long()]
+        return x, edge_attr, y
+
+
+def _resident(graphs: PackedGraphs) -> RaggedTries:
+    if not isinstance(graphs.tries, RaggedTries) or graphs.device.type != "cuda":
+        raise ValueError(f"{graphs}: expected graphs with paths that are on a GPU: graphs.to('cuda').")
+    return graphs.tries
+
+
+def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
+    """Where the entries, features and numbers of each graph begin; see `pathnn.nn.kernels.gather`."""
+    here = tries.here
+    table = torch.stack([here.size, here.entry, here.child, here.parent], dim=2).contiguous()
+    starts = [graphs.node_ptr[:-1].to(table.device), graphs.edge_ptr[:-1].to(table.device)]
+    return table, torch.stack([*starts, here.first_node, here.first_edge], dim=1).contiguous()
+
+
+def _empty_trie(tries: RaggedTries, capacity: Capacity, children: int) -> PathTrie:
+    def zeros(number: int) -> Tensor:
+        return torch.zeros(number, dtype=torch.int32, device=tries.vertex.device)
+
+    entries = sum(capacity.levels)
+    return PathTrie(
+        vertex=zeros(entries),
+        parent=zeros(children),
+        edge=zeros(children),
+        distance=None if tries.distance is None else zeros(entries),
+        sizes=sizes_of(torch.tensor(capacity.levels), tries.k),
+        collection=tries.collection,
+        num_nodes=capacity.nodes,
+        num_edges=capacity.edges,
+        extended=tries.extended,
+        sampled=tries.sampled,
+    )
+
+
+def _ints(values: list[int], device: torch.device) -> Tensor:
+    return torch.tensor(values, dtype=torch.int32, device=device)

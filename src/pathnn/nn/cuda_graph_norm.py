@@ -1,0 +1,111 @@
+"""BatchNorm that ignores padding: the number of true rows is a number in the GPU's memory, so that shapes can stay the
+same from batch to batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from pathnn.nn.kernels.blocks import column_block, cover
+
+MOST_CHUNKS = 128
+ROWS = 32
+
+
+class PaddedBatchNorm1d(nn.Module):
+    """`nn.BatchNorm1d` over the first `valid` rows; parameters and running statistics are those of `norm` itself.
+
+    Rows after them are normalised like the others, so that they stay finite, and get no gradient.
+
+    Args:
+        norm: with affine parameters, running statistics and a momentum.
+        valid: `[1]`, int32, on the GPU.
+    """
+
+    def __init__(self, norm: nn.BatchNorm1d, valid: Tensor) -> None:
+        super().__init__()
+        if norm.weight is None or norm.running_mean is None or norm.momentum is None:
+            raise ValueError(f"{norm}: expected affine=True, track_running_stats=True and a momentum.")
+        self.norm, self.valid = norm, valid
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise `[rows, channels]`."""
+        norm = self.norm
+        if not self.training:
+            out: Tensor = norm(x)
+            return out
+        assert norm.num_batches_tracked is not None
+        norm.num_batches_tracked.add_(1)
+        arguments = (
+            x,
+            norm.weight,
+            norm.bias,
+            self.valid,
+            norm.running_mean,
+            norm.running_var,
+            norm.eps,
+            norm.momentum,
+        )
+        return _PaddedNorm.apply(*arguments)  # type: ignore[no-untyped-call]
+
+
+class _PaddedNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        valid: Tensor,
+        running_mean: Tensor,
+        running_var: Tensor,
+        eps: float,
+        momentum: float,
+    ) -> Tensor:
+        from pathnn.nn.kernels.batch_norm import chunk_statistics, normalise
+
+        x = x.contiguous()
+        (rows, width), block = x.shape, column_block(x.size(1), largest=32)
+        chunk, chunks = _chunks(rows)
+        partial = x.new_empty(chunks, 2, width)
+        out, mean, scale = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
+        chunk_statistics[chunks, cover(width, block)](x, valid, partial, chunk, WIDTH=width, ROWS=ROWS, BLOCK=block)
+        normalise[cover(rows, ROWS), cover(width, block)](
+            x, valid, partial, weight, bias, running_mean, running_var, out, mean, scale, rows, chunk, chunks,
+            eps, momentum, WIDTH=width, CHUNKS=_power(chunks), ROWS=ROWS, BLOCK=block,
+        )  # fmt: skip
+        ctx.save_for_backward(x, weight, valid, mean, scale)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        from pathnn.nn.kernels.batch_norm import chunk_gradients, normalise_backward
+
+        x, weight, valid, mean, scale = ctx.saved_tensors
+        grad = grad.contiguous()
+        (rows, width), block = x.shape, column_block(x.size(1), largest=32)
+        chunk, chunks = _chunks(rows)
+        partial = x.new_empty(chunks, 2, width)
+        grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
+        chunk_gradients[chunks, cover(width, block)](
+            grad, x, valid, mean, scale, partial, chunk, WIDTH=width, ROWS=ROWS, BLOCK=block
+        )
+        normalise_backward[cover(rows, ROWS), cover(width, block)](
+            grad, x, valid, mean, scale, weight, partial, grad_x, grad_weight, grad_bias, rows, chunks,
+            WIDTH=width, CHUNKS=_power(chunks), ROWS=ROWS, BLOCK=block,
+        )  # fmt: skip
+        return grad_x, grad_weight, grad_bias, None, None, None, None, None
+
+
+def _chunks(rows: int) -> tuple[int, int]:
+    """Rows per chunk, a multiple of `ROWS`, and the number of chunks, at most `MOST_CHUNKS`."""
+    chunk = cover(cover(rows, MOST_CHUNKS), ROWS) * ROWS
+    return chunk, cover(rows, chunk)
+
+
+def _power(number: int) -> int:
+    return 1 << (number - 1).bit_length()

@@ -1,0 +1,150 @@
+"""The trie engine on a GPU: the same function as `engines.trie`, with Triton kernels for the levels and cuBLAS for the
+products. float32; every sum has a fixed order, so the same inputs give the same bits.
+
+Kept for the backward pass are h and c of the inner entries; gates are recomputed, `W_hh h` of the parents too. The
+gradients of the gates of all levels lie in one matrix: each table's gradient is one sum over it, that of `W_hh` one
+product. Products are in full precision unless `torch.backends.cuda.matmul.allow_tf32` says otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from pathnn.nn.edge_types import EdgeTypes
+from pathnn.nn.engines.cuda_order import Order, order_by_vertex
+from pathnn.nn.engines.level import LevelRows, Tables
+from pathnn.nn.engines.pieces import cut
+from pathnn.paths.trie import LengthTrie
+
+
+class Tokens(NamedTuple):
+    """The tokens of a trie as it stores them (a dummy vertex below 0, the edge itself and not its kind), level by
+    level; `types` is the kind of each edge where edges come in few kinds, `num_nodes` the row of the dummy token."""
+
+    levels: list[LevelRows]
+    types: Tensor | None
+    num_nodes: int
+
+    @property
+    def num_entries(self) -> int:
+        """Entries of all levels."""
+        return sum(level.num_entries for level in self.levels)
+
+
+@cache
+def _triton_at_hand() -> bool:
+    return find_spec("triton") is not None
+
+
+def cuda_ready(like: Tensor) -> bool:
+    """Whether this engine is to work with such a tensor: float32 on an NVIDIA GPU, Triton is installed and asked for.
+
+    It is asked for with `PATHNN_TRITON=1` in the environment: its latest version has not been run on a GPU yet, and
+    the torch kernels, which have, stay the default until it has.
+    """
+    asked = os.environ.get("PATHNN_TRITON") == "1"
+    return asked and like.is_cuda and like.dtype == torch.float32 and torch.version.hip is None and _triton_at_hand()
+
+
+def cuda_tokens(trie: LengthTrie, edges: Tensor | EdgeTypes | None, *, distances: bool) -> Tokens:
+    """What of a trie a model reads that does or does not use edges and distances."""
+    levels = [
+        LevelRows(
+            level.parent, level.vertex, None if edges is None else level.edge, level.distance if distances else None
+        )
+        for level in trie.levels
+    ]
+    return Tokens(levels, edges.types if isinstance(edges, EdgeTypes) else None, trie.num_nodes)
+
+
+def cuda_path_states(
+    tables: Tables, weight_hh: Tensor, tokens: Tokens, *, summed: bool, max_entries: int | None
+) -> Tensor:
+    """The last hidden state of every path: summed at the sources, `[num_nodes, d]`, or each, if not `summed`.
+
+    Differentiable once, with respect to the tables and `weight_hh`. With `max_entries` larger tries are worked
+    through in pieces, which are recomputed in the backward pass.
+    """
+    inputs = [weight_hh, *(table for table in tables if table is not None)]
+    keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
+    return _CudaTrieLSTM.apply(*tables, weight_hh, tokens, summed, max_entries, keep)  # type: ignore[no-untyped-call]
+
+
+class _CudaTrieLSTM(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        vertex: Tensor,
+        edge: Tensor | None,
+        distance: Tensor | None,
+        weight_hh: Tensor,
+        tokens: Tokens,
+        summed: bool,
+        max_entries: int | None,
+        keep: bool,
+    ) -> Tensor:
+        from pathnn.nn.engines.cuda_sweep import forward_sweep
+
+        tables = Tables(vertex.contiguous(), _contiguous(edge), _contiguous(distance))
+        pieces = cut(tokens.levels, max_entries) if max_entries else [tokens.levels]
+        paths = [piece[-1].num_entries for piece in pieces]
+        rows = tokens.num_nodes if summed else sum(paths)
+        out = vertex.new_empty(rows, weight_hh.size(1))
+        states: list[Tensor] = []
+        orders: list[Order | None] = []
+        first = 0
+        with torch.cuda.device(vertex.device):
+            for t, (levels, number) in enumerate(zip(pieces, paths, strict=True)):
+                piece = tokens._replace(levels=levels)
+                whole = keep and len(pieces) == 1
+                order = _order(piece, vertex.size(0), leaves_only=not whole) if summed or whole else None
+                target = out if summed else out[first : first + number]
+                kept = forward_sweep(tables, weight_hh, piece, target, order if summed else None, add=t > 0)
+                if whole:
+                    states, orders = list(kept), [order]
+                first += number
+        if keep:
+            ctx.save_for_backward(*tables, weight_hh, *states)
+            ctx.pieces, ctx.orders, ctx.tokens, ctx.summed = pieces, orders, tokens, summed
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        from pathnn.nn.engines.cuda_sweep import backward_sweep, forward_sweep
+
+        vertex, edge, distance, weight_hh, *states = ctx.saved_tensors
+        tables = Tables(vertex, edge, distance)
+        sums: list[Tensor | None] = [None] * 4
+        grad, first = grad.contiguous(), 0
+        with torch.cuda.device(vertex.device):
+            for levels in ctx.pieces:
+                piece = ctx.tokens._replace(levels=levels)
+                last = first + levels[-1].num_entries
+                rows = grad if ctx.summed else grad[first:last]
+                kept = tuple(states) if states else forward_sweep(tables, weight_hh, piece, None, None)
+                order = ctx.orders[0] if ctx.orders else _order(piece, vertex.size(0), leaves_only=False)
+                found = backward_sweep(tables, weight_hh, piece, kept, rows, order, summed=ctx.summed)
+                sums = [more if total is None else _add(total, more) for total, more in zip(sums, found, strict=True)]
+                first = last
+        return *sums, None, None, None, None
+
+
+def _order(tokens: Tokens, places: int, *, leaves_only: bool) -> Order:
+    levels = tokens.levels[-1:] if leaves_only else tokens.levels
+    return order_by_vertex(levels, tokens.num_nodes, places)
+
+
+def _add(total: Tensor, more: Tensor | None) -> Tensor:
+    return total if more is None else total.add_(more)
+
+
+def _contiguous(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.contiguous()

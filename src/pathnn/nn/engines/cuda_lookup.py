@@ -1,0 +1,42 @@
+"""Rows of a small table on a GPU, with a gradient that takes one product with zeros and ones, in a fixed order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+MOST_ROWS = 128
+"""Above, the sorted gradient of `nn.Embedding` is the better one."""
+
+
+class SmallEmbedding(nn.Module):
+    """`nn.Embedding` of at most `MOST_ROWS` rows, float32, on a GPU; the weight is that of `embedding` itself."""
+
+    def __init__(self, embedding: nn.Embedding) -> None:
+        super().__init__()
+        self.embedding = embedding
+
+    def forward(self, index: Tensor) -> Tensor:
+        """The rows `index`, `[n]`: `[n, d]`."""
+        out: Tensor = _Lookup.apply(self.embedding.weight, index)  # type: ignore[no-untyped-call]
+        return out
+
+
+class _Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, index: Tensor) -> Tensor:
+        ctx.save_for_backward(index)
+        ctx.rows = weight.size(0)
+        return weight.index_select(0, index)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        from pathnn.nn.engines.cuda_sweep import sum_few_rows
+
+        (index,) = ctx.saved_tensors
+        with torch.cuda.device(grad.device):
+            return sum_few_rows(grad.contiguous(), index.to(torch.int32), None, None, 0, ctx.rows, 0), None

@@ -1,0 +1,74 @@
+"""Which rows are summed where: sorted once, so that every sum has a fixed order and needs no atomics."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pathnn.nn.engines.level import LevelRows
+
+
+class Order(NamedTuple):
+    """A permutation that sorts rows by where they go, and for each place (or half place) where its rows begin."""
+
+    order: Tensor
+    start: Tensor
+
+
+def order_by(keys: Tensor, places: int) -> Order:
+    """Rows with keys `0..places - 1`, sorted by key, equal keys in their order: `start` is `[places + 1]`.
+
+    >>> order_by(torch.tensor([2, 0, 2], dtype=torch.int32), 3)
+    Order(order=tensor([1, 0, 2]), start=tensor([0, 1, 1, 3], dtype=torch.int32))
+    """
+    small = places < torch.iinfo(torch.int16).max  # half as many passes of the radix sort
+    dtype = torch.int16 if small else torch.int32
+    values, order = torch.sort(keys.to(dtype), stable=True)
+    bounds = torch.arange(places + 1, dtype=dtype, device=keys.device)
+    return Order(order, torch.searchsorted(values, bounds, out_int32=True))
+
+
+def order_by_vertex(levels: list[LevelRows], num_nodes: int, places: int) -> Order:
+    """The entries of all levels, counted through, sorted by vertex (a dummy token is vertex `num_nodes`).
+
+    Those of the last level, the paths of a source, come first: they begin at `start[2 * v]` and end at
+    `start[2 * v + 1]`, all entries of the vertex end at `start[2 * v + 2]`.
+
+    >>> vertex = [torch.tensor(v, dtype=torch.int32) for v in ([0, 1], [1, 0, 1])]
+    >>> found = order_by_vertex([LevelRows(None, v, None, None) for v in vertex], 2, 2)
+    >>> found.order.tolist(), found.start.tolist()
+    ([3, 0, 2, 4, 1], [0, 1, 2, 4, 5])
+    """
+    vertex = torch.cat([level.vertex for level in levels])
+    if places > num_nodes:
+        vertex = torch.where(vertex < 0, num_nodes, vertex)
+    keys = vertex * 2
+    keys[: vertex.numel() - levels[-1].num_entries] += 1
+    return order_by(keys, 2 * places)
+
+
+def child_starts(level: LevelRows, parents: int) -> Tensor:
+    """Where the children of each parent begin among the entries of a level, `[parents + 1]`, int32.
+
+    >>> child_starts(LevelRows(torch.tensor([0, 0, 2]), torch.zeros(3), None, None), 3).tolist()
+    [0, 2, 2, 3]
+    """
+    assert level.parent is not None
+    bounds = torch.arange(parents + 1, dtype=level.parent.dtype, device=level.parent.device)
+    return torch.searchsorted(level.parent, bounds, out_int32=True)
+
+
+def split(order: Order, parts: int) -> Order:
+    """The same rows with each place cut into `parts` places of about as many rows: `start` is `[places * parts + 1]`.
+
+    For places of many rows: sum each part on its own, then the parts.
+
+    >>> split(Order(torch.arange(7), torch.tensor([0, 5, 5, 7])), 2).start.tolist()
+    [0, 3, 5, 5, 5, 6, 7]
+    """
+    first, size = order.start[:-1, None], order.start.diff()[:, None]
+    part = torch.arange(parts, dtype=size.dtype, device=size.device)
+    start = first + torch.minimum(part * ((size + parts - 1) // parts), size)
+    return Order(order.order, torch.cat([start.view(-1), order.start[-1:]]))

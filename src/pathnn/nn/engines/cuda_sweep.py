@@ -1,0 +1,230 @@
+"""All levels down and up again on a GPU: launches of the kernels, and the products between them."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from pathnn.nn.engines.cuda_order import Order, child_starts, order_by, split
+from pathnn.nn.engines.level import LevelRows, Tables
+from pathnn.nn.kernels.blocks import column_block, cover
+from pathnn.nn.kernels.level import backward_children, forward_entries
+from pathnn.nn.kernels.segment import sum_few, sum_segments
+
+if TYPE_CHECKING:
+    from pathnn.nn.engines.cuda import Tokens
+
+Kept = tuple[Tensor, ...]
+"""h and c of the inner entries, level after level: `[inner, d]` each."""
+
+TILE, WARPS = 256, 2
+"""Numbers per program and gate, four for each thread."""
+
+MOST_FEW = 128
+"""Rows of both small tables up to which their gradient is a product with zeros and ones; above, rows are sorted."""
+
+MOST_PARTS, ROWS_PER_PART = 64, 256
+"""A sum of sorted rows is cut into parts of about so many rows, but not into more parts than that."""
+
+
+def forward_sweep(
+    tables: Tables, weight_hh: Tensor, tokens: Tokens, out: Tensor | None, order: Order | None, *, add: bool = False
+) -> Kept:
+    """Run all levels, return the states of the inner entries.
+
+    The paths' states go to `out`: with `order` summed at their sources (`add`: to what is there), else one row each.
+    Without `out` the last level is left out.
+    """
+    levels, channels = tokens.levels, weight_hh.size(1)
+    starts = _starts(levels)
+    hidden = tables.vertex.new_empty(starts[-2], channels)
+    cell = torch.empty_like(hidden)
+    projected: Tensor | None = None
+    for t, level in enumerate(levels):
+        leaf: Tensor | None = None
+        if t:
+            projected = torch.mm(hidden[starts[t - 1] : starts[t]], weight_hh.t())
+        if t == len(levels) - 1:
+            if out is None:
+                break
+            leaf = out if order is None else out.new_empty(level.num_entries, channels)
+        _forward_level(tables, tokens, t, starts, projected, hidden, cell, leaf)
+        if leaf is not None and order is not None and out is not None:
+            first_row = order.order.numel() - level.num_entries
+            sum_rows(leaf, order, out, first_row=first_row, stride=2, span=1, add=add)
+    return hidden, cell
+
+
+def _forward_level(
+    tables: Tables,
+    tokens: Tokens,
+    t: int,
+    starts: list[int],
+    projected: Tensor | None,
+    hidden: Tensor,
+    cell: Tensor,
+    leaf: Tensor | None,
+) -> None:
+    level, channels = tokens.levels[t], hidden.size(1)
+    if level.num_entries == 0:
+        return
+    block = column_block(channels)
+    rows = TILE // block
+    forward_entries[cover(level.num_entries, rows), cover(channels, block)](
+        level.parent, level.vertex, level.edge, level.distance, tokens.types,
+        tables.vertex, tables.edge, tables.distance, projected, hidden, cell, leaf,
+        level.num_entries, starts[t], starts[t - 1] if t else 0, tokens.num_nodes, _no_edge(tables),
+        CHANNELS=channels, ROWS=rows, BLOCK=block, num_warps=WARPS,
+    )  # fmt: skip
+
+
+def backward_sweep(
+    tables: Tables, weight_hh: Tensor, tokens: Tokens, kept: Kept, grad: Tensor, order: Order, *, summed: bool
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the three tables and of `weight_hh`, where `grad` is that of what `forward_sweep` writes."""
+    levels, (hidden, cell) = tokens.levels, kept
+    starts, width = _starts(levels), weight_hh.size(0)
+    grad_gates = grad.new_empty(starts[-1], width)
+    projected = grad.new_empty(starts[-2], width)
+    grad_hidden, grad_cell, by_source = grad, None, summed
+    for t in range(len(levels) - 1, -1, -1):
+        parents = Parents(None, None, None)
+        if t:
+            inner = slice(starts[t - 1], starts[t])
+            torch.mm(hidden[inner], weight_hh.t(), out=projected[inner])
+            children = child_starts(levels[t], starts[t] - starts[t - 1])
+            parents = Parents(children, projected[inner], torch.empty_like(hidden[inner]))
+        _backward_level(tables, tokens, t, starts, parents, cell, grad_hidden, grad_cell, grad_gates, by_source)
+        if parents.projected is not None:
+            grad_hidden, grad_cell, by_source = torch.mm(parents.projected, weight_hh), parents.grad_cell, False
+    grad_vertex = torch.empty_like(tables.vertex)
+    sum_rows(grad_gates, order, grad_vertex, first_row=0, stride=2, span=2)
+    grad_edge, grad_distance = _small_tables(tables, tokens, grad_gates)
+    return grad_vertex, grad_edge, grad_distance, torch.mm(projected.t(), hidden)
+
+
+class Parents(NamedTuple):
+    """The parents of a level: where the children of each begin; `W_hh h`, over which its gradient is written; and where
+    the gradient of c goes."""
+
+    children: Tensor | None
+    projected: Tensor | None
+    grad_cell: Tensor | None
+
+
+def _backward_level(
+    tables: Tables,
+    tokens: Tokens,
+    t: int,
+    starts: list[int],
+    above: Parents,
+    cell: Tensor,
+    grad_hidden: Tensor,
+    grad_cell: Tensor | None,
+    grad_gates: Tensor,
+    by_source: bool,
+) -> None:
+    level, channels = tokens.levels[t], cell.size(1)
+    parents = starts[t] - starts[t - 1] if t else level.num_entries
+    if parents == 0:
+        return
+    block = column_block(channels)
+    rows = TILE // block
+    backward_children[cover(parents, rows), cover(channels, block)](
+        above.children, level.vertex, level.edge, level.distance, tokens.types,
+        tables.vertex, tables.edge, tables.distance, above.projected, cell,
+        grad_hidden, grad_cell, grad_gates, above.projected, above.grad_cell,
+        parents, starts[t], starts[t - 1] if t else 0, tokens.num_nodes, _no_edge(tables),
+        BY_SOURCE=by_source, CHANNELS=channels, ROWS=rows, BLOCK=block, num_warps=WARPS,
+    )  # fmt: skip
+
+
+def sum_rows(
+    rows: Tensor, order: Order, out: Tensor, *, first_row: int, stride: int = 1, span: int = 1, add: bool = False
+) -> None:
+    """Sum rows into each place of `out`, in their order; rows are counted from `first_row` in `order`."""
+    if out.numel() == 0:
+        return
+    block = column_block(out.size(1))
+    sum_segments[out.size(0), cover(out.size(1), block)](
+        rows, order.order, order.start, out, first_row, stride, span,
+        ADD=add, WIDTH=out.size(1), AT_ONCE=8, BLOCK=block, num_warps=2,
+    )  # fmt: skip
+
+
+def _small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """The gradients of the tables of edges and of distances; if they have few rows, one product for both."""
+    roots = tokens.levels[0].num_entries
+    edge = _flat([level.edge for level in tokens.levels[1:]])
+    distance = _flat([level.distance for level in tokens.levels])
+    edges = 0 if tables.edge is None or edge is None else tables.edge.size(0) - 1
+    distances = 0 if tables.distance is None or distance is None else tables.distance.size(0)
+    grad_edge = None if tables.edge is None else torch.zeros_like(tables.edge)
+    grad_distance = None if tables.distance is None else torch.zeros_like(tables.distance)
+    if 0 < edges + distances <= MOST_FEW:
+        total = sum_few_rows(grad_gates, edge, distance, tokens.types, roots, edges, distances)
+        if grad_edge is not None:
+            grad_edge[:edges] = total[:edges]
+        return grad_edge, None if grad_distance is None else total[edges:]
+    if edge is not None and grad_edge is not None:
+        kind = edge if tokens.types is None else tokens.types[edge.clamp(min=0).long()].to(edge.dtype)
+        _sum_sorted(grad_gates, torch.where(edge < 0, edges, kind), grad_edge, first_row=-roots)
+    if distance is not None and grad_distance is not None:
+        _sum_sorted(grad_gates, distance, grad_distance, first_row=0)
+    return grad_edge, grad_distance
+
+
+def _sum_sorted(rows: Tensor, place: Tensor, out: Tensor, *, first_row: int) -> None:
+    """Sum the rows of each place into `out`, in parts where there are many for each."""
+    places, width = out.shape
+    order, parts = order_by(place, places), min(MOST_PARTS, place.numel() // (ROWS_PER_PART * places) + 1)
+    if parts == 1:
+        return sum_rows(rows, order, out, first_row=first_row)
+    each = out.new_empty(places * parts, width)
+    sum_rows(rows, split(order, parts), each, first_row=first_row)
+    torch.sum(each.view(places, parts, width), dim=1, out=out)
+    return None
+
+
+def sum_few_rows(
+    rows: Tensor,
+    edge: Tensor | None,
+    distance: Tensor | None,
+    types: Tensor | None,
+    roots: int,
+    edges: int,
+    distances: int,
+) -> Tensor:
+    """The sum of the rows of each of `edges` kinds, then of each of `distances` distances: `[edges + distances, d]`.
+
+    `edge` begins with row `roots`; its kind is `types[edge]`, or itself.
+    """
+    entries, width = rows.shape
+    block, at_once = column_block(width, largest=64), 32
+    programs = max(1, min(64, cover(entries, 8 * at_once)))
+    partial = rows.new_empty(programs, edges + distances, width)
+    sum_few[programs, cover(width, block)](
+        rows, edge if edges else None, distance, types, partial, entries, roots,
+        cover(cover(entries, programs), at_once) * at_once,
+        EDGES=edges, DISTANCES=distances, KINDS=max(16, 1 << (edges + distances - 1).bit_length()),
+        WIDTH=width, ROWS=at_once, BLOCK=block, num_warps=4,
+    )  # fmt: skip
+    return partial.sum(dim=0)
+
+
+def _flat(parts: list[Tensor | None]) -> Tensor | None:
+    """The rows of all levels one after the other; None if the levels have none."""
+    there = [part for part in parts if part is not None]
+    return torch.cat(there) if there else None
+
+
+def _starts(levels: list[LevelRows]) -> list[int]:
+    """The first entry of each level when all are counted through, and their number."""
+    return list(accumulate((level.num_entries for level in levels), initial=0))
+
+
+def _no_edge(tables: Tables) -> int:
+    return 0 if tables.edge is None else tables.edge.size(0) - 1

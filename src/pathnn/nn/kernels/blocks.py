@@ -1,0 +1,22 @@
+"""How the columns of a matrix are cut into blocks that Triton can work on: powers of two."""
+
+from __future__ import annotations
+
+
+def column_block(width: int, largest: int = 128) -> int:
+    """The block, a power of two from 16 to `largest`, that leaves the fewest idle lanes; the larger one of equals.
+
+    >>> column_block(64), column_block(140), column_block(122), column_block(560)
+    (64, 32, 128, 64)
+    """
+    blocks = [block for block in (16, 32, 64, 128) if block <= largest]
+    return min(blocks[1:] if width > 16 else blocks, key=lambda block: (cover(width, block) * block, -block))
+
+
+def cover(length: int, block: int) -> int:
+    """How many blocks cover a length.
+
+    >>> cover(65, 32)
+    3
+    """
+    return -(-length // block)

@@ -1,0 +1,101 @@
+"""A batch of graphs out of a packed dataset in two launches, padded to shapes that do not change.
+
+`plan`, `[batch + 1, columns]`, says for each graph of the batch where its entries begin in each level, then where its
+vertices and its edges begin, and which graph it is; its last row holds the totals. `table`, `[graphs, levels, 4]`, says
+for each graph and level: number of entries, first entry, first child entry, and what was added to its parents;
+`origin`, `[graphs, 4]`: first vertex and edge in the features, and what was added to vertices and edges in the tries.
+Padding is spread evenly over the padded parents, vertices and edges, so that no sum becomes long.
+"""
+# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
+# mypy: check-untyped-defs=False, disallow-untyped-calls=False
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def gather_entries(
+    plan, table, origin, level_first, child_first, capacity,
+    vertex, parent, edge, distance, out_vertex, out_parent, out_edge, out_distance,
+    batch, nodes, edges, LEVELS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The tokens of one graph and level, or (after the last graph) the padding of a level."""
+    b = tl.program_id(0)
+    level = tl.program_id(1)
+    mine = plan + b * (LEVELS + 3)
+    start = tl.load(mine + level)
+    to = tl.load(level_first + level) + start
+    child_at = tl.load(child_first + level)
+    to_child = child_at + start
+    above = tl.load(mine + (level - 1), mask=level > 0, other=0)
+    node = tl.load(mine + LEVELS)
+    link = tl.load(mine + LEVELS + 1)
+    if b < batch:
+        graph = tl.load(mine + LEVELS + 2).to(tl.int64)
+        here = table + (graph * LEVELS + level) * 4
+        size = tl.load(here).to(tl.int32)
+        source = tl.load(here + 1)
+        child = tl.load(here + 2)
+        by_parent = above - tl.load(here + 3).to(tl.int32)
+        by_node = node - tl.load(origin + graph * 4 + 2).to(tl.int32)
+        by_edge = link - tl.load(origin + graph * 4 + 3).to(tl.int32)
+        for begin in range(0, size, BLOCK):
+            j = begin + tl.arange(0, BLOCK)
+            on = j < size
+            v = tl.load(vertex + source + j, mask=on, other=0)
+            tl.store(out_vertex + to + j, tl.where(v < 0, v - by_node, v + by_node), mask=on)
+            if distance is not None:
+                tl.store(out_distance + to + j, tl.load(distance + source + j, mask=on, other=0), mask=on)
+            below = on & (child_at >= 0)
+            p = tl.load(parent + child + j, mask=below, other=0)
+            tl.store(out_parent + to_child + j, p + by_parent, mask=below)
+            e = tl.load(edge + child + j, mask=below, other=0)
+            tl.store(out_edge + to_child + j, tl.where(e < 0, e, e + by_edge), mask=below)
+    else:
+        size = tl.load(capacity + level) - start
+        parents = tl.load(capacity + (level - 1), mask=level > 0, other=0) - above
+        for begin in range(0, size, BLOCK):
+            j = begin + tl.arange(0, BLOCK)
+            on = j < size
+            share = j.to(tl.int64)
+            v = node + (share * (nodes - node) // size).to(tl.int32)
+            tl.store(out_vertex + to + j, v, mask=on)
+            if distance is not None:
+                tl.store(out_distance + to + j, tl.zeros([BLOCK], dtype=tl.int32), mask=on)
+            below = on & (child_at >= 0)
+            tl.store(out_parent + to_child + j, above + (share * parents // size).to(tl.int32), mask=below)
+            tl.store(out_edge + to_child + j, link + (share * (edges - link) // size).to(tl.int32), mask=below)
+
+
+@triton.jit
+def gather_rows(
+    plan, origin, out_node, out_edge, out_batch, valid, batch, nodes, edges,
+    LEVELS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Which rows of the features the vertices and edges of the batch are, and the graph of each vertex.
+
+    Padding is row 0 of the features and graph number `batch`. `valid` becomes the number of true vertices.
+    """
+    b = tl.program_id(0)
+    mine = plan + b * (LEVELS + 3)
+    node = tl.load(mine + LEVELS)
+    link = tl.load(mine + LEVELS + 1)
+    more = b < batch
+    last_node = tl.load(mine + 2 * LEVELS + 3, mask=more, other=0)
+    last_link = tl.load(mine + 2 * LEVELS + 4, mask=more, other=0)
+    graph = tl.load(mine + LEVELS + 2).to(tl.int64)
+    first_node = tl.load(origin + graph * 4, mask=more, other=0)
+    first_edge = tl.load(origin + graph * 4 + 1, mask=more, other=0)
+    last_node = tl.where(more, last_node, nodes)
+    last_link = tl.where(more, last_link, edges)
+    for begin in range(node, last_node, BLOCK):
+        j = begin + tl.arange(0, BLOCK)
+        on = j < last_node
+        tl.store(out_node + j, tl.where(more, first_node + (j - node), 0), mask=on)
+        tl.store(out_batch + j, tl.zeros([BLOCK], dtype=tl.int64) + b, mask=on)
+    for begin in range(link, last_link, BLOCK):
+        j = begin + tl.arange(0, BLOCK)
+        tl.store(out_edge + j, tl.where(more, first_edge + (j - link), 0), mask=j < last_link)
+    tl.store(valid, node, mask=b == batch)

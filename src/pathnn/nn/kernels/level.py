@@ -1,0 +1,163 @@
+"""One level of the trie, forward and backward: gathers, gates and states in one pass; no gate goes to memory.
+
+A program works on some entries (forward) or parents (backward) and a block of channels. Rows are found through the
+raw tokens of the trie: a dummy vertex is negative, an edge is looked up in `types` where edges come in few kinds.
+"""
+# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
+# mypy: check-untyped-defs=False, disallow-untyped-calls=False
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+_INDICES = ["parent", "vertex", "edge", "distance", "types", "start"]
+_NUMBERS = ["entries", "parents", "dummy_row", "no_edge", "first_entry", "first_parent"]
+
+
+@triton.jit
+def _edge_row(edge, types, at, live, no_edge):
+    """The row of the edge table that an entry reads; `no_edge` next to a dummy token."""
+    e = tl.load(edge + at, mask=live, other=-1)
+    kind = e
+    if types is not None:
+        kind = tl.load(types + e, mask=e >= 0, other=0).to(tl.int32)
+    return tl.where(e < 0, no_edge, kind).to(tl.int64)
+
+
+@triton.jit
+def _load4(table, row, col, mask, CHANNELS: tl.constexpr):
+    """The four gates of some rows of a table `[rows, 4 * CHANNELS]`."""
+    at = table + row[:, None] * (4 * CHANNELS) + col[None, :]
+    i = tl.load(at, mask=mask, other=0.0)
+    f = tl.load(at + CHANNELS, mask=mask, other=0.0)
+    g = tl.load(at + 2 * CHANNELS, mask=mask, other=0.0)
+    o = tl.load(at + 3 * CHANNELS, mask=mask, other=0.0)
+    return i, f, g, o
+
+
+@triton.jit
+def _add_inputs(
+    i, f, g, o, at, live, col, mask, vertex, edge, distance, types,
+    vertex_table, edge_table, distance_table, dummy_row, no_edge, CHANNELS: tl.constexpr,
+):  # fmt: skip
+    """Add the rows of the projected inputs that the entries `at` read."""
+    v = tl.load(vertex + at, mask=live, other=0)
+    a, b, c, d = _load4(vertex_table, tl.where(v < 0, dummy_row, v).to(tl.int64), col, mask, CHANNELS)
+    i, f, g, o = i + a, f + b, g + c, o + d
+    if edge is not None:
+        a, b, c, d = _load4(edge_table, _edge_row(edge, types, at, live, no_edge), col, mask, CHANNELS)
+        i, f, g, o = i + a, f + b, g + c, o + d
+    if distance is not None:
+        row = tl.load(distance + at, mask=live, other=0).to(tl.int64)
+        a, b, c, d = _load4(distance_table, row, col, mask, CHANNELS)
+        i, f, g, o = i + a, f + b, g + c, o + d
+    return i, f, g, o
+
+
+@triton.jit
+def _sigmoid(x):
+    """The logistic function."""
+    return 1.0 / (1.0 + tl.exp(-x))
+
+
+@triton.jit(do_not_specialize=_NUMBERS, do_not_specialize_on_alignment=_INDICES)
+def forward_entries(
+    parent, vertex, edge, distance, types, vertex_table, edge_table, distance_table, projected,
+    hidden, cell, leaf_hidden, entries, first_entry, first_parent, dummy_row, no_edge,
+    CHANNELS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """States of the entries of a level, into rows `first_entry` on of `hidden` and `cell`, or into `leaf_hidden`.
+
+    The parents' cells are rows `first_parent` on of `cell`; `projected`, `[parents, 4d]`, is `W_hh h` of the parents.
+    """
+    at = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    live = at < entries
+    mask = live[:, None] & (col < CHANNELS)[None, :]
+    i = tl.zeros([ROWS, BLOCK], dtype=tl.float32)
+    f, g, o, before = i, i, i, i
+    if parent is not None:
+        p = tl.load(parent + at, mask=live, other=0).to(tl.int64)
+        i, f, g, o = _load4(projected, p, col, mask, CHANNELS)
+        before = tl.load(cell + (first_parent + p)[:, None] * CHANNELS + col[None, :], mask=mask, other=0.0)
+    i, f, g, o = _add_inputs(
+        i, f, g, o, at, live, col, mask, vertex, edge, distance, types,
+        vertex_table, edge_table, distance_table, dummy_row, no_edge, CHANNELS,
+    )  # fmt: skip
+    c = _sigmoid(f) * before + _sigmoid(i) * libdevice.tanh(g)
+    h = _sigmoid(o) * libdevice.tanh(c)
+    if leaf_hidden is not None:
+        tl.store(leaf_hidden + at[:, None] * CHANNELS + col[None, :], h, mask=mask)
+    else:
+        out = (first_entry + at)[:, None] * CHANNELS + col[None, :]
+        tl.store(hidden + out, h, mask=mask)
+        tl.store(cell + out, c, mask=mask)
+
+
+@triton.jit(do_not_specialize=_NUMBERS, do_not_specialize_on_alignment=_INDICES)
+def backward_children(
+    start, vertex, edge, distance, types, vertex_table, edge_table, distance_table, projected, cell,
+    grad_hidden, grad_cell, grad_gates, grad_projected, grad_cell_parent,
+    parents, first_entry, first_parent, dummy_row, no_edge,
+    BY_SOURCE: tl.constexpr, CHANNELS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Gradients before activation of the children of some parents, and their sums.
+
+    Children of parent `p` are the entries `start[p]:start[p + 1]`; without `start` there are no parents, and each
+    entry is worked on as an only child. Gradients of the gates go to rows `first_entry` on of `grad_gates`, their sums
+    to `grad_projected`, and those of the parents' cells (rows `first_parent` on of `cell`) to `grad_cell_parent`. The
+    gradient of h is `grad_hidden[child]`, or with `BY_SOURCE` `grad_hidden[vertex of the child]`. `grad_projected` may
+    be `projected` itself: a program reads its rows before it writes them.
+    """
+    p = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    live = p < parents
+    width = (col < CHANNELS)[None, :]
+    mask = live[:, None] & width
+    zero = tl.zeros([ROWS, BLOCK], dtype=tl.float32)
+    pi, pf, pg, po, before = zero, zero, zero, zero, zero
+    first = p
+    count = tl.where(live, 1, 0)
+    if start is not None:
+        first = tl.load(start + p, mask=live, other=0).to(tl.int64)
+        count = (tl.load(start + p + 1, mask=live, other=0).to(tl.int64) - first).to(tl.int32)
+        pi, pf, pg, po = _load4(projected, p, col, mask, CHANNELS)
+        before = tl.load(cell + (first_parent + p)[:, None] * CHANNELS + col[None, :], mask=mask, other=0.0)
+    sum_i, sum_f, sum_g, sum_o, sum_c = zero, zero, zero, zero, zero
+    for t in range(tl.max(count, axis=0)):
+        at = first + t
+        on = t < count
+        here = on[:, None] & width
+        i, f, g, o = _add_inputs(
+            pi, pf, pg, po, at, on, col, here, vertex, edge, distance, types,
+            vertex_table, edge_table, distance_table, dummy_row, no_edge, CHANNELS,
+        )  # fmt: skip
+        i, f, g, o = _sigmoid(i), _sigmoid(f), libdevice.tanh(g), _sigmoid(o)
+        c = libdevice.tanh(f * before + i * g)
+        row = at
+        if BY_SOURCE:
+            row = tl.load(vertex + at, mask=on, other=0).to(tl.int64)
+        dh = tl.load(grad_hidden + row[:, None] * CHANNELS + col[None, :], mask=here, other=0.0)
+        dc = dh * o * (1.0 - c * c)
+        if grad_cell is not None:
+            dc += tl.load(grad_cell + at[:, None] * CHANNELS + col[None, :], mask=here, other=0.0)
+        di = dc * g * i * (1.0 - i)
+        df = dc * before * f * (1.0 - f)
+        dg = dc * i * (1.0 - g * g)
+        do = dh * c * o * (1.0 - o)
+        out = grad_gates + (first_entry + at)[:, None] * (4 * CHANNELS) + col[None, :]
+        tl.store(out, di, mask=here)
+        tl.store(out + CHANNELS, df, mask=here)
+        tl.store(out + 2 * CHANNELS, dg, mask=here)
+        tl.store(out + 3 * CHANNELS, do, mask=here)
+        # rows past their last child have dh = dc = 0, and so add nothing
+        sum_i, sum_f, sum_g, sum_o, sum_c = sum_i + di, sum_f + df, sum_g + dg, sum_o + do, sum_c + dc * f
+    if start is not None:
+        out = grad_projected + p[:, None] * (4 * CHANNELS) + col[None, :]
+        tl.store(out, sum_i, mask=mask)
+        tl.store(out + CHANNELS, sum_f, mask=mask)
+        tl.store(out + 2 * CHANNELS, sum_g, mask=mask)
+        tl.store(out + 3 * CHANNELS, sum_o, mask=mask)
+        tl.store(grad_cell_parent + p[:, None] * CHANNELS + col[None, :], sum_c, mask=mask)

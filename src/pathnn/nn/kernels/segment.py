@@ -1,0 +1,74 @@
+"""Sums of rows that go to the same place, in a fixed order: no atomics, the same bits every time."""
+# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
+# mypy: check-untyped-defs=False, disallow-untyped-calls=False
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit(do_not_specialize=["first_row", "stride", "span"], do_not_specialize_on_alignment=["order", "start"])
+def sum_segments(
+    rows, order, start, out, first_row, stride, span,
+    ADD: tl.constexpr, WIDTH: tl.constexpr, AT_ONCE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """`out[s]` = sum (`ADD`: plus what was there) of `rows[order[j] - first_row]`, `j` from `start[stride * s]` up to
+    `start[stride * s + span]`."""
+    s = tl.program_id(0).to(tl.int64)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    width = col < WIDTH
+    first = tl.load(start + s * stride).to(tl.int64)
+    last = tl.load(start + s * stride + span).to(tl.int64)
+    total = tl.zeros([AT_ONCE, BLOCK], dtype=tl.float32)
+    for j in range(first, last, AT_ONCE):
+        at = j + tl.arange(0, AT_ONCE)
+        on = at < last
+        row = tl.load(order + at, mask=on, other=0).to(tl.int64) - first_row
+        total += tl.load(rows + row[:, None] * WIDTH + col[None, :], mask=on[:, None] & width[None, :], other=0.0)
+    result = tl.sum(total, axis=0)
+    if ADD:
+        result += tl.load(out + s * WIDTH + col, mask=width, other=0.0)
+    tl.store(out + s * WIDTH + col, result, mask=width)
+
+
+@triton.jit(
+    do_not_specialize=["entries", "roots", "per_program"],
+    do_not_specialize_on_alignment=["edge", "distance", "types"],
+)
+def sum_few(
+    rows, edge, distance, types, partial, entries, roots, per_program,
+    EDGES: tl.constexpr, DISTANCES: tl.constexpr, KINDS: tl.constexpr,
+    WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """For each of `EDGES` rows of the edge table, then each of `DISTANCES` rows of the distance table, the sum of the
+    `rows` of the entries that read it: into `partial[program]`, `[EDGES + DISTANCES, WIDTH]`, to be summed.
+
+    A product with a matrix of zeros and ones, in full precision. The first `roots` entries have no edge, so `edge`
+    begins with the entry after them. `KINDS` is a power of two not below 16 that holds both.
+    """
+    program = tl.program_id(0).to(tl.int64)
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    width = col < WIDTH
+    kinds = tl.arange(0, KINDS)
+    total = tl.zeros([KINDS, BLOCK], dtype=tl.float32)
+    first = program * per_program
+    last = tl.minimum(first + per_program, entries.to(tl.int64))
+    for begin in range(first, last, ROWS):
+        at = begin + tl.arange(0, ROWS)
+        on = at < last
+        values = tl.load(rows + at[:, None] * WIDTH + col[None, :], mask=on[:, None] & width[None, :], other=0.0)
+        reads = tl.zeros([KINDS, ROWS], dtype=tl.float32)
+        if edge is not None:
+            e = tl.load(edge + (at - roots), mask=on & (at >= roots), other=-1)
+            kind = e
+            if types is not None:
+                kind = tl.load(types + e, mask=e >= 0, other=0).to(tl.int32)
+                kind = tl.where(e < 0, -1, kind)
+            reads += tl.where(kinds[:, None] == kind[None, :], 1.0, 0.0)
+        if distance is not None:
+            far = tl.load(distance + at, mask=on, other=-1 - EDGES)
+            reads += tl.where(kinds[:, None] == (EDGES + far)[None, :], 1.0, 0.0)
+        total = tl.dot(reads, values, total, input_precision="ieee")
+    out = partial + program * ((EDGES + DISTANCES) * WIDTH) + kinds[:, None] * WIDTH + col[None, :]
+    tl.store(out, total, mask=(kinds < EDGES + DISTANCES)[:, None] & width[None, :])

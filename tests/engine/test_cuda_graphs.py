@@ -1,0 +1,114 @@
+"""A step as a CUDA graph is the same step: same loss, gradients and statistics as operation by operation."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from pathnn.data.packed import PackedGraphs
+from pathnn.engine.graphs import GraphedForward, GraphedStep
+from pathnn.engine.graphs_batch import Capacity
+from pathnn.nn import PathNN
+
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATHNN_TRITON", "1")
+
+
+def random_graphs(number: int, *, extend: bool = False) -> PackedGraphs:
+    torch.manual_seed(0)
+    nodes = torch.randint(1, 12, (number,)).tolist()
+    pairs = [torch.triu(torch.rand(n, n) < 0.35, 1).nonzero().t() for n in nodes]
+    graphs = PackedGraphs.from_edges([torch.cat([e, e.flip(0)], dim=1) for e in pairs], nodes)
+    graphs = replace(
+        graphs,
+        x=torch.randint(0, 9, (graphs.num_nodes,)),
+        edge_attr=torch.randint(0, 4, (graphs.num_edges,)),
+        y=torch.randn(number, 1),
+    )
+    return graphs.with_paths(collection="ap", k=3, extend=extend).to("cuda")
+
+
+def model_for(*, extend: bool = False) -> PathNN:
+    torch.manual_seed(1)
+    return PathNN((9,), 24, 1, collection="ap", k=3, edge_channels=(4,), phi="mlp", extend=extend).cuda()
+
+
+def eager(model: PathNN, graphs: PackedGraphs, index: Tensor) -> Tensor:
+    batch = graphs.select(index)
+    assert batch.x is not None
+    out: Tensor = model(
+        batch.x, trie=batch.trie, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs
+    )
+    return out
+
+
+def difference(value: Tensor, truth: Tensor) -> float:
+    return float((value - truth).norm() / truth.norm().clamp(min=1e-3))
+
+
+@pytest.mark.parametrize("extend", [False, True])
+def test_step_is_the_same_step(extend: bool) -> None:
+    graphs, model = random_graphs(64, extend=extend), model_for(extend=extend)
+    twin, loss = copy.deepcopy(model), nn.L1Loss()
+    step = GraphedStep(twin, graphs, loss, capacity=Capacity.typical(graphs, 16, margin=5.0))
+    done = 0
+    for index in torch.randperm(64).split(16):
+        if not step.fits(index):
+            continue
+        value = step(index)
+        model.zero_grad()
+        truth = loss(eager(model, graphs, index), graphs.select(index).y)
+        truth.backward()
+        assert difference(value, truth.detach()) <= 1e-5
+        for ours, theirs in zip(twin.parameters(), model.parameters(), strict=True):
+            assert ours.grad is not None
+            assert theirs.grad is not None
+            assert difference(ours.grad, theirs.grad) <= 1e-3
+        for ours_buffer, theirs_buffer in zip(twin.buffers(), model.buffers(), strict=True):
+            assert difference(ours_buffer.float(), theirs_buffer.float()) <= 1e-4
+        done += 1
+    assert done >= 2
+
+
+def test_prediction_is_the_same_prediction() -> None:
+    graphs, model = random_graphs(64), model_for()
+    predict = GraphedForward(model, graphs, capacity=Capacity.typical(graphs, 16, margin=5.0))
+    for index in torch.randperm(64).split(16):
+        if predict.fits(index):
+            with torch.inference_mode():
+                assert difference(predict(index), eager(model.eval(), graphs, index)) <= 1e-5
+
+
+def trained() -> list[Tensor]:
+    graphs, model = random_graphs(64), model_for()
+    step = GraphedStep(model, graphs, nn.L1Loss(), capacity=Capacity.typical(graphs, 16, margin=5.0))
+    optimizer = torch.optim.Adam(model.parameters(), fused=True)
+    for _ in range(5):
+        for index in torch.arange(64).split(16):
+            if step.fits(index):
+                step(index)
+                optimizer.step()
+    return [p.detach().clone() for p in model.parameters()]
+
+
+def test_the_same_seed_gives_the_same_bits() -> None:
+    assert all(torch.equal(a, b) for a, b in zip(trained(), trained(), strict=True))
+
+
+def test_a_batch_that_does_not_fit_is_refused() -> None:
+    graphs, model = random_graphs(64), model_for()
+    step = GraphedStep(model, graphs, nn.L1Loss(), capacity=Capacity.typical(graphs, 16, margin=5.0))
+    assert not step.fits(torch.arange(15))
+    with pytest.raises(ValueError, match="fits"):
+        step(torch.arange(15))
