@@ -1,0 +1,111 @@
+"""The two tensor files of a run: the best model, to use and share, and the last state, to go on from."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from pathnn.engine.build import Model, describe, from_description
+from pathnn.engine.config import RunConfig
+from pathnn.engine.errors import CheckpointError
+from pathnn.engine.facts import TaskFacts
+from pathnn.engine.tensor_file import read_tensors, write_tensors
+from pathnn.engine.tree import flatten, unflatten
+
+MODEL, MODEL_VERSION = "pathnn-model", 1
+STATE, STATE_VERSION = "pathnn-state", 1
+"""Names of the formats. Versions are raised when the meaning of what is written changes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained model, in evaluation mode, with the run that made it and the task it was made for."""
+
+    model: Model
+    config: RunConfig
+    facts: TaskFacts
+    epoch: int
+    val_score: float
+    versions: Mapping[str, str | None]
+
+
+def save_model(
+    path: Path,
+    model: Model,
+    weights: Mapping[str, Tensor],
+    *,
+    config: RunConfig,
+    facts: TaskFacts,
+    epoch: int,
+    val_score: float,
+) -> None:
+    """Write a model with the `weights` of one of its epochs."""
+    meta = {
+        "model": describe(model),
+        "config": config.to_dict(),
+        "task": facts.to_dict(),
+        "epoch": epoch,
+        "val_score": val_score,
+        "versions": versions(),
+    }
+    write_tensors(path, weights, kind=MODEL, version=MODEL_VERSION, meta=meta)
+
+
+def load_model(path: Path) -> Trained:
+    """Read a model that `save_model` wrote. A file from a stranger cannot execute code."""
+    tensors, meta = read_tensors(path, kind=MODEL, version=MODEL_VERSION)
+    try:
+        model = from_description(meta["model"])
+        dtype = next((tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()), None)
+        model.to(dtype).load_state_dict(tensors)
+        return Trained(
+            model.eval(),
+            RunConfig.from_dict(meta["config"]),
+            TaskFacts.from_dict(meta["task"]),
+            int(meta["epoch"]),
+            float(meta["val_score"]),
+            dict(meta["versions"]),
+        )
+    except (KeyError, TypeError, RuntimeError, ValueError) as error:
+        raise CheckpointError(f"{path} does not hold a whole model: {error}") from error
+
+
+def save_state(path: Path, state: Mapping[str, Any], *, config: RunConfig) -> None:
+    """Write the state of a run, as `TrainState.state_dict` gives it."""
+    tensors: dict[str, Tensor] = {}
+    tree = flatten(dict(state), "state", tensors)
+    meta = {"state": tree, "config": config.to_dict(), "versions": versions()}
+    write_tensors(path, tensors, kind=STATE, version=STATE_VERSION, meta=meta)
+
+
+def load_state(path: Path) -> dict[str, Any]:
+    """Read a state that `save_state` wrote, on the CPU."""
+    tensors, meta = read_tensors(path, kind=STATE, version=STATE_VERSION)
+    try:
+        state = unflatten(meta["state"], tensors)
+        return dict(state)
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{path} does not hold a whole state: {error!r}.") from error
+
+
+@cache
+def versions() -> dict[str, str | None]:
+    """The versions of what trains: Python and the packages that numbers depend on."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+
+
+PACKAGES = ("pathnn", "torch", "torch_geometric", "lightning", "torchmetrics", "numba", "numpy")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

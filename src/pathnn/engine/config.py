@@ -1,0 +1,196 @@
+"""What a run is, as plain values: filled in by the command line or a function, written into the run folder."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, get_args
+
+import yaml
+
+from pathnn.collection import Collection, check_collection, check_k
+from pathnn.engine.errors import RunError
+from pathnn.nn.baselines import BaselineName
+from pathnn.nn.choices import check_choice
+
+Device = Literal["auto", "cpu", "cuda"]
+Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
+Direction = Literal["metric", "released"]
+
+MODELS: tuple[str, ...] = ("pathnn", *get_args(BaselineName))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """One training run. The defaults are for a user's own molecules; the paper's settings are in
+    `pathnn.experiments.paper`.
+
+    >>> config = RunConfig(data="zinc", collection="ap", k=4, options={"hidden_channels": 140})
+    >>> RunConfig.from_yaml(config.to_yaml()) == config
+    True
+    >>> RunConfig.from_dict({"data": "zinc", "epoch": 3})
+    Traceback (most recent call last):
+    ...
+    pathnn.engine.errors.RunError: the option 'epoch' does not exist: did you mean 'epochs'?
+
+    Attributes:
+        data: a dataset's name or the path of a file; together with `fold` and `seed` it seeds the run.
+        fold: which of the task's splits.
+        split_seed: a random split from this seed instead of the task's own splits.
+        smiles, target, kind, skip_invalid: how to read a CSV; see `pathnn.data.load_data`.
+        model: "pathnn", or a baseline's name.
+        options: of `PathNN` or `Baseline`, such as `hidden_channels`; what the data decides is left out.
+        preset: name of a model of the paper (`pathnn.nn.paper_config`), which `options` then change.
+        variant: of the preset; "released" follows the authors' code where it departs from the text.
+        collection, k: which paths; a baseline does not read them.
+        batch_size: graphs per step, over all processes together.
+        drop_single: leave out a last training batch of one graph; None: if the model has BatchNorm.
+        max_entries: trie entries to work on at once; "auto" is replaced by what half of the memory holds.
+        epochs: most epochs.
+        patience: stop after so many epochs without a validation score at least as good as the best.
+        min_lr: stop when the learning rate is not above this.
+        stop_at: stop when the validation score (in the paper's unit, percent for accuracy) is as good as
+            this.
+        plateau_factor, plateau_patience: ReduceLROnPlateau on the validation score; None for none.
+        plateau_direction: "metric" for the metric's own direction; "released" always takes lower for better,
+            as the authors' code does (it differs for average precision on Peptides-func).
+        clip: largest norm of the gradient, None for no limit.
+        standardize: learn targets of a regression minus their mean, over their standard deviation.
+        device, devices, num_nodes: as Lightning Fabric has them; `devices` are processes per machine.
+    """
+
+    data: str
+    fold: int = 0
+    split_seed: int | None = None
+    smiles: str | None = None
+    target: tuple[str, ...] | None = None
+    kind: str | None = None
+    skip_invalid: bool = False
+    model: str = "pathnn"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+    variant: Literal["paper", "released"] = "paper"
+    collection: Collection = "ap"
+    k: int = 4
+    batch_size: int = 32
+    drop_single: bool | None = None
+    max_entries: int | Literal["auto"] | None = "auto"
+    epochs: int = 200
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    patience: int | None = None
+    min_lr: float | None = None
+    stop_at: float | None = None
+    plateau_factor: float | None = None
+    plateau_patience: int = 20
+    plateau_direction: Direction = "metric"
+    clip: float | None = None
+    standardize: bool = False
+    seed: int = 0
+    device: Device = "auto"
+    devices: int = 1
+    num_nodes: int = 1
+    precision: Precision = "32-true"
+
+    def __post_init__(self) -> None:
+        check_collection(self.collection)
+        check_k(self.k)
+        check_choice("model", self.model, MODELS)
+        check_choice("variant", self.variant, ("paper", "released"))
+        check_choice("device", self.device, get_args(Device))
+        check_choice("precision", self.precision, get_args(Precision))
+        check_choice("plateau_direction", self.plateau_direction, get_args(Direction))
+        for name in ("batch_size", "epochs", "devices", "num_nodes"):
+            _at_least(name, self.__dict__[name], 1)
+        for name in ("fold", "seed", "patience", "plateau_patience"):
+            _at_least(name, self.__dict__[name], 0)
+        for name in ("lr", "clip"):
+            _positive(name, self.__dict__[name])
+        if self.plateau_factor is not None and not 0 < self.plateau_factor < 1:
+            raise RunError(f"plateau_factor={self.plateau_factor}: expected a number between 0 and 1.")
+        if self.max_entries != "auto":
+            _at_least("max_entries", self.max_entries, 1)
+        target: Any = self.target
+        if target is not None:
+            object.__setattr__(self, "target", (target,) if isinstance(target, str) else tuple(target))
+        object.__setattr__(self, "options", _plain(self.options))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON or YAML: tuples are lists."""
+        values: dict[str, Any] = _plain(asdict(self))
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
+        """The inverse of `to_dict`; an option that does not exist is refused with the closest names."""
+        known = [entry.name for entry in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise RunError(f"the option {name!r} does not exist: {_closest(str(name), known)}")
+        if "data" not in values:
+            raise RunError("the option 'data' is missing: expected a dataset's name or a file.")
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise RunError(f"an option has a value of the wrong type: {error}.") from error
+
+    def to_yaml(self) -> str:
+        """The options as YAML, in the order of the attributes."""
+        return str(yaml.safe_dump(self.to_dict(), sort_keys=False))
+
+    @classmethod
+    def from_yaml(cls, text: str) -> RunConfig:
+        """Read what `to_yaml` wrote, or what a user wrote in its form."""
+        return cls.from_dict(yaml_options(text))
+
+    def digest(self) -> str:
+        """A short checksum of the options, to tell runs apart."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def yaml_options(text: str) -> dict[str, Any]:
+    """The options in a YAML text, unchecked; only plain values can come out of it.
+
+    >>> yaml_options("epochs: 3")
+    {'epochs': 3}
+    """
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RunError(f"the config is not YAML of plain values: {error}") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise RunError(f"the config holds a {type(values).__name__}: expected lines like 'epochs: 100'.")
+    return values
+
+
+def _plain(value: Any) -> Any:
+    """Mappings as dicts and tuples as lists, all the way down, as JSON and YAML have them."""
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def _closest(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    return f"known are {', '.join(known)}."
+
+
+def _at_least(name: str, value: Any, least: int) -> None:
+    if value is None and name in ("patience", "max_entries"):
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise RunError(f"{name}={value!r}: expected a whole number of at least {least}.")
+
+
+def _positive(name: str, value: Any) -> None:
+    if value is None and name == "clip":
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise RunError(f"{name}={value!r}: expected a number above 0.")

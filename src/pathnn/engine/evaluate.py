@@ -1,0 +1,64 @@
+"""The loss and the metric of a model on some graphs, by its task's own rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from lightning.fabric import Fabric
+from torch import Tensor
+
+from pathnn.data.loader import PackedLoader
+from pathnn.data.task import Task
+from pathnn.engine.build import Model
+from pathnn.engine.errors import RunError
+from pathnn.engine.predict import predict
+from pathnn.engine.scaling import TargetScale
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What came out: `score` is the metric in the unit of the paper (percent for accuracy)."""
+
+    loss: float
+    score: float
+    graphs: int
+
+
+def evaluate(
+    model: Model,
+    loader: PackedLoader,
+    task: Task,
+    *,
+    scale: TargetScale | None = None,
+    fabric: Fabric | None = None,
+) -> Evaluation:
+    """Loss and score of `model` on the graphs of `loader`, the same in every process.
+
+    The metric sees all graphs at once, so that it does not depend on the batch size.
+    """
+    if loader.index.numel() == 0:
+        raise RunError(f"{task.name}: there are no graphs to evaluate on.")
+    scale = TargetScale() if scale is None else scale
+    return measure(predict(model, loader, fabric=fabric), targets(task, loader.index), task, scale)
+
+
+def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale) -> Evaluation:
+    """Loss and score of the network's outputs (in its own unit) against targets."""
+    if task.loss is None or task.metric is None:
+        raise RunError(f"{task.name} has no targets: expected a task with a loss and a metric.")
+    y = y.to(out.device)
+    y = y.to(out.dtype) if y.is_floating_point() else y
+    loss = float(task.loss()(out, scale.encode(y)))
+    metric = task.metric().to(out.device)
+    metric.set_dtype(out.dtype)
+    metric.update(*task.scores(scale.decode(out), y))
+    return Evaluation(loss, float(metric.compute()) * task.scale, out.size(0))
+
+
+def targets(task: Task, index: Tensor) -> Tensor:
+    """The targets of some graphs."""
+    y = task.graphs.y
+    if y is None:
+        raise RunError(f"{task.name} has no targets: for a CSV, name the column with --target.")
+    return y[index.to(y.device)] if y.dtype != torch.bool else y[index.to(y.device)].float()

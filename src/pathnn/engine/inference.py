@@ -1,0 +1,66 @@
+"""A trained model on new data: its outputs in the targets' own unit, its score, and a table for people."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pathnn.data.loader import PackedLoader
+from pathnn.data.task import Task
+from pathnn.engine.checkpoint import Trained
+from pathnn.engine.errors import RunError
+from pathnn.engine.evaluate import Evaluation, measure, targets
+from pathnn.engine.facts import TaskFacts
+from pathnn.engine.loaders import check_finite, resolve_max_entries, with_paths
+from pathnn.engine.predict import predict
+
+
+def infer(trained: Trained, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu") -> Tensor:
+    """The network's outputs for the graphs `index` of a task (None: all), in the network's own unit."""
+    trained.facts.check_inputs(task)
+    graphs = task.graphs if index is None else task.graphs.subset(index)
+    if len(graphs) == 0:
+        raise RunError(f"{task.name}: there are no graphs to predict for.")
+    check_finite(task)
+    model = trained.model.to(device)
+    loader = PackedLoader(
+        with_paths(graphs, model, device),
+        batch_size=trained.config.batch_size,
+        max_entries=resolve_max_entries("auto", model, device),
+        device=device,
+    )
+    return predict(model, loader)
+
+
+def score(
+    trained: Trained, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
+) -> Evaluation:
+    """Loss and score of a trained model on the graphs `index` of a task (None: all)."""
+    trained.facts.check_inputs(task)
+    trained.facts.check_targets(task)
+    index = torch.arange(len(task.graphs)) if index is None else index
+    out = infer(trained, task, index, device=device)
+    return measure(out, targets(task, index), task, trained.facts.target_scale)
+
+
+def prediction_columns(out: Tensor, facts: TaskFacts) -> dict[str, list[str | int | float]]:
+    """Outputs as columns for people: predicted values, classes, or probabilities.
+
+    >>> facts = TaskFacts("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
+    >>> prediction_columns(torch.tensor([[0.5]]), facts)
+    {'predicted_logS': [0.5]}
+    """
+    out = facts.target_scale.decode(out).cpu()
+    count = 1 if facts.target == "binary" else facts.out_channels
+    given = facts.classes if len(facts.classes) == count else []
+    names = given or [str(i) for i in range(count)]
+    if facts.target == "class":
+        probability = out.softmax(dim=1)
+        chosen = [names[i] for i in out.argmax(dim=1).tolist()]
+        columns = {f"probability_{name}": probability[:, i].tolist() for i, name in enumerate(names)}
+        return {"predicted_class": chosen, **columns}
+    if facts.target in ("binary", "multilabel"):
+        plain = ["probability"] if count == 1 and not given else [f"probability_{name}" for name in names]
+        return {name: out[:, i].sigmoid().tolist() for i, name in enumerate(plain)}
+    plain = ["prediction"] if count == 1 and not given else [f"predicted_{name}" for name in names]
+    return {name: out[:, i].tolist() for i, name in enumerate(plain)}

@@ -1,0 +1,158 @@
+"""The batches of a run: train, validation and test of one split, with the paths that the model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from pathnn.data.loader import PackedLoader
+from pathnn.data.memory import default_max_entries, free_memory
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.sampler import epoch_order
+from pathnn.data.splits import random_split
+from pathnn.data.task import Split, Task
+from pathnn.engine.build import Model, has_batch_norm, path_options
+from pathnn.engine.config import RunConfig
+from pathnn.engine.errors import NotFiniteError, RunError
+from pathnn.engine.scaling import TargetScale
+from pathnn.engine.seeding import run_seed
+
+UNSCALED = TargetScale()
+
+
+@dataclass(frozen=True, eq=False)
+class Loaders:
+    """What a run reads: batches to train on, to choose the epoch by, and to report; and the facts of the
+    task.
+    """
+
+    task: Task
+    train: PackedLoader
+    val: PackedLoader
+    test: PackedLoader
+    scale: TargetScale = UNSCALED
+
+
+def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.device | str) -> Loaders:
+    """The loaders of the split `config.fold`; the dataset lies on `device` where it fits."""
+    check_finite(task)
+    split = choose_split(task, config)
+    task = task.with_graphs(with_paths(task.graphs, model, device))
+    drop = has_batch_norm(model) if config.drop_single is None else config.drop_single
+    if drop and split.train.numel() == 1:
+        raise RunError(f"{task.name} has one graph to train on: expected at least 2 for BatchNorm.")
+
+    def loader(index: Tensor, *, train: bool) -> PackedLoader:
+        return PackedLoader(
+            task.graphs,
+            index,
+            batch_size=config.batch_size,
+            shuffle=train,
+            seed=run_seed(config, "order"),
+            drop_single=drop and train,
+            max_entries=resolve_max_entries(config.max_entries, model, device),
+            device=device,
+        )
+
+    y = task.graphs.y
+    scale = TargetScale.of(y[split.train]) if config.standardize and y is not None else UNSCALED
+    return Loaders(
+        task,
+        loader(split.train, train=True),
+        loader(split.val, train=False),
+        loader(split.test, train=False),
+        scale,
+    )
+
+
+def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
+    """The graphs with the paths that `model` reads, on `device` if they take at most half of its free
+    memory.
+    """
+    reads = path_options(model)
+    if reads is not None:
+        graphs = graphs.with_paths(
+            collection=reads.collection, k=reads.k, distances=reads.distances, extend=reads.extend
+        )
+    fits = torch.device(device).type == "cpu" or graphs.nbytes <= free_memory(device) // 2
+    return graphs.to(device) if fits else graphs
+
+
+def batch_indices(loader: PackedLoader, epoch: int) -> list[Tensor]:
+    """The graphs of each batch of an epoch, in the order they are visited."""
+    order = epoch_order(loader.index, shuffle=loader.shuffle, seed=loader.seed, epoch=epoch)
+    return list(loader.sampler.batches(order))
+
+
+def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tuple[Tensor, float]]:
+    """One process' part of each batch, and its share of the batch's loss.
+
+    Every process takes part in every step: where a batch has fewer graphs than there are processes, the
+    others see its first graph with a share of 0.
+
+    >>> list(own_share([torch.tensor([4, 5, 6])], 0, 2))
+    [(tensor([4, 5]), 0.6666...)]
+    >>> list(own_share([torch.tensor([4])], 1, 2))
+    [(tensor([4]), 0.0)]
+    """
+    for batch in batches:
+        own = batch.tensor_split(world_size)[rank]
+        yield (own, own.numel() / batch.numel()) if own.numel() else (batch[:1], 0.0)
+
+
+def choose_split(task: Task, config: RunConfig) -> Split:
+    """The split of a run."""
+    splits = task.splits
+    if config.split_seed is not None:
+        splits = (random_split(len(task.graphs), seed=config.split_seed),)
+    if not config.fold < len(splits):
+        raise RunError(f"fold={config.fold}: {task.name} has {len(splits)} splits, counted from 0.")
+    split = splits[config.fold]
+    for part, index in (("train", split.train), ("validation", split.val)):
+        if index.numel() == 0:
+            raise RunError(
+                f"{task.name} has {len(task.graphs)} graphs, which leaves none for {part}. "
+                "Give more data: at least ten graphs."
+            )
+    return split
+
+
+def check_finite(task: Task) -> None:
+    """Raise `NotFiniteError`, which names a graph, if a feature or a target is NaN or infinite."""
+    graphs = task.graphs
+    for name, values, ptr in (
+        ("vertex features", graphs.x, graphs.node_ptr),
+        ("edge features", graphs.edge_attr, graphs.edge_ptr),
+        ("target", graphs.y, torch.arange(len(graphs) + 1)),
+    ):
+        if values is None or not values.is_floating_point() or bool(values.isfinite().all()):
+            continue
+        wrong = ~values.isfinite().reshape(values.size(0), -1).all(dim=1)
+        row = int(wrong.cpu().nonzero()[0])
+        graph = int(torch.searchsorted(ptr, torch.tensor(row), right=True)) - 1
+        raise NotFiniteError(
+            f"the {name} of graph {graph} of {task.name} are not finite numbers (NaN or infinity). "
+            "Mend or leave out that graph."
+        )
+
+
+def resolve_max_entries(
+    max_entries: int | Literal["auto"] | None, model: Model, device: torch.device | str
+) -> int | None:
+    """A number for "auto": what half of the free memory holds, rounded down to a power of two.
+
+    Rounded, so that a little less memory does not cut other pieces, which would round other sums.
+    """
+    if max_entries != "auto":
+        return max_entries
+    most = default_max_entries(device, hidden_channels=model.config.hidden_channels)
+    return 1 << (most.bit_length() - 1)
+
+
+def resolve(config: RunConfig, model: Model, device: torch.device | str) -> RunConfig:
+    """The config with every "auto" replaced by what it meant here."""
+    return replace(config, max_entries=resolve_max_entries(config.max_entries, model, device))

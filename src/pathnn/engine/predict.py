@@ -1,0 +1,81 @@
+"""Outputs of a model for many graphs, in one process or several."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import torch
+from lightning.fabric import Fabric
+from torch import Tensor, nn
+
+from pathnn.data.batch import GraphBatch
+from pathnn.data.loader import PackedLoader
+from pathnn.engine.build import Model
+from pathnn.engine.loaders import batch_indices
+from pathnn.nn import PathNN
+
+
+class Step(nn.Module):
+    """A model as a function of a batch, handed over as one thing: Fabric would look for tensors inside it."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Handle) -> Tensor:
+        """The outputs of the graphs of a batch."""
+        return apply(self.model, batch.content)
+
+
+class Handle:
+    """Something that is passed on as it is."""
+
+    def __init__(self, content: GraphBatch) -> None:
+        self.content = content
+
+
+def apply(model: Model, batch: GraphBatch) -> Tensor:
+    """The outputs of `model` for the graphs of a batch, `[num_graphs, out_channels]`."""
+    if isinstance(model, PathNN):
+        model.lstm.max_entries = batch.max_entries
+    dtype = next(model.parameters()).dtype
+    reads_edges = model.config.edge_channels is not None
+    if batch.x is None:
+        raise ValueError("the graphs have no vertex features: give them an x.")
+    out: Tensor = model(
+        _cast(batch.x, dtype),
+        batch.edge_index,
+        trie=batch.trie,
+        batch=batch.batch,
+        edge_attr=_cast(batch.edge_attr, dtype) if reads_edges and batch.edge_attr is not None else None,
+        batch_size=batch.num_graphs,
+    )
+    return out
+
+
+def predict(model: Model, loader: PackedLoader, *, fabric: Fabric | None = None) -> Tensor:
+    """The model's outputs for the graphs of `loader`, in its order: `[graphs, out_channels]`, float32 or
+    more.
+
+    With several processes each works on its share of the batches, and each gets all outputs. The model is
+    called as it is, not as DDP wraps it: that would wait for the others at every batch, of which each process
+    may have another number.
+    """
+    rank, world_size = (0, 1) if fabric is None else (fabric.global_rank, fabric.world_size)
+    model.eval()
+    batches = batch_indices(loader, 0)
+    rows = torch.split(torch.arange(loader.index.numel()), [batch.numel() for batch in batches])
+    width = model.config.out_channels or model.config.hidden_channels
+    dtype = torch.promote_types(next(model.parameters()).dtype, torch.float32)
+    outputs = torch.zeros(loader.index.numel(), width, dtype=dtype, device=loader.device)
+    with torch.inference_mode(), nullcontext() if fabric is None else fabric.autocast():
+        for i in range(rank, len(batches), world_size):
+            outputs[rows[i].to(loader.device)] = apply(model, loader.batch(batches[i])).to(dtype)
+    if fabric is not None and world_size > 1:
+        # Every row is filled in one process and 0 in the others: the sum is exact.
+        outputs = fabric.all_reduce(outputs, reduce_op="sum")
+    return outputs.clone()  # a tensor made in inference mode cannot be used in training
+
+
+def _cast(values: Tensor, dtype: torch.dtype) -> Tensor:
+    return values.to(dtype) if values.is_floating_point() else values

@@ -1,0 +1,178 @@
+"""A whole run: data, model, loop and folder put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.fabric import Fabric
+
+from pathnn.bench.record import commit
+from pathnn.data.own import load_data
+from pathnn.data.task import Task
+from pathnn.engine.build import build_model
+from pathnn.engine.checkpoint import load_state, save_model, save_state, versions
+from pathnn.engine.config import RunConfig
+from pathnn.engine.curves import save_curves
+from pathnn.engine.devices import make_fabric, on_first
+from pathnn.engine.errors import RunError
+from pathnn.engine.facts import TaskFacts
+from pathnn.engine.loaders import Loaders, make_loaders, resolve
+from pathnn.engine.run_folder import RunFolder
+from pathnn.engine.state import TrainState
+from pathnn.engine.train import Epoch, train
+
+WHERE = ("device", "devices", "num_nodes", "epochs")
+"""Options that a resumed run may change: where it runs, and how long."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run that is ready to go, in this process."""
+
+    config: RunConfig
+    folder: RunFolder
+    fabric: Fabric
+    loaders: Loaders
+    state: TrainState
+
+
+def run(
+    config: RunConfig,
+    out: Path,
+    *,
+    task: Task | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    report: Callable[[Epoch, Run], None] | None = None,
+) -> dict[str, Any]:
+    """Train as `config` says, into the folder `out`, and return what `result.json` holds.
+
+    With `resume` a run that was stopped at any moment goes on, and ends as if it had not been stopped; a run
+    that is over is only reported. `report` is called after each epoch, in the first process. `task` saves
+    loading `config.data`.
+    """
+    task = load_task(config) if task is None else task
+    fabric = make_fabric(config)
+    folder = RunFolder(out)
+    on_first(fabric, lambda: folder.create(resume=resume, overwrite=overwrite))
+    with folder.lock() if fabric.is_global_zero else nullcontext():
+        ready = _prepare(config, task, folder, fabric, resume=resume)
+        done = on_first(fabric, folder.read_result)
+        if done is not None and ready.state.stop_reason(ready.config, maximize=task.maximize) is not None:
+            return done
+        for epoch in train(ready.state.model, ready.loaders, ready.config, state=ready.state):
+            on_first(fabric, lambda epoch=epoch: save_epoch(ready, epoch))  # type: ignore[misc]
+            if report is not None and fabric.is_global_zero:
+                report(epoch, ready)
+        return on_first(fabric, lambda: finish(ready))
+
+
+def load_task(config: RunConfig) -> Task:
+    """The data of a run."""
+    targets = None if config.target is None else list(config.target)
+    kind: Any = config.kind
+    return load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, skip_invalid=config.skip_invalid)
+
+
+def save_epoch(run: Run, epoch: Epoch) -> None:
+    """Write what an epoch changed. A kill between any two of these lines is made good by `_prepare`."""
+    run.folder.add_epoch(epoch)
+    save_state(run.folder.state, run.state.state_dict(), config=run.config)
+    if epoch.best:
+        save_best(run)
+
+
+def save_best(run: Run) -> None:
+    """Write the best model so far."""
+    best = run.state.best
+    if best is not None:
+        save_model(
+            run.folder.model,
+            run.state.model,
+            best.weights,
+            config=run.config,
+            facts=TaskFacts.of(run.loaders.task, run.loaders.scale),
+            epoch=best.epoch,
+            val_score=best.val_score,
+        )
+
+
+def finish(run: Run) -> dict[str, Any]:
+    """Write the picture and the result; returns the result."""
+    task, best, device = run.loaders.task, run.state.best, run.fabric.device
+    if best is None:
+        raise RunError("no epoch has a validation score: the run has no best epoch.")
+    save_curves(run.folder.curves, run.folder.read_epochs(), metric_name=task.metric_name)
+    result = {
+        "data": run.config.data,
+        "model": run.config.model,
+        "metric": task.metric_name,
+        "test_score": best.test_score,
+        "val_score": best.val_score,
+        "best_epoch": best.epoch,
+        "epochs": run.state.epoch,
+        "stopped": run.state.stop_reason(run.config, maximize=task.maximize),
+        "seconds": run.state.seconds,
+        "parameters": sum(p.numel() for p in run.state.model.parameters()),
+        "fold": run.config.fold,
+        "seed": run.config.seed,
+        "config_hash": run.config.digest(),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "processes": run.fabric.world_size,
+        "commit": commit(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+    }
+    run.folder.write_result(result)
+    return result
+
+
+def _prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *, resume: bool) -> Run:
+    """Everything up to the first epoch to train; of a resumed run, all files as they were after the last one
+    saved.
+    """
+    resumed = resume and on_first(fabric, lambda: folder.begun)
+    if resumed:
+        config = on_first(fabric, lambda: _agree(config, folder.read_config()))
+    model = build_model(config, task)
+    if not resumed:
+        config = resolve(config, model, fabric.device)
+        config = fabric.broadcast(config)
+    loaders = make_loaders(task, config, model, device=fabric.device)
+    state = TrainState.start(model, config, fabric, maximize=task.maximize)
+    if not resumed:
+        on_first(fabric, folder.clear)  # only now, when all that could be refused has been accepted
+    on_first(fabric, lambda: folder.write_config(config))
+    ready = Run(config, folder, fabric, loaders, state)
+    if resumed and on_first(fabric, folder.state.exists):
+        state.load_state_dict(load_state(folder.state))
+        on_first(fabric, lambda: _restore(ready))
+    elif resumed:
+        on_first(fabric, lambda: folder.truncate(0))
+    return ready
+
+
+def _restore(run: Run) -> None:
+    run.folder.truncate(run.state.epoch)
+    save_best(run)
+
+
+def _agree(asked: RunConfig, saved: RunConfig) -> RunConfig:
+    """The saved config with the options of `asked` that may change; any other difference is refused."""
+    may = {name: asked.to_dict()[name] for name in WHERE}
+    automatic: dict[str, Any] = {"max_entries": saved.max_entries} if asked.max_entries == "auto" else {}
+    wanted, before = replace(asked, **automatic).to_dict(), replace(saved, **may).to_dict()
+    different = [name for name in wanted if wanted[name] != before[name]]
+    if different:
+        name = different[0]
+        raise RunError(
+            f"the run was begun with {name}={before[name]!r}, and cannot go on with {name}={wanted[name]!r}. "
+            f"Leave the option out, or begin anew with --overwrite. Only {', '.join(WHERE)} may change."
+        )
+    return replace(saved, **may)

@@ -1,0 +1,209 @@
+"""The folder of a run: what was asked, what happened, the best model, and where to go on."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pathnn.engine.config import RunConfig
+from pathnn.engine.errors import CheckpointError, RunError, RunFolderError
+from pathnn.engine.tensor_file import write_file, writing
+from pathnn.engine.train import Epoch
+
+FILES = ("config.yaml", "metrics.jsonl", "model.safetensors", "last.ckpt", "result.json", "curves.png")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of a run.
+
+    `config.yaml` has every option; `metrics.jsonl` one line an epoch; `model.safetensors` the best model by
+    validation; `last.ckpt` the state after the last epoch; `result.json` what came out; `curves.png` losses
+    and scores. All but `metrics.jsonl` are replaced as a whole. A line is added to `metrics.jsonl` *before*
+    the state is saved, so that it never has fewer epochs than the state; `truncate` cuts off those that it
+    has too many after a kill.
+    """
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """`config.yaml`."""
+        return self.path / "config.yaml"
+
+    @property
+    def metrics(self) -> Path:
+        """`metrics.jsonl`."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def model(self) -> Path:
+        """`model.safetensors`."""
+        return self.path / "model.safetensors"
+
+    @property
+    def state(self) -> Path:
+        """`last.ckpt`."""
+        return self.path / "last.ckpt"
+
+    @property
+    def result(self) -> Path:
+        """`result.json`."""
+        return self.path / "result.json"
+
+    @property
+    def curves(self) -> Path:
+        """`curves.png`."""
+        return self.path / "curves.png"
+
+    @property
+    def begun(self) -> bool:
+        """Whether a run has been written here."""
+        return self.config.exists()
+
+    def create(self, *, resume: bool = False, overwrite: bool = False) -> None:
+        """Make the folder, after `check`."""
+        self.check(resume=resume, overwrite=overwrite)
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+
+    def check(self, *, resume: bool = False, overwrite: bool = False) -> None:
+        """Make sure that the folder may be written to.
+
+        A folder with a run in it is refused unless `resume` or `overwrite`; a folder with anything else in it
+        is always refused. Nothing is removed here: see `clear`.
+        """
+        if resume and overwrite:
+            raise RunError("resume and overwrite contradict each other: give one of --resume and --overwrite.")
+        with writing(self.path):
+            if self.path.is_file():
+                raise RunFolderError(f"{self.path} is a file: expected the name of a folder to write to.")
+            found = [entry.name for entry in self.path.iterdir()] if self.path.exists() else []
+        strange = [name for name in found if name not in FILES and not _ours(name)]
+        if strange and not self.begun:
+            raise RunFolderError(
+                f"{self.path} exists and holds other files ({', '.join(sorted(strange)[:3])}): "
+                "give a new or an empty folder."
+            )
+        if self.begun and not (resume or overwrite):
+            raise RunFolderError(
+                f"{self.path} holds a run already. Go on with it (--resume), replace it (--overwrite), "
+                "or give another folder."
+            )
+
+    def clear(self) -> None:
+        """Remove the files of a run, and nothing else."""
+        with writing(self.path):
+            for entry in list(self.path.iterdir()):
+                if entry.name in FILES or _leftover(entry.name):
+                    entry.unlink(missing_ok=True)
+
+    def write_config(self, config: RunConfig) -> None:
+        """Write `config.yaml`."""
+        self._write(self.config, config.to_yaml())
+
+    def read_config(self) -> RunConfig:
+        """Read `config.yaml`."""
+        try:
+            return RunConfig.from_yaml(self.config.read_text())
+        except FileNotFoundError:
+            raise RunFolderError(
+                f"{self.path} is no run folder: it has no config.yaml. Expected one that pathnn train wrote."
+            ) from None
+        except (RunError, ValueError) as error:
+            raise CheckpointError(f"{self.config} cannot be read: {error}") from error
+
+    def add_epoch(self, epoch: Epoch) -> None:
+        """Add a line to `metrics.jsonl`."""
+        with writing(self.metrics), self.metrics.open("a") as file:
+            file.write(json.dumps(finite(asdict(epoch))) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def read_epochs(self) -> list[dict[str, Any]]:
+        """The lines of `metrics.jsonl`; a last line that was cut off is left out."""
+        if not self.metrics.exists():
+            return []
+        epochs: list[dict[str, Any]] = []
+        for number, line in enumerate(self.metrics.read_text().splitlines(keepends=True), start=1):
+            if not line.endswith("\n"):
+                break
+            try:
+                epochs.append(json.loads(line))
+            except ValueError as error:
+                raise CheckpointError(f"{self.metrics} is damaged in line {number}: {error}.") from error
+        return epochs
+
+    def truncate(self, epochs: int) -> None:
+        """Keep the first `epochs` lines of `metrics.jsonl`."""
+        kept = self.read_epochs()[:epochs]
+        if len(kept) < epochs:
+            raise CheckpointError(
+                f"{self.metrics} has {len(kept)} epochs, but {self.state.name} is of epoch {epochs}. "
+                "Use a copy of it, or train again with --overwrite."
+            )
+        self._write(self.metrics, "".join(json.dumps(epoch) + "\n" for epoch in kept))
+
+    def write_result(self, result: Mapping[str, Any]) -> None:
+        """Write `result.json`."""
+        self._write(self.result, json.dumps(finite(dict(result)), indent=1) + "\n")
+
+    def read_result(self) -> dict[str, Any] | None:
+        """What came out, or None while the run is not over."""
+        if not self.result.exists():
+            return None
+        try:
+            return dict(json.loads(self.result.read_text()))
+        except ValueError as error:
+            raise CheckpointError(f"{self.result} is damaged: {error}.") from error
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep another process from training into the same folder; a killed process leaves no lock."""
+        try:
+            import fcntl
+        except ImportError:  # not on Windows
+            yield
+            return
+        with writing(self.path):
+            file = (self.path / LOCK).open("w")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise RunFolderError(
+                    f"{self.path} is being written by another process: wait for it, or give another folder."
+                ) from error
+            yield
+
+    def _write(self, path: Path, text: str) -> None:
+        write_file(path, text.encode())
+
+
+LOCK = ".lock"
+
+
+def finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with None for NaN and infinity, which JSON does not have.
+
+    >>> finite({"loss": float("nan"), "epoch": 1})
+    {'loss': None, 'epoch': 1}
+    """
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
+    }
+
+
+def _leftover(name: str) -> bool:
+    """Whether it is a temporary file that a killed process has left."""
+    return name.startswith(tuple(f".{file}." for file in FILES)) and name.endswith(".tmp")
+
+
+def _ours(name: str) -> bool:
+    return name == LOCK or _leftover(name)

@@ -1,0 +1,38 @@
+"""Targets in units in which a network learns well: minus their mean, over their standard deviation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """Mean and standard deviation of each target over the training graphs; empty where targets stay as they
+    are.
+
+    >>> import torch
+    >>> scale = TargetScale.of(torch.tensor([[1.0], [3.0]]))
+    >>> scale.decode(scale.encode(torch.tensor([[2.5]]))).item()
+    2.5
+    """
+
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+    @staticmethod
+    def of(y: Tensor) -> TargetScale:
+        """The scale of training targets `[graphs, targets]`; a constant target is only shifted."""
+        y = y.double()
+        std = y.std(dim=0, correction=0)
+        std = std.where(std > 0, 1.0)
+        return TargetScale(tuple(y.mean(dim=0).tolist()), tuple(std.tolist()))
+
+    def encode(self, y: Tensor) -> Tensor:
+        """Targets as the network learns them."""
+        return (y - y.new_tensor(self.mean)) / y.new_tensor(self.std) if self.mean else y
+
+    def decode(self, out: Tensor) -> Tensor:
+        """The network's outputs in the targets' own unit."""
+        return out * out.new_tensor(self.std) + out.new_tensor(self.mean) if self.mean else out

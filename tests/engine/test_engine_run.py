@@ -1,0 +1,263 @@
+"""A run and its folder: repeatable, resumable, honest about what is in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from engine_tasks import one_thread as one_thread
+from engine_tasks import tiny_config, tiny_task
+from safetensors.torch import load_file
+
+from pathnn.engine import (
+    CheckpointError,
+    Epoch,
+    NotFiniteError,
+    RunConfig,
+    RunError,
+    RunFolder,
+    RunFolderError,
+    load_model,
+    make_loaders,
+    predict,
+    run,
+)
+from pathnn.engine.run import Run
+
+
+class Interrupt(Exception):
+    """Stands for anything that ends a run from outside."""
+
+
+def stop_after(epochs: int):
+    def report(epoch: Epoch, run: Run) -> None:
+        if epoch.epoch == epochs:
+            raise Interrupt
+
+    return report
+
+
+def assert_same_files(one: Path, other: Path) -> None:
+    """Weights bit by bit, and the same lines but for the times."""
+    for name in ("model.safetensors", "last.ckpt"):
+        a, b = load_file(one / name), load_file(other / name)
+        assert a.keys() == b.keys()
+        assert all(torch.equal(a[key], b[key]) for key in a), name
+    lines = [
+        [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in path.read_text().splitlines()]
+        for path in (one / "metrics.jsonl", other / "metrics.jsonl")
+    ]
+    assert lines[0] == lines[1]
+
+
+def test_a_run_writes_its_folder(tmp_path):
+    out = tmp_path / "run"
+    result = run(tiny_config(), out, task=tiny_task())
+    assert sorted(p.name for p in out.iterdir() if p.name != ".lock") == [
+        "config.yaml", "curves.png", "last.ckpt", "metrics.jsonl", "model.safetensors", "result.json",
+    ]  # fmt: skip
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == [1, 2, 3]
+    best = min(reversed(lines), key=lambda line: line["val_score"])
+    assert (result["best_epoch"], result["val_score"]) == (best["epoch"], best["val_score"])
+    assert result["test_score"] == best["test_score"]
+    assert json.loads((out / "result.json").read_text()) == result
+    assert RunFolder(out).read_config() == tiny_config()
+    assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_model_file_is_the_best_epoch(tmp_path):
+    task, config = tiny_task(), tiny_config(epochs=6, lr=0.05)
+    result = run(config, tmp_path / "run", task=task)
+    trained = load_model(tmp_path / "run" / "model.safetensors")
+    assert trained.epoch == result["best_epoch"]
+    loaders = make_loaders(task, config, trained.model, device="cpu")
+    out = predict(trained.model, loaders.test)
+    mae = (out - task.graphs.y[loaders.test.index]).abs().mean()
+    assert float(mae) == pytest.approx(result["test_score"], rel=1e-6)
+
+
+def test_the_same_seed_gives_the_same_files(tmp_path):
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        run(tiny_config(seed=seed), tmp_path / name, task=tiny_task())
+    assert_same_files(tmp_path / "a", tmp_path / "b")
+    a, c = (load_file(tmp_path / name / "last.ckpt") for name in "ac")
+    assert not torch.equal(a["state.model.head.linear1.weight"], c["state.model.head.linear1.weight"])
+
+
+@pytest.mark.parametrize("plateau", [None, 0.5])
+def test_a_resumed_run_ends_like_an_undisturbed_one(tmp_path, plateau):
+    config = tiny_config(epochs=5, plateau_factor=plateau, plateau_patience=0, clip=1.0, standardize=True)
+    run(config, tmp_path / "whole", task=tiny_task())
+    for epochs in (1, 2, 4):
+        with pytest.raises(Interrupt):
+            run(config, tmp_path / "cut", task=tiny_task(), resume=True, report=stop_after(epochs))
+    run(config, tmp_path / "cut", task=tiny_task(), resume=True)
+    assert_same_files(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_what_a_kill_leaves_between_two_writes_is_made_good(tmp_path):
+    config, out = tiny_config(epochs=4), tmp_path / "cut"
+    run(config, tmp_path / "whole", task=tiny_task())
+    with pytest.raises(Interrupt):
+        run(config, out, task=tiny_task(), report=stop_after(2))
+    with (out / "metrics.jsonl").open("a") as file:
+        file.write('{"epoch": 3, "train_l')
+    (out / ".last.ckpt.abc.tmp").write_bytes(b"half")
+    (out / "model.safetensors").unlink()
+    run(config, out, task=tiny_task(), resume=True)
+    assert_same_files(tmp_path / "whole", out)
+
+
+def test_a_run_that_is_over_is_only_reported(tmp_path):
+    first = run(tiny_config(), tmp_path / "run", task=tiny_task())
+    assert run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True) == first
+
+
+def test_a_run_can_be_made_longer(tmp_path):
+    run(tiny_config(epochs=5), tmp_path / "whole", task=tiny_task())
+    run(tiny_config(epochs=2), tmp_path / "longer", task=tiny_task())
+    run(tiny_config(epochs=5), tmp_path / "longer", task=tiny_task(), resume=True)
+    assert_same_files(tmp_path / "whole", tmp_path / "longer")
+
+
+def test_a_folder_with_a_run_is_refused(tmp_path):
+    run(tiny_config(), tmp_path / "run", task=tiny_task())
+    before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
+    with pytest.raises(RunFolderError, match="holds a run already"):
+        run(tiny_config(seed=1), tmp_path / "run", task=tiny_task())
+    with pytest.raises(RunError, match="begun with seed=0"):
+        run(tiny_config(seed=1), tmp_path / "run", task=tiny_task(), resume=True)
+    changed = tiny_config(options={"hidden_channels": 0})
+    with pytest.raises(ValueError, match="hidden_channels"):
+        run(changed, tmp_path / "run", task=tiny_task(), overwrite=True)
+    assert before == {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
+    run(tiny_config(seed=1), tmp_path / "run", task=tiny_task(), overwrite=True)
+    assert RunFolder(tmp_path / "run").read_config().seed == 1
+
+
+def test_a_folder_with_other_files_is_never_written_to(tmp_path):
+    (tmp_path / "thesis.tex").write_text("all of it")
+    for choice in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(RunFolderError, match=r"thesis\.tex"):
+            run(tiny_config(), tmp_path, task=tiny_task(), **choice)
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(RunFolderError, match="is a file"):
+        run(tiny_config(), tmp_path / "thesis.tex", task=tiny_task())
+
+
+def test_two_runs_cannot_share_a_folder(tmp_path):
+    RunFolder(tmp_path / "run").create()
+    with RunFolder(tmp_path / "run").lock(), pytest.raises(RunFolderError, match="another process"):
+        run(tiny_config(), tmp_path / "run", task=tiny_task())
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "pickle"])
+def test_a_damaged_state_is_refused_and_kept(tmp_path, damage):
+    config, out = tiny_config(), tmp_path / "run"
+    with pytest.raises(Interrupt):
+        run(config, out, task=tiny_task(), report=stop_after(2))
+    content = bytearray((out / "last.ckpt").read_bytes())
+    if damage == "truncated":
+        content = content[: len(content) // 2]
+    elif damage == "flipped":
+        content[-100] ^= 1
+    elif damage == "empty":
+        content = bytearray()
+    else:
+        torch.save({"a": print}, out / "last.ckpt")
+        content = bytearray((out / "last.ckpt").read_bytes())
+    (out / "last.ckpt").write_bytes(content)
+    with pytest.raises(CheckpointError, match="damaged"):
+        run(config, out, task=tiny_task(), resume=True)
+    assert (out / "last.ckpt").read_bytes() == content
+
+
+def test_a_state_of_another_version_is_refused(tmp_path, monkeypatch):
+    config, out = tiny_config(), tmp_path / "run"
+    with pytest.raises(Interrupt):
+        run(config, out, task=tiny_task(), report=stop_after(1))
+    monkeypatch.setattr("pathnn.engine.checkpoint.STATE_VERSION", 2)
+    with pytest.raises(CheckpointError, match=r"has version 1 .* reads version 2"):
+        run(config, out, task=tiny_task(), resume=True)
+    with pytest.raises(CheckpointError, match="is no pathnn-model file"):
+        load_model(out / "last.ckpt")
+
+
+def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
+    config, out = tiny_config(epochs=4), tmp_path / "run"
+    run(config, tmp_path / "whole", task=tiny_task())
+    with pytest.raises(Interrupt):
+        run(config, out, task=tiny_task(), report=stop_after(2))
+    whole = (out / "last.ckpt").read_bytes()
+    with monkeypatch.context() as patch:
+
+        def full(descriptor: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(RunFolderError, match=r"No space left on device.*--resume"):
+            run(config, out, task=tiny_task(), resume=True)
+    assert (out / "last.ckpt").read_bytes() == whole
+    run(config, out, task=tiny_task(), resume=True)
+    assert_same_files(tmp_path / "whole", out)
+
+
+def test_what_is_not_finite_is_named(tmp_path):
+    task = tiny_task()
+    task.graphs.x[task.graphs.node_ptr[3] + 1, 0] = float("nan")
+    with pytest.raises(NotFiniteError, match="graph 3"):
+        run(tiny_config(), tmp_path / "features", task=task)
+    task = tiny_task()
+    task.graphs.y[4] = float("inf")
+    with pytest.raises(NotFiniteError, match="target of graph 4"):
+        run(tiny_config(), tmp_path / "target", task=task)
+    huge = tiny_config(lr=1e30, epochs=9, options={"hidden_channels": 8, "norm": None, "encoder_norm": False})
+    with pytest.raises(NotFiniteError, match=r"loss is not a finite number in epoch \d+, batch \d of 3"):
+        run(huge, tmp_path / "loss", task=tiny_task())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epoch": 3}, "did you mean 'epochs'"),
+        ({"epochs": 0}, "epochs=0"),
+        ({"lr": -1.0}, "lr=-1.0"),
+        ({"lr": "fast"}, "lr='fast'"),
+        ({"model": "gim"}, "model='gim'"),
+        ({"collection": "all"}, "collection"),
+        ({"plateau_factor": 2.0}, "plateau_factor"),
+        ({"precision": "8"}, "precision"),
+    ],
+)
+def test_bad_options_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        RunConfig.from_dict({"data": "tiny", **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fold": 7}, "has 1 splits"),
+        ({"options": {"hidden": 8}}, "hidden"),
+        ({"options": {"hidden_channels": "wide"}}, "hidden_channels|wrong type"),
+        ({"device": "cuda"}, "no CUDA device"),
+        ({"precision": "16-mixed"}, "needs a GPU"),
+    ],
+)
+def test_bad_runs_are_refused_before_anything_is_written(tmp_path, changes, message):
+    if "device" in changes and torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    with pytest.raises(ValueError, match=message):
+        run(tiny_config(**changes), tmp_path / "run", task=tiny_task())
+    assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+def test_yaml_cannot_run_code():
+    with pytest.raises(RunError, match="plain values"):
+        RunConfig.from_yaml("data: !!python/object/apply:os.getcwd []")
+    with pytest.raises(RunError, match="expected lines"):
+        RunConfig.from_yaml("- 1")

@@ -1,0 +1,199 @@
+"""The loop: when it stops, which epoch is best, what it measures."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from engine_tasks import one_thread as one_thread
+from engine_tasks import tiny_config, tiny_task
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pathnn.engine import (
+    MismatchError,
+    RunConfig,
+    RunError,
+    TrainState,
+    build_model,
+    evaluate,
+    make_fabric,
+    make_loaders,
+    predict,
+    train,
+)
+from pathnn.engine.evaluate import Evaluation
+from pathnn.engine.facts import TaskFacts
+from pathnn.engine.loaders import UNSCALED, batch_indices, own_share
+from pathnn.engine.predict import apply
+from pathnn.engine.seeding import run_seed
+from pathnn.experiments.paper import RUNS, exp, paper_run, peptides_func, zinc
+from pathnn.nn import paper_config
+
+
+def start(config: RunConfig, task=None):
+    task = tiny_task() if task is None else task
+    model = build_model(config, task)
+    loaders = make_loaders(task, config, model, device="cpu")
+    state = TrainState.start(model, config, make_fabric(config), maximize=task.maximize)
+    return model, loaders, state
+
+
+def with_scores(monkeypatch, scores: list[float]) -> None:
+    """Let the validation scores be these; the test score is 100 times the validation score of its epoch."""
+    said = iter(scores)
+    now: list[float] = []
+
+    def fake(state, loaders, part):
+        if part == "val":
+            now.append(next(said))
+        return Evaluation(0.0, now[-1] * (1 if part == "val" else 100), 1)
+
+    monkeypatch.setattr(sys.modules["pathnn.engine.train"], "_evaluate", fake)
+
+
+def test_ties_go_to_the_later_epoch(monkeypatch):
+    with_scores(monkeypatch, [0.5, 0.3, 0.3, 0.4])
+    config = tiny_config(epochs=4)
+    model, loaders, state = start(config)
+    epochs = list(train(model, loaders, config, state=state))
+    assert [epoch.best for epoch in epochs] == [True, True, True, False]
+    assert [epoch.test_score for epoch in epochs] == [50.0, 30.0, 30.0, None]
+    assert (state.best.epoch, state.best.val_score, state.best.test_score) == (3, 0.3, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "scores", "epochs", "reason"),
+    [
+        ({"patience": 2}, [0.5, 0.4, 0.6, 0.7, 0.1], 4, "2 epochs without"),
+        ({"stop_at": 0.2}, [0.5, 0.2, 0.1], 2, "reached 0.2"),
+        ({"min_lr": 3e-4, "plateau_factor": 0.5, "plateau_patience": 0}, [0.5, 0.6, 0.7, 0.1], 3, "learning rate"),
+        ({}, [0.5, 0.6, 0.7, 0.8, 0.9], 5, "5 epochs"),
+    ],
+)
+def test_when_training_stops(monkeypatch, changes, scores, epochs, reason):
+    with_scores(monkeypatch, scores)
+    config = tiny_config(epochs=5, **changes)
+    model, loaders, state = start(config)
+    assert len(list(train(model, loaders, config, state=state))) == epochs
+    assert reason in state.stop_reason(config, maximize=False)
+
+
+def test_the_released_scheduler_takes_lower_for_better(monkeypatch):
+    rates = {}
+    for direction in ("metric", "released"):
+        with_scores(monkeypatch, [0.1, 0.2, 0.3])
+        changes = {"plateau_factor": 0.5, "plateau_patience": 0, "plateau_direction": direction}
+        config = tiny_config(epochs=3, **changes)
+        model, loaders, state = start(config, tiny_task(classes=True))
+        list(train(model, loaders, config, state=state))
+        rates[direction] = state.lr
+    assert rates == {"metric": 1e-3, "released": 2.5e-4}
+
+
+@pytest.mark.parametrize("model_name", ["pathnn", "gin", "gatedgcn", "mlp"])
+def test_training_learns(model_name):
+    config = tiny_config(model=model_name, epochs=15, lr=0.01, options={"hidden_channels": 8}, standardize=True)
+    model, loaders, state = start(config)
+    losses = [epoch.train_loss for epoch in train(model, loaders, config, state=state)]
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_evaluation_is_the_plain_metric_of_all_graphs():
+    config = tiny_config(batch_size=5)
+    task = tiny_task(classes=True)
+    model, loaders, _ = start(config, task)
+    model.eval()
+    index = loaders.train.index
+    with torch.no_grad():
+        batch = loaders.train.batch(index)
+        out = apply(model, batch)
+    expected = float((out.argmax(dim=1) == batch.y).float().mean()) * 100
+    loader = replace_shuffle(loaders.train)
+    found = evaluate(model, loader, task)
+    assert found.score == pytest.approx(expected)
+    assert found.loss == pytest.approx(float(torch.nn.functional.cross_entropy(out, batch.y)), rel=1e-5)
+    torch.testing.assert_close(predict(model, loader), out)
+
+
+def replace_shuffle(loader):
+    loader.shuffle = False
+    return loader
+
+
+def test_a_last_single_graph_is_left_out_with_batch_norm_only():
+    task = tiny_task(num_graphs=21)  # 17 to train on
+    for options, sizes in (
+        ({"hidden_channels": 8}, [4] * 4),
+        ({"hidden_channels": 8, "norm": None, "encoder_norm": False}, [4] * 4 + [1]),
+    ):
+        config = tiny_config(batch_size=4, options=options)
+        _, loaders, _ = start(config, task)
+        assert [batch.numel() for batch in batch_indices(loaders.train, 0)] == sizes
+
+
+@given(st.integers(1, 5), st.lists(st.integers(1, 9), min_size=1, max_size=5))
+def test_shares_cover_every_batch_once(world_size, sizes):
+    batches = list(torch.split(torch.arange(sum(sizes)), sizes))
+    parts = [list(own_share(batches, rank, world_size)) for rank in range(world_size)]
+    assert all(len(part) == len(batches) for part in parts), "every process takes part in every step"
+    for i, batch in enumerate(batches):
+        counted = torch.cat([part[i][0] for part in parts if part[i][1] > 0])
+        assert counted.tolist() == batch.tolist()
+        assert sum(part[i][1] for part in parts) == pytest.approx(1.0)
+
+
+def test_pieces_change_nothing_but_rounding():
+    losses = []
+    for max_entries in (None, 64):
+        config = tiny_config(max_entries=max_entries, options={"hidden_channels": 8})
+        model, loaders, state = start(config)
+        losses.append([epoch.train_loss for epoch in train(model, loaders, config, state=state)])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+
+
+def test_mixed_precision_trains():
+    config = tiny_config(precision="bf16-mixed", epochs=2)
+    model, loaders, state = start(config)
+    assert len(list(train(model, loaders, config, state=state))) == 2
+    assert next(model.parameters()).dtype == torch.float32
+
+
+def test_seeds_depend_on_data_fold_and_seed():
+    config = tiny_config()
+    changed = [replace(config, data="b"), replace(config, fold=1), replace(config, seed=1)]
+    assert len({run_seed(c) for c in (config, *changed)}) == 4
+    assert run_seed(config) == run_seed(replace(config, lr=0.5))
+
+
+def test_a_model_is_not_used_on_data_that_does_not_fit():
+    facts = TaskFacts.of(tiny_task(), UNSCALED)
+    facts.check_inputs(tiny_task(seed=1))
+    with pytest.raises(MismatchError, match="regression"):
+        facts.check_targets(tiny_task(classes=True))
+    with pytest.raises(MismatchError, match="4 numbers"):
+        replace(facts, node_features=4).check_inputs(tiny_task())
+
+
+def test_a_task_without_targets_is_refused():
+    task = tiny_task()
+    bare = replace(task, target="none", loss=None)
+    with pytest.raises(RunError, match="--target"):
+        build_model(tiny_config(), bare)
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("collection", ["sp", "sp+", "ap"])
+def test_the_papers_runs_have_the_papers_models(name, collection):
+    config = paper_run(name, collection)
+    model = paper_config(name, collection=collection, k=config.k)
+    assert (config.data, config.preset, config.k) == (name, name, model.k)
+    assert RunConfig.from_yaml(config.to_yaml()) == config
+
+
+def test_facts_of_the_papers_runs():
+    assert (zinc().epochs, zinc().min_lr, zinc().plateau_patience) == (1000, 1e-5, 20)
+    assert peptides_func(released=True).plateau_direction == "released"
+    assert [exp(c).batch_size for c in ("sp", "ap")] == [32, 16]
