@@ -12,6 +12,7 @@ These were searched for speed. Read the table as an illustration; the paper's ow
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -63,8 +64,7 @@ def run(row: Row, task: Task) -> str:
     best = None
     for epoch in train(model, loaders, row.config):
         best = epoch if epoch.best else best
-        print(f"\r{row.name:10} epoch {epoch.epoch:3}  loss {epoch.train_loss:8.3f}  "
-              f"validation {epoch.val_score:5.1f} %", end="", flush=True)  # fmt: skip
+        show(f"{row.name:10} epoch {epoch.epoch:3}  loss {epoch.train_loss:8.3f}  validation {epoch.val_score:5.1f} %")
     assert best is not None
     mean, std = row.paper
     seconds = time.monotonic() - started
@@ -72,6 +72,12 @@ def run(row: Row, task: Task) -> str:
     return (
         f"{row.name:11} {paths!s:>3} {best.test_score:9.1f} {mean:8.1f} ± {std:3.1f} {epoch.epoch:8} {seconds:8.0f} s"
     )
+
+
+def show(line: str) -> None:
+    """One line that is written over the last one, on a terminal."""
+    if sys.stdout.isatty():
+        print(f"\r{line:70}\r{line}", end="", flush=True)
 
 
 def draw() -> None:
@@ -91,7 +97,7 @@ def main() -> None:
     lines = []
     for row in rows(task):
         lines.append(run(row, task))
-        print("\r" + " " * 70 + "\r", end="")
+        show("")
     print(f"{'CSL':11} {'K':>3} {'accuracy':>9} {'paper':>14} {'epochs':>8} {'time':>10}")
     print("\n".join(lines))
     draw()

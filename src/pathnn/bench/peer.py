@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ def igraph_paths(graph: Any, collection: Collection, k: int) -> tuple[list[Tenso
         elif collection == "sp+":
             found = graph.get_all_shortest_paths(source)
         else:
-            found = graph.get_shortest_paths(source)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # "couldn't reach some vertices"
+                found = graph.get_shortest_paths(source)
         for path in found:
             if 2 <= len(path) <= k + 1:
                 paths[len(path) - 2].append(path)
