@@ -183,7 +183,7 @@ def _arrays(csr: Csr) -> tuple[Ints, Ints, Ints]:
 def _ranges(num_nodes: int) -> list[Range]:
     """Ranges of roots, several per thread so that dense parts of a graph do not hold up one of them."""
     threads = torch.get_num_threads()
-    parts = 1 if threads == 1 or num_nodes < SMALL else 8 * threads
+    parts = 1 if threads == 1 or num_nodes < SMALL else 4 * threads
     bounds = [num_nodes * i // parts for i in range(parts + 1)]
     return [(a, b) for a, b in pairwise(bounds) if a < b]
 

@@ -14,7 +14,8 @@ def close_gaps(values, starts, sizes):
     at = 0
     for i in range(starts.size):
         if at != starts[i]:
-            values[at : at + sizes[i]] = values[starts[i] : starts[i] + sizes[i]].copy()
+            for j in range(sizes[i]):  # to the front and from the front, so the two may overlap
+                values[at + j] = values[starts[i] + j]
         at += sizes[i]
     return at
 
