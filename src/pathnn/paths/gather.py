@@ -139,11 +139,15 @@ def _copy(
     out_edge: Ints,
     out_distance: Ints,
 ) -> None:
-    """Copy every slice, shifting vertices, edges and parents; only extended tries have dummies (below 0)."""
+    """Copy every slice, shifting vertices, edges and parents; only extended tries have dummies (below 0).
+
+    Offsets are unsigned: signed ones might be negative, so they would be checked, and the loops not vectorised.
+    """
     for graph in range(size.shape[0]):
         by_node, by_edge = np.int32(node_shift[graph, 0]), np.int32(edge_shift[graph, 0])
         for level in range(size.shape[1]):
-            count, start, at = size[graph, level], entry[graph, level], to_entry[graph, level]
+            count = np.uint64(size[graph, level])
+            start, at = np.uint64(entry[graph, level]), np.uint64(to_entry[graph, level])
             for j in range(count):
                 out_vertex[at + j] = vertex[start + j] + by_node
             if extended:
@@ -155,7 +159,7 @@ def _copy(
                     out_distance[at + j] = distance[start + j]
             if root[level]:
                 continue
-            start, at = child[graph, level], to_child[graph, level]
+            start, at = np.uint64(child[graph, level]), np.uint64(to_child[graph, level])
             by_parent = np.int32(parent_shift[graph, level])
             for j in range(count):
                 out_parent[at + j] = parent[start + j] + by_parent
