@@ -1,7 +1,8 @@
 """Room for output whose size is only bounded: kernels write into segments, and `close_gaps` moves them together.
 
 Memory that is reserved but never touched costs nothing, so one pass that writes replaces a pass that counts and one
-that fills.
+that fills. (Offsets are unsigned in the loops: signed ones might be negative, so they would be checked each time, and
+the loops not vectorised. The other kernels do the same.)
 """
 
 import numpy as np
@@ -14,8 +15,9 @@ def close_gaps(values, starts, sizes):
     at = 0
     for i in range(starts.size):
         if at != starts[i]:
-            for j in range(sizes[i]):  # to the front and from the front, so the two may overlap
-                values[at + j] = values[starts[i] + j]
+            to, start = np.uint64(at), np.uint64(starts[i])
+            for j in range(np.uint64(sizes[i])):  # to the front and from the front, so the two may overlap
+                values[to + j] = values[start + j]
         at += sizes[i]
     return at
 
@@ -26,7 +28,8 @@ def close_gaps_shifted(values, starts, sizes, shifts):
     at = 0
     for i in range(starts.size):
         shift = np.int32(shifts[i])
-        for j in range(sizes[i]):
-            values[at + j] = values[starts[i] + j] + shift
+        to, start = np.uint64(at), np.uint64(starts[i])
+        for j in range(np.uint64(sizes[i])):
+            values[to + j] = values[start + j] + shift
         at += sizes[i]
     return at

@@ -28,7 +28,7 @@ def walk_token_tries(
     rows = np.empty(0, np.int32)
     distances = np.empty(0, np.uint8)
     entry = np.empty(0, np.int32)
-    spares = vertices, rows, distances, np.empty(k + 3, np.int64)
+    spares = vertices, rows, distances, np.empty(k + 3, np.uint64)
     line_start = np.zeros(k + 2, np.int64)
     number = np.zeros(k + 1, np.int64)
     count = np.zeros((k + 1, k + 1), np.int64)
@@ -85,36 +85,38 @@ def _list_tokens(
     rowptr, col, row, near_ptr, near, direct, k, first, last, line_start, number, vertices, rows, distances
 ):
     """List the paths of each length between a far end of the range and any source, each from a shorter one."""
-    at = line_start[1]
+    one = np.uint64(1)
+    at = np.uint64(line_start[1])
     for root in range(first, last):
-        for slot in range(rowptr[root], rowptr[root + 1]):
-            vertices[at], vertices[at + 1] = root, col[slot]
-            rows[at + 1] = row[slot]
-            distances[at], distances[at + 1] = 1, 0
-            at += 2
-    number[1] = (at - line_start[1]) // 2
+        for slot in range(np.uint64(rowptr[root]), np.uint64(rowptr[root + 1])):
+            vertices[at], vertices[at + one] = root, col[slot]
+            rows[at + one] = row[slot]
+            distances[at], distances[at + one] = 1, 0
+            at += np.uint64(2)
+    number[1] = (np.int64(at) - line_start[1]) // 2
     for length in range(2, k + 1):
-        at = line_start[length]
-        line = line_start[length - 1]
+        size = np.uint64(length)
+        at = np.uint64(line_start[length])
+        line = np.uint64(line_start[length - 1])
         for _ in range(number[length - 1]):
-            v = vertices[line + length - 1]
-            for slot in range(rowptr[v], rowptr[v + 1]):
+            v = np.uint64(vertices[line + size - one])
+            for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + one])):
                 x = col[slot]
                 fresh = True
-                for j in range(length - 1):
+                for j in range(size - one):
                     fresh &= vertices[line + j] != x
                 if fresh:
-                    for j in range(length):
+                    for j in range(size):
                         vertices[at + j] = vertices[line + j]
                         rows[at + j] = rows[line + j]
-                    for j in range(length - 1):
+                    for j in range(size - one):
                         distances[at + j] = distance_to(near_ptr, near, direct, x, vertices[line + j])
-                    vertices[at + length] = x
-                    rows[at + length] = row[slot]
-                    distances[at + length - 1], distances[at + length] = 1, 0
-                    at += length + 1
-            line += length
-        number[length] = (at - line_start[length]) // (length + 1)
+                    vertices[at + size] = x
+                    rows[at + size] = row[slot]
+                    distances[at + size - one], distances[at + size] = 1, 0
+                    at += size + one
+            line += size
+        number[length] = (np.int64(at) - line_start[length]) // (length + 1)
 
 
 @njit(cache=True, nogil=True)
@@ -123,66 +125,72 @@ def _write_tries(
     count, starts, child_starts, vertex, parent, edge, distance,
 ):  # fmt: skip
     """Turn `n` listed paths of one length into entries."""
-    width = length + 1
+    width = np.uint64(length + 1)
+    n = np.uint64(n)
     for i in range(n):
         entry[i] = 0
-    before = 0
-    for t in range(width):
-        token = first_line + t
+    before = np.int32(0)
+    for t in range(length + 1):
         if t < length - 1:  # the last two tokens are always 1 and 0 from the source
-            _sort_by_distance(n, width, t, first_line, vertices, rows, distances, entry, spares)
-        first, place, child = count[length, t], starts[length, t], child_starts[length, t]
-        at = first - 1
-        above, last_x, last_d = -1, -1, -1
+            _sort_by_distance(n, width, np.uint64(t), np.uint64(first_line), vertices, rows, distances, entry, spares)
+        token = np.uint64(first_line + t)
+        first, place, child = (
+            np.uint64(count[length, t]),
+            np.uint64(starts[length, t]),
+            np.uint64(child_starts[length, t]),
+        )
+        at = first - np.uint64(1)
+        above, last_x, last_d = np.int32(-1), np.int32(-1), np.uint8(255)
         for i in range(n):
             # the same entry is written once per path through it: cheaper than a branch that nobody can predict
-            x, d = vertices[token], np.int32(distances[token])
-            at += (entry[i] != above) | (x != last_x) | (d != last_d)
-            above, last_x, last_d = entry[i], x, d
+            x, d, mine = vertices[token], distances[token], entry[i]
+            at += np.uint64((mine != above) | (x != last_x) | (d != last_d))
+            above, last_x, last_d = mine, x, d
             vertex[place + at] = x
             distance[place + at] = d
             if t > 0:
-                parent[child + at] = before + above
+                parent[child + at] = before + mine
                 edge[child + at] = rows[token]
-            entry[i] = at - first
+            entry[i] = np.int32(at - first)
             token += width
-        before = first
-        count[length, t] = at + 1
+        before = np.int32(first)
+        count[length, t] = np.int64(at + np.uint64(1))
 
 
 @njit(cache=True, nogil=True)
 def _sort_by_distance(n, width, t, first_line, vertices, rows, distances, entry, spares):
     """Sort the paths that agree in parent and vertex by the distance of token `t`, where they are not yet sorted."""
-    i = 1
+    one = np.uint64(1)
+    i = one
     while i < n:
         here = first_line + i * width + t
         before = here - width
-        together = (entry[i] == entry[i - 1]) & (vertices[here] == vertices[before])
+        together = (entry[i] == entry[i - one]) & (vertices[here] == vertices[before])
         if together & (distances[here] < distances[before]):
-            start, stop = i - 1, i + 1
-            while start > 0 and entry[start - 1] == entry[i] and vertices[before - width] == vertices[here]:
-                start -= 1
+            start, stop = i - one, i + one
+            while start > 0 and entry[start - one] == entry[i] and vertices[before - width] == vertices[here]:
+                start -= one
                 before -= width
             after = here + width
             while stop < n and entry[stop] == entry[i] and vertices[after] == vertices[here]:
-                stop += 1
+                stop += one
                 after += width
             first, last = first_line + start * width, first_line + stop * width
             _counting_sort(first, last, width, t, vertices, rows, distances, spares)
             i = stop
         else:
-            i += 1
+            i += one
 
 
 @njit(cache=True, nogil=True)
 def _counting_sort(start, stop, width, t, vertices, rows, distances, spares):
     """Stable sort of the paths written from `start` to `stop` by the distance of token `t`."""
     spare_vertices, spare_rows, spare_distances, place = spares
-    place[: width + 2] = 0
+    place[: width + np.uint64(2)] = 0
     for line in range(start, stop, width):
-        place[distances[line + t] + 1] += width
-    for d in range(width + 1):
-        place[d + 1] += place[d]
+        place[np.uint64(distances[line + t]) + np.uint64(1)] += width
+    for d in range(width + np.uint64(1)):
+        place[d + np.uint64(1)] += place[d]
     for line in range(start, stop, width):
         d = distances[line + t]
         to = place[d]
