@@ -31,23 +31,24 @@ def bfs(rowptr, col, root, k, mode, dist, pred, queue):
     """Fill `dist` (-1 before) and `pred` for vertices within `k` of `root`; returns how many are in `queue`."""
     dist[root] = 0
     queue[0] = root
-    head, tail = 0, 1
+    one = np.uint64(1)
+    head, tail = np.uint64(0), one
     while head < tail:
-        v = queue[head]
-        head += 1
+        v = np.uint64(queue[head])
+        head += one
         d = dist[v]
         if d == k:
             break
-        for slot in range(rowptr[v], rowptr[v + 1]):
-            x = col[slot]
+        for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + one])):
+            x = np.uint64(col[slot])
             if dist[x] < 0:
                 dist[x] = d + 1
                 pred[x] = v
                 queue[tail] = x
-                tail += 1
-            elif mode == SP and dist[x] == d + 1 and _avoids_larger(pred, v, pred[x]):
+                tail += one
+            elif mode == SP and dist[x] == d + 1 and _avoids_larger(pred, v, np.uint64(pred[x])):
                 pred[x] = v
-    return tail
+    return np.int64(tail)
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +59,7 @@ def _avoids_larger(pred, a, b):
     """
     largest_a, largest_b = a, b
     while pred[a] != pred[b]:
-        a, b = pred[a], pred[b]
+        a, b = np.uint64(pred[a]), np.uint64(pred[b])
         largest_a, largest_b = max(largest_a, a), max(largest_b, b)
     return largest_a < largest_b
 
@@ -71,7 +72,7 @@ def may_step(mode, x, v, path, depth, dist, pred):
             if path[i] == x:
                 return False
         return True
-    return dist[x] == depth + 1 and (mode == SP_PLUS or pred[x] == v)
+    return dist[np.uint64(x)] == depth + 1 and (mode == SP_PLUS or pred[np.uint64(x)] == v)
 
 
 @njit(cache=True, nogil=True)
@@ -180,17 +181,19 @@ def walk_tries(rowptr, col, row, mode, k, start, stop, starts, child_starts, ver
             v = path[depth]
             stepped = False
             if depth == k - 1:
-                at = count[k, k]
-                for slot in range(rowptr[v], rowptr[v + 1]):
+                at, child = np.uint64(starts[k, k] + count[k, k]), np.uint64(child_starts[k, k] + count[k, k])
+                begin, above = at, count[k, k - 1]
+                for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + 1])):
                     x = col[slot]
                     if may_step(mode, x, v, path, depth, dist, pred):
-                        vertex[starts[k, k] + at] = x
-                        parent[child_starts[k, k] + at] = count[k, k - 1]
-                        edge[child_starts[k, k] + at] = row[slot]
-                        at += 1
-                if at > count[k, k]:
+                        vertex[at] = x
+                        parent[child] = above
+                        edge[child] = row[slot]
+                        at += np.uint64(1)
+                        child += np.uint64(1)
+                if at > begin:
                     deepest[depth] = k
-                    count[k, k] = at
+                    count[k, k] += np.int64(at - begin)
             else:
                 slot = slots[depth]
                 while slot < rowptr[v + 1] and not stepped:
@@ -207,10 +210,11 @@ def walk_tries(rowptr, col, row, mode, k, start, stop, starts, child_starts, ver
             if not stepped:
                 for length in range(max(depth, 1), deepest[depth] + 1):
                     at = count[length, depth]
-                    vertex[starts[length, depth] + at] = v
+                    vertex[np.uint64(starts[length, depth] + at)] = v
                     if depth > 0:
-                        parent[child_starts[length, depth] + at] = count[length, depth - 1]
-                        edge[child_starts[length, depth] + at] = step[depth]
+                        child = np.uint64(child_starts[length, depth] + at)
+                        parent[child] = count[length, depth - 1]
+                        edge[child] = step[depth]
                     count[length, depth] = at + 1
                 depth -= 1
                 if depth >= 0:
@@ -229,36 +233,44 @@ def list_walks(rowptr, col, mode, k, start, stop, starts, paths, end_starts, end
     """
     dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
     count = np.zeros(k + 1, np.int64)
-    alone = np.empty(1, np.int32)
+    one = np.uint64(1)
     for root in range(start, stop):
-        size = 0
-        if mode != AP:
-            size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
-        alone[0] = root
-        first, last = 0, 1
-        for length in range(1, k + 1):
-            depth = length - 1
-            at = starts[length] + count[length] * (length + 1)
-            begin = count[length]
-            found = begin
+        reached = bfs(rowptr, col, root, k, mode, dist, pred, queue) if mode != AP else 0
+        at = np.uint64(starts[1] + count[1] * 2)
+        for slot in range(np.uint64(rowptr[root]), np.uint64(rowptr[root + 1])):
+            paths[at], paths[at + one] = root, col[slot]
+            at += np.uint64(2)
+        first = count[1]
+        last = first + rowptr[root + 1] - rowptr[root]
+        count[1] = last
+        for length in range(2, k + 1):
+            size = np.uint64(length)
+            at = np.uint64(starts[length] + count[length] * (length + 1))
+            line = np.uint64(starts[length - 1] + first * length)
+            begin = at
             for i in range(first, last):
-                line = alone if depth == 0 else paths[starts[depth] + i * length : starts[depth] + i * length + length]
-                v = line[depth]
-                before = found
-                for slot in range(rowptr[v], rowptr[v + 1]):
+                v = paths[line + size - one]
+                before = at
+                for slot in range(np.uint64(rowptr[np.uint64(v)]), np.uint64(rowptr[np.uint64(v) + one])):
                     x = col[slot]
-                    if may_step(mode, x, v, line, depth, dist, pred):
-                        for j in range(length):
-                            paths[at + j] = line[j]
-                        paths[at + length] = x
-                        at += length + 1
-                        found += 1
-                if depth > 0:
-                    ended[end_starts[depth] + i] = found == before
-            count[length] = found
-            first, last = begin, found
+                    if mode == AP:
+                        fresh = True
+                        for j in range(size - one):
+                            fresh &= paths[line + j] != x
+                    else:
+                        fresh = may_step(mode, x, v, paths, length - 1, dist, pred)
+                    if fresh:
+                        for j in range(size):
+                            paths[at + j] = paths[line + j]
+                        paths[at + size] = x
+                        at += size + one
+                ended[np.uint64(end_starts[length - 1] + i)] = at == before
+                line += size
+            first = count[length]
+            last = first + np.int64(at - begin) // (length + 1)
+            count[length] = last
         for i in range(first, last):
             ended[end_starts[k] + i] = True
-        for i in range(size):
+        for i in range(reached):
             dist[queue[i]] = -1
     return count
