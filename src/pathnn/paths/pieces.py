@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -26,24 +27,30 @@ def cut(trie: LengthTrie, max_entries: int) -> list[LengthTrie]:
         raise ValueError(f"max_entries={max_entries}: expected at least 1.")
     if trie.num_entries <= max_entries:
         return [trie]
-    starts = level_starts(trie)  # [levels, roots + 1]
+    parents = [level.parent for level in trie.levels[1:] if level.parent is not None]
+    starts = descendant_starts(len(trie.levels[0]), parents)
+    return [_slice(trie, starts[:, a], starts[:, b]) for a, b in pairwise(piece_bounds(starts, max_entries))]
+
+
+def descendant_starts(num_roots: int, parents: Sequence[Tensor]) -> Tensor:
+    """For each level and each root, the first entry that hangs below it or a later root: `[levels, num_roots + 1]`.
+
+    `parents` are those of the levels but the first; the result is on the CPU.
+    """
+    rows = [torch.arange(num_roots + 1)]
+    for parent in parents:
+        rows.append(torch.searchsorted(parent.cpu(), rows[-1].to(parent.dtype)))
+    return torch.stack(rows)
+
+
+def piece_bounds(starts: Tensor, max_entries: int) -> list[int]:
+    """Roots at which to cut so that no piece has more than `max_entries` entries, as far as single roots allow."""
     entries = starts.sum(dim=0)
     bounds = [0]
     while bounds[-1] < entries.numel() - 1:
         room = int(torch.searchsorted(entries, entries[bounds[-1]] + max_entries, right=True)) - 1
         bounds.append(max(room, bounds[-1] + 1))
-    return [_slice(trie, starts[:, a], starts[:, b]) for a, b in pairwise(bounds)]
-
-
-def level_starts(trie: LengthTrie) -> Tensor:
-    """For each level and root, the first entry of the level that hangs below it or a later root."""
-    start = torch.arange(len(trie.levels[0]) + 1, device=trie.source.device)
-    rows = [start]
-    for level in trie.levels[1:]:
-        assert level.parent is not None
-        start = torch.searchsorted(level.parent, start.int())
-        rows.append(start)
-    return torch.stack(rows)
+    return bounds
 
 
 def _slice(trie: LengthTrie, first: Tensor, last: Tensor) -> LengthTrie:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pathnn.nn.engines.level import LevelRows
+from pathnn.paths.pieces import descendant_starts, piece_bounds
 
 
 def cut(levels: list[LevelRows], max_entries: int) -> list[list[LevelRows]]:
@@ -19,39 +20,29 @@ def cut(levels: list[LevelRows], max_entries: int) -> list[list[LevelRows]]:
         raise ValueError(f"max_entries={max_entries}: expected a positive number of trie entries, or None.")
     if sum(level.num_entries for level in levels) <= max_entries:
         return [levels]
-    ends = _descendant_ends(levels)
-    total = torch.stack(ends).sum(dim=0)
-    starts, last = [0], total.numel() - 1
-    while starts[-1] < last:
-        limit = int(total[starts[-1]]) + max_entries
-        fitting = int(torch.searchsorted(total, limit, right=True)) - 1
-        starts.append(max(fitting, starts[-1] + 1))
-    return _slices(levels, ends, starts)
+    starts = _starts(levels)
+    return _slices(levels, starts, piece_bounds(starts, max_entries))
 
 
 def cut_evenly(levels: list[LevelRows], parts: int) -> list[list[LevelRows]]:
     """At most `parts` parts with about the same number of entries."""
     if parts == 1 or levels[0].num_entries < 2:
         return [levels]
-    ends = _descendant_ends(levels)
-    total = torch.stack(ends).sum(dim=0)
+    starts = _starts(levels)
+    total = starts.sum(dim=0)
     targets = torch.arange(1, parts) * int(total[-1]) // parts
     inner = torch.searchsorted(total, targets).clamp_(1, total.numel() - 1)
-    return _slices(levels, ends, sorted({0, *inner.tolist(), total.numel() - 1}))
+    return _slices(levels, starts, sorted({0, *inner.tolist(), total.numel() - 1}))
 
 
-def _descendant_ends(levels: list[LevelRows]) -> list[Tensor]:
-    """For each level, where the descendants of the first 0, 1, 2, ... roots end: `[num_roots + 1]`, on the CPU."""
-    ends = [torch.arange(levels[0].num_entries + 1)]
-    for level in levels[1:]:
-        assert level.parent is not None
-        ends.append(torch.searchsorted(level.parent.cpu(), ends[-1].to(level.parent.dtype)))
-    return ends
+def _starts(levels: list[LevelRows]) -> Tensor:
+    parents = [level.parent for level in levels[1:] if level.parent is not None]
+    return descendant_starts(levels[0].num_entries, parents)
 
 
-def _slices(levels: list[LevelRows], ends: list[Tensor], starts: list[int]) -> list[list[LevelRows]]:
-    """The entries below the roots from each start to the next."""
-    bounds = torch.stack([end[torch.tensor(starts)] for end in ends], dim=1).tolist()
+def _slices(levels: list[LevelRows], starts: Tensor, roots: list[int]) -> list[list[LevelRows]]:
+    """The entries below the roots from each cut to the next."""
+    bounds = starts[:, roots].t().tolist()
     pieces = []
     for first, last in pairwise(bounds):
         above = [0, *first]
