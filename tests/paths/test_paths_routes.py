@@ -11,6 +11,7 @@ from path_strategies import COLLECTIONS, atlas, collections, graphs, lengths, qu
 
 from pathnn.paths import count_paths, cpu, extract, extract_paths, list_paths
 from pathnn.paths.compress import compress
+from pathnn.paths.count import _count_shortest
 from pathnn.paths.csr import _compress_on_device, to_csr
 from pathnn.paths.frontier import Frontier
 
@@ -28,6 +29,21 @@ def test_torch_operations_on_the_whole_atlas(collection):
     for k, distances in ((3, True), (5, False)):
         by_torch = extract._extract_on_device(to_csr(*whole.graph), collection, k, distances)
         assert by_torch.equal(extract_paths(*whole.graph, collection=collection, k=k, distances=distances))
+
+
+@quick
+@given(graph=graphs(), single=st.booleans(), k=lengths)
+def test_torch_counts_the_same_shortest_paths(graph, single, k):
+    csr = to_csr(*graph)
+    by_numba, complete = cpu.count_per_source(csr, "sp" if single else "sp+", k)
+    assert complete
+    assert torch.equal(_count_shortest(csr, k, single=single), by_numba)
+
+
+def test_torch_counts_of_shortest_paths_saturate_too():
+    csr = to_csr(*layered(64, 14))
+    by_numba, _ = cpu.count_per_source(csr, "sp+", 13)
+    assert torch.equal(_count_shortest(csr, 13, single=False), by_numba)
 
 
 @quick
