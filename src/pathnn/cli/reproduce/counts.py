@@ -1,4 +1,4 @@
-"""`pathnn reproduce TARGET`: a table of the paper with ours beside it."""
+"""`pathnn reproduce counts`: the appendix's numbers of paths, ours beside them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,6 @@ from pathnn.cli.console import note, print_json, print_table, result_only, say
 from pathnn.cli.options import Json
 from pathnn.cli.progress import progress
 
-reproduce = typer.Typer(
-    no_args_is_help=True,
-    help="Repeat a table of the paper, and print it with ours beside it.",
-    epilog="Example: pathnn reproduce counts",
-)
-
-
-@reproduce.callback()
-def root() -> None:
-    """Repeat a table of the paper, and print it with ours beside it."""
-
-
-@reproduce.command("counts", epilog="Example: pathnn reproduce counts --json")
 def counts_command(json: Json = False) -> None:
     """Average number of paths per graph (appendix): DD and ZINC12k, SP, SP+ and AP.
 

@@ -1,0 +1,21 @@
+"""`pathnn reproduce TARGET`: a table or figure of the paper with ours beside it, one module for each target."""
+
+from __future__ import annotations
+
+import typer
+
+from pathnn.cli.reproduce.counts import counts_command
+
+reproduce = typer.Typer(
+    no_args_is_help=True,
+    help="Repeat a table of the paper, and print it with ours beside it.",
+    epilog="Example: pathnn reproduce counts",
+)
+
+
+@reproduce.callback()
+def root() -> None:
+    """Repeat a table of the paper, and print it with ours beside it."""
+
+
+reproduce.command("counts", epilog="Example: pathnn reproduce counts --json")(counts_command)
