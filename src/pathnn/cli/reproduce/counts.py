@@ -11,6 +11,7 @@ from pathnn.cli.console import note, print_json, print_table, result_only, say
 from pathnn.cli.options import Json
 from pathnn.cli.progress import progress
 
+
 def counts_command(json: Json = False) -> None:
     """Average number of paths per graph (appendix): DD and ZINC12k, SP, SP+ and AP.
 
