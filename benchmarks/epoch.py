@@ -6,7 +6,6 @@ PATHNN_MIRROR=../shared/data python benchmarks/epoch.py --json result.json
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from pathnn.bench.epoch_gpu import measure_epochs
@@ -18,7 +17,6 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the result")
     parser.add_argument("--epochs", type=int, default=5)
     options = parser.parse_args()
-    os.environ["PATHNN_TRITON"] = "1"
     rows = [measure_epochs(options.epochs, tf32=tf32) for tf32 in (False, True)]
     for row in rows:
         print(

@@ -173,9 +173,16 @@ def padded_twin(model: PathNN, valid: Tensor) -> PathNN:
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     twin = copy.deepcopy(model, shared)
     for parent in list(twin.modules()):
-        for name, child in parent.named_children():
+        children = dict(parent.named_children())
+        after = (
+            dict(zip(children, list(children.values())[1:], strict=False)) if isinstance(parent, nn.Sequential) else {}
+        )
+        for name, child in children.items():
             if isinstance(child, nn.BatchNorm1d):
-                setattr(parent, name, PaddedBatchNorm1d(child, valid))
+                relu = isinstance(after.get(name), nn.ReLU)
+                setattr(parent, name, PaddedBatchNorm1d(child, valid, relu=relu))
+                if relu:
+                    setattr(parent, str(int(name) + 1), nn.Identity())
             elif isinstance(child, nn.Embedding) and parent is not twin.lstm and child.num_embeddings <= MOST_ROWS:
                 setattr(parent, name, SmallEmbedding(child))
     return twin
@@ -185,5 +192,5 @@ def _check_engine(model: PathNN) -> None:
     if not cuda_ready(model.lstm.weight_hh_l0):
         raise ValueError(
             "a CUDA graph needs a float32 model on an NVIDIA GPU and the Triton engine: "
-            "move the model there, and set PATHNN_TRITON=1."
+            "move the model there, and do not set PATHNN_TRITON=0."
         )

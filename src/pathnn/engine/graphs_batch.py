@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from pathnn.data.packed import PackedGraphs, widen
+from pathnn.nn.engines.cuda_plan import Planner
 from pathnn.paths.ragged import RaggedTries, root_columns, sizes_of
 from pathnn.paths.trie import PathTrie
 
@@ -76,6 +77,8 @@ class PaddedBatches:
         self._edge = torch.zeros(capacity.edges, dtype=torch.int64, device=device)
         self.batch = torch.zeros_like(self._node)
         self.trie = _empty_trie(self.tries, capacity, sum(children))
+        self._planner = Planner(self.trie)
+        self._block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
 
     def fits(self, index: Tensor) -> bool:
         """Whether a batch has the number of graphs that this one is for, and no more of anything than there is room."""
@@ -89,7 +92,7 @@ class PaddedBatches:
         self.plan.copy_(plan.pin_memory(), non_blocking=True)
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Fill `trie`, `batch` and `valid`; return the features x and edge_attr and the targets y."""
+        """Fill `trie` and its plans, `batch` and `valid`; return the features x and edge_attr and the targets y."""
         from pathnn.nn.kernels.gather import gather_entries, gather_rows
 
         capacity, trie, tries, graphs = self.capacity, self.trie, self.tries, self.graphs
@@ -97,8 +100,9 @@ class PaddedBatches:
         gather_entries[capacity.graphs + 1, levels](
             self.plan, self._table, self._origin, self._first, self._first_child, self._capacity,
             tries.vertex, tries.parent, tries.edge, tries.distance, trie.vertex, trie.parent, trie.edge, trie.distance,
-            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=levels, BLOCK=128,
+            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=levels, BLOCK=self._block,
         )  # fmt: skip
+        self.trie = replace(trie, plans=self._planner.plan(trie))
         gather_rows[(capacity.graphs + 1,)](
             self.plan, self._origin, self._node, self._edge, self.batch, self.valid,
             capacity.graphs, capacity.nodes, capacity.edges, LEVELS=levels, BLOCK=128,

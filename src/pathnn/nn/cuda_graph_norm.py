@@ -23,20 +23,21 @@ class PaddedBatchNorm1d(nn.Module):
     Args:
         norm: with affine parameters, running statistics and a momentum.
         valid: `[1]`, int32, on the GPU.
+        relu: whether the positive part is taken, too.
     """
 
-    def __init__(self, norm: nn.BatchNorm1d, valid: Tensor) -> None:
+    def __init__(self, norm: nn.BatchNorm1d, valid: Tensor, *, relu: bool = False) -> None:
         super().__init__()
         if norm.weight is None or norm.running_mean is None or norm.momentum is None:
             raise ValueError(f"{norm}: expected affine=True, track_running_stats=True and a momentum.")
-        self.norm, self.valid = norm, valid
+        self.norm, self.valid, self.relu = norm, valid, relu
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise `[rows, channels]`."""
         norm = self.norm
         if not self.training:
             out: Tensor = norm(x)
-            return out
+            return out.relu() if self.relu else out
         assert norm.num_batches_tracked is not None
         norm.num_batches_tracked.add_(1)
         arguments = (
@@ -48,6 +49,7 @@ class PaddedBatchNorm1d(nn.Module):
             norm.running_var,
             norm.eps,
             norm.momentum,
+            self.relu,
         )
         return _PaddedNorm.apply(*arguments)  # type: ignore[no-untyped-call]
 
@@ -64,6 +66,7 @@ class _PaddedNorm(torch.autograd.Function):
         running_var: Tensor,
         eps: float,
         momentum: float,
+        relu: bool,
     ) -> Tensor:
         from pathnn.nn.kernels.batch_norm import chunk_statistics, normalise
 
@@ -75,9 +78,10 @@ class _PaddedNorm(torch.autograd.Function):
         chunk_statistics[chunks, cover(width, block)](x, valid, partial, chunk, WIDTH=width, ROWS=ROWS, BLOCK=block)
         normalise[cover(rows, ROWS), cover(width, block)](
             x, valid, partial, weight, bias, running_mean, running_var, out, mean, scale, rows, chunk, chunks,
-            eps, momentum, WIDTH=width, CHUNKS=_power(chunks), ROWS=ROWS, BLOCK=block,
+            eps, momentum, RELU=relu, WIDTH=width, CHUNKS=_power(chunks), ROWS=ROWS, BLOCK=block,
         )  # fmt: skip
-        ctx.save_for_backward(x, weight, valid, mean, scale)
+        ctx.save_for_backward(x, weight, bias, valid, mean, scale)
+        ctx.relu = relu
         return out
 
     @staticmethod
@@ -85,20 +89,21 @@ class _PaddedNorm(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         from pathnn.nn.kernels.batch_norm import chunk_gradients, normalise_backward
 
-        x, weight, valid, mean, scale = ctx.saved_tensors
+        x, weight, bias, valid, mean, scale = ctx.saved_tensors
         grad = grad.contiguous()
         (rows, width), block = x.shape, column_block(x.size(1), largest=32)
         chunk, chunks = _chunks(rows)
         partial = x.new_empty(chunks, 2, width)
         grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
         chunk_gradients[chunks, cover(width, block)](
-            grad, x, valid, mean, scale, partial, chunk, WIDTH=width, ROWS=ROWS, BLOCK=block
-        )
-        normalise_backward[cover(rows, ROWS), cover(width, block)](
-            grad, x, valid, mean, scale, weight, partial, grad_x, grad_weight, grad_bias, rows, chunks,
-            WIDTH=width, CHUNKS=_power(chunks), ROWS=ROWS, BLOCK=block,
+            grad, x, valid, mean, scale, weight, bias, partial, chunk,
+            RELU=ctx.relu, WIDTH=width, ROWS=ROWS, BLOCK=block,
         )  # fmt: skip
-        return grad_x, grad_weight, grad_bias, None, None, None, None, None
+        normalise_backward[cover(rows, ROWS), cover(width, block)](
+            grad, x, valid, mean, scale, weight, bias, partial, grad_x, grad_weight, grad_bias, rows, chunks,
+            RELU=ctx.relu, WIDTH=width, CHUNKS=_power(chunks), ROWS=ROWS, BLOCK=block,
+        )  # fmt: skip
+        return grad_x, grad_weight, grad_bias, None, None, None, None, None, None
 
 
 def _chunks(rows: int) -> tuple[int, int]:

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn.nn.choices import check_choice
-from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.encoders import mlp_layers
+from pathnn.nn.engines.prepared import Edges
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.paths.trie import LengthTrie
 
@@ -59,7 +59,7 @@ class PathConv(nn.Module):
         self.normalize = normalize
         self.phi = _make_phi(check_choice("phi", phi, get_args(PhiName)), channels, dropout)
 
-    def forward(self, h: Tensor, lstm: PathLSTM, trie: LengthTrie, edges: Tensor | EdgeTypes | None = None) -> Tensor:
+    def forward(self, h: Tensor, lstm: PathLSTM, trie: LengthTrie, edges: Edges = None) -> Tensor:
         """The next representations of the vertices from the paths of one length."""
         h = self.scale(h)
         out: Tensor = self.phi(self.norm(h + lstm(h, trie, edges)))

@@ -13,7 +13,9 @@ from pathnn.nn.choices import check_choice
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.engines.cuda import cuda_path_states, cuda_ready, cuda_tokens
 from pathnn.nn.engines.dense import dense_path_states
-from pathnn.nn.engines.tokens import level_rows, project
+from pathnn.nn.engines.level import Tables
+from pathnn.nn.engines.prepared import Edges, Prepared
+from pathnn.nn.engines.tokens import level_rows, project, project_small
 from pathnn.nn.engines.trie import path_states
 from pathnn.paths.trie import LengthTrie
 
@@ -88,18 +90,36 @@ class PathLSTM(nn.LSTM):
         self.distance_encoder = None if distances is None else nn.Embedding(distances, channels)
         self.dummy = nn.Parameter(torch.randn(channels)) if extended else None
 
-    def forward(  # type: ignore[override]
-        self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None = None
-    ) -> Tensor:
+    def forward(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:  # type: ignore[override]
         """Aggregate the representations of the paths in `trie` at their sources: `[num_nodes, channels]`."""
         return self._run(h, trie, edges, num_nodes=trie.num_nodes)
 
-    def path_representations(self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None = None) -> Tensor:
+    def path_representations(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:
         """The representation of each path of `trie`, in its order: `[num_paths, channels]`."""
         return self._run(h, trie, edges, num_nodes=None)
 
     @torch.compiler.disable
-    def _run(self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None, *, num_nodes: int | None) -> Tensor:
+    def prepare(self, edges: Tensor | EdgeTypes | None) -> Edges:
+        """The edges, together with what the layers of one forward pass would each compute again; on a GPU without
+        dropout. Elsewhere the edges as they are.
+        """
+        masked = self.training and self.input_dropout > 0
+        if masked or self.engine == "dense" or not cuda_ready(self.weight_hh_l0):
+            return edges
+        from pathnn.nn.engines.cuda_product import split_of
+
+        _check_edges(edges, self.edge_channels)
+        distances = None if self.distance_encoder is None else self.distance_encoder.weight
+        weight, bias = self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0
+        with torch.autocast(weight.device.type, enabled=False), torch.cuda.device(weight.device):
+            edge, distance = project_small(distances, self._edges(edges), weight_ih=weight, channels=self.channels)
+            split = split_of(self.weight_hh_l0)
+        return Prepared(edges, weight[:, : self.channels], bias, edge, distance, split)
+
+    @torch.compiler.disable
+    def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, num_nodes: int | None) -> Tensor:
+        if isinstance(edges, Prepared):
+            return self._run_prepared(h, trie, edges, num_nodes)
         self._check(h, trie, edges)
         with torch.autocast(h.device.type, enabled=False):
             h, edges = self._inputs(h, edges)
@@ -119,22 +139,45 @@ class PathLSTM(nn.LSTM):
                     rows = level_rows(trie, edges, distances=distances is not None)
                     weight = self.weight_hh_l0
                     out = path_states(tables, weight, rows, num_nodes=num_nodes, max_entries=self.max_entries)
+        return self._aggregated(out, trie, num_nodes)
+
+    def _run_prepared(self, h: Tensor, trie: LengthTrie, ready: Prepared, num_nodes: int | None) -> Tensor:
+        """The same as `_run` with what `prepare` has done already."""
+        self._check(h, trie, ready.edges)
+        with torch.autocast(h.device.type, enabled=False):
+            h = self._inputs(h, None)[0]
+            tables = Tables(F.linear(h, ready.weight, ready.bias), ready.edge, ready.distance)
+            tokens = cuda_tokens(trie, ready.edges, distances=ready.distance is not None)
+            out = cuda_path_states(
+                tables,
+                self.weight_hh_l0,
+                tokens,
+                summed=num_nodes is not None,
+                max_entries=self.max_entries,
+                split=ready.split,
+            )
+        return self._aggregated(out, trie, num_nodes)
+
+    def _aggregated(self, out: Tensor, trie: LengthTrie, num_nodes: int | None) -> Tensor:
         return out / _path_counts(trie, out) if self.aggregation == "mean" and num_nodes is not None else out
 
     def _inputs(self, h: Tensor, edges: Tensor | EdgeTypes | None) -> tuple[Tensor, Tensor | EdgeTypes | None]:
         """The features as the LSTM reads them: in its type, with dropout, and the dummy token's vector at the
         end."""
-        dtype = self.weight_ih_l0.dtype
-        masked = self.training and self.input_dropout > 0
-        h = F.dropout(h.to(dtype), self.input_dropout, self.training)
+        h = F.dropout(h.to(self.weight_ih_l0.dtype), self.input_dropout, self.training)
         if self.dummy is not None:
             h = torch.cat([h, self.dummy.unsqueeze(0)])
-        if isinstance(edges, EdgeTypes) and not masked:
-            return h, EdgeTypes(edges.table.to(dtype), edges.types)
+        return h, self._edges(edges)
+
+    def _edges(self, edges: Tensor | EdgeTypes | None) -> Tensor | EdgeTypes | None:
+        dtype = self.weight_ih_l0.dtype
+        masked = self.training and self.input_dropout > 0
         if edges is None:
-            return h, None
+            return None
+        if isinstance(edges, EdgeTypes) and not masked:
+            return EdgeTypes(edges.table.to(dtype), edges.types)
         features = edges.expand() if isinstance(edges, EdgeTypes) else edges
-        return h, F.dropout(features.to(dtype), self.input_dropout, self.training)
+        return F.dropout(features.to(dtype), self.input_dropout, self.training)
 
     def _check(self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None) -> None:
         if h.dim() != 2 or h.size(1) != self.channels:

@@ -151,7 +151,7 @@ class PathNN(nn.Module):
         """What the head reads: the representation of each graph (or vertex), `[num_graphs,
         hidden_channels]`."""
         trie = self._trie(x, edge_index, trie, batch)
-        edges = self._edges(edge_attr, trie)
+        edges = self.lstm.prepare(self._edges(edge_attr, trie))
         h = self.encoder(x)
         for length, conv in enumerate(self.convs, start=1):
             h = conv(h, self.lstm, trie.length(length), edges)
@@ -170,7 +170,7 @@ class PathNN(nn.Module):
         Rows are in the order of `trie.to_paths()`. Differentiable like `forward`.
         """
         trie = self._trie(x, edge_index, trie, None)
-        edges = self._edges(edge_attr, trie)
+        edges = self.lstm.prepare(self._edges(edge_attr, trie))
         h = self.encoder(x)
         representations = []
         for length, conv in enumerate(self.convs, start=1):

@@ -53,6 +53,7 @@ class LengthTrie:
 
     levels: tuple[TrieLevel, ...]
     num_nodes: int
+    plan: Any = None
 
     @property
     def length(self) -> int:
@@ -109,6 +110,7 @@ class PathTrie:
             so that `edge_attr[trie.edge]` is what the LSTM reads.
         distance: `[num_entries]`, number of edges of a shortest path to the source (`k + 1` for a dummy), or None.
         sizes: `sizes[l - 1][t]` is the number of entries at level `t` of the trie of length `l`.
+        plans: for each length what an engine worked out beforehand, or None; not copied with the trie.
     """
 
     vertex: Tensor
@@ -121,6 +123,7 @@ class PathTrie:
     num_edges: int
     extended: bool = False
     sampled: int | None = None
+    plans: tuple[Any, ...] | None = None
 
     # what it is
 
@@ -196,7 +199,7 @@ class PathTrie:
                     edge=None if root else self.edge[child],
                 )
             )
-        return LengthTrie(tuple(levels), self.num_nodes)
+        return LengthTrie(tuple(levels), self.num_nodes, None if self.plans is None else self.plans[length - 1])
 
     def lengths(self) -> Iterator[LengthTrie]:
         """The tries of length 1 to `k`."""
@@ -263,6 +266,7 @@ class PathTrie:
             parent=function(self.parent),
             edge=function(self.edge),
             distance=None if self.distance is None else function(self.distance),
+            plans=None,
         )
 
     # checking

@@ -3,7 +3,7 @@ products. float32; every sum has a fixed order, so the same inputs give the same
 
 Kept for the backward pass are h and c of the inner entries; gates are recomputed, `W_hh h` of the parents too. The
 gradients of the gates of all levels lie in one matrix: each table's gradient is one sum over it, that of `W_hh` one
-product. Products are in full precision unless `torch.backends.cuda.matmul.allow_tf32` says otherwise.
+product. Products are as exact as float32's (`kernels.product`) unless `torch.backends.cuda.matmul.allow_tf32` is set.
 """
 
 from __future__ import annotations
@@ -11,31 +11,41 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from pathnn.nn.edge_types import EdgeTypes
-from pathnn.nn.engines.cuda_order import Order, order_by_vertex
+from pathnn.nn.engines.cuda_order import Order, child_starts, order_by_vertex
+from pathnn.nn.engines.cuda_plan import LengthPlan
 from pathnn.nn.engines.level import LevelRows, Tables
 from pathnn.nn.engines.pieces import cut
 from pathnn.paths.trie import LengthTrie
 
+if TYPE_CHECKING:
+    from pathnn.nn.engines.cuda_product import SplitWeight
+
 
 class Tokens(NamedTuple):
     """The tokens of a trie as it stores them (a dummy vertex below 0, the edge itself and not its kind), level by
-    level; `types` is the kind of each edge where edges come in few kinds, `num_nodes` the row of the dummy token."""
+    level; `types` is the kind of each edge where edges come in few kinds, `num_nodes` the row of the dummy token,
+    `plan` what was worked out for this trie before."""
 
     levels: list[LevelRows]
     types: Tensor | None
     num_nodes: int
+    plan: LengthPlan | None = None
 
     @property
     def num_entries(self) -> int:
         """Entries of all levels."""
         return sum(level.num_entries for level in self.levels)
+
+    def children(self, t: int, parents: int) -> tuple[Tensor, int]:
+        """Where in level `t` the children of each of its parents begin, and the child from which that is counted."""
+        return (child_starts(self.levels[t], parents), 0) if self.plan is None else self.plan.children[t - 1]
 
 
 @cache
@@ -44,13 +54,12 @@ def _triton_at_hand() -> bool:
 
 
 def cuda_ready(like: Tensor) -> bool:
-    """Whether this engine is to work with such a tensor: float32 on an NVIDIA GPU, Triton is installed and asked for.
+    """Whether this engine works with such a tensor: float32 on an NVIDIA GPU, and Triton is installed.
 
-    It is asked for with `PATHNN_TRITON=1` in the environment: its latest version has not been run on a GPU yet, and
-    the torch kernels, which have, stay the default until it has.
+    `PATHNN_TRITON=0` in the environment turns it off; then kernels of torch do the same.
     """
-    asked = os.environ.get("PATHNN_TRITON") == "1"
-    return asked and like.is_cuda and like.dtype == torch.float32 and torch.version.hip is None and _triton_at_hand()
+    wanted = os.environ.get("PATHNN_TRITON") != "0"
+    return wanted and like.is_cuda and like.dtype == torch.float32 and torch.version.hip is None and _triton_at_hand()
 
 
 def cuda_tokens(trie: LengthTrie, edges: Tensor | EdgeTypes | None, *, distances: bool) -> Tokens:
@@ -61,20 +70,30 @@ def cuda_tokens(trie: LengthTrie, edges: Tensor | EdgeTypes | None, *, distances
         )
         for level in trie.levels
     ]
-    return Tokens(levels, edges.types if isinstance(edges, EdgeTypes) else None, trie.num_nodes)
+    return Tokens(levels, edges.types if isinstance(edges, EdgeTypes) else None, trie.num_nodes, trie.plan)
 
 
 def cuda_path_states(
-    tables: Tables, weight_hh: Tensor, tokens: Tokens, *, summed: bool, max_entries: int | None
+    tables: Tables,
+    weight_hh: Tensor,
+    tokens: Tokens,
+    *,
+    summed: bool,
+    max_entries: int | None,
+    split: SplitWeight | None = None,
 ) -> Tensor:
     """The last hidden state of every path: summed at the sources, `[num_nodes, d]`, or each, if not `summed`.
 
     Differentiable once, with respect to the tables and `weight_hh`. With `max_entries` larger tries are worked
-    through in pieces, which are recomputed in the backward pass.
+    through in pieces, which are recomputed in the backward pass. `split` saves splitting `weight_hh`.
     """
+    from pathnn.nn.engines.cuda_product import split_of
+
     inputs = [weight_hh, *(table for table in tables if table is not None)]
     keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
-    return _CudaTrieLSTM.apply(*tables, weight_hh, tokens, summed, max_entries, keep)  # type: ignore[no-untyped-call]
+    with torch.cuda.device(weight_hh.device):
+        split = split_of(weight_hh) if split is None else split
+        return _CudaTrieLSTM.apply(*tables, weight_hh, split, tokens, summed, max_entries, keep)  # type: ignore[no-untyped-call]
 
 
 class _CudaTrieLSTM(torch.autograd.Function):
@@ -85,6 +104,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
         edge: Tensor | None,
         distance: Tensor | None,
         weight_hh: Tensor,
+        split: SplitWeight,
         tokens: Tokens,
         summed: bool,
         max_entries: int | None,
@@ -100,19 +120,18 @@ class _CudaTrieLSTM(torch.autograd.Function):
         states: list[Tensor] = []
         orders: list[Order | None] = []
         first = 0
-        with torch.cuda.device(vertex.device):
-            for t, (levels, number) in enumerate(zip(pieces, paths, strict=True)):
-                piece = tokens._replace(levels=levels)
-                whole = keep and len(pieces) == 1
-                order = _order(piece, vertex.size(0), leaves_only=not whole) if summed or whole else None
-                target = out if summed else out[first : first + number]
-                kept = forward_sweep(tables, weight_hh, piece, target, order if summed else None, add=t > 0)
-                if whole:
-                    states, orders = list(kept), [order]
-                first += number
+        for t, (levels, number) in enumerate(zip(pieces, paths, strict=True)):
+            piece = tokens if len(pieces) == 1 else tokens._replace(levels=levels, plan=None)
+            whole = keep and len(pieces) == 1
+            order = _order(piece, vertex.size(0), leaves_only=not whole) if summed or whole else None
+            target = out if summed else out[first : first + number]
+            kept = forward_sweep(tables, split, piece, target, order if summed else None, add=t > 0)
+            if whole:
+                states, orders = list(kept), [order]
+            first += number
         if keep:
-            ctx.save_for_backward(*tables, weight_hh, *states)
-            ctx.pieces, ctx.orders, ctx.tokens, ctx.summed = pieces, orders, tokens, summed
+            ctx.save_for_backward(*tables, *states)
+            ctx.split, ctx.pieces, ctx.orders, ctx.tokens, ctx.summed = split, pieces, orders, tokens, summed
         return out
 
     @staticmethod
@@ -120,26 +139,29 @@ class _CudaTrieLSTM(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         from pathnn.nn.engines.cuda_sweep import backward_sweep, forward_sweep
 
-        vertex, edge, distance, weight_hh, *states = ctx.saved_tensors
+        vertex, edge, distance, *states = ctx.saved_tensors
         tables = Tables(vertex, edge, distance)
         sums: list[Tensor | None] = [None] * 4
         grad, first = grad.contiguous(), 0
         with torch.cuda.device(vertex.device):
             for levels in ctx.pieces:
-                piece = ctx.tokens._replace(levels=levels)
+                piece = ctx.tokens if len(ctx.pieces) == 1 else ctx.tokens._replace(levels=levels, plan=None)
                 last = first + levels[-1].num_entries
                 rows = grad if ctx.summed else grad[first:last]
-                kept = tuple(states) if states else forward_sweep(tables, weight_hh, piece, None, None)
+                kept = tuple(states) if states else forward_sweep(tables, ctx.split, piece, None, None)
                 order = ctx.orders[0] if ctx.orders else _order(piece, vertex.size(0), leaves_only=False)
-                found = backward_sweep(tables, weight_hh, piece, kept, rows, order, summed=ctx.summed)
+                found = backward_sweep(tables, ctx.split, piece, kept, rows, order, summed=ctx.summed)
                 sums = [more if total is None else _add(total, more) for total, more in zip(sums, found, strict=True)]
                 first = last
-        return *sums, None, None, None, None
+        return *sums, None, None, None, None, None
 
 
 def _order(tokens: Tokens, places: int, *, leaves_only: bool) -> Order:
+    if tokens.plan is not None:
+        return tokens.plan.order
     levels = tokens.levels[-1:] if leaves_only else tokens.levels
-    return order_by_vertex(levels, tokens.num_nodes, places)
+    before = tokens.num_entries - levels[-1].num_entries if leaves_only else 0
+    return order_by_vertex(levels, tokens.num_nodes, places)._replace(first_row=-before)
 
 
 def _add(total: Tensor, more: Tensor | None) -> Tensor:

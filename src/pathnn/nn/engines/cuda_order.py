@@ -11,17 +11,19 @@ from pathnn.nn.engines.level import LevelRows
 
 
 class Order(NamedTuple):
-    """A permutation that sorts rows by where they go, and for each place (or half place) where its rows begin."""
+    """A permutation that sorts rows by where they go, and for each place (or half place) where its rows begin; rows are
+    counted from `first_row`."""
 
     order: Tensor
     start: Tensor
+    first_row: int = 0
 
 
-def order_by(keys: Tensor, places: int) -> Order:
+def sort_keys(keys: Tensor, places: int) -> Order:
     """Rows with keys `0..places - 1`, sorted by key, equal keys in their order: `start` is `[places + 1]`.
 
-    >>> order_by(torch.tensor([2, 0, 2], dtype=torch.int32), 3)
-    Order(order=tensor([1, 0, 2]), start=tensor([0, 1, 1, 3], dtype=torch.int32))
+    >>> sort_keys(torch.tensor([2, 0, 2], dtype=torch.int32), 3)
+    Order(order=tensor([1, 0, 2]), start=tensor([0, 1, 1, 3], dtype=torch.int32), first_row=0)
     """
     small = places < torch.iinfo(torch.int16).max  # half as many passes of the radix sort
     dtype = torch.int16 if small else torch.int32
@@ -41,12 +43,12 @@ def order_by_vertex(levels: list[LevelRows], num_nodes: int, places: int) -> Ord
     >>> found.order.tolist(), found.start.tolist()
     ([3, 0, 2, 4, 1], [0, 1, 2, 4, 5])
     """
-    vertex = torch.cat([level.vertex for level in levels])
+    vertex = flat([level.vertex for level in levels])
     if places > num_nodes:
         vertex = torch.where(vertex < 0, num_nodes, vertex)
     keys = vertex * 2
     keys[: vertex.numel() - levels[-1].num_entries] += 1
-    return order_by(keys, 2 * places)
+    return sort_keys(keys, 2 * places)
 
 
 def child_starts(level: LevelRows, parents: int) -> Tensor:
@@ -72,3 +74,21 @@ def split(order: Order, parts: int) -> Order:
     part = torch.arange(parts, dtype=size.dtype, device=size.device)
     start = first + torch.minimum(part * ((size + parts - 1) // parts), size)
     return Order(order.order, torch.cat([start.view(-1), order.start[-1:]]))
+
+
+def flat(parts: list[Tensor]) -> Tensor:
+    """The rows of all levels one after the other: a view where they lie like that, as in a trie that was not cut.
+
+    >>> both = torch.arange(5)
+    >>> flat([both[:2], both[2:]]).data_ptr() == both.data_ptr(), flat([both[2:], both[:2]]).tolist()
+    (True, [2, 3, 4, 0, 1])
+    """
+    first, total = parts[0], sum(part.numel() for part in parts)
+    at = first.storage_offset()
+    for part in parts:
+        if part.numel() and (
+            part.untyped_storage().data_ptr() != first.untyped_storage().data_ptr() or at != part.storage_offset()
+        ):
+            return torch.cat(parts)
+        at += part.numel()
+    return first.as_strided((total,), (1,))

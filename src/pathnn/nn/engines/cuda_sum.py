@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.engines.cuda_order import order_by
+from pathnn.nn.engines.cuda_order import sort_keys
 
 
 def cuda_sum(rows: Tensor, group: Tensor, groups: int) -> Tensor:
@@ -25,7 +25,7 @@ class _CudaSum(torch.autograd.Function):
         ctx.save_for_backward(group)
         out = rows.new_empty(groups, rows.size(1))
         with torch.cuda.device(rows.device):
-            sum_rows(rows.contiguous(), order_by(group, groups), out, first_row=0)
+            sum_rows(rows.contiguous(), sort_keys(group, groups), out, first_row=0)
         return out
 
     @staticmethod

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from pathnn.nn.engines.cuda_order import Order, child_starts, order_by, split
+from pathnn.nn.engines.cuda_order import Order, flat, sort_keys, split
+from pathnn.nn.engines.cuda_product import (
+    SplitWeight,
+    grad_of_hidden,
+    grad_of_weight,
+    new_hidden,
+    new_slots,
+    project_hidden,
+)
 from pathnn.nn.engines.level import LevelRows, Tables
 from pathnn.nn.kernels.blocks import column_block, cover
 from pathnn.nn.kernels.level import backward_children, forward_entries
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
     from pathnn.nn.engines.cuda import Tokens
 
 Kept = tuple[Tensor, ...]
-"""h and c of the inner entries, level after level: `[inner, d]` each."""
+"""h (as the products read it) and c of the inner entries, level after level: `[terms, inner, width]`, `[inner, d]`."""
 
 TILE, WARPS = 256, 2
 """Numbers per program and gate, four for each thread."""
@@ -31,30 +39,30 @@ MOST_PARTS, ROWS_PER_PART = 64, 256
 
 
 def forward_sweep(
-    tables: Tables, weight_hh: Tensor, tokens: Tokens, out: Tensor | None, order: Order | None, *, add: bool = False
+    tables: Tables, weight: SplitWeight, tokens: Tokens, out: Tensor | None, order: Order | None, *, add: bool = False
 ) -> Kept:
     """Run all levels, return the states of the inner entries.
 
     The paths' states go to `out`: with `order` summed at their sources (`add`: to what is there), else one row each.
     Without `out` the last level is left out.
     """
-    levels, channels = tokens.levels, weight_hh.size(1)
+    levels, channels = tokens.levels, weight.channels
     starts = _starts(levels)
-    hidden = tables.vertex.new_empty(starts[-2], channels)
-    cell = torch.empty_like(hidden)
+    cell = tables.vertex.new_empty(starts[-2], channels)
+    hidden = new_hidden(cell, starts[-2], weight)
     projected: Tensor | None = None
     for t, level in enumerate(levels):
         leaf: Tensor | None = None
-        if t:
-            projected = torch.mm(hidden[starts[t - 1] : starts[t]], weight_hh.t())
         if t == len(levels) - 1:
             if out is None:
                 break
             leaf = out if order is None else out.new_empty(level.num_entries, channels)
+        if t:
+            projected = cell.new_empty(starts[t] - starts[t - 1], 4 * channels)
+            project_hidden(hidden[:, starts[t - 1] : starts[t]], weight, projected)
         _forward_level(tables, tokens, t, starts, projected, hidden, cell, leaf)
         if leaf is not None and order is not None and out is not None:
-            first_row = order.order.numel() - level.num_entries
-            sum_rows(leaf, order, out, first_row=first_row, stride=2, span=1, add=add)
+            sum_rows(leaf, order, out, first_row=starts[t] + order.first_row, stride=2, span=1, add=add)
     return hidden, cell
 
 
@@ -68,7 +76,7 @@ def _forward_level(
     cell: Tensor,
     leaf: Tensor | None,
 ) -> None:
-    level, channels = tokens.levels[t], hidden.size(1)
+    level, channels = tokens.levels[t], cell.size(1)
     if level.num_entries == 0:
         return
     block = column_block(channels)
@@ -76,43 +84,46 @@ def _forward_level(
     forward_entries[cover(level.num_entries, rows), cover(channels, block)](
         level.parent, level.vertex, level.edge, level.distance, tokens.types,
         tables.vertex, tables.edge, tables.distance, projected, hidden, cell, leaf,
-        level.num_entries, starts[t], starts[t - 1] if t else 0, tokens.num_nodes, _no_edge(tables),
-        CHANNELS=channels, ROWS=rows, BLOCK=block, num_warps=WARPS,
+        level.num_entries, starts[t], starts[t - 1] if t else 0, tokens.num_nodes, _no_edge(tables), hidden.stride(0),
+        CHANNELS=channels, WIDTH=hidden.size(2), PARTS=hidden.size(0), ROWS=rows, BLOCK=block, num_warps=WARPS,
     )  # fmt: skip
 
 
 def backward_sweep(
-    tables: Tables, weight_hh: Tensor, tokens: Tokens, kept: Kept, grad: Tensor, order: Order, *, summed: bool
+    tables: Tables, weight: SplitWeight, tokens: Tokens, kept: Kept, grad: Tensor, order: Order, *, summed: bool
 ) -> tuple[Tensor | None, ...]:
     """The gradients of the three tables and of `weight_hh`, where `grad` is that of what `forward_sweep` writes."""
     levels, (hidden, cell) = tokens.levels, kept
-    starts, width = _starts(levels), weight_hh.size(0)
-    grad_gates = grad.new_empty(starts[-1], width)
-    projected = grad.new_empty(starts[-2], width)
+    starts, gates = _starts(levels), 4 * weight.channels
+    grad_gates = grad.new_empty(starts[-1], gates)
+    projected, slots = grad.new_empty(starts[-2], gates), new_slots(grad, len(levels))
+    project_hidden(hidden, weight, projected)
     grad_hidden, grad_cell, by_source = grad, None, summed
     for t in range(len(levels) - 1, -1, -1):
-        parents = Parents(None, None, None)
+        parents = Parents(None, None, None, None, 0)
         if t:
             inner = slice(starts[t - 1], starts[t])
-            torch.mm(hidden[inner], weight_hh.t(), out=projected[inner])
-            children = child_starts(levels[t], starts[t] - starts[t - 1])
-            parents = Parents(children, projected[inner], torch.empty_like(hidden[inner]))
+            children, first = tokens.children(t, starts[t] - starts[t - 1])
+            parents = Parents(children, projected[inner], torch.empty_like(cell[inner]), slots[t], first)
         _backward_level(tables, tokens, t, starts, parents, cell, grad_hidden, grad_cell, grad_gates, by_source)
-        if parents.projected is not None:
-            grad_hidden, grad_cell, by_source = torch.mm(parents.projected, weight_hh), parents.grad_cell, False
+        if parents.projected is not None and parents.slots is not None:
+            grad_hidden, grad_cell = grad_of_hidden(parents.projected, parents.slots, weight), parents.grad_cell
+            by_source = False
     grad_vertex = torch.empty_like(tables.vertex)
-    sum_rows(grad_gates, order, grad_vertex, first_row=0, stride=2, span=2)
+    sum_rows(grad_gates, order, grad_vertex, first_row=order.first_row, stride=2, span=2)
     grad_edge, grad_distance = _small_tables(tables, tokens, grad_gates)
-    return grad_vertex, grad_edge, grad_distance, torch.mm(projected.t(), hidden)
+    return grad_vertex, grad_edge, grad_distance, grad_of_weight(projected, slots, hidden, weight)
 
 
 class Parents(NamedTuple):
-    """The parents of a level: where the children of each begin; `W_hh h`, over which its gradient is written; and where
-    the gradient of c goes."""
+    """The parents of a level: where the children of each begin, counted from `first_child`; `W_hh h`, over which its
+    gradient is written; where the gradient of c goes; and where the largest of the former is collected."""
 
     children: Tensor | None
     projected: Tensor | None
     grad_cell: Tensor | None
+    slots: Tensor | None
+    first_child: int
 
 
 def _backward_level(
@@ -136,8 +147,8 @@ def _backward_level(
     backward_children[cover(parents, rows), cover(channels, block)](
         above.children, level.vertex, level.edge, level.distance, tokens.types,
         tables.vertex, tables.edge, tables.distance, above.projected, cell,
-        grad_hidden, grad_cell, grad_gates, above.projected, above.grad_cell,
-        parents, starts[t], starts[t - 1] if t else 0, tokens.num_nodes, _no_edge(tables),
+        grad_hidden, grad_cell, grad_gates, above.projected, above.grad_cell, above.slots,
+        parents, starts[t], starts[t - 1] if t else 0, above.first_child, tokens.num_nodes, _no_edge(tables),
         BY_SOURCE=by_source, CHANNELS=channels, ROWS=rows, BLOCK=block, num_warps=WARPS,
     )  # fmt: skip
 
@@ -180,7 +191,7 @@ def _small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor) -> tuple[T
 def _sum_sorted(rows: Tensor, place: Tensor, out: Tensor, *, first_row: int) -> None:
     """Sum the rows of each place into `out`, in parts where there are many for each."""
     places, width = out.shape
-    order, parts = order_by(place, places), min(MOST_PARTS, place.numel() // (ROWS_PER_PART * places) + 1)
+    order, parts = sort_keys(place, places), min(MOST_PARTS, place.numel() // (ROWS_PER_PART * places) + 1)
     if parts == 1:
         return sum_rows(rows, order, out, first_row=first_row)
     each = out.new_empty(places * parts, width)
@@ -218,7 +229,7 @@ def sum_few_rows(
 def _flat(parts: list[Tensor | None]) -> Tensor | None:
     """The rows of all levels one after the other; None if the levels have none."""
     there = [part for part in parts if part is not None]
-    return torch.cat(there) if there else None
+    return flat(there) if there else None
 
 
 def _starts(levels: list[LevelRows]) -> list[int]:

@@ -23,15 +23,21 @@ def project(
 
     `h` may have one more row than there are vertices: the dummy token's.
     """
-    channels = h.size(1)
+    vertex = F.linear(h, weight_ih[:, : h.size(1)], bias)
+    return Tables(vertex, *project_small(distances, edges, weight_ih=weight_ih, channels=h.size(1)))
+
+
+def project_small(
+    distances: Tensor | None, edges: Tensor | EdgeTypes | None, *, weight_ih: Tensor, channels: int
+) -> tuple[Tensor | None, Tensor | None]:
+    """The tables of edges and of distances, which are the same in every layer."""
     split = channels if distances is None else 2 * channels
-    vertex = F.linear(h, weight_ih[:, :channels], bias)
     distance = None if distances is None else F.linear(distances, weight_ih[:, channels:split])
     if edges is None:
-        return Tables(vertex, None, distance)
+        return None, distance
     features = edges.table if isinstance(edges, EdgeTypes) else edges
     edge = F.linear(features, weight_ih[:, split:])
-    return Tables(vertex, torch.cat([edge, edge.new_zeros(1, edge.size(1))]), distance)
+    return torch.cat([edge, edge.new_zeros(1, edge.size(1))]), distance
 
 
 def level_rows(trie: LengthTrie, edges: Tensor | EdgeTypes | None, *, distances: bool) -> list[LevelRows]:

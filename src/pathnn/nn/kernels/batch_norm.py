@@ -44,9 +44,10 @@ def chunk_statistics(
 def normalise(
     x, valid, partial, weight, bias, running_mean, running_var, out, mean_out, scale_out,
     rows, chunk, chunks, eps, momentum,
-    WIDTH: tl.constexpr, CHUNKS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    RELU: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The normalised rows, padding included; the first programs also write the statistics and the running ones."""
+    """The normalised rows, padding included, with `RELU` their positive parts; the first programs also write the
+    statistics and the running ones."""
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     width = col < WIDTH
     n = tl.load(valid)
@@ -66,6 +67,8 @@ def normalise(
     w = tl.load(weight + col, mask=width, other=0.0)
     b = tl.load(bias + col, mask=width, other=0.0)
     value = (tl.load(x + place, mask=mask, other=0.0) - mean[None, :]) * (scale * w)[None, :] + b[None, :]
+    if RELU:
+        value = tl.maximum(value, 0.0)
     tl.store(out + place, value, mask=mask)
     if tl.program_id(0) == 0:
         tl.store(mean_out + col, mean, mask=width)
@@ -78,8 +81,8 @@ def normalise(
 
 @triton.jit
 def chunk_gradients(
-    grad, x, valid, mean, scale, partial, chunk,
-    WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    grad, x, valid, mean, scale, weight, bias, partial, chunk,
+    RELU: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The sums of the gradient, and of its product with the normalised input, over the valid rows of each chunk."""
     first = tl.program_id(0) * chunk
@@ -88,6 +91,8 @@ def chunk_gradients(
     last = tl.minimum(first + chunk, tl.load(valid))
     m = tl.load(mean + col, mask=width, other=0.0)
     s = tl.load(scale + col, mask=width, other=0.0)
+    w = tl.load(weight + col, mask=width, other=0.0)
+    b = tl.load(bias + col, mask=width, other=0.0)
     total = tl.zeros([ROWS, BLOCK], dtype=tl.float32)
     along = tl.zeros([ROWS, BLOCK], dtype=tl.float32)
     for begin in range(first, last, ROWS):
@@ -95,8 +100,11 @@ def chunk_gradients(
         on = (row < last)[:, None] & width[None, :]
         place = row[:, None] * WIDTH + col[None, :]
         g = tl.load(grad + place, mask=on, other=0.0)
+        away = tl.load(x + place, mask=on, other=0.0) - m[None, :]
+        if RELU:
+            g = tl.where(away * (s * w)[None, :] + b[None, :] > 0.0, g, 0.0)
         total += g
-        along += g * (tl.load(x + place, mask=on, other=0.0) - m[None, :]) * s[None, :]
+        along += g * away * s[None, :]
     out = partial + tl.program_id(0) * (2 * WIDTH) + col
     tl.store(out, tl.sum(total, axis=0), mask=width)
     tl.store(out + WIDTH, tl.sum(along, axis=0), mask=width)
@@ -104,8 +112,8 @@ def chunk_gradients(
 
 @triton.jit
 def normalise_backward(
-    grad, x, valid, mean, scale, weight, partial, grad_x, grad_weight, grad_bias, rows, chunks,
-    WIDTH: tl.constexpr, CHUNKS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    grad, x, valid, mean, scale, weight, bias, partial, grad_x, grad_weight, grad_bias, rows, chunks,
+    RELU: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The gradient of the input, zero in the padding; the first programs also write those of weight and bias."""
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -124,7 +132,11 @@ def normalise_backward(
     on = (row < n)[:, None] & width[None, :]
     place = row[:, None] * WIDTH + col[None, :]
     g = tl.load(grad + place, mask=on, other=0.0)
-    normal = (tl.load(x + place, mask=on, other=0.0) - m[None, :]) * s[None, :]
+    away = tl.load(x + place, mask=on, other=0.0) - m[None, :]
+    if RELU:
+        b = tl.load(bias + col, mask=width, other=0.0)
+        g = tl.where(away * (s * w)[None, :] + b[None, :] > 0.0, g, 0.0)
+    normal = away * s[None, :]
     value = (w * s)[None, :] * (g - (total / n)[None, :] - normal * (along / n)[None, :])
     tl.store(grad_x + place, tl.where(on, value, 0.0), mask=mask)
     if tl.program_id(0) == 0:

@@ -12,8 +12,10 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
+from pathnn.nn.kernels.product import HIDDEN_SCALE, SLOTS, split
+
 _INDICES = ["parent", "vertex", "edge", "distance", "types", "start"]
-_NUMBERS = ["entries", "parents", "dummy_row", "no_edge", "first_entry", "first_parent"]
+_NUMBERS = ["entries", "parents", "dummy_row", "no_edge", "first_entry", "first_parent", "first_child"]
 
 
 @triton.jit
@@ -65,12 +67,13 @@ def _sigmoid(x):
 @triton.jit(do_not_specialize=_NUMBERS, do_not_specialize_on_alignment=_INDICES)
 def forward_entries(
     parent, vertex, edge, distance, types, vertex_table, edge_table, distance_table, projected,
-    hidden, cell, leaf_hidden, entries, first_entry, first_parent, dummy_row, no_edge,
-    CHANNELS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    hidden, cell, leaf_hidden, entries, first_entry, first_parent, dummy_row, no_edge, plane,
+    CHANNELS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """States of the entries of a level, into rows `first_entry` on of `hidden` and `cell`, or into `leaf_hidden`.
 
     The parents' cells are rows `first_parent` on of `cell`; `projected`, `[parents, 4d]`, is `W_hh h` of the parents.
+    `hidden` has `PARTS` planes of rows `WIDTH` long, as the products read them (`kernels.product`).
     """
     at = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -91,25 +94,30 @@ def forward_entries(
     if leaf_hidden is not None:
         tl.store(leaf_hidden + at[:, None] * CHANNELS + col[None, :], h, mask=mask)
     else:
-        out = (first_entry + at)[:, None] * CHANNELS + col[None, :]
-        tl.store(hidden + out, h, mask=mask)
-        tl.store(cell + out, c, mask=mask)
+        tl.store(cell + (first_entry + at)[:, None] * CHANNELS + col[None, :], c, mask=mask)
+        out = (first_entry + at)[:, None] * WIDTH + col[None, :]
+        padded = live[:, None] & (col < WIDTH)[None, :]
+        first, second = split(tl.where(mask, h * HIDDEN_SCALE, 0.0))
+        tl.store(hidden + out, first, mask=padded)
+        if PARTS == 2:
+            tl.store(hidden + plane + out, second, mask=padded)
 
 
 @triton.jit(do_not_specialize=_NUMBERS, do_not_specialize_on_alignment=_INDICES)
 def backward_children(
     start, vertex, edge, distance, types, vertex_table, edge_table, distance_table, projected, cell,
-    grad_hidden, grad_cell, grad_gates, grad_projected, grad_cell_parent,
-    parents, first_entry, first_parent, dummy_row, no_edge,
+    grad_hidden, grad_cell, grad_gates, grad_projected, grad_cell_parent, slots,
+    parents, first_entry, first_parent, first_child, dummy_row, no_edge,
     BY_SOURCE: tl.constexpr, CHANNELS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Gradients before activation of the children of some parents, and their sums.
 
-    Children of parent `p` are the entries `start[p]:start[p + 1]`; without `start` there are no parents, and each
-    entry is worked on as an only child. Gradients of the gates go to rows `first_entry` on of `grad_gates`, their sums
-    to `grad_projected`, and those of the parents' cells (rows `first_parent` on of `cell`) to `grad_cell_parent`. The
-    gradient of h is `grad_hidden[child]`, or with `BY_SOURCE` `grad_hidden[vertex of the child]`. `grad_projected` may
-    be `projected` itself: a program reads its rows before it writes them.
+    Children of parent `p` are the entries `start[p]:start[p + 1]`, counted from `first_child`; without `start` there
+    are no parents, and each entry is worked on as an only child. Gradients of the gates go to rows `first_entry` on of
+    `grad_gates`, their sums to `grad_projected`, and those of the parents' cells (rows `first_parent` on of `cell`) to
+    `grad_cell_parent`. The gradient of h is `grad_hidden[child]`, or with `BY_SOURCE` `grad_hidden[vertex of the
+    child]`. `grad_projected` may be `projected` itself: a program reads its rows before it writes them. The largest
+    absolute value of those sums (its bits: an atomic maximum does not depend on the order) is collected in `slots`.
     """
     p = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -121,8 +129,8 @@ def backward_children(
     first = p
     count = tl.where(live, 1, 0)
     if start is not None:
-        first = tl.load(start + p, mask=live, other=0).to(tl.int64)
-        count = (tl.load(start + p + 1, mask=live, other=0).to(tl.int64) - first).to(tl.int32)
+        first = tl.load(start + p, mask=live, other=0).to(tl.int64) - first_child
+        count = (tl.load(start + p + 1, mask=live, other=0).to(tl.int64) - first_child - first).to(tl.int32)
         pi, pf, pg, po = _load4(projected, p, col, mask, CHANNELS)
         before = tl.load(cell + (first_parent + p)[:, None] * CHANNELS + col[None, :], mask=mask, other=0.0)
     sum_i, sum_f, sum_g, sum_o, sum_c = zero, zero, zero, zero, zero
@@ -161,3 +169,6 @@ def backward_children(
         tl.store(out + 2 * CHANNELS, sum_g, mask=mask)
         tl.store(out + 3 * CHANNELS, sum_o, mask=mask)
         tl.store(grad_cell_parent + p[:, None] * CHANNELS + col[None, :], sum_c, mask=mask)
+        most = tl.maximum(tl.maximum(tl.abs(sum_i), tl.abs(sum_f)), tl.maximum(tl.abs(sum_g), tl.abs(sum_o)))
+        bits = tl.max(tl.max(most, axis=1), axis=0).to(tl.int32, bitcast=True)
+        tl.atomic_max(slots + tl.program_id(0) % SLOTS, bits, sem="relaxed")

@@ -1,0 +1,95 @@
+"""The three products with `W_hh` on tensor cores, in float32's accuracy or in TF32's: launches of `kernels.product`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pathnn.nn.kernels.blocks import cover
+from pathnn.nn.kernels.product import SLOTS, split_weight, times_transposed, times_weight, transposed_times_hidden
+
+MOST_PARTS, ROWS_PER_PART = 32, 512
+"""The gradient of the weight is summed in parts of about so many rows, but not in more parts than that."""
+
+
+class SplitWeight(NamedTuple):
+    """A weight `[4d, d]` in float16 parts: `parts` is `[2, 4d, width]`, over a power of two by `most`."""
+
+    parts: Tensor
+    most: Tensor
+    channels: int
+    terms: int
+
+    @property
+    def width(self) -> int:
+        """Length of a row of the parts: the channels, rounded up."""
+        return self.parts.size(2)
+
+
+def split_of(weight: Tensor) -> SplitWeight:
+    """A weight ready for the products. One term where TF32 is allowed, two for float32's accuracy."""
+    rows, channels = weight.shape
+    width = cover(channels, 8) * 8
+    weight = weight.detach()
+    most = torch.linalg.vector_norm(weight, ord=float("inf")).reshape(1)
+    parts = weight.new_empty(2, rows, width, dtype=torch.float16)
+    split_weight[(rows,)](weight, most, parts, rows, channels, weight.stride(0), WIDTH=width, BLOCK=_power(width))
+    return SplitWeight(parts, most, channels, 1 if torch.backends.cuda.matmul.allow_tf32 else 2)
+
+
+def new_hidden(like: Tensor, entries: int, weight: SplitWeight) -> Tensor:
+    """Room for hidden states in the form the products read: `[terms, entries, width]`, float16."""
+    return like.new_empty(weight.terms, entries, weight.width, dtype=torch.float16)
+
+
+def new_slots(like: Tensor, levels: int) -> Tensor:
+    """Places in which the largest gradient of each level is collected: `[levels, SLOTS]`, zeros."""
+    return torch.zeros(_power(levels), SLOTS.value, dtype=torch.int32, device=like.device)
+
+
+def project_hidden(hidden: Tensor, weight: SplitWeight, out: Tensor) -> None:
+    """`out` = `hidden @ weight.T`, `[entries, 4d]`."""
+    rows, gates = out.shape
+    if rows == 0:
+        return
+    tall, wide = 128, 64
+    times_transposed[(cover(rows, tall) * cover(gates, wide),)](
+        hidden, weight.parts, weight.most, out, rows, hidden.stride(0), weight.parts.stride(0),
+        N=gates, WIDTH=weight.width, TERMS=weight.terms, BM=tall, BN=wide, BK=16, num_warps=4, num_stages=4,
+    )  # fmt: skip
+
+
+def grad_of_hidden(grad: Tensor, slots: Tensor, weight: SplitWeight) -> Tensor:
+    """`grad @ weight`, `[entries, d]`; `slots` is the row of the level."""
+    rows, gates = grad.shape
+    out = grad.new_empty(rows, weight.channels)
+    if rows == 0:
+        return out
+    tall, wide = 128, 64
+    times_weight[(cover(rows, tall) * cover(weight.channels, wide),)](
+        grad, slots, weight.parts, weight.most, out, rows, weight.parts.stride(0),
+        N=weight.channels, K=gates, WIDTH=weight.width, TERMS=weight.terms,
+        BM=tall, BN=wide, BK=16, num_warps=4, num_stages=4,
+    )  # fmt: skip
+    return out
+
+
+def grad_of_weight(grad: Tensor, slots: Tensor, hidden: Tensor, weight: SplitWeight) -> Tensor:
+    """`grad.T @ hidden`, `[4d, d]`, for all levels at once."""
+    rows, gates = grad.shape
+    parts = max(1, min(MOST_PARTS, rows // ROWS_PER_PART))
+    deep, tall, wide = 64, 64, 64
+    partial = grad.new_empty(parts, gates, weight.channels)
+    each = cover(cover(rows, parts), deep) * deep
+    transposed_times_hidden[cover(weight.channels, tall) * cover(gates, wide), parts](
+        grad, slots, hidden, partial, rows, each, hidden.stride(0),
+        K=gates, N=weight.channels, WIDTH=weight.width, LEVELS=slots.size(0), TERMS=weight.terms,
+        BM=tall, BN=wide, BK=deep, num_warps=4, num_stages=2,
+    )  # fmt: skip
+    return partial.sum(dim=0)
+
+
+def _power(number: int) -> int:
+    return 1 << (number - 1).bit_length()

@@ -1,0 +1,148 @@
+"""Products of float32 matrices on tensor cores, with float32's accuracy.
+
+A number is written as a sum of two float16 numbers, after scaling by a power of two: 22 bits. A product is then three
+products of float16 matrices (the fourth, of the two small parts, is below the last bit), each summed in float32; with
+`TERMS` = 1 only the first, which has TF32's 11 bits. About twice as fast as cuBLAS in float32, and no less exact.
+
+Hidden states are below 1, and are kept as such pairs (`HIDDEN_SCALE`). Weights are split once per step. Gradients
+are split when they are read: their largest absolute value was collected when they were written, in `SLOTS` places.
+"""
+# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
+# mypy: check-untyped-defs=False, disallow-untyped-calls=False
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+SLOTS = tl.constexpr(64)
+HIDDEN_SCALE = tl.constexpr(4096.0)
+
+
+@triton.jit
+def power_of_two(most):
+    """A power of two s such that `most / s` is between 2**11 and 2**12, and 1 / s."""
+    bits = tl.maximum(most.to(tl.int32, bitcast=True) & 0x7F800000, 16 << 23) - (11 << 23)
+    return bits.to(tl.float32, bitcast=True), ((254 << 23) - bits).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def split(x):
+    """The two float16 numbers whose sum is x, up to 22 bits."""
+    first = x.to(tl.float16)
+    return first, (x - first.to(tl.float32)).to(tl.float16)
+
+
+@triton.jit
+def split_weight(weight, most, out, rows, cols, row_stride, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    """Both parts of a matrix over its power of two: `out[2, rows, WIDTH]`, zeros right of the last column."""
+    row = tl.program_id(0)
+    col = tl.arange(0, BLOCK)
+    _, inverse = power_of_two(tl.load(most))
+    x = tl.load(weight + row * row_stride + col, mask=col < cols, other=0.0)
+    first, second = split(x * inverse)
+    tl.store(out + row * WIDTH + col, first, mask=col < WIDTH)
+    tl.store(out + (rows + row) * WIDTH + col, second, mask=col < WIDTH)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def times_transposed(
+    hidden, weight, most, out, rows, plane, weight_plane,
+    N: tl.constexpr, WIDTH: tl.constexpr, TERMS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """`out[rows, N]` = `hidden @ weight.T`; both in parts, of rows `WIDTH` long, their planes so far apart."""
+    blocks: tl.constexpr = (N + BN - 1) // BN
+    row = (tl.program_id(0) // blocks).to(tl.int64) * BM + tl.arange(0, BM)
+    col = (tl.program_id(0) % blocks) * BN + tl.arange(0, BN)
+    total = tl.zeros([BM, BN], dtype=tl.float32)
+    for k in range(0, WIDTH, BK):
+        at = k + tl.arange(0, BK)
+        inside = at < WIDTH
+        a = hidden + row[:, None] * WIDTH + at[None, :]
+        b = weight + col[None, :] * WIDTH + at[:, None]
+        a_mask = (row < rows)[:, None] & inside[None, :]
+        b_mask = (col < N)[None, :] & inside[:, None]
+        a1 = tl.load(a, mask=a_mask, other=0.0)
+        b1 = tl.load(b, mask=b_mask, other=0.0)
+        if TERMS == 1:
+            total += tl.dot(a1, b1)
+        else:
+            part = tl.dot(tl.load(a + plane, mask=a_mask, other=0.0), b1)
+            part = tl.dot(a1, tl.load(b + weight_plane, mask=b_mask, other=0.0), part)
+            total += tl.dot(a1, b1, part)
+    scale, _ = power_of_two(tl.load(most))
+    place = out + row[:, None] * N + col[None, :]
+    tl.store(place, total * (scale / HIDDEN_SCALE), mask=(row < rows)[:, None] & (col < N)[None, :])
+
+
+@triton.jit(do_not_specialize=["rows"])
+def times_weight(
+    grad, slots, weight, most, out, rows, weight_plane,
+    N: tl.constexpr, K: tl.constexpr, WIDTH: tl.constexpr, TERMS: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """`out[rows, N]` = `grad[rows, K] @ weight`; the weight in parts, the gradient's largest value in `slots`."""
+    blocks: tl.constexpr = (N + BN - 1) // BN
+    row = (tl.program_id(0) // blocks).to(tl.int64) * BM + tl.arange(0, BM)
+    col = (tl.program_id(0) % blocks) * BN + tl.arange(0, BN)
+    grad_scale, inverse = power_of_two(_largest(slots, 1))
+    total = tl.zeros([BM, BN], dtype=tl.float32)
+    for k in range(0, K, BK):
+        at = k + tl.arange(0, BK)
+        inside = at < K
+        a = tl.load(grad + row[:, None] * K + at[None, :], mask=(row < rows)[:, None] & inside[None, :], other=0.0)
+        b = weight + at[:, None] * WIDTH + col[None, :]
+        b_mask = inside[:, None] & (col < WIDTH)[None, :]
+        a1, a2 = split(a * inverse)
+        b1 = tl.load(b, mask=b_mask, other=0.0)
+        if TERMS == 1:
+            total += tl.dot(a1, b1)
+        else:
+            part = tl.dot(a2, b1)
+            part = tl.dot(a1, tl.load(b + weight_plane, mask=b_mask, other=0.0), part)
+            total += tl.dot(a1, b1, part)
+    scale, _ = power_of_two(tl.load(most))
+    place = out + row[:, None] * N + col[None, :]
+    tl.store(place, total * scale * grad_scale, mask=(row < rows)[:, None] & (col < N)[None, :])
+
+
+@triton.jit(do_not_specialize=["rows", "rows_per_part"])
+def transposed_times_hidden(
+    grad, slots, hidden, partial, rows, rows_per_part, plane,
+    K: tl.constexpr, N: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr, TERMS: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """`partial[part]`, `[K, N]`, = `grad.T @ hidden` over the rows of a part; to be summed over the parts.
+
+    `slots` has `LEVELS` (a power of two) times `SLOTS` places.
+    """
+    blocks: tl.constexpr = (N + BM - 1) // BM
+    col = (tl.program_id(0) % blocks) * BM + tl.arange(0, BM)
+    gate = (tl.program_id(0) // blocks) * BN + tl.arange(0, BN)
+    part = tl.program_id(1).to(tl.int64)
+    grad_scale, inverse = power_of_two(_largest(slots, LEVELS))
+    first = part * rows_per_part
+    last = tl.minimum(first + rows_per_part, rows.to(tl.int64))
+    total = tl.zeros([BM, BN], dtype=tl.float32)
+    for k in range(first, last, BK):
+        row = k + tl.arange(0, BK)
+        live = (row < last)[:, None]
+        a = hidden + row[:, None] * WIDTH + col[None, :]
+        a_mask = live & (col < WIDTH)[None, :]
+        b = tl.load(grad + row[:, None] * K + gate[None, :], mask=live & (gate < K)[None, :], other=0.0)
+        a1 = tl.load(a, mask=a_mask, other=0.0)
+        b1, b2 = split(b * inverse)
+        if TERMS == 1:
+            total += tl.dot(tl.trans(a1), b1)
+        else:
+            both = tl.dot(tl.trans(tl.load(a + plane, mask=a_mask, other=0.0)), b1)
+            both = tl.dot(tl.trans(a1), b2, both)
+            total += tl.dot(tl.trans(a1), b1, both)
+    place = partial + part * (K * N) + gate[None, :] * N + col[:, None]
+    tl.store(place, total * (grad_scale / HIDDEN_SCALE), mask=(gate < K)[None, :] & (col < N)[:, None])
+
+
+@triton.jit
+def _largest(slots, LEVELS: tl.constexpr):
+    """The largest of the absolute values whose bits were collected in `slots`."""
+    return tl.max(tl.load(slots + tl.arange(0, LEVELS * SLOTS)), axis=0).to(tl.float32, bitcast=True)
