@@ -46,7 +46,7 @@ def with_scores(monkeypatch, scores: list[float]) -> None:
     said = iter(scores)
     now: list[float] = []
 
-    def fake(state, loaders, part):
+    def fake(state, loaders, part, graphed):
         if part == "val":
             now.append(next(said))
         return Evaluation(0.0, now[-1] * (1 if part == "val" else 100), 1)

@@ -17,7 +17,7 @@ from pathnn.nn.baselines import BaselineName
 from pathnn.nn.choices import check_choice
 
 Device = Literal["auto", "cpu", "cuda"]
-Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
+Precision = Literal["32-true", "tf32", "64-true", "16-mixed", "bf16-mixed"]
 Direction = Literal["metric", "released"]
 
 MODELS: tuple[str, ...] = ("pathnn", *get_args(BaselineName))
@@ -60,6 +60,7 @@ class RunConfig:
         clip: largest norm of the gradient, None for no limit.
         standardize: learn targets of a regression minus their mean, over their standard deviation.
         device, devices, num_nodes: as Lightning Fabric has them; `devices` are processes per machine.
+        precision: as Lightning Fabric has them; besides, "tf32" lets products on a GPU have 11 bits.
     """
 
     data: str

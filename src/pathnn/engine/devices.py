@@ -32,13 +32,16 @@ def make_fabric(config: RunConfig) -> Fabric:
         raise RunError(f"devices={config.devices}: this machine has {torch.cuda.device_count()} CUDA devices.")
     if config.precision == "16-mixed" and accelerator == "cpu":
         raise RunError("precision='16-mixed' needs a GPU. Use 'bf16-mixed' or '32-true' on a CPU.")
+    if accelerator == "cuda":
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = config.precision == "tf32"
+    precision: Any = "32-true" if config.precision == "tf32" else config.precision
     several = config.devices * config.num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1
     fabric = Fabric(
         accelerator=accelerator,
         devices=config.devices,
         num_nodes=config.num_nodes,
         strategy="ddp" if several else "auto",
-        precision=config.precision,
+        precision=precision,
     )
     fabric.launch()
     return fabric

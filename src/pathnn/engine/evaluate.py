@@ -12,7 +12,7 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
 from pathnn.engine.build import Model
 from pathnn.engine.errors import RunError
-from pathnn.engine.predict import predict
+from pathnn.engine.predict import Forward, predict
 from pathnn.engine.scaling import TargetScale
 
 
@@ -32,23 +32,24 @@ def evaluate(
     *,
     scale: TargetScale | None = None,
     fabric: Fabric | None = None,
+    forward: Forward | None = None,
 ) -> Evaluation:
     """Loss and score of `model` on the graphs of `loader`, the same in every process.
 
-    The metric sees all graphs at once, so that it does not depend on the batch size.
+    The metric sees all graphs at once, so that it does not depend on the batch size. `forward` is as in `predict`.
     """
     if loader.index.numel() == 0:
         raise RunError(f"{task.name}: there are no graphs to evaluate on.")
     scale = TargetScale() if scale is None else scale
-    return measure(predict(model, loader, fabric=fabric), targets(task, loader.index), task, scale)
+    out = predict(model, loader, fabric=fabric, forward=forward)
+    return measure(out, targets(task, loader.index), task, scale)
 
 
 def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale) -> Evaluation:
     """Loss and score of the network's outputs (in its own unit) against targets."""
     if task.loss is None or task.metric is None:
         raise RunError(f"{task.name} has no targets: expected a task with a loss and a metric.")
-    y = y.to(out.device)
-    y = y.to(out.dtype) if y.is_floating_point() else y
+    y = as_targets(y, out)
     loss = float(task.loss()(out, scale.encode(y)))
     metric = task.metric().to(out.device)
     metric.set_dtype(out.dtype)
@@ -61,4 +62,14 @@ def targets(task: Task, index: Tensor) -> Tensor:
     y = task.graphs.y
     if y is None:
         raise RunError(f"{task.name} has no targets: for a CSV, name the column with --target.")
-    return y[index.to(y.device)] if y.dtype != torch.bool else y[index.to(y.device)].float()
+    return y[index.to(y.device)]
+
+
+def as_targets(y: Tensor, out: Tensor) -> Tensor:
+    """Targets as the loss of these outputs reads them: there, and of their type unless they are classes.
+
+    >>> as_targets(torch.tensor([True, False]), torch.zeros(2)).dtype
+    torch.float32
+    """
+    y = y.to(out.device)
+    return y.to(out.dtype) if y.is_floating_point() or y.dtype == torch.bool else y

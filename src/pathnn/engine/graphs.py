@@ -43,12 +43,20 @@ class GraphedStep:
         graphs: on the GPU, with paths and targets.
         loss: from the predictions and the targets of the batch to a scalar.
         capacity: the shape of the padded batch.
+        autocast: whether to compute under `torch.autocast` in bfloat16.
     """
 
     def __init__(
-        self, model: PathNN, graphs: PackedGraphs, loss: Callable[[Tensor, Tensor], Tensor], *, capacity: Capacity
+        self,
+        model: PathNN,
+        graphs: PackedGraphs,
+        loss: Callable[[Tensor, Tensor], Tensor],
+        *,
+        capacity: Capacity,
+        autocast: bool = False,
     ) -> None:
         _check_engine(model)
+        self._autocast = autocast
         self.batches = PaddedBatches(graphs, capacity)
         self.model = model
         self._loss_function = loss
@@ -80,6 +88,7 @@ class GraphedStep:
     def _record(self) -> None:
         self.model.train()
         twin = padded_twin(self.model, self.batches.valid)
+        random = torch.cuda.get_rng_state()
         buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
@@ -95,12 +104,14 @@ class GraphedStep:
         self._grads = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
         for buffer, before in buffers:
             buffer.copy_(before)
+        torch.cuda.set_rng_state(random)
 
     def _run(self, twin: PathNN) -> Tensor:
-        out, y = predict_padded(twin, self.batches)
-        if y is None:
-            raise ValueError("the graphs have no targets y: expected one for each graph.")
-        loss = self._loss_function(out, y)
+        with torch.autocast("cuda", torch.bfloat16, enabled=self._autocast):
+            out, y = predict_padded(twin, self.batches)
+            if y is None:
+                raise ValueError("the graphs have no targets y: expected one for each graph.")
+            loss = self._loss_function(out.float(), y)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
@@ -114,8 +125,9 @@ class GraphedForward:
     ```
     """
 
-    def __init__(self, model: PathNN, graphs: PackedGraphs, *, capacity: Capacity) -> None:
+    def __init__(self, model: PathNN, graphs: PackedGraphs, *, capacity: Capacity, autocast: bool = False) -> None:
         _check_engine(model)
+        self._autocast = autocast
         self.batches = PaddedBatches(graphs, capacity)
         self.model = model
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -146,11 +158,16 @@ class GraphedForward:
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(WARM_UP):
-                predict_padded(self.model, self.batches)
+                self._predict()
         torch.cuda.current_stream().wait_stream(side)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph, stream=side):
-            self._out, _ = predict_padded(self.model, self.batches)
+            self._out = self._predict()
+
+    def _predict(self) -> Tensor:
+        self.model.lstm.max_entries = None
+        with torch.autocast("cuda", torch.bfloat16, enabled=self._autocast):
+            return predict_padded(self.model, self.batches)[0].float()
 
 
 def predict_padded(model: PathNN, batches: PaddedBatches) -> tuple[Tensor, Tensor | None]:
@@ -159,6 +176,7 @@ def predict_padded(model: PathNN, batches: PaddedBatches) -> tuple[Tensor, Tenso
     if x is None:
         x = torch.ones(batches.capacity.nodes, 1, device=batches.batch.device)
     size = batches.capacity.graphs
+    edge_attr = None if model.config.edge_channels is None else edge_attr
     out = model(x, trie=batches.trie, batch=batches.batch, edge_attr=edge_attr, batch_size=size + 1)
     return out[:size], y
 
@@ -172,6 +190,7 @@ def padded_twin(model: PathNN, valid: Tensor) -> PathNN:
         raise ValueError("the head has BatchNorm, which cannot tell the padded graph from others: train step by step.")
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     twin = copy.deepcopy(model, shared)
+    twin.lstm.max_entries = None
     for parent in list(twin.modules()):
         children = dict(parent.named_children())
         after = (

@@ -32,11 +32,21 @@ class Capacity:
         >>> Capacity.typical(packed, 2, margin=1.0)
         Capacity(graphs=2, nodes=5, edges=5, levels=(5, 5))
         """
-        sizes = graph_sizes(graphs).double()
+        return cls.of_sizes(graph_sizes(graphs), batch_size, margin=margin)
+
+    @classmethod
+    def of_sizes(cls, sizes: Tensor, batch_size: int, *, margin: float) -> Capacity:
+        """The same from the sizes of the graphs (see `graph_sizes`) that batches are made of."""
+        sizes = sizes.double()
         spread = sizes.std(dim=0, correction=0) * batch_size**0.5
         largest = sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)
-        need = torch.minimum(sizes.mean(dim=0) * batch_size + margin * spread, largest).ceil().long() + 1
-        *levels, nodes, edges = need.tolist()
+        need = torch.minimum(sizes.mean(dim=0) * batch_size + margin * spread, largest).ceil().long()
+        return cls.holding(need, batch_size)
+
+    @classmethod
+    def holding(cls, totals: Tensor, batch_size: int) -> Capacity:
+        """What a batch with these totals needs, and room for padding."""
+        *levels, nodes, edges = (totals + 1).tolist()
         return cls(batch_size, nodes, edges, tuple(levels))
 
     def holds(self, totals: Tensor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 
 import torch
@@ -13,6 +14,9 @@ from pathnn.data.loader import PackedLoader
 from pathnn.engine.build import Model
 from pathnn.engine.loaders import batch_indices
 from pathnn.nn import PathNN
+
+Forward = Callable[[Tensor], Tensor]
+"""From the numbers of some graphs to the outputs for them."""
 
 
 class Step(nn.Module):
@@ -53,9 +57,11 @@ def apply(model: Model, batch: GraphBatch) -> Tensor:
     return out
 
 
-def predict(model: Model, loader: PackedLoader, *, fabric: Fabric | None = None) -> Tensor:
+def predict(
+    model: Model, loader: PackedLoader, *, fabric: Fabric | None = None, forward: Forward | None = None
+) -> Tensor:
     """The model's outputs for the graphs of `loader`, in its order: `[graphs, out_channels]`, float32 or
-    more.
+    more. `forward` takes the place of calling the model on a batch of the loader.
 
     With several processes each works on its share of the batches, and each gets all outputs. The model is
     called as it is, not as DDP wraps it: that would wait for the others at every batch, of which each process
@@ -68,9 +74,14 @@ def predict(model: Model, loader: PackedLoader, *, fabric: Fabric | None = None)
     width = model.config.out_channels or model.config.hidden_channels
     dtype = torch.promote_types(next(model.parameters()).dtype, torch.float32)
     outputs = torch.zeros(loader.index.numel(), width, dtype=dtype, device=loader.device)
+    if forward is None:
+
+        def forward(index: Tensor) -> Tensor:
+            return apply(model, loader.batch(index))
+
     with torch.inference_mode(), nullcontext() if fabric is None else fabric.autocast():
         for i in range(rank, len(batches), world_size):
-            outputs[rows[i].to(loader.device)] = apply(model, loader.batch(batches[i])).to(dtype)
+            outputs[rows[i].to(loader.device)] = forward(batches[i]).to(dtype)
     if fabric is not None and world_size > 1:
         # Every row is filled in one process and 0 in the others: the sum is exact.
         outputs = fabric.all_reduce(outputs, reduce_op="sum")

@@ -48,7 +48,10 @@ class TrainState:
         """The state before the first epoch; moves the model to Fabric's device."""
         if config.precision == "64-true":
             model.double()
-        optimizer = Adam(model.parameters(), lr=config.lr, weight_decay=config.weight_decay)
+        on_gpu = fabric.device.type == "cuda" and config.precision != "16-mixed"
+        optimizer = Adam(
+            model.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=True if on_gpu else None
+        )
         step, fabric_optimizer = fabric.setup(Step(model), optimizer)
         scheduler = None
         if config.plateau_factor is not None:

@@ -13,7 +13,8 @@ from pathnn.engine.build import Model
 from pathnn.engine.config import RunConfig
 from pathnn.engine.devices import make_fabric, share_buffers
 from pathnn.engine.errors import NotFiniteError, RunError
-from pathnn.engine.evaluate import Evaluation, evaluate, targets
+from pathnn.engine.evaluate import Evaluation, as_targets, evaluate, targets
+from pathnn.engine.graphed import Graphed, make_graphed
 from pathnn.engine.loaders import Loaders, batch_indices, own_share
 from pathnn.engine.predict import Handle
 from pathnn.engine.seeding import seed_torch
@@ -58,14 +59,15 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
     maximize = loaders.task.maximize
     if state is None:
         state = TrainState.start(model, config, make_fabric(config), maximize=maximize)
+    graphed = make_graphed(state, loaders, config)
     while state.stop_reason(config, maximize=maximize) is None:
         started, lr = perf_counter(), state.lr
-        train_loss = train_epoch(state, loaders, config)
+        train_loss = train_epoch(state, loaders, config, graphed)
         share_buffers(state.fabric, state.model)
-        val = _evaluate(state, loaders, "val")
+        val = _evaluate(state, loaders, "val", graphed)
         state.epoch += 1
         better = state.best is None or at_least_as_good(val.score, state.best.val_score, maximize)
-        test_score = _evaluate(state, loaders, "test").score if better and len(loaders.test) else None
+        test_score = _evaluate(state, loaders, "test", graphed).score if better and len(loaders.test) else None
         if better:
             state.best = Best(state.epoch, val.score, test_score, state.weights())
         if state.scheduler is not None:
@@ -75,8 +77,11 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
         yield Epoch(state.epoch, train_loss, val.loss, val.score, test_score, better, lr, seconds)
 
 
-def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig) -> float:
-    """One pass over the training graphs; returns the mean loss. The random numbers are those of the epoch."""
+def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, graphed: Graphed | None = None) -> float:
+    """One pass over the training graphs; returns the mean loss. The random numbers are those of the epoch.
+
+    Batches go through the CUDA graphs of `graphed` where they fit one.
+    """
     fabric, task = state.fabric, loaders.task
     if task.loss is None:
         raise RunError(f"{task.name} has no targets to train on.")
@@ -86,13 +91,13 @@ def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig) -> float
     batches = batch_indices(loaders.train, state.epoch)
     losses: list[Tensor] = []
     for index, share in own_share(batches, fabric.global_rank, fabric.world_size):
-        out = state.step(Handle(loaders.train.batch(index)))
-        y = targets(task, index).to(out.device)
-        y = y.to(out.dtype) if y.is_floating_point() else y
-        loss = loss_function(out, loaders.scale.encode(y)) * share
-        state.optimizer.zero_grad()
-        # DDP takes the mean over processes; the shares are for their sum.
-        fabric.backward(loss * fabric.world_size)
+        loss = None if graphed is None else graphed.step(index)
+        if loss is None:
+            out = state.step(Handle(loaders.train.batch(index)))
+            loss = loss_function(out, loaders.scale.encode(as_targets(targets(task, index), out))) * share
+            state.optimizer.zero_grad()
+            # DDP takes the mean over processes; the shares are for their sum.
+            fabric.backward(loss * fabric.world_size)
         if config.clip is not None:
             fabric.clip_gradients(state.step, state.optimizer, max_norm=config.clip, error_if_nonfinite=False)
         state.optimizer.step()
@@ -115,6 +120,7 @@ def _mean_loss(losses: Tensor, batches: list[Tensor], epoch: int) -> float:
     return float((losses.cpu().double() * sizes).sum() / sizes.sum())
 
 
-def _evaluate(state: TrainState, loaders: Loaders, part: str) -> Evaluation:
+def _evaluate(state: TrainState, loaders: Loaders, part: str, graphed: Graphed | None) -> Evaluation:
     loader = loaders.val if part == "val" else loaders.test
-    return evaluate(state.model, loader, loaders.task, scale=loaders.scale, fabric=state.fabric)
+    forward = None if graphed is None else graphed.forward(part)
+    return evaluate(state.model, loader, loaders.task, scale=loaders.scale, fabric=state.fabric, forward=forward)

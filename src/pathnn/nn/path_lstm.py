@@ -13,7 +13,6 @@ from pathnn.nn.choices import check_choice
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.engines.cuda import cuda_path_states, cuda_ready, cuda_tokens
 from pathnn.nn.engines.dense import dense_path_states
-from pathnn.nn.engines.level import Tables
 from pathnn.nn.engines.prepared import Edges, Prepared
 from pathnn.nn.engines.tokens import level_rows, project, project_small
 from pathnn.nn.engines.trie import path_states
@@ -100,74 +99,66 @@ class PathLSTM(nn.LSTM):
 
     @torch.compiler.disable
     def prepare(self, edges: Tensor | EdgeTypes | None) -> Edges:
-        """The edges, together with what the layers of one forward pass would each compute again; on a GPU without
+        """The edges, together with what the layers of one forward pass would each work out again: on a GPU, without
         dropout. Elsewhere the edges as they are.
         """
         masked = self.training and self.input_dropout > 0
         if masked or self.engine == "dense" or not cuda_ready(self.weight_hh_l0):
             return edges
-        from pathnn.nn.engines.cuda_product import split_of
+        from pathnn.nn.engines.cuda_product import terms
 
         _check_edges(edges, self.edge_channels)
-        distances = None if self.distance_encoder is None else self.distance_encoder.weight
+        return self._prepare(edges, terms())
+
+    def _prepare(self, edges: Tensor | EdgeTypes | None, terms: int) -> Prepared:
+        from pathnn.nn.engines.cuda_collect import Collected, share
+        from pathnn.nn.engines.cuda_product import split_of
+
         weight, bias = self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0
+        distances = None if self.distance_encoder is None else self.distance_encoder.weight
         with torch.autocast(weight.device.type, enabled=False), torch.cuda.device(weight.device):
-            edge, distance = project_small(distances, self._edges(edges), weight_ih=weight, channels=self.channels)
-            split = split_of(self.weight_hh_l0)
-        return Prepared(edges, weight[:, : self.channels], bias, edge, distance, split)
+            edges = self._edges(edges)
+            small = project_small(distances, edges, weight_ih=weight, channels=self.channels)
+            collected = Collected()
+            anchor = share(self.weight_hh_l0, bias, *small, collected)
+            edge, distance = (None if table is None else table.detach() for table in small)
+            vertex = weight[:, : self.channels]
+            splits = split_of(vertex, terms), split_of(self.weight_hh_l0, terms)
+        return Prepared(edges, vertex, bias, edge, distance, *splits, collected, anchor)
 
     @torch.compiler.disable
     def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, num_nodes: int | None) -> Tensor:
-        if isinstance(edges, Prepared):
-            return self._run_prepared(h, trie, edges, num_nodes)
-        self._check(h, trie, edges)
+        plain = edges.edges if isinstance(edges, Prepared) else edges
+        self._check(h, trie, plain)
+        if not isinstance(edges, Prepared) and self.engine == "trie" and cuda_ready(self.weight_hh_l0):
+            from pathnn.nn.engines.cuda_product import terms
+
+            edges = self._prepare(edges, terms())
         with torch.autocast(h.device.type, enabled=False):
-            h, edges = self._inputs(h, edges)
-            distances = None if self.distance_encoder is None else self.distance_encoder.weight
-            if self.engine == "dense":
-                states = dense_path_states(self, h, trie, distances, edges)
-                out = states if num_nodes is None else _sum_at(trie.source, states, num_nodes)
+            h = self._vertices(h)
+            if isinstance(edges, Prepared):
+                tokens = cuda_tokens(trie, edges, distances=self.distance_encoder is not None)
+                out = cuda_path_states(h, edges, tokens, summed=num_nodes is not None, max_entries=self.max_entries)
             else:
-                bias = self.bias_ih_l0 + self.bias_hh_l0
-                tables = project(h, distances, edges, weight_ih=self.weight_ih_l0, bias=bias)
-                if cuda_ready(tables.vertex):
-                    tokens = cuda_tokens(trie, edges, distances=distances is not None)
-                    summed = num_nodes is not None
-                    limit = self.max_entries
-                    out = cuda_path_states(tables, self.weight_hh_l0, tokens, summed=summed, max_entries=limit)
-                else:
-                    rows = level_rows(trie, edges, distances=distances is not None)
-                    weight = self.weight_hh_l0
-                    out = path_states(tables, weight, rows, num_nodes=num_nodes, max_entries=self.max_entries)
-        return self._aggregated(out, trie, num_nodes)
-
-    def _run_prepared(self, h: Tensor, trie: LengthTrie, ready: Prepared, num_nodes: int | None) -> Tensor:
-        """The same as `_run` with what `prepare` has done already."""
-        self._check(h, trie, ready.edges)
-        with torch.autocast(h.device.type, enabled=False):
-            h = self._inputs(h, None)[0]
-            tables = Tables(F.linear(h, ready.weight, ready.bias), ready.edge, ready.distance)
-            tokens = cuda_tokens(trie, ready.edges, distances=ready.distance is not None)
-            out = cuda_path_states(
-                tables,
-                self.weight_hh_l0,
-                tokens,
-                summed=num_nodes is not None,
-                max_entries=self.max_entries,
-                split=ready.split,
-            )
-        return self._aggregated(out, trie, num_nodes)
-
-    def _aggregated(self, out: Tensor, trie: LengthTrie, num_nodes: int | None) -> Tensor:
+                out = self._run_plain(h, trie, self._edges(plain), num_nodes)
         return out / _path_counts(trie, out) if self.aggregation == "mean" and num_nodes is not None else out
 
-    def _inputs(self, h: Tensor, edges: Tensor | EdgeTypes | None) -> tuple[Tensor, Tensor | EdgeTypes | None]:
-        """The features as the LSTM reads them: in its type, with dropout, and the dummy token's vector at the
-        end."""
+    def _run_plain(
+        self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None, num_nodes: int | None
+    ) -> Tensor:
+        distances = None if self.distance_encoder is None else self.distance_encoder.weight
+        if self.engine == "dense":
+            states = dense_path_states(self, h, trie, distances, edges)
+            return states if num_nodes is None else _sum_at(trie.source, states, num_nodes)
+        bias = self.bias_ih_l0 + self.bias_hh_l0
+        tables = project(h, distances, edges, weight_ih=self.weight_ih_l0, bias=bias)
+        rows = level_rows(trie, edges, distances=distances is not None)
+        return path_states(tables, self.weight_hh_l0, rows, num_nodes=num_nodes, max_entries=self.max_entries)
+
+    def _vertices(self, h: Tensor) -> Tensor:
+        """`h` as the LSTM reads it: in its type, with dropout, and the dummy token's vector at the end."""
         h = F.dropout(h.to(self.weight_ih_l0.dtype), self.input_dropout, self.training)
-        if self.dummy is not None:
-            h = torch.cat([h, self.dummy.unsqueeze(0)])
-        return h, self._edges(edges)
+        return h if self.dummy is None else torch.cat([h, self.dummy.unsqueeze(0)])
 
     def _edges(self, edges: Tensor | EdgeTypes | None) -> Tensor | EdgeTypes | None:
         dtype = self.weight_ih_l0.dtype

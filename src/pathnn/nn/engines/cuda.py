@@ -25,7 +25,7 @@ from pathnn.nn.engines.pieces import cut
 from pathnn.paths.trie import LengthTrie
 
 if TYPE_CHECKING:
-    from pathnn.nn.engines.cuda_product import SplitWeight
+    from pathnn.nn.engines.prepared import Prepared
 
 
 class Tokens(NamedTuple):
@@ -62,8 +62,9 @@ def cuda_ready(like: Tensor) -> bool:
     return wanted and like.is_cuda and like.dtype == torch.float32 and torch.version.hip is None and _triton_at_hand()
 
 
-def cuda_tokens(trie: LengthTrie, edges: Tensor | EdgeTypes | None, *, distances: bool) -> Tokens:
+def cuda_tokens(trie: LengthTrie, ready: Prepared, *, distances: bool) -> Tokens:
     """What of a trie a model reads that does or does not use edges and distances."""
+    edges = ready.edges
     levels = [
         LevelRows(
             level.parent, level.vertex, None if edges is None else level.edge, level.distance if distances else None
@@ -73,38 +74,28 @@ def cuda_tokens(trie: LengthTrie, edges: Tensor | EdgeTypes | None, *, distances
     return Tokens(levels, edges.types if isinstance(edges, EdgeTypes) else None, trie.num_nodes, trie.plan)
 
 
-def cuda_path_states(
-    tables: Tables,
-    weight_hh: Tensor,
-    tokens: Tokens,
-    *,
-    summed: bool,
-    max_entries: int | None,
-    split: SplitWeight | None = None,
-) -> Tensor:
+def cuda_path_states(h: Tensor, ready: Prepared, tokens: Tokens, *, summed: bool, max_entries: int | None) -> Tensor:
     """The last hidden state of every path: summed at the sources, `[num_nodes, d]`, or each, if not `summed`.
 
-    Differentiable once, with respect to the tables and `weight_hh`. With `max_entries` larger tries are worked
-    through in pieces, which are recomputed in the backward pass. `split` saves splitting `weight_hh`.
+    Differentiable once, with respect to `h` and the weights behind `ready`. With `max_entries` larger tries are worked
+    through in pieces, which are recomputed in the backward pass.
     """
-    from pathnn.nn.engines.cuda_product import split_of
-
-    inputs = [weight_hh, *(table for table in tables if table is not None)]
-    keep = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
-    with torch.cuda.device(weight_hh.device):
-        split = split_of(weight_hh) if split is None else split
-        return _CudaTrieLSTM.apply(*tables, weight_hh, split, tokens, summed, max_entries, keep)  # type: ignore[no-untyped-call]
+    keep = torch.is_grad_enabled() and (h.requires_grad or ready.anchor.requires_grad or ready.weight.requires_grad)
+    arguments = h, ready.weight, ready.bias, ready.anchor, ready, tokens, summed, max_entries, keep
+    with torch.cuda.device(h.device):
+        out: Tensor = _CudaTrieLSTM.apply(*arguments)  # type: ignore[no-untyped-call]
+    return out
 
 
 class _CudaTrieLSTM(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        vertex: Tensor,
-        edge: Tensor | None,
-        distance: Tensor | None,
-        weight_hh: Tensor,
-        split: SplitWeight,
+        h: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        anchor: Tensor,
+        ready: Prepared,
         tokens: Tokens,
         summed: bool,
         max_entries: int | None,
@@ -112,48 +103,68 @@ class _CudaTrieLSTM(torch.autograd.Function):
     ) -> Tensor:
         from pathnn.nn.engines.cuda_sweep import forward_sweep
 
-        tables = Tables(vertex.contiguous(), _contiguous(edge), _contiguous(distance))
+        h = h.contiguous()
+        tables, split = _tables(h, ready), ready.split_hh
         pieces = cut(tokens.levels, max_entries) if max_entries else [tokens.levels]
         paths = [piece[-1].num_entries for piece in pieces]
         rows = tokens.num_nodes if summed else sum(paths)
-        out = vertex.new_empty(rows, weight_hh.size(1))
+        out = h.new_empty(rows, split.channels)
         states: list[Tensor] = []
         orders: list[Order | None] = []
         first = 0
         for t, (levels, number) in enumerate(zip(pieces, paths, strict=True)):
             piece = tokens if len(pieces) == 1 else tokens._replace(levels=levels, plan=None)
             whole = keep and len(pieces) == 1
-            order = _order(piece, vertex.size(0), leaves_only=not whole) if summed or whole else None
+            order = _order(piece, h.size(0), leaves_only=not whole) if summed or whole else None
             target = out if summed else out[first : first + number]
             kept = forward_sweep(tables, split, piece, target, order if summed else None, add=t > 0)
             if whole:
                 states, orders = list(kept), [order]
             first += number
         if keep:
-            ctx.save_for_backward(*tables, *states)
-            ctx.split, ctx.pieces, ctx.orders, ctx.tokens, ctx.summed = split, pieces, orders, tokens, summed
+            ctx.save_for_backward(h, *states)
+            ctx.ready, ctx.pieces, ctx.orders, ctx.tokens, ctx.summed = ready, pieces, orders, tokens, summed
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
+        from pathnn.nn.engines.cuda_collect import is_wanted
+        from pathnn.nn.engines.cuda_product import grad_of_linear
         from pathnn.nn.engines.cuda_sweep import backward_sweep, forward_sweep
 
-        vertex, edge, distance, *states = ctx.saved_tensors
-        tables = Tables(vertex, edge, distance)
-        sums: list[Tensor | None] = [None] * 4
-        grad, first = grad.contiguous(), 0
-        with torch.cuda.device(vertex.device):
+        h, *states = ctx.saved_tensors
+        ready, grad, first = ctx.ready, grad.contiguous(), 0
+        collected = ready.collected if is_wanted(ready.anchor) else None
+        grad_vertex: Tensor | None = None
+        with torch.cuda.device(h.device):
+            if collected is not None:
+                collected.begin()
+            tables = _tables(h, ready)
             for levels in ctx.pieces:
                 piece = ctx.tokens if len(ctx.pieces) == 1 else ctx.tokens._replace(levels=levels, plan=None)
                 last = first + levels[-1].num_entries
                 rows = grad if ctx.summed else grad[first:last]
-                kept = tuple(states) if states else forward_sweep(tables, ctx.split, piece, None, None)
-                order = ctx.orders[0] if ctx.orders else _order(piece, vertex.size(0), leaves_only=False)
-                found = backward_sweep(tables, ctx.split, piece, kept, rows, order, summed=ctx.summed)
-                sums = [more if total is None else _add(total, more) for total, more in zip(sums, found, strict=True)]
+                kept = tuple(states) if states else forward_sweep(tables, ready.split_hh, piece, None, None)
+                order = ctx.orders[0] if ctx.orders else _order(piece, h.size(0), leaves_only=False)
+                found = backward_sweep(
+                    tables, ready.split_hh, piece, kept, rows, order, summed=ctx.summed, collected=collected
+                )
+                grad_vertex = found if grad_vertex is None else grad_vertex.add_(found)
                 first = last
-        return *sums, None, None, None, None, None
+            assert grad_vertex is not None
+            grad_h = grad_of_linear(grad_vertex, ready.split_weight)
+            grad_weight = torch.mm(grad_vertex.t(), h) if ctx.needs_input_grad[1] else None
+            own_bias = ctx.needs_input_grad[2] and ready.distance is None
+            grad_bias = grad_vertex.sum(dim=0) if own_bias else None
+        return grad_h, grad_weight, grad_bias, None, None, None, None, None, None
+
+
+def _tables(h: Tensor, ready: Prepared) -> Tables:
+    """The projected inputs; that of the vertices is quicker made again in the backward pass than kept until then."""
+    from pathnn.nn.engines.cuda_product import linear
+
+    return Tables(linear(h, ready.split_weight, ready.bias.detach()), ready.edge, ready.distance)
 
 
 def _order(tokens: Tokens, places: int, *, leaves_only: bool) -> Order:
@@ -162,11 +173,3 @@ def _order(tokens: Tokens, places: int, *, leaves_only: bool) -> Order:
     levels = tokens.levels[-1:] if leaves_only else tokens.levels
     before = tokens.num_entries - levels[-1].num_entries if leaves_only else 0
     return order_by_vertex(levels, tokens.num_nodes, places)._replace(first_row=-before)
-
-
-def _add(total: Tensor, more: Tensor | None) -> Tensor:
-    return total if more is None else total.add_(more)
-
-
-def _contiguous(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.contiguous()

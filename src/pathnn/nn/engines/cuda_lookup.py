@@ -35,8 +35,9 @@ class _Lookup(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
-        from pathnn.nn.engines.cuda_sweep import sum_few_rows
+        from pathnn.nn.engines.cuda_sweep import sum_few_parts
 
         (index,) = ctx.saved_tensors
         with torch.cuda.device(grad.device):
-            return sum_few_rows(grad.contiguous(), index.to(torch.int32), None, None, 0, ctx.rows, 0), None
+            parts = sum_few_parts(grad.contiguous(), index.to(torch.int32), None, None, 0, ctx.rows, 0)
+            return parts.sum(dim=0), None

@@ -1,4 +1,4 @@
-"""The three products with `W_hh` on tensor cores, in float32's accuracy or in TF32's: launches of `kernels.product`."""
+"""The products with the LSTM's weights on tensor cores, in float32's accuracy or in TF32's: launches of kernels."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ import torch
 from torch import Tensor
 
 from pathnn.nn.kernels.blocks import cover
-from pathnn.nn.kernels.product import SLOTS, split_weight, times_transposed, times_weight, transposed_times_hidden
+from pathnn.nn.kernels.product import (
+    SLOTS,
+    rows_times,
+    split_weight,
+    times_transposed,
+    times_weight,
+    transposed_times_hidden,
+)
 
-MOST_PARTS, ROWS_PER_PART = 32, 512
+MOST_PARTS, ROWS_PER_PART = 16, 512
 """The gradient of the weight is summed in parts of about so many rows, but not in more parts than that."""
 
 
@@ -28,15 +35,20 @@ class SplitWeight(NamedTuple):
         return self.parts.size(2)
 
 
-def split_of(weight: Tensor) -> SplitWeight:
-    """A weight ready for the products. One term where TF32 is allowed, two for float32's accuracy."""
+def terms() -> int:
+    """One where less than float32's accuracy is asked for (TF32 is allowed, or under `torch.autocast`), else two."""
+    return 1 if torch.backends.cuda.matmul.allow_tf32 or torch.is_autocast_enabled("cuda") else 2
+
+
+def split_of(weight: Tensor, terms: int) -> SplitWeight:
+    """A weight ready for the products."""
     rows, channels = weight.shape
     width = cover(channels, 8) * 8
     weight = weight.detach()
     most = torch.linalg.vector_norm(weight, ord=float("inf")).reshape(1)
     parts = weight.new_empty(2, rows, width, dtype=torch.float16)
     split_weight[(rows,)](weight, most, parts, rows, channels, weight.stride(0), WIDTH=width, BLOCK=_power(width))
-    return SplitWeight(parts, most, channels, 1 if torch.backends.cuda.matmul.allow_tf32 else 2)
+    return SplitWeight(parts, most, channels, terms)
 
 
 def new_hidden(like: Tensor, entries: int, weight: SplitWeight) -> Tensor:
@@ -76,19 +88,46 @@ def grad_of_hidden(grad: Tensor, slots: Tensor, weight: SplitWeight) -> Tensor:
     return out
 
 
-def grad_of_weight(grad: Tensor, slots: Tensor, hidden: Tensor, weight: SplitWeight) -> Tensor:
-    """`grad.T @ hidden`, `[4d, d]`, for all levels at once."""
+def add_grad_of_weight(
+    grad: Tensor, slots: Tensor, hidden: Tensor, weight: SplitWeight, partial: Tensor | None
+) -> Tensor:
+    """`grad.T @ hidden` for all levels at once, in parts: `[parts, 4d, d]`, added to `partial` if there is one."""
     rows, gates = grad.shape
-    parts = max(1, min(MOST_PARTS, rows // ROWS_PER_PART))
+    most = MOST_PARTS if partial is None else partial.size(0)
+    parts = max(1, min(most, rows // ROWS_PER_PART))
     deep, tall, wide = 64, 64, 64
-    partial = grad.new_empty(parts, gates, weight.channels)
+    out = grad.new_empty(parts, gates, weight.channels) if partial is None else partial
     each = cover(cover(rows, parts), deep) * deep
     transposed_times_hidden[cover(weight.channels, tall) * cover(gates, wide), parts](
-        grad, slots, hidden, partial, rows, each, hidden.stride(0),
-        K=gates, N=weight.channels, WIDTH=weight.width, LEVELS=slots.size(0), TERMS=weight.terms,
-        BM=tall, BN=wide, BK=deep, num_warps=4, num_stages=2,
+        grad, slots, hidden, out, rows, each, hidden.stride(0),
+        ADD=partial is not None, K=gates, N=weight.channels, WIDTH=weight.width, LEVELS=slots.size(0),
+        TERMS=weight.terms, BM=tall, BN=wide, BK=deep, num_warps=4, num_stages=2,
     )  # fmt: skip
-    return partial.sum(dim=0)
+    return out
+
+
+def linear(x: Tensor, weight: SplitWeight, bias: Tensor) -> Tensor:
+    """`x @ weight.T + bias`, `[rows, 4d]`."""
+    gates = weight.parts.size(1)
+    return _rows_times(x, weight, bias, x.new_empty(x.size(0), gates), transposed=True)
+
+
+def grad_of_linear(grad: Tensor, weight: SplitWeight) -> Tensor:
+    """`grad @ weight`, `[rows, d]`."""
+    return _rows_times(grad, weight, None, grad.new_empty(grad.size(0), weight.channels), transposed=False)
+
+
+def _rows_times(x: Tensor, weight: SplitWeight, bias: Tensor | None, out: Tensor, *, transposed: bool) -> Tensor:
+    rows, columns = out.shape
+    if rows == 0:
+        return out
+    tall, wide = 64, 64
+    rows_times[(cover(rows, tall) * cover(columns, wide),)](
+        x, weight.parts, weight.most, bias, out, rows, weight.parts.stride(0),
+        N=columns, K=x.size(1), WIDTH=weight.width, TRANSPOSED=transposed, TERMS=weight.terms,
+        BM=tall, BN=wide, BK=32, num_warps=4, num_stages=3,
+    )  # fmt: skip
+    return out
 
 
 def _power(number: int) -> int:

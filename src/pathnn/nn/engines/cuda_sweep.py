@@ -12,7 +12,6 @@ from pathnn.nn.engines.cuda_order import Order, flat, sort_keys, split
 from pathnn.nn.engines.cuda_product import (
     SplitWeight,
     grad_of_hidden,
-    grad_of_weight,
     new_hidden,
     new_slots,
     project_hidden,
@@ -24,6 +23,7 @@ from pathnn.nn.kernels.segment import sum_few, sum_segments
 
 if TYPE_CHECKING:
     from pathnn.nn.engines.cuda import Tokens
+    from pathnn.nn.engines.cuda_collect import Collected
 
 Kept = tuple[Tensor, ...]
 """h (as the products read it) and c of the inner entries, level after level: `[terms, inner, width]`, `[inner, d]`."""
@@ -90,9 +90,18 @@ def _forward_level(
 
 
 def backward_sweep(
-    tables: Tables, weight: SplitWeight, tokens: Tokens, kept: Kept, grad: Tensor, order: Order, *, summed: bool
-) -> tuple[Tensor | None, ...]:
-    """The gradients of the three tables and of `weight_hh`, where `grad` is that of what `forward_sweep` writes."""
+    tables: Tables,
+    weight: SplitWeight,
+    tokens: Tokens,
+    kept: Kept,
+    grad: Tensor,
+    order: Order,
+    *,
+    summed: bool,
+    collected: Collected | None,
+) -> Tensor:
+    """The gradient of the table of vertices, where `grad` is that of what `forward_sweep` writes; those of the other
+    tables and of `weight_hh` are `collected`, if they are wanted."""
     levels, (hidden, cell) = tokens.levels, kept
     starts, gates = _starts(levels), 4 * weight.channels
     grad_gates = grad.new_empty(starts[-1], gates)
@@ -109,10 +118,11 @@ def backward_sweep(
         if parents.projected is not None and parents.slots is not None:
             grad_hidden, grad_cell = grad_of_hidden(parents.projected, parents.slots, weight), parents.grad_cell
             by_source = False
+    if collected is not None:
+        collected.add(tables, tokens, weight, grad_gates, (projected, slots, hidden))
     grad_vertex = torch.empty_like(tables.vertex)
     sum_rows(grad_gates, order, grad_vertex, first_row=order.first_row, stride=2, span=2)
-    grad_edge, grad_distance = _small_tables(tables, tokens, grad_gates)
-    return grad_vertex, grad_edge, grad_distance, grad_of_weight(projected, slots, hidden, weight)
+    return grad_vertex
 
 
 class Parents(NamedTuple):
@@ -166,41 +176,41 @@ def sum_rows(
     )  # fmt: skip
 
 
-def _small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """The gradients of the tables of edges and of distances; if they have few rows, one product for both."""
+def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, collected: Collected) -> None:
+    """Add the gradients of the tables of edges and of distances; if they have few rows, one product for both."""
     roots = tokens.levels[0].num_entries
     edge = _flat([level.edge for level in tokens.levels[1:]])
     distance = _flat([level.distance for level in tokens.levels])
     edges = 0 if tables.edge is None or edge is None else tables.edge.size(0) - 1
     distances = 0 if tables.distance is None or distance is None else tables.distance.size(0)
-    grad_edge = None if tables.edge is None else torch.zeros_like(tables.edge)
-    grad_distance = None if tables.distance is None else torch.zeros_like(tables.distance)
     if 0 < edges + distances <= MOST_FEW:
-        total = sum_few_rows(grad_gates, edge, distance, tokens.types, roots, edges, distances)
-        if grad_edge is not None:
-            grad_edge[:edges] = total[:edges]
-        return grad_edge, None if grad_distance is None else total[edges:]
-    if edge is not None and grad_edge is not None:
+        parts = collected.few
+        collected.few = sum_few_parts(grad_gates, edge, distance, tokens.types, roots, edges, distances, parts)
+        return
+    if edge is not None and tables.edge is not None:
         kind = edge if tokens.types is None else tokens.types[edge.clamp(min=0).long()].to(edge.dtype)
-        _sum_sorted(grad_gates, torch.where(edge < 0, edges, kind), grad_edge, first_row=-roots)
-    if distance is not None and grad_distance is not None:
-        _sum_sorted(grad_gates, distance, grad_distance, first_row=0)
-    return grad_edge, grad_distance
+        collected.edge = _sum_sorted(
+            grad_gates, torch.where(edge < 0, edges, kind), tables.edge, collected.edge, first_row=-roots
+        )
+    if distance is not None and tables.distance is not None:
+        collected.distance = _sum_sorted(grad_gates, distance, tables.distance, collected.distance, first_row=0)
 
 
-def _sum_sorted(rows: Tensor, place: Tensor, out: Tensor, *, first_row: int) -> None:
-    """Sum the rows of each place into `out`, in parts where there are many for each."""
-    places, width = out.shape
+def _sum_sorted(rows: Tensor, place: Tensor, like: Tensor, total: Tensor | None, *, first_row: int) -> Tensor:
+    """The sum of the rows of each place, as many as `like` has, added to `total`; in parts where there are many."""
+    places, width = like.shape
     order, parts = sort_keys(place, places), min(MOST_PARTS, place.numel() // (ROWS_PER_PART * places) + 1)
+    out = torch.empty_like(like)
     if parts == 1:
-        return sum_rows(rows, order, out, first_row=first_row)
-    each = out.new_empty(places * parts, width)
-    sum_rows(rows, split(order, parts), each, first_row=first_row)
-    torch.sum(each.view(places, parts, width), dim=1, out=out)
-    return None
+        sum_rows(rows, order, out, first_row=first_row)
+    else:
+        each = out.new_empty(places * parts, width)
+        sum_rows(rows, split(order, parts), each, first_row=first_row)
+        torch.sum(each.view(places, parts, width), dim=1, out=out)
+    return out if total is None else total.add_(out)
 
 
-def sum_few_rows(
+def sum_few_parts(
     rows: Tensor,
     edge: Tensor | None,
     distance: Tensor | None,
@@ -208,22 +218,26 @@ def sum_few_rows(
     roots: int,
     edges: int,
     distances: int,
+    parts: Tensor | None = None,
 ) -> Tensor:
-    """The sum of the rows of each of `edges` kinds, then of each of `distances` distances: `[edges + distances, d]`.
+    """The sum of the rows of each of `edges` kinds, then of each of `distances` distances, in parts that are to be
+    summed: `[parts, edges + distances, d]`; added to `parts` if there are some.
 
     `edge` begins with row `roots`; its kind is `types[edge]`, or itself.
     """
     entries, width = rows.shape
     block, at_once = column_block(width, largest=64), 32
-    programs = max(1, min(64, cover(entries, 8 * at_once)))
-    partial = rows.new_empty(programs, edges + distances, width)
+    most = MOST_PARTS if parts is None else parts.size(0)
+    programs = max(1, min(most, cover(entries, 8 * at_once)))
+    out = rows.new_empty(programs, edges + distances, width) if parts is None else parts
     sum_few[programs, cover(width, block)](
-        rows, edge if edges else None, distance, types, partial, entries, roots,
+        rows, edge if edges else None, distance, types, out, entries, roots,
         cover(cover(entries, programs), at_once) * at_once,
-        EDGES=edges, DISTANCES=distances, KINDS=max(16, 1 << (edges + distances - 1).bit_length()),
+        ADD=parts is not None, EDGES=edges, DISTANCES=distances,
+        KINDS=max(16, 1 << (edges + distances - 1).bit_length()),
         WIDTH=width, ROWS=at_once, BLOCK=block, num_warps=4,
     )  # fmt: skip
-    return partial.sum(dim=0)
+    return out
 
 
 def _flat(parts: list[Tensor | None]) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""What all layers of a network read alike: projected once per step, where each layer would do it again."""
+"""What all layers of a network read alike: worked out once per step, where each layer would do it again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from torch import Tensor
 from pathnn.nn.edge_types import EdgeTypes
 
 if TYPE_CHECKING:
+    from pathnn.nn.engines.cuda_collect import Collected
     from pathnn.nn.engines.cuda_product import SplitWeight
 
 
@@ -16,7 +17,9 @@ class Prepared(NamedTuple):
     """Edges together with the parts of the LSTM's input that do not change from layer to layer.
 
     `edges` are the features as they came; `edge` and `distance` their projected tables (see `engines.level.Tables`);
-    `weight` and `bias` project the vertices; `split` is `W_hh` as the products read it.
+    `weight` and `bias` project the vertices. `split_weight` and `split_hh` are that weight and `W_hh` as the products
+    read them. Gradients of the tables, of `W_hh` and (where there are distances) of the bias are `collected`, and reach
+    them through `anchor`.
     """
 
     edges: Tensor | EdgeTypes | None
@@ -24,7 +27,10 @@ class Prepared(NamedTuple):
     bias: Tensor
     edge: Tensor | None
     distance: Tensor | None
-    split: SplitWeight
+    split_weight: SplitWeight
+    split_hh: SplitWeight
+    collected: Collected
+    anchor: Tensor
 
 
 Edges = Tensor | EdgeTypes | Prepared | None

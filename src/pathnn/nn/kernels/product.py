@@ -6,6 +6,7 @@ products of float16 matrices (the fourth, of the two small parts, is below the l
 
 Hidden states are below 1, and are kept as such pairs (`HIDDEN_SCALE`). Weights are split once per step. Gradients
 are split when they are read: their largest absolute value was collected when they were written, in `SLOTS` places.
+What vertices bring along is scaled row by row.
 """
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
 # mypy: check-untyped-defs=False, disallow-untyped-calls=False
@@ -106,13 +107,51 @@ def times_weight(
     tl.store(place, total * scale * grad_scale, mask=(row < rows)[:, None] & (col < N)[None, :])
 
 
+@triton.jit(do_not_specialize=["rows"])
+def rows_times(
+    x, weight, most, bias, out, rows, weight_plane,
+    N: tl.constexpr, K: tl.constexpr, WIDTH: tl.constexpr, TRANSPOSED: tl.constexpr, TERMS: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """`out[rows, N]` = `x[rows, K] @ weight` (or its transpose) plus `bias`; the weight in parts, x scaled by rows."""
+    blocks: tl.constexpr = (N + BN - 1) // BN
+    row = (tl.program_id(0) // blocks).to(tl.int64) * BM + tl.arange(0, BM)
+    col = (tl.program_id(0) % blocks) * BN + tl.arange(0, BN)
+    total = tl.zeros([BM, BN], dtype=tl.float32)
+    for k in range(0, K, BK):
+        at = k + tl.arange(0, BK)
+        a = tl.load(x + row[:, None] * K + at[None, :], mask=(row < rows)[:, None] & (at < K)[None, :], other=0.0)
+        if TRANSPOSED:
+            b = weight + col[None, :] * WIDTH + at[:, None]
+            b_mask = (col < N)[None, :] & (at < WIDTH)[:, None]
+        else:
+            b = weight + at[:, None] * WIDTH + col[None, :]
+            b_mask = (at < K)[:, None] & (col < WIDTH)[None, :]
+        own_scale, inverse = power_of_two(tl.max(tl.abs(a), axis=1))
+        a1, a2 = split(a * inverse[:, None])
+        b1 = tl.load(b, mask=b_mask, other=0.0)
+        if TERMS == 1:
+            part = tl.dot(a1, b1)
+        else:
+            part = tl.dot(a2, b1)
+            part = tl.dot(a1, tl.load(b + weight_plane, mask=b_mask, other=0.0), part)
+            part = tl.dot(a1, b1, part)
+        total += part * own_scale[:, None]
+    scale, _ = power_of_two(tl.load(most))
+    total *= scale
+    if bias is not None:
+        total += tl.load(bias + col, mask=col < N, other=0.0)[None, :]
+    tl.store(out + row[:, None] * N + col[None, :], total, mask=(row < rows)[:, None] & (col < N)[None, :])
+
+
 @triton.jit(do_not_specialize=["rows", "rows_per_part"])
 def transposed_times_hidden(
     grad, slots, hidden, partial, rows, rows_per_part, plane,
-    K: tl.constexpr, N: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr, TERMS: tl.constexpr,
+    ADD: tl.constexpr, K: tl.constexpr, N: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr, TERMS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """`partial[part]`, `[K, N]`, = `grad.T @ hidden` over the rows of a part; to be summed over the parts.
+    """`partial[part]`, `[K, N]`, = `grad.T @ hidden` over the rows of a part (`ADD`: plus what was there), to be summed
+    over the parts.
 
     `slots` has `LEVELS` (a power of two) times `SLOTS` places.
     """
@@ -139,7 +178,11 @@ def transposed_times_hidden(
             both = tl.dot(tl.trans(a1), b2, both)
             total += tl.dot(tl.trans(a1), b1, both)
     place = partial + part * (K * N) + gate[None, :] * N + col[:, None]
-    tl.store(place, total * (grad_scale / HIDDEN_SCALE), mask=(gate < K)[None, :] & (col < N)[:, None])
+    mask = (gate < K)[None, :] & (col < N)[:, None]
+    total *= grad_scale / HIDDEN_SCALE
+    if ADD:
+        total += tl.load(place, mask=mask, other=0.0)
+    tl.store(place, total, mask=mask)
 
 
 @triton.jit

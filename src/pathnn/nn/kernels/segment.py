@@ -38,11 +38,11 @@ def sum_segments(
 )
 def sum_few(
     rows, edge, distance, types, partial, entries, roots, per_program,
-    EDGES: tl.constexpr, DISTANCES: tl.constexpr, KINDS: tl.constexpr,
+    ADD: tl.constexpr, EDGES: tl.constexpr, DISTANCES: tl.constexpr, KINDS: tl.constexpr,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """For each of `EDGES` rows of the edge table, then each of `DISTANCES` rows of the distance table, the sum of the
-    `rows` of the entries that read it: into `partial[program]`, `[EDGES + DISTANCES, WIDTH]`, to be summed.
+    `rows` of the entries that read it: into (`ADD`: to) `partial[program]`, `[EDGES + DISTANCES, WIDTH]`, to be summed.
 
     A product with a matrix of zeros and ones on tensor cores; a float32 number is the sum of three bfloat16 ones, so
     that nothing is lost. The first `roots` entries have no edge, so `edge` begins with the entry after them. `KINDS` is
@@ -79,4 +79,7 @@ def sum_few(
             ones, high, tl.dot(ones, middle, tl.dot(ones, low))
         )  # tensor cores round sums down: keep them short
     out = partial + program * ((EDGES + DISTANCES) * WIDTH) + kinds[:, None] * WIDTH + col[None, :]
-    tl.store(out, total, mask=(kinds < EDGES + DISTANCES)[:, None] & width[None, :])
+    mask = (kinds < EDGES + DISTANCES)[:, None] & width[None, :]
+    if ADD:
+        total += tl.load(out, mask=mask, other=0.0)
+    tl.store(out, total, mask=mask)

@@ -1,0 +1,114 @@
+"""A run's steps as CUDA graphs, where they can be: one launch a step instead of hundreds.
+
+Batches are padded to a few shapes; a batch that fits none of them, and a run for which this is not made (several
+processes, other models than PathNN, a dataset that is not on the GPU), is worked on operation by operation.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from pathnn.data.loader import PackedLoader
+from pathnn.data.packed import PackedGraphs
+from pathnn.engine.config import RunConfig
+from pathnn.engine.evaluate import as_targets
+from pathnn.engine.graphs import GraphedForward, GraphedStep
+from pathnn.engine.graphs_batch import Capacity, graph_sizes
+from pathnn.engine.loaders import Loaders, batch_indices
+from pathnn.engine.predict import Forward, apply
+from pathnn.engine.state import TrainState
+from pathnn.nn import PathNN
+from pathnn.nn.engines.cuda import cuda_ready
+from pathnn.paths.ragged import RaggedTries
+
+MARGINS = (1.0, 3.0)
+"""Shapes for batches up to so many standard deviations above the mean: little padding for most, room for nearly all."""
+
+
+class Graphed:
+    """The graphs of a run, recorded when they are first needed."""
+
+    def __init__(self, model: PathNN, loaders: Loaders, config: RunConfig) -> None:
+        task = loaders.task
+        assert task.loss is not None
+        self._model, self._loaders, self._loss = model, loaders, task.loss()
+        self._autocast = config.precision == "bf16-mixed"
+        self._steps: dict[int, list[GraphedStep]] = {}
+        self._forwards: dict[str, Forward] = {}
+
+    def step(self, index: Tensor) -> Tensor | None:
+        """The loss of a training step, its gradients in `p.grad`; None if the batch fits no graph."""
+        number = index.numel()
+        if number not in self._steps:
+            self._steps[number] = self._make_steps(number)
+        for step in self._steps[number]:
+            if step.fits(index):
+                return step(index)
+        return None
+
+    def forward(self, part: str) -> Forward:
+        """The outputs for a batch of the validation or the test graphs."""
+        if part not in self._forwards:
+            loader = self._loaders.val if part == "val" else self._loaders.test
+            self._forwards[part] = self._make_forward(loader)
+        return self._forwards[part]
+
+    def _make_steps(self, number: int) -> list[GraphedStep]:
+        loader = self._loaders.train
+        chosen = graph_sizes(loader.graphs)[loader.index]
+        steps = []
+        for margin in MARGINS:
+            capacity = Capacity.of_sizes(chosen, number, margin=margin)
+            if fits_memory(capacity, loader):
+                arguments = self._model, loader.graphs, self._loss_of
+                steps.append(GraphedStep(*arguments, capacity=capacity, autocast=self._autocast))
+        return steps
+
+    def _make_forward(self, loader: PackedLoader) -> Forward:
+        sizes, forwards = graph_sizes(loader.graphs), {}
+        batches = batch_indices(loader, 0)
+        for number in {batch.numel() for batch in batches}:
+            totals = torch.stack([sizes[batch].sum(dim=0) for batch in batches if batch.numel() == number])
+            capacity = Capacity.holding(totals.amax(dim=0), number)
+            if fits_memory(capacity, loader):
+                forwards[number] = GraphedForward(
+                    self._model, loader.graphs, capacity=capacity, autocast=self._autocast
+                )
+
+        def forward(index: Tensor) -> Tensor:
+            graphed = forwards.get(index.numel())
+            if graphed is not None and graphed.fits(index):
+                return graphed(index)
+            return apply(self._model, loader.batch(index))
+
+        return forward
+
+    def _loss_of(self, out: Tensor, y: Tensor) -> Tensor:
+        loss: Tensor = self._loss(out, self._loaders.scale.encode(as_targets(y, out)))
+        return loss
+
+
+def make_graphed(state: TrainState, loaders: Loaders, config: RunConfig) -> Graphed | None:
+    """The graphs of a run, or None where it cannot have any."""
+    model, fabric = state.model, state.fabric
+    if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in GRAPHED_PRECISIONS:
+        return None
+    if not isinstance(model, PathNN) or not cuda_ready(model.lstm.weight_hh_l0) or model.lstm.engine != "trie":
+        return None
+    head_norm = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules())
+    if model.readout is None or head_norm or loaders.task.loss is None or not _resident(loaders.train.graphs):
+        return None
+    return Graphed(model, loaders, config)
+
+
+GRAPHED_PRECISIONS = ("32-true", "tf32", "bf16-mixed")
+
+
+def fits_memory(capacity: Capacity, loader: PackedLoader) -> bool:
+    """Whether a padded batch can be worked on at once; larger ones are cut into pieces, which no graph can do."""
+    return loader.max_entries is None or sum(capacity.levels) <= loader.max_entries
+
+
+def _resident(graphs: PackedGraphs) -> bool:
+    return graphs.device.type == "cuda" and isinstance(graphs.tries, RaggedTries)

@@ -1,0 +1,126 @@
+"""Gradients of what all layers share (`W_hh`, the bias, the tables of edges and distances), added up over the layers.
+
+No layer waits for them: they are computed beside the backward pass, on a stream of their own, and summed once, when the
+last layer is done. That is the backward of `share`, on whose result every layer depends.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from pathnn.nn.engines.level import Tables
+
+if TYPE_CHECKING:
+    from pathnn.nn.engines.cuda import Tokens
+    from pathnn.nn.engines.cuda_product import SplitWeight
+
+
+class Collected:
+    """The sums of one backward pass, in parts."""
+
+    def __init__(self) -> None:
+        self._task = -1
+        self._side: torch.cuda.Stream | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.weight: Tensor | None = None
+        self.few: Tensor | None = None
+        self.edge: Tensor | None = None
+        self.distance: Tensor | None = None
+        self._held: tuple[Any, ...] = ()
+
+    def begin(self) -> None:
+        """Wait for what runs beside, whose memory can then be used again; forget what another backward pass left."""
+        task = torch._C._current_graph_task_id()
+        if self._side is not None:
+            torch.cuda.current_stream().wait_stream(self._side)
+        self._held = ()
+        if task != self._task:
+            self.reset()
+            self._task = task
+
+    def add(
+        self,
+        tables: Tables,
+        tokens: Tokens,
+        split: SplitWeight,
+        grad_gates: Tensor,
+        products: tuple[Tensor, Tensor, Tensor],
+    ) -> None:
+        """Add a layer (or a piece of one): `products` are the gradient of `W_hh h`, its slots, and h."""
+        from pathnn.nn.engines.cuda_product import add_grad_of_weight
+        from pathnn.nn.engines.cuda_sweep import add_small_tables
+
+        main = torch.cuda.current_stream()
+        if self._side is None:
+            self._side = _side_stream(grad_gates.device.index)
+        main.wait_stream(self._side)  # pieces of one layer come one after the other
+        self._side.wait_stream(main)
+        with torch.cuda.stream(self._side):
+            self.weight = add_grad_of_weight(*products, split, self.weight)
+            add_small_tables(tables, tokens, grad_gates, self)
+        self._held = (grad_gates, products)
+
+    def totals(self, tables: Tables) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """The gradients of `W_hh`, of the table of edges and of the table of distances."""
+        self.begin()
+        weight = None if self.weight is None else self.weight.sum(dim=0)
+        edge, distance = self.edge, self.distance
+        if self.few is not None:
+            total, edges = self.few.sum(dim=0), 0
+            if tables.edge is not None:
+                edges = tables.edge.size(0) - 1
+                edge = torch.zeros_like(tables.edge)
+                edge[:edges] = total[:edges]
+            distance = None if tables.distance is None else total[edges:]
+        self.reset()
+        return weight, edge, distance
+
+
+@cache
+def _side_stream(device: int) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
+def share(
+    weight_hh: Tensor, bias: Tensor, edge: Tensor | None, distance: Tensor | None, collected: Collected
+) -> Tensor:
+    """A scalar that depends on all of these, for the layers to depend on; their gradients are then those collected."""
+    anchor: Tensor = _Share.apply(weight_hh, bias, edge, distance, collected)  # type: ignore[no-untyped-call]
+    return anchor
+
+
+def is_wanted(anchor: Tensor) -> bool:
+    """Whether the backward pass that is under way asks for the gradients of what is shared."""
+    return anchor.grad_fn is not None and bool(torch._C._will_engine_execute_node(anchor.grad_fn))
+
+
+class _Share(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        weight_hh: Tensor,
+        bias: Tensor,
+        edge: Tensor | None,
+        distance: Tensor | None,
+        collected: Collected,
+    ) -> Tensor:
+        ctx.save_for_backward(bias, edge, distance)
+        ctx.collected = collected
+        return weight_hh.new_zeros(())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        bias, edge, distance = ctx.saved_tensors
+        with torch.cuda.device(bias.device):
+            weight, edge, distance = ctx.collected.totals(Tables(bias, edge, distance))
+        # each token reads one distance, and the bias: where there are distances, the layers leave the bias to this sum
+        return weight, None if distance is None else distance.sum(dim=0), edge, distance, None

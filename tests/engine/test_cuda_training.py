@@ -1,0 +1,95 @@
+"""Training on a GPU goes through CUDA graphs, gives what it gives without them, and gives it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from engine_tasks import one_thread as one_thread
+from engine_tasks import tiny_config, tiny_task
+from torch import Tensor
+
+from pathnn.engine import RunConfig, TrainState, build_model, make_fabric, make_loaders, run, train
+from pathnn.engine import graphed as graphed_module
+from pathnn.engine.graphed import make_graphed
+from pathnn.nn import PathLSTM
+from pathnn.paths.extract import extract_paths
+
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+EDGES = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]])
+
+
+def trained(
+    config: RunConfig, *, graphs: bool = True, monkeypatch: Any = None
+) -> tuple[list[float], dict[str, Tensor]]:
+    """Losses and scores of each epoch, and the weights after the last."""
+    task = tiny_task(60)
+    model = build_model(config, task)
+    fabric = make_fabric(config)
+    loaders = make_loaders(task, config, model, device=fabric.device)
+    state = TrainState.start(model, config, fabric, maximize=task.maximize)
+    assert make_graphed(state, loaders, config) is not None
+    if not graphs:
+        monkeypatch.setattr("pathnn.engine.train.make_graphed", lambda *_: None)
+    epochs = [value for e in train(model, loaders, config, state=state) for value in (e.train_loss, e.val_loss)]
+    return epochs, state.weights()
+
+
+def config_of(**changes: Any) -> RunConfig:
+    return tiny_config(device="cuda", options={"hidden_channels": 16, "dropout": 0.0}, epochs=2, **changes)
+
+
+def test_graphs_give_what_single_operations_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_graphs, _ = trained(config_of())
+    without, _ = trained(config_of(), graphs=False, monkeypatch=monkeypatch)
+    torch.testing.assert_close(torch.tensor(with_graphs), torch.tensor(without), rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_the_same_seed_gives_the_same_bits(dropout: float) -> None:
+    config = tiny_config(device="cuda", options={"hidden_channels": 16, "dropout": dropout}, epochs=2)
+    (losses, weights), (again, others) = trained(config), trained(config)
+    assert losses == again
+    assert all(torch.equal(weights[name], others[name]) for name in weights)
+
+
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    whole = run(tiny_config(device="cuda", epochs=4), tmp_path / "whole", task=tiny_task())
+    run(tiny_config(device="cuda", epochs=2), tmp_path / "parts", task=tiny_task())
+    parts = run(tiny_config(device="cuda", epochs=4), tmp_path / "parts", task=tiny_task(), resume=True)
+    assert parts["val_score"] == whole["val_score"]
+    assert (tmp_path / "parts/state.safetensors").exists() == (tmp_path / "whole/state.safetensors").exists()
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("tf32", 0.02), ("bf16-mixed", 0.1)])
+def test_less_precision_gives_about_the_same(precision: Any, tolerance: float) -> None:
+    exact, _ = trained(config_of())
+    about, _ = trained(config_of(precision=precision))
+    torch.testing.assert_close(torch.tensor(about), torch.tensor(exact), rtol=tolerance, atol=tolerance)
+
+
+def test_batches_that_fit_no_graph_are_trained_on_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, _ = trained(config_of())
+    monkeypatch.setattr(graphed_module, "MARGINS", (-1.0,))
+    values, _ = trained(config_of())
+    torch.testing.assert_close(torch.tensor(values), torch.tensor(expected), rtol=2e-3, atol=2e-3)
+
+
+def test_gradients_of_some_inputs_do_not_disturb_those_of_the_weights() -> None:
+    trie = extract_paths(EDGES, 4, collection="ap", k=2, distances=True).to("cuda").length(2)
+    lstm = PathLSTM(16, distances=3).cuda()
+    h = torch.randn(4, 16, device="cuda", requires_grad=True)
+    out = lstm(h, trie).square().sum()
+    torch.autograd.grad(out, h, retain_graph=True)
+    first = torch.autograd.grad(out, list(lstm.parameters()), retain_graph=True)
+    again = torch.autograd.grad(out, list(lstm.parameters()))
+    fresh = torch.autograd.grad(lstm(h, trie).square().sum(), list(lstm.parameters()))
+    for a, b, c in zip(first, again, fresh, strict=True):
+        assert torch.equal(a, b)
+        assert torch.equal(a, c)
+        assert bool(a.abs().sum() > 0)
