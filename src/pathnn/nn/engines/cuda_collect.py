@@ -25,7 +25,7 @@ class Collected:
 
     def __init__(self) -> None:
         self._task = -1
-        self._side: torch.cuda.Stream | None = None
+        self._running: torch.cuda.Stream | None = None
         self.reset()
 
     def reset(self) -> None:
@@ -38,10 +38,8 @@ class Collected:
 
     def begin(self) -> None:
         """Wait for what runs beside, whose memory can then be used again; forget what another backward pass left."""
+        self._wait()
         task = torch._C._current_graph_task_id()
-        if self._side is not None:
-            torch.cuda.current_stream().wait_stream(self._side)
-        self._held = ()
         if task != self._task:
             self.reset()
             self._task = task
@@ -58,15 +56,18 @@ class Collected:
         from pathnn.nn.engines.cuda_product import add_grad_of_weight
         from pathnn.nn.engines.cuda_sweep import add_small_tables
 
-        main = torch.cuda.current_stream()
-        if self._side is None:
-            self._side = _side_stream(grad_gates.device.index)
-        main.wait_stream(self._side)  # pieces of one layer come one after the other
-        self._side.wait_stream(main)
-        with torch.cuda.stream(self._side):
+        self._wait()  # pieces of one layer come one after the other
+        side = _side_stream(grad_gates.device.index)
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
             self.weight = add_grad_of_weight(*products, split, self.weight)
             add_small_tables(tables, tokens, grad_gates, self)
-        self._held = (grad_gates, products)
+        self._running, self._held = side, (grad_gates, products)
+
+    def _wait(self) -> None:
+        if self._running is not None:  # a CUDA graph may wait only for what it has begun
+            torch.cuda.current_stream().wait_stream(self._running)
+        self._running, self._held = None, ()
 
     def totals(self, tables: Tables) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """The gradients of `W_hh`, of the table of edges and of the table of distances."""
