@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def trained(
     state = TrainState.start(model, config, fabric, maximize=task.maximize)
     assert make_graphed(state, loaders, config) is not None
     if not graphs:
-        monkeypatch.setattr("pathnn.engine.train.make_graphed", lambda *_: None)
+        monkeypatch.setattr(sys.modules["pathnn.engine.train"], "make_graphed", lambda *_: None)
     epochs = [value for e in train(model, loaders, config, state=state) for value in (e.train_loss, e.val_loss)]
     return epochs, state.weights()
 

@@ -28,6 +28,7 @@ from pathnn.collection import Collection
 from pathnn.data.batch import GraphBatch
 from pathnn.data.datasets.registry import load_dataset
 from pathnn.data.packed import PackedGraphs
+from pathnn.engine.devices import small_cublas_workspace
 from pathnn.engine.graphs import GraphedForward, GraphedStep
 from pathnn.engine.graphs_batch import Capacity
 from pathnn.nn import PathNN
@@ -58,7 +59,9 @@ WORKLOADS = {
 
 
 class Bench:
-    """The resident dataset, the model and a few batches of a workload."""
+    """The resident dataset, the model and a few batches of a workload; `autocast` is for bfloat16."""
+
+    autocast = False
 
     def __init__(self, workload: Workload, *, batches: int = 4) -> None:
         torch.manual_seed(0)
@@ -107,10 +110,11 @@ def eager_steps(bench: Bench, engine: str, phase: str) -> list[Step]:
 
     def forward(batch: GraphBatch) -> Tensor:
         assert batch.x is not None
-        out: Tensor = model(
-            batch.x, trie=batch.trie, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs
-        )
-        return out
+        with torch.autocast("cuda", torch.bfloat16, enabled=bench.autocast):
+            out: Tensor = model(
+                batch.x, trie=batch.trie, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs
+            )
+        return out.float()
 
     def train(batch: GraphBatch) -> None:
         optimizer.zero_grad()
@@ -130,9 +134,9 @@ def graphed_steps(bench: Bench, phase: str) -> list[Step]:
     """One function per batch: assembled and computed in one launch."""
     model = bench.twin("trie").train(phase == "train")
     if phase != "train":
-        predict = GraphedForward(model, bench.graphs, capacity=bench.capacity)
+        predict = GraphedForward(model, bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
         return [lambda index=index: predict(index) for index in bench.batches]  # type: ignore[misc]
-    step = GraphedStep(model, bench.graphs, bench.loss, capacity=bench.capacity)
+    step = GraphedStep(model, bench.graphs, bench.loss, capacity=bench.capacity, autocast=bench.autocast)
     optimizer = adam(model)
 
     def train(index: Tensor) -> None:
@@ -262,34 +266,73 @@ def set_tf32(allowed: bool) -> None:
     torch.backends.cudnn.allow_tf32 = allowed
 
 
-def measure_tf32(name: str, bench: Bench, *, rounds: int = 5) -> list[dict[str, Any]]:
-    """Rows with TF32 on both sides, and the error that it brings to our predictions."""
-    exact = predictions(bench)
-    set_tf32(True)
-    error = float((predictions(bench) - exact).norm() / exact.norm())
-    rows = [measure(f"{name}, TF32", phase, bench, rounds=rounds) for phase in ("train", "inference")]
+def measure_reduced(name: str, precision: str, bench: Bench, *, rounds: int = 5) -> list[dict[str, Any]]:
+    """Rows with "TF32" or "bf16" (`torch.autocast`) on both sides, and the error that it brings to our predictions and
+    gradients: norm of the difference over norm."""
+    exact = predictions(bench), gradients(bench)
+    set_tf32(precision == "TF32")
+    bench.autocast = precision == "bf16"
+    errors = [
+        float((value - truth).norm() / truth.norm())
+        for value, truth in zip((predictions(bench), gradients(bench)), exact, strict=True)
+    ]
+    rows = [measure(f"{name}, {precision}", phase, bench, rounds=rounds) for phase in ("train", "inference")]
     set_tf32(False)
-    return [{**row, "error": error} for row in rows]
+    bench.autocast = False
+    return [{**row, "error": errors[0], "gradient_error": errors[1]} for row in rows]
 
 
 def predictions(bench: Bench) -> Tensor:
     """What the model says about the first batch."""
-    return GraphedForward(bench.twin("trie"), bench.graphs, capacity=bench.capacity)(bench.batches[0])
+    forward = GraphedForward(bench.twin("trie"), bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
+    return forward(bench.batches[0])
+
+
+def gradients(bench: Bench) -> Tensor:
+    """The gradients of all parameters for the first batch, one after the other."""
+    model = bench.twin("trie")
+    arguments = model, bench.graphs, bench.loss
+    GraphedStep(*arguments, capacity=bench.capacity, autocast=bench.autocast)(bench.batches[0])
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+def measure_exactness(name: str, bench: Bench) -> dict[str, Any]:
+    """How far our float32 gradients, and those of the dense formulation, are from float64's."""
+    batch = bench.graphs.select(bench.batches[0])
+    found = {}
+    for engine, dtype in (("trie", torch.float32), ("dense", torch.float32), ("dense", torch.float64)):
+        model = bench.twin(engine).to(dtype).train()
+        x = batch.x.to(dtype) if batch.x is not None and batch.x.is_floating_point() else batch.x
+        out = model(x, trie=batch.trie, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs)
+        y = batch.y.to(dtype) if batch.y is not None and batch.y.is_floating_point() else batch.y
+        bench.loss(out, y).backward()
+        grads = torch.cat([p.grad.flatten().double() for p in model.parameters() if p.grad is not None])
+        found[engine, dtype] = out.detach().double(), grads
+    truth = found["dense", torch.float64]
+    row: dict[str, Any] = {"workload": name}
+    for engine, label in (("trie", "ours"), ("dense", "dense")):
+        for what, value, exact in zip(("output", "gradient"), found[engine, torch.float32], truth, strict=True):
+            row[f"{label}_{what}_error"] = float((value - exact).norm() / exact.norm())
+    return row
 
 
 def run(names: list[str], *, rounds: int = 5, large: bool = True) -> dict[str, Any]:
-    """All rows for some workloads; the first one also with TF32."""
+    """All rows for some workloads; the first one also with TF32 and bfloat16, and against float64."""
     set_tf32(False)
-    rows = []
+    small_cublas_workspace()
+    rows, exactness = [], []
     for name in names:
         bench = Bench(WORKLOADS[name])
         rows += [measure(name, phase, bench, rounds=rounds) for phase in ("train", "inference")]
-        rows += measure_tf32(name, bench, rounds=rounds) if name == names[0] else []
+        if name == names[0]:
+            exactness.append(measure_exactness(name, bench))
+            for precision in ("TF32", "bf16"):
+                rows += measure_reduced(name, precision, bench, rounds=rounds)
         del bench
     if large:
         rows.append(measure_large())
         log.info("%s", rows[-1])
-    return {"workloads": rows}
+    return {"workloads": rows, "exactness": exactness}
 
 
 def main() -> None:

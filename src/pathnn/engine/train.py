@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pathnn.engine.build import Model
 from pathnn.engine.config import RunConfig
@@ -93,17 +93,24 @@ def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, graphed:
     for index, share in own_share(batches, fabric.global_rank, fabric.world_size):
         loss = None if graphed is None else graphed.step(index)
         if loss is None:
-            out = state.step(Handle(loaders.train.batch(index)))
-            loss = loss_function(out, loaders.scale.encode(as_targets(targets(task, index), out))) * share
-            state.optimizer.zero_grad()
-            # DDP takes the mean over processes; the shares are for their sum.
-            fabric.backward(loss * fabric.world_size)
+            loss = _single_step(state, loaders, loss_function, index, share)
         if config.clip is not None:
             fabric.clip_gradients(state.step, state.optimizer, max_norm=config.clip, error_if_nonfinite=False)
         state.optimizer.step()
-        losses.append(loss.detach())
+        losses.append(loss)
     total = fabric.all_reduce(torch.stack(losses), reduce_op="sum") if losses else torch.zeros(0)
     return _mean_loss(total, batches, state.epoch + 1)
+
+
+def _single_step(state: TrainState, loaders: Loaders, loss_function: nn.Module, index: Tensor, share: float) -> Tensor:
+    """Gradients of one batch, operation by operation; its loss, of which no graph of autograd is left."""
+    out = state.step(Handle(loaders.train.batch(index)))
+    y = as_targets(targets(loaders.task, index), out)
+    loss: Tensor = loss_function(out, loaders.scale.encode(y)) * share
+    state.optimizer.zero_grad()
+    # DDP takes the mean over processes; the shares are for their sum.
+    state.fabric.backward(loss * state.fabric.world_size)
+    return loss.detach()
 
 
 def _mean_loss(losses: Tensor, batches: list[Tensor], epoch: int) -> float:

@@ -49,11 +49,15 @@ class TrieLevel:
 
 @dataclass(frozen=True, eq=False)
 class LengthTrie:
-    """The trie of all paths of one length: `length + 1` levels, far ends first, sources last."""
+    """The trie of all paths of one length: `length + 1` levels, far ends first, sources last.
+
+    `longest` says that the trie it was taken from has no longer paths, `plan` is what an engine worked out for it.
+    """
 
     levels: tuple[TrieLevel, ...]
     num_nodes: int
     plan: Any = None
+    longest: bool = False
 
     @property
     def length(self) -> int:
@@ -199,7 +203,8 @@ class PathTrie:
                     edge=None if root else self.edge[child],
                 )
             )
-        return LengthTrie(tuple(levels), self.num_nodes, None if self.plans is None else self.plans[length - 1])
+        plan = None if self.plans is None else self.plans[length - 1]
+        return LengthTrie(tuple(levels), self.num_nodes, plan, longest=length == self.k)
 
     def lengths(self) -> Iterator[LengthTrie]:
         """The tries of length 1 to `k`."""

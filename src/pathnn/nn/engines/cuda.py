@@ -1,7 +1,8 @@
 """The trie engine on a GPU: the same function as `engines.trie`, with Triton kernels for the levels and cuBLAS for the
 products. float32; every sum has a fixed order, so the same inputs give the same bits.
 
-Kept for the backward pass are h and c of the inner entries; gates are recomputed, `W_hh h` of the parents too. The
+Kept for the backward pass are h and c of the inner entries; gates are recomputed, `W_hh h` of the parents too (but for
+the last layer, whose backward comes first). The
 gradients of the gates of all levels lie in one matrix: each table's gradient is one sum over it, that of `W_hh` one
 product. Products are as exact as float32's (`kernels.product`) unless `torch.backends.cuda.matmul.allow_tf32` is set.
 """
@@ -31,12 +32,13 @@ if TYPE_CHECKING:
 class Tokens(NamedTuple):
     """The tokens of a trie as it stores them (a dummy vertex below 0, the edge itself and not its kind), level by
     level; `types` is the kind of each edge where edges come in few kinds, `num_nodes` the row of the dummy token,
-    `plan` what was worked out for this trie before."""
+    `plan` what was worked out for this trie before, `longest` that of the last layer."""
 
     levels: list[LevelRows]
     types: Tensor | None
     num_nodes: int
     plan: LengthPlan | None = None
+    longest: bool = False
 
     @property
     def num_entries(self) -> int:
@@ -71,7 +73,8 @@ def cuda_tokens(trie: LengthTrie, ready: Prepared, *, distances: bool) -> Tokens
         )
         for level in trie.levels
     ]
-    return Tokens(levels, edges.types if isinstance(edges, EdgeTypes) else None, trie.num_nodes, trie.plan)
+    types = edges.types if isinstance(edges, EdgeTypes) else None
+    return Tokens(levels, types, trie.num_nodes, trie.plan, trie.longest)
 
 
 def cuda_path_states(h: Tensor, ready: Prepared, tokens: Tokens, *, summed: bool, max_entries: int | None) -> Tensor:
@@ -110,6 +113,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
         rows = tokens.num_nodes if summed else sum(paths)
         out = h.new_empty(rows, split.channels)
         states: list[Tensor] = []
+        ctx.projected = None
         orders: list[Order | None] = []
         first = 0
         for t, (levels, number) in enumerate(zip(pieces, paths, strict=True)):
@@ -117,9 +121,11 @@ class _CudaTrieLSTM(torch.autograd.Function):
             whole = keep and len(pieces) == 1
             order = _order(piece, h.size(0), leaves_only=not whole) if summed or whole else None
             target = out if summed else out[first : first + number]
-            kept = forward_sweep(tables, split, piece, target, order if summed else None, add=t > 0)
+            # the last layer's backward comes first, so that keeping its products takes no memory from anything else
+            every = whole and tokens.longest
+            kept = forward_sweep(tables, split, piece, target, order if summed else None, add=t > 0, every=every)
             if whole:
-                states, orders = list(kept), [order]
+                states, orders, ctx.projected = [kept.hidden, kept.cell], [order], kept.projected
             first += number
         if keep:
             ctx.save_for_backward(h, *states)
@@ -131,7 +137,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         from pathnn.nn.engines.cuda_collect import is_wanted
         from pathnn.nn.engines.cuda_product import grad_of_linear
-        from pathnn.nn.engines.cuda_sweep import backward_sweep, forward_sweep
+        from pathnn.nn.engines.cuda_sweep import Kept, backward_sweep, forward_sweep
 
         h, *states = ctx.saved_tensors
         ready, grad, first = ctx.ready, grad.contiguous(), 0
@@ -145,7 +151,12 @@ class _CudaTrieLSTM(torch.autograd.Function):
                 piece = ctx.tokens if len(ctx.pieces) == 1 else ctx.tokens._replace(levels=levels, plan=None)
                 last = first + levels[-1].num_entries
                 rows = grad if ctx.summed else grad[first:last]
-                kept = tuple(states) if states else forward_sweep(tables, ready.split_hh, piece, None, None)
+                kept = (
+                    Kept(states[0], states[1], ctx.projected)
+                    if states
+                    else forward_sweep(tables, ready.split_hh, piece, None, None)
+                )
+                ctx.projected = None  # its gradient is written over it
                 order = ctx.orders[0] if ctx.orders else _order(piece, h.size(0), leaves_only=False)
                 found = backward_sweep(
                     tables, ready.split_hh, piece, kept, rows, order, summed=ctx.summed, collected=collected

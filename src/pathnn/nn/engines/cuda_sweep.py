@@ -25,8 +25,15 @@ if TYPE_CHECKING:
     from pathnn.nn.engines.cuda import Tokens
     from pathnn.nn.engines.cuda_collect import Collected
 
-Kept = tuple[Tensor, ...]
-"""h (as the products read it) and c of the inner entries, level after level: `[terms, inner, width]`, `[inner, d]`."""
+
+class Kept(NamedTuple):
+    """h (as the products read it) and c of the inner entries, level after level, `[terms, inner, width]` and
+    `[inner, d]`; and perhaps `W_hh h`, `[inner, 4d]`, over which the backward pass writes."""
+
+    hidden: Tensor
+    cell: Tensor
+    projected: Tensor | None
+
 
 TILE, WARPS = 256, 2
 """Numbers per program and gate, four for each thread."""
@@ -39,9 +46,16 @@ MOST_PARTS, ROWS_PER_PART = 64, 256
 
 
 def forward_sweep(
-    tables: Tables, weight: SplitWeight, tokens: Tokens, out: Tensor | None, order: Order | None, *, add: bool = False
+    tables: Tables,
+    weight: SplitWeight,
+    tokens: Tokens,
+    out: Tensor | None,
+    order: Order | None,
+    *,
+    add: bool = False,
+    every: bool = False,
 ) -> Kept:
-    """Run all levels, return the states of the inner entries.
+    """Run all levels, return the states of the inner entries, and with `every` the products of all levels.
 
     The paths' states go to `out`: with `order` summed at their sources (`add`: to what is there), else one row each.
     Without `out` the last level is left out.
@@ -50,6 +64,7 @@ def forward_sweep(
     starts = _starts(levels)
     cell = tables.vertex.new_empty(starts[-2], channels)
     hidden = new_hidden(cell, starts[-2], weight)
+    products = cell.new_empty(starts[-2], 4 * channels) if every else None
     projected: Tensor | None = None
     for t, level in enumerate(levels):
         leaf: Tensor | None = None
@@ -58,12 +73,18 @@ def forward_sweep(
                 break
             leaf = out if order is None else out.new_empty(level.num_entries, channels)
         if t:
-            projected = cell.new_empty(starts[t] - starts[t - 1], 4 * channels)
-            project_hidden(hidden[:, starts[t - 1] : starts[t]], weight, projected)
+            inner = slice(starts[t - 1], starts[t])
+            projected = _room(products, inner, cell)
+            project_hidden(hidden[:, inner], weight, projected)
         _forward_level(tables, tokens, t, starts, projected, hidden, cell, leaf)
         if leaf is not None and order is not None and out is not None:
             sum_rows(leaf, order, out, first_row=starts[t] + order.first_row, stride=2, span=1, add=add)
-    return hidden, cell
+    return Kept(hidden, cell, products)
+
+
+def _room(products: Tensor | None, rows: slice, cell: Tensor) -> Tensor:
+    """Where the products of some rows go."""
+    return cell.new_empty(rows.stop - rows.start, 4 * cell.size(1)) if products is None else products[rows]
 
 
 def _forward_level(
@@ -102,11 +123,13 @@ def backward_sweep(
 ) -> Tensor:
     """The gradient of the table of vertices, where `grad` is that of what `forward_sweep` writes; those of the other
     tables and of `weight_hh` are `collected`, if they are wanted."""
-    levels, (hidden, cell) = tokens.levels, kept
+    levels, (hidden, cell, projected) = tokens.levels, kept
     starts, gates = _starts(levels), 4 * weight.channels
     grad_gates = grad.new_empty(starts[-1], gates)
-    projected, slots = grad.new_empty(starts[-2], gates), new_slots(grad, len(levels))
-    project_hidden(hidden, weight, projected)
+    slots = new_slots(grad, len(levels))
+    if projected is None:
+        projected = grad.new_empty(starts[-2], gates)
+        project_hidden(hidden, weight, projected)
     grad_hidden, grad_cell, by_source = grad, None, summed
     for t in range(len(levels) - 1, -1, -1):
         parents = Parents(None, None, None, None, 0)
