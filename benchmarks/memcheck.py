@@ -1,4 +1,4 @@
-"""A small run of every kernel, for a memory checker: `compute-sanitizer --tool memcheck python benchmarks/memcheck.py`."""
+"""A small run of the kernels, for a memory checker: `compute-sanitizer python benchmarks/memcheck.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 
 from pathnn import PathNN
 from pathnn.paths.extract import extract_paths
-
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
