@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import Any, Literal
+from typing import Literal
 
 from pathnn.collection import COLLECTIONS, Collection
 from pathnn.theory.compare import SCOPES, Example, smallest_merged, smallest_split
@@ -179,17 +179,3 @@ def _lemma(universes: dict[Collection, Universe], height: int) -> list[Check]:
         example = smallest_missing(universe, levels[small], path_levels(universe, large, height))
         checks.append(Check("in next tree", PathTest("trees", small), SCOPES[1].name, example is None, example))
     return checks
-
-
-def to_result(checks: list[Check], settings: TheorySettings, seconds: float) -> dict[str, Any]:
-    """What the result file holds: settings, how many graphs, and every answer."""
-    return {
-        "target": "theory",
-        "settings": asdict(settings),
-        "seed": settings.seed,
-        "graphs": len(settings.compared("ap")),
-        "compared": {c: len(settings.compared(c)) for c in COLLECTIONS},
-        "numbered": {c: len(settings.numbered(c)) for c in COLLECTIONS},
-        "seconds": seconds,
-        "checks": [asdict(check) for check in checks],
-    }

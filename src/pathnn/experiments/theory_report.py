@@ -6,32 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from pathnn.bench.report import table as markdown_table
-from pathnn.experiments.theory import Check, PathTest
+from pathnn.experiments.theory_result import from_result
 from pathnn.experiments.theory_rows import Row, Table, theory_table
 from pathnn.theory.compare import Example
 
 BEGIN, END = "<!-- begin: written by pathnn reproduce theory -->", "<!-- end -->"
 
 HEAD = (
-    "statement", "claim", "paths", "vertices of one connected graph", "of one graph", "of any graphs",
+    "statement", "claim", "paths", "vertices of one connected graph", "of one graph", "of two graphs",
     "connected graphs", "all graphs",
 )  # fmt: skip
-
-
-def load_checks(result: dict[str, Any]) -> list[Check]:
-    """The answers that a result file holds."""
-    return [
-        Check(row["question"], PathTest(**row["test"]), row["scope"], row["holds"], _load_example(row["example"]))
-        for row in result["checks"]
-    ]
-
-
-def _load_example(found: dict[str, Any] | None) -> Example | None:
-    if found is None:
-        return None
-    size, height = tuple(found["size"]), found["height"]
-    graphs = tuple((n, tuple((u, v) for u, v in edges)) for n, edges in found["graphs"])
-    return Example(size, height, graphs, tuple(found["vertices"]))
 
 
 def example_text(example: Example) -> str:
@@ -82,7 +66,7 @@ def draw_examples(table: Table, folder: Path, suffix: str = "svg") -> list[Path]
 
 def theory_block(result: dict[str, Any], pictures: str = "figures/theory") -> str:
     """The part of docs/theory.md that is written from the result file, between its two marks."""
-    table = theory_table(load_checks(result))
+    table = theory_table(from_result(result))
     settings, compared, numbered = result["settings"], result["compared"], result["numbered"]
     lines = [
         BEGIN,

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from pathnn.plots.layout import Points, graph_layout
-from pathnn.plots.page import EDGE, INK, PLAIN, RADIUS, REACHED, draw_disc, lettered, make_page, vertex_labels
+from pathnn.plots.page import EDGE, INK, PLAIN, RADIUS, REACHED, WARM, draw_disc, lettered, make_page, vertex_labels
 from pathnn.theory.graphs import Graph, check_source, neighbors
 
 if TYPE_CHECKING:
@@ -39,16 +39,22 @@ class Sketch:
         source: int | Container[int] | None = None,
         reached: Container[int] = (),
         hidden: Container[tuple[int, int]] = (),
+        highlight: Container[tuple[int, int]] = (),
+        fills: Sequence[str] | None = None,
     ) -> None:
-        """Edges in grey but for hidden ones, vertices as discs: the source (or sources) dark, reached ones tinted."""
+        """Edges in grey but for hidden ones, vertices as discs: the source (or sources) dark, reached ones tinted.
+
+        `highlight` are edges `(u, v)`, u < v, in a warm colour; `fills` gives every vertex a colour of its own.
+        """
         dark = () if source is None else (source,) if isinstance(source, int) else source
         width = max(0.5, 1.6 * self.radius / RADIUS)
         for u, v in self.edges:
             if (u, v) in hidden:
                 continue
-            axes.plot(*self.points[[u, v]].T, color=EDGE, linewidth=width, zorder=1, solid_capstyle="round")
+            color = WARM if (u, v) in highlight else EDGE
+            axes.plot(*self.points[[u, v]].T, color=color, linewidth=width, zorder=1, solid_capstyle="round")
         for v, (x, y) in enumerate(self.points.tolist()):
-            fill = INK if v in dark else REACHED if v in reached else PLAIN
+            fill = fills[v] if fills else INK if v in dark else REACHED if v in reached else PLAIN
             draw_disc(axes, (x, y), self.labels[v], fill=fill, radius=self.radius)
 
 

@@ -16,7 +16,10 @@ from pathnn.theory.universe import Universe
 
 @dataclass(frozen=True)
 class Scope:
-    """What is compared: vertices (of one graph, or of any two) or whole graphs; connected ones only, or all."""
+    """What is compared: vertices (of one graph, or of any two) or whole graphs; connected ones only, or all.
+
+    Two graphs may be the same one twice; an example is then as large as both together.
+    """
 
     name: str
     vertices: bool
@@ -27,7 +30,7 @@ class Scope:
 SCOPES = (
     Scope("vertices of one connected graph", vertices=True, one_graph=True, connected=True),
     Scope("vertices of one graph", vertices=True, one_graph=True),
-    Scope("vertices of any graphs", vertices=True),
+    Scope("vertices of two graphs", vertices=True),
     Scope("connected graphs", vertices=False, connected=True),
     Scope("graphs", vertices=False),
 )
@@ -155,7 +158,7 @@ def _best(view: _View, pairs: Iterable[tuple[int, int]]) -> tuple[int, int] | No
 
 def _example(universe: Universe, pair: tuple[int, int], height: int, scope: Scope) -> Example:
     places = [int(universe.graph[x]) for x in pair] if scope.vertices else list(pair)
-    graphs = list(dict.fromkeys(places))
+    graphs = places[:1] if scope.one_graph else places
     return Example(
         size=(int(universe.sizes[graphs].sum()), int(universe.edges[graphs].sum())),
         height=height,

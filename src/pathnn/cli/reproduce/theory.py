@@ -48,8 +48,9 @@ def theory_command(
     begin = time.perf_counter()
     with result_only(json):
         from pathnn.bench.record import provenance, write_result
-        from pathnn.experiments.theory import TheorySettings, theory_checks, theory_steps, to_result
+        from pathnn.experiments.theory import TheorySettings, theory_checks, theory_steps
         from pathnn.experiments.theory_report import draw_examples, example_text, theory_block, write_block
+        from pathnn.experiments.theory_result import to_result
         from pathnn.experiments.theory_rows import theory_table
 
         settings, checks = TheorySettings(max_vertices, max_height), []
@@ -79,7 +80,7 @@ def _print(rows: list[Row], max_vertices: int, max_height: int) -> None:
     from pathnn.experiments.theory_report import cell_text
 
     print_table(
-        ("statement", "claim", "paths", "vertices: one connected graph", "one graph", "any graphs",
+        ("statement", "claim", "paths", "vertices: one connected graph", "one graph", "two graphs",
          "graphs: connected", "all"),
         [(r.statement, r.claim, r.about, *map(cell_text, r.cells)) for r in rows],
         title=f"Section 3.2 on all graphs with up to {max_vertices} vertices, heights 1 to {max_height}",
