@@ -101,10 +101,15 @@ def _markdown_row(row: Row, pictures: str) -> list[str]:
     return [row.statement, row.claim, row.about, *cells]
 
 
-def write_block(page: Path, block: str) -> None:
-    """Put the block into a page that has its two marks."""
+def check_page(page: Path) -> str:
+    """The text of a page that has the two marks of the block, or an error that says what is missing."""
     text = page.read_text()
     if BEGIN not in text or END not in text:
         raise ValueError(f"{page} has no place for the table: expected the lines {BEGIN!r} and {END!r}.")
-    before, rest = text.split(BEGIN, 1)
+    return text
+
+
+def write_block(page: Path, block: str) -> None:
+    """Put the block into a page between its two marks."""
+    before, rest = check_page(page).split(BEGIN, 1)
     page.write_text(before + block + rest.split(END, 1)[1])

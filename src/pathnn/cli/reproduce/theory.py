@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,10 +50,15 @@ def theory_command(
     with result_only(json):
         from pathnn.bench.record import provenance, write_result
         from pathnn.experiments.theory import TheorySettings, theory_checks, theory_steps
-        from pathnn.experiments.theory_report import draw_examples, example_text, theory_block, write_block
+        from pathnn.experiments.theory_report import check_page, draw_examples, example_text, theory_block, write_block
         from pathnn.experiments.theory_result import to_result
         from pathnn.experiments.theory_rows import theory_table
 
+        # What would fail at the end fails now, not after some minutes: no matplotlib, no folder, no place on the page.
+        import_module("matplotlib")
+        out.mkdir(parents=True, exist_ok=True)
+        if page is not None:
+            check_page(page)
         settings, checks = TheorySettings(max_vertices, max_height), []
         with progress("checking section 3.2", total=theory_steps()) as step:
             for part in theory_checks(settings):
