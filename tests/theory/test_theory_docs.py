@@ -1,9 +1,17 @@
+"""docs/theory.md runs, its pictures exist, and its table is what the result file says."""
+
 import doctest
+import json
+import re
 from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "theory.md"
+from pathnn.experiments.theory_report import BEGIN, END, theory_block, write_block
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "theory.md"
+RESULT = json.loads((ROOT / "results" / "theory.json").read_text())
 
 
 def test_page_runs():
@@ -12,7 +20,24 @@ def test_page_runs():
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("line", [line for line in PAGE.read_text().splitlines() if line.startswith("![")])
-def test_pictures_of_the_page_exist(line):
-    picture = PAGE.parent / line.split("](")[1].rstrip(")")
-    assert 0 < picture.stat().st_size <= 150_000
+def test_pictures_of_the_page_exist():
+    pictures = set(re.findall(r"\]\((figures/[^)]*)\)", PAGE.read_text()))
+    assert len(pictures) > 30
+    for picture in pictures:
+        assert 0 < (PAGE.parent / picture).stat().st_size <= 150_000, picture
+    drawn = {f"figures/theory/{path.name}" for path in (PAGE.parent / "figures" / "theory").iterdir()}
+    assert drawn <= pictures
+
+
+def test_the_table_is_written_from_the_results():
+    assert theory_block(RESULT) in PAGE.read_text()
+
+
+def test_the_block_is_replaced_and_nothing_else(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    write_block(page, f"{BEGIN}\nnew\n{END}")
+    assert page.read_text() == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
+    page.write_text("no marks")
+    with pytest.raises(ValueError, match="no place for the table"):
+        write_block(page, "new")

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from pathnn.plots.layout import Points, graph_layout
-from pathnn.plots.page import EDGE, INK, PLAIN, RADIUS, REACHED, draw_disc, lettered, make_page, vertex_labels
+from pathnn.plots.page import EDGE, INK, PLAIN, RADIUS, REACHED, WARM, draw_disc, lettered, make_page, vertex_labels
 from pathnn.theory.graphs import Graph, check_source, neighbors
 
 if TYPE_CHECKING:
@@ -36,18 +36,25 @@ class Sketch:
         self,
         axes: Any,
         *,
-        source: int | None = None,
+        source: int | Container[int] | None = None,
         reached: Container[int] = (),
         hidden: Container[tuple[int, int]] = (),
+        highlight: Container[tuple[int, int]] = (),
+        fills: Sequence[str] | None = None,
     ) -> None:
-        """Edges in grey but for hidden ones, vertices as discs: the source dark, reached ones tinted."""
+        """Edges in grey but for hidden ones, vertices as discs: the source (or sources) dark, reached ones tinted.
+
+        `highlight` are edges `(u, v)`, u < v, in a warm colour; `fills` gives every vertex a colour of its own.
+        """
+        dark = () if source is None else (source,) if isinstance(source, int) else source
         width = max(0.5, 1.6 * self.radius / RADIUS)
         for u, v in self.edges:
             if (u, v) in hidden:
                 continue
-            axes.plot(*self.points[[u, v]].T, color=EDGE, linewidth=width, zorder=1, solid_capstyle="round")
+            color = WARM if (u, v) in highlight else EDGE
+            axes.plot(*self.points[[u, v]].T, color=color, linewidth=width, zorder=1, solid_capstyle="round")
         for v, (x, y) in enumerate(self.points.tolist()):
-            fill = INK if v == source else REACHED if v in reached else PLAIN
+            fill = fills[v] if fills else INK if v in dark else REACHED if v in reached else PLAIN
             draw_disc(axes, (x, y), self.labels[v], fill=fill, radius=self.radius)
 
 
@@ -93,10 +100,10 @@ def draw_graphs(
     graphs: Sequence[Graph],
     *,
     captions: Sequence[str] | None = None,
-    sources: Sequence[int | None] | None = None,
+    sources: Sequence[int | Sequence[int] | None] | None = None,
     labels: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw graphs side by side, the vertices in `sources` (one per graph) dark; `labels` name the vertices.
+    """Draw graphs side by side, the vertices in `sources` (one or more per graph) dark; `labels` name the vertices.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> figure = draw_graphs([hexagon(), two_triangles()], captions=["a hexagon", "two triangles"])
@@ -109,8 +116,8 @@ def draw_graphs(
         if values is not None and len(values) != len(graphs):
             raise ValueError(f"{name} has {len(values)} entries: expected {len(graphs)}, one per graph.")
     for (_, num_nodes), source in zip(graphs, sources or (), strict=False):
-        if source is not None:
-            check_source(source, num_nodes)
+        for vertex in () if source is None else (source,) if isinstance(source, int) else source:
+            check_source(vertex, num_nodes)
     sketches = [sketch(*graph, labels=labels) for graph in graphs]
     texts = [""] * len(graphs) if captions is None else lettered(captions)
     marked = [None] * len(graphs) if sources is None else sources

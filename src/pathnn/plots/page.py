@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,6 +15,9 @@ EDGE = "#C4C4C4"
 PLAIN = "#FFFFFF"
 REACHED = "#DCEAF4"
 FADED = "#EDEDED"
+
+WARM = "#D55E00"
+COOL = "#009E73"
 
 RADIUS = 0.16
 MARGIN = 0.12
@@ -97,6 +100,9 @@ def _fill(caption: str, room: int) -> list[str]:
     return lines
 
 
+Shape = Literal["disc", "square", "diamond"]
+
+
 def draw_disc(
     axes: Any,
     at: tuple[float, float],
@@ -105,13 +111,19 @@ def draw_disc(
     fill: str = PLAIN,
     radius: float = RADIUS,
     faded: bool = False,
+    shape: Shape = "disc",
 ) -> None:
-    """A vertex: a disc with its label, above all lines; dark fills get white letters."""
-    from matplotlib.patches import Circle
+    """A vertex: a disc, square or diamond with its label, above all lines; dark fills get white letters."""
+    from matplotlib.patches import Circle, RegularPolygon
 
-    style = {"linestyle": (0, (2, 1.5)), "edgecolor": "#8A8A8A"} if faded else {"edgecolor": INK}
-    axes.add_patch(Circle(at, radius, facecolor=fill, linewidth=0.9, zorder=3, **style))
-    color = "white" if fill == INK else "#6A6A6A" if faded else "black"
+    style: dict[str, Any] = {"linestyle": (0, (2, 1.5)), "edgecolor": "#8A8A8A"} if faded else {"edgecolor": INK}
+    style |= {"facecolor": fill, "linewidth": 0.9, "zorder": 3}
+    if shape == "disc":
+        axes.add_patch(Circle(at, radius, **style))
+    else:
+        turn = 0.785398 if shape == "square" else 0.0  # a square stands on its side, a diamond on its corner
+        axes.add_patch(RegularPolygon(at, 4, radius=1.25 * radius, orientation=turn, **style))
+    color = "white" if fill in (INK, WARM, COOL) else "#6A6A6A" if faded else "black"
     # A label of three characters has to fit into the disc: 72 points are one inch.
     size = 72 * radius * (0.86 if len(label) <= 6 else 0.7)
     axes.text(*at, label, ha="center", va="center_baseline", fontsize=size, color=color, zorder=4)

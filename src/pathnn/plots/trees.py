@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Collection as Container
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from torch import Tensor
 
 from pathnn.collection import check_collection
-from pathnn.plots.page import EDGE, FADED, INK, RADIUS, REACHED, draw_disc, lettered, make_page, vertex_labels
+from pathnn.plots.page import (
+    EDGE,
+    FADED,
+    INK,
+    RADIUS,
+    REACHED,
+    WARM,
+    Shape,
+    draw_disc,
+    lettered,
+    make_page,
+    vertex_labels,
+)
 from pathnn.plots.paths import panels_of
 from pathnn.plots.tidy_tree import Placed, tree_layout
-from pathnn.theory.graphs import check_source
+from pathnn.theory.graphs import Path, check_source
 from pathnn.theory.path_trees import path_tree
 from pathnn.theory.tree import Tree
 from pathnn.theory.wl import wl_tree
@@ -101,15 +115,52 @@ def panel_size(layout: Sequence[Placed], leaf: float, radius: float) -> tuple[fl
     return leaf * max(node.x for node in layout) + pad, -LEVEL * min(node.y for node in layout) + pad
 
 
-def draw_tree(axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: float, radius: float) -> None:
-    """Draw a tree that was laid out, redundant nodes (that come back to a vertex of their walk) in grey."""
-    pad = radius + 0.03
+@dataclass(frozen=True)
+class NodeStyle:
+    """How a node of a tree is drawn; a dashed node has a dashed edge to its parent."""
+
+    fill: str
+    shape: Shape = "disc"
+    dashed: bool = False
+
+
+Style = Callable[[Path], NodeStyle]
+"""What a node looks like, by its walk from the root."""
+
+
+def fading_style(walk: Path) -> NodeStyle:
+    """The root dark, and redundant nodes (that come back to a vertex of their walk) in grey.
+
+    >>> fading_style((0, 1, 0)).dashed, fading_style((0, 1, 2)).dashed
+    (True, False)
+    """
+    redundant = len(set(walk)) < len(walk)
+    return NodeStyle(INK if len(walk) == 1 else FADED if redundant else REACHED, dashed=redundant)
+
+
+def draw_tree(
+    axes: Any,
+    layout: Sequence[Placed],
+    labels: Sequence[str],
+    leaf: float,
+    radius: float,
+    *,
+    style: Style = fading_style,
+    highlight: Container[Path] = (),
+    pad: float | None = None,
+) -> None:
+    """Draw a tree that was laid out, `pad` inches from the panel's border.
+
+    The edges to the nodes whose walk is in `highlight` have a warm colour.
+    """
+    pad = radius + 0.03 if pad is None else pad
     spots = [(pad + leaf * node.x, -pad + LEVEL * node.y) for node in layout]
     for node, spot in zip(layout, spots, strict=True):
-        redundant = len(set(node.walk)) < len(node.walk)
+        look = style(node.walk)
         if node.parent is not None:
             (x, y), (px, py) = spot, spots[node.parent]
-            style = {"color": EDGE, "linestyle": (0, (2, 1.5))} if redundant else {"color": "#7A7A7A"}
-            axes.plot([px, x], [py, y], linewidth=1.2, zorder=1, **style)
-        fill = INK if node.parent is None else FADED if redundant else REACHED
-        draw_disc(axes, spot, labels[node.walk[-1]], fill=fill, radius=radius, faded=redundant)
+            line: dict[str, Any] = {"color": EDGE, "linestyle": (0, (2, 1.5))} if look.dashed else {"color": "#7A7A7A"}
+            line |= {"color": WARM, "linewidth": 2.0} if node.walk in highlight else {"linewidth": 1.2}
+            axes.plot([px, x], [py, y], zorder=1, **line)
+        label, faded = labels[node.walk[-1]], look.dashed
+        draw_disc(axes, spot, label, fill=look.fill, radius=radius, faded=faded, shape=look.shape)

@@ -65,3 +65,30 @@ def two_triangles() -> Graph:
     6
     """
     return edges_to_index([(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]), 6
+
+
+def complete_four() -> Graph:
+    """Four vertices, all adjacent: paths of length 2 end at distance 1 from where they begin.
+
+    >>> complete_four()[1]
+    4
+    """
+    return edges_to_index([(u, v) for u in range(4) for v in range(u)]), 4
+
+
+def bipartite_six() -> Graph:
+    """Three vertices on each side, all across adjacent (K3,3): paths of length 2 end at distance 2.
+
+    >>> bipartite_six()[1]
+    6
+    """
+    return edges_to_index([(u, v) for u in (0, 2, 4) for v in (1, 3, 5)]), 6
+
+
+def one_graph_against_theorem_3_3() -> Graph:
+    """The smallest graph with two vertices, 0 and 3, whose AP-trees agree and whose WL-trees of height 3 do not.
+
+    >>> one_graph_against_theorem_3_3()[1]
+    7
+    """
+    return edges_to_index([(0, 1), (0, 5), (1, 2), (1, 6), (2, 3), (2, 4), (3, 4), (4, 5), (5, 6)]), 7

@@ -5,6 +5,10 @@ from __future__ import annotations
 import typer
 
 from pathnn.cli.reproduce.counts import counts_command
+from pathnn.cli.reproduce.figures import EXAMPLE as FIGURES_EXAMPLE
+from pathnn.cli.reproduce.figures import figures_command
+from pathnn.cli.reproduce.theory import EXAMPLE as THEORY_EXAMPLE
+from pathnn.cli.reproduce.theory import theory_command
 
 reproduce = typer.Typer(
     no_args_is_help=True,
@@ -19,3 +23,5 @@ def root() -> None:
 
 
 reproduce.command("counts", epilog="Example: pathnn reproduce counts --json")(counts_command)
+reproduce.command("theory", epilog=THEORY_EXAMPLE)(theory_command)
+reproduce.command("figures", epilog=FIGURES_EXAMPLE)(figures_command)
