@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from pathnn.cli.reproduce.counts import counts_command
+from pathnn.cli.reproduce.table_runs import TARGETS, table_command
 
 reproduce = typer.Typer(
     no_args_is_help=True,
@@ -19,3 +20,5 @@ def root() -> None:
 
 
 reproduce.command("counts", epilog="Example: pathnn reproduce counts --json")(counts_command)
+for target, title in TARGETS.items():
+    reproduce.command(target, epilog=f"Example: pathnn reproduce {target} --jobs 2")(table_command(target, title))

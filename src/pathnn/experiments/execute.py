@@ -1,0 +1,129 @@
+"""A planned run, done in this process: from its folder if it was begun, with data that the last run has left."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pathnn.data.memory import default_max_entries
+from pathnn.data.task import Task
+from pathnn.engine import RunFolder, build_model, load_task, run
+from pathnn.engine.config import RunConfig
+from pathnn.engine.loaders import with_paths
+from pathnn.engine.run import Run
+from pathnn.engine.train import Epoch
+from pathnn.experiments.ledger import Line
+from pathnn.experiments.planned import PlannedRun, config_hash
+
+CHECKPOINT_EVERY = 30.0
+"""Seconds between two checkpoints: what a kill can lose."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for all runs of a call.
+
+    Attributes:
+        work: the folder of the run folders.
+        device: "auto", "cpu" or "cuda".
+        jobs: how many runs share this machine.
+    """
+
+    work: Path
+    device: str = "auto"
+    jobs: int = 1
+
+
+@dataclass
+class Executor:
+    """Does runs, one after the other, and keeps the packed data for the next run on the same data and paths."""
+
+    settings: Settings
+    _key: tuple[Any, ...] | None = None
+    _task: Task | None = None
+
+    def __call__(
+        self,
+        planned: PlannedRun,
+        *,
+        report: Callable[[Epoch, Run], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Line:
+        """The result of a run. `stop` is asked after every epoch; `RunStoppedError` says that it has said yes."""
+        folder = RunFolder(self.settings.work / planned.target / planned.folder)
+        done = folder.read_result()  # of a run that was over before its result was noted down
+        if done is None:
+            config = replace(planned.config, **self._where(planned.config, folder))
+            task = self.task(config)
+            try:
+                done = run(
+                    config, folder.path, task=task, resume=True, report=report, stop=stop,
+                    checkpoint_every=CHECKPOINT_EVERY,
+                )  # fmt: skip
+            finally:
+                gc.collect()
+                if torch.cuda.is_available():
+                    torch.cuda.empty_cache()  # the other processes on this GPU may need it
+        line = result_line(planned, folder.read_config(), done)
+        tidy(folder)
+        return line
+
+    def task(self, config: RunConfig) -> Task:
+        """The data of a run, with its paths, where the run wants them; kept until a run needs other data."""
+        key = (config.data, config.model == "pathnn" and (config.collection, config.k), config.device)
+        if self._task is None or self._key != key:
+            self._task = None  # the old data goes before the new comes
+            task = load_task(config)
+            cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
+            device = torch.device("cuda" if cuda else "cpu")
+            graphs = with_paths(task.graphs, build_model(config, task), device)
+            self._key, self._task = key, task.with_graphs(graphs)
+        return self._task
+
+    def _where(self, config: RunConfig, folder: RunFolder) -> dict[str, Any]:
+        """Device, and this process' share of the memory; a run that was begun keeps its pieces."""
+        where: dict[str, Any] = {"device": self.settings.device}
+        cuda = self.settings.device != "cpu" and torch.cuda.is_available()
+        if not folder.begun and config.max_entries == "auto":
+            width = int(config.options.get("hidden_channels", 128))
+            most = default_max_entries("cuda" if cuda else "cpu", hidden_channels=width) // self.settings.jobs
+            where["max_entries"] = 1 << (max(most, 1).bit_length() - 1)
+        return where
+
+
+def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) -> Line:
+    """The line of a finished run."""
+    return {
+        "target": planned.target,
+        "model": planned.model,
+        "dataset": planned.dataset,
+        "collection": planned.collection,
+        "k": planned.k,
+        "fold": planned.fold,
+        "seed": planned.seed,
+        "grid": planned.grid,
+        "val": result["val_score"],
+        "test": result["test_score"],
+        **{name: result[name] for name in ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters")},
+        **{name: result[name] for name in ("device", "commit", "time", "versions")},
+        "config": config.to_dict(),
+        "config_hash": config_hash(config),
+    }
+
+
+def tidy(folder: RunFolder) -> None:
+    """Of a run that is over keep the model, the metrics and the result: no state to go on from, no picture."""
+    for path in (folder.state, folder.curves):
+        path.unlink(missing_ok=True)
+
+
+def use_cores(jobs: int) -> None:
+    """Give this process its share of the cores."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    torch.set_num_threads(max(1, available // jobs))
