@@ -14,12 +14,13 @@ import torch
 from pathnn.data.memory import default_max_entries
 from pathnn.data.task import Task
 from pathnn.engine import RunFolder, build_model, load_task, run
-from pathnn.engine.config import RunConfig
+from pathnn.engine.config import Device, RunConfig
 from pathnn.engine.loaders import with_paths
 from pathnn.engine.run import Run
 from pathnn.engine.train import Epoch
 from pathnn.experiments.ledger import Line
 from pathnn.experiments.planned import PlannedRun, config_hash
+from pathnn.experiments.untrained_pairs import isomorphism_result
 
 CHECKPOINT_EVERY = 30.0
 """Seconds between two checkpoints: what a kill can lose."""
@@ -36,7 +37,7 @@ class Settings:
     """
 
     work: Path
-    device: str = "auto"
+    device: Device = "auto"
     jobs: int = 1
 
 
@@ -56,6 +57,10 @@ class Executor:
         stop: Callable[[], bool] | None = None,
     ) -> Line:
         """The result of a run. `stop` is asked after every epoch; `RunStoppedError` says that it has said yes."""
+        if planned.kind == "isomorphism":
+            config = replace(planned.config, device=self.settings.device)
+            result = isomorphism_result(config, self.task(config), device_of(config))
+            return result_line(planned, config, result)
         folder = RunFolder(self.settings.work / planned.target / planned.folder)
         done = folder.read_result()  # of a run that was over before its result was noted down
         if done is None:
@@ -80,9 +85,7 @@ class Executor:
         if self._task is None or self._key != key:
             self._task = None  # the old data goes before the new comes
             task = load_task(config)
-            cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
-            device = torch.device("cuda" if cuda else "cpu")
-            graphs = with_paths(task.graphs, build_model(config, task), device)
+            graphs = with_paths(task.graphs, build_model(config, task), device_of(config))
             self._key, self._task = key, task.with_graphs(graphs)
         return self._task
 
@@ -95,6 +98,12 @@ class Executor:
             most = default_max_entries("cuda" if cuda else "cpu", hidden_channels=width) // self.settings.jobs
             where["max_entries"] = 1 << (max(most, 1).bit_length() - 1)
         return where
+
+
+def device_of(config: RunConfig) -> torch.device:
+    """Where a run computes."""
+    cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
+    return torch.device("cuda" if cuda else "cpu")
 
 
 def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) -> Line:

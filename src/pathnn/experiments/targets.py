@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import product
+from typing import Any
 
 from pathnn.collection import COLLECTIONS, Collection
 from pathnn.engine.config import RunConfig
@@ -20,6 +21,9 @@ GRID = tuple(product((32, 64), (0.0, 0.5)))
 
 FOLDS, ASSESSED = 10, (1, 2, 3)
 """Folds of a TUDataset, and the seeds of the winner's runs; the grid itself is run with seed 0."""
+
+UNTRAINED: dict[str, Any] = {"precision": "64-true", "epochs": 1, "patience": None, "batch_size": 64}
+"""Of a config that only describes a network: nothing is trained."""
 
 
 @cache
@@ -103,6 +107,20 @@ def _synthetic() -> Iterator[PlannedRun]:
             yield _pathnn("synthetic", exp(collection, fold=fold, name=data))
         for fold in range(4):
             yield _baseline("synthetic", baseline_run("gin", data, fold=fold))
+    yield from _isomorphism()
+
+
+def _isomorphism() -> Iterator[PlannedRun]:
+    """EXP-Iso: the EXP file, untrained networks without a head, five seeds."""
+    headless = {"head": None, "out_channels": None}
+    for collection, seed in product(COLLECTIONS, range(5)):
+        config = replace(exp(collection, name="exp"), preset="exp-iso", options=headless, seed=seed, **UNTRAINED)
+        yield replace(_pathnn("synthetic", config), dataset="exp-iso", kind="isomorphism")
+    for seed in range(5):
+        config = baseline_run("gin", "exp", seed=seed)
+        options = {**config.options, **headless, "hidden_channels": 16}
+        config = replace(config, options=options, **UNTRAINED)
+        yield replace(_baseline("synthetic", config), dataset="exp-iso", kind="isomorphism")
 
 
 def _pathnn(target: str, config: RunConfig, *, grid: str = "", assess: bool = False) -> PlannedRun:
