@@ -63,7 +63,7 @@ def difference_text(cell: Compared, table: PublishedTable) -> str:
     """Ours against the paper's, in its standard deviations; where that is 0, whether the means are equal."""
     difference = cell.difference(maximize=table.maximize)
     if difference is not None:
-        return f"{difference:+.1f} σ"
+        return f"{round(difference, 1) + 0.0:+.1f} σ"  # + 0.0: not -0.0
     if cell.ours is None or cell.paper.mean is None:
         return ""
     return "equal" if abs(cell.ours.mean - cell.paper.mean) < 1e-9 else f"{cell.ours.mean - cell.paper.mean:+.3g}"

@@ -6,16 +6,32 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pathnn.cli.console import note, print_json, print_table, result_only, say
+from pathnn.cli.console import note, result_only
 from pathnn.cli.options import Json
+from pathnn.cli.reproduce.table_options import (
+    Device,
+    Export,
+    Jobs,
+    Limit,
+    Only,
+    Pack,
+    PackPart,
+    Ray,
+    Report,
+    Results,
+    TimeLimit,
+    Unpack,
+    Work,
+)  # fmt: skip
+from pathnn.cli.reproduce.table_output import tell_files, tell_progress
 
 if TYPE_CHECKING:
-    from pathnn.experiments.cells import Compared
     from pathnn.experiments.execute import Settings
     from pathnn.experiments.experiment import Experiment
     from pathnn.experiments.ledger import Ledger
@@ -31,45 +47,6 @@ TARGETS = {
     "synthetic": "CSL and EXP (table 1)",
 }
 """The tables of accuracies, by the name of their experiment (`pathnn.experiments.targets`, which imports torch)."""
-
-Only = Annotated[
-    str | None,
-    typer.Option("--only", metavar="WORDS", show_default=False,
-                 help="Some of the runs: models, datasets, collections, fields; such as ap,seed=3 or nci1,fold=0-4."),
-]  # fmt: skip
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time, on the cores or the GPU they share.")]
-Results = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Where TARGET.jsonl is.")]
-Work = Annotated[
-    Path | None,
-    typer.Option("--work", metavar="FOLDER", show_default=False,
-                 help="Where run folders are kept, to go on from; default: .runs in the results folder."),
-]  # fmt: skip
-Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to train.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=0, help="Begin at most so many runs.", show_default=False)]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option("--time-limit", metavar="MINUTES", min=0.0, show_default=False,
-                 help="Stop after so many minutes; runs under way are saved, and go on the next time."),
-]  # fmt: skip
-Ray = Annotated[
-    str | None,
-    typer.Option("--ray", metavar="ADDRESS", show_default=False,
-                 help="Run on a Ray cluster (auto, local, or ray://HOST:PORT; extra ray)."),
-]  # fmt: skip
-Pack = Annotated[
-    Path | None,
-    typer.Option("--pack", metavar="FILE", show_default=False,
-                 help="At the end, pack what the next machine needs (runs under way, best models) into a tar file."),
-]  # fmt: skip
-PackPart = Annotated[
-    float | None,
-    typer.Option("--pack-part", metavar="MIB", min=0.001, show_default=False,
-                 help="Cut the packed file into FILE.000, FILE.001, … of at most so many MiB."),
-]  # fmt: skip
-Unpack = Annotated[
-    Path | None,
-    typer.Option("--unpack", metavar="FILE", help="At the beginning, unpack what --pack wrote.", show_default=False),
-]  # fmt: skip
 
 
 def table_command(target: str, title: str) -> Callable[..., None]:
@@ -87,32 +64,27 @@ def table_command(target: str, title: str) -> Callable[..., None]:
         pack: Pack = None,
         pack_part: PackPart = None,
         unpack: Unpack = None,
+        report: Report = False,
+        export: Export = None,
         json: Json = False,
     ) -> None:
         if device not in ("auto", "cpu", "cuda"):
             raise typer.BadParameter(f"--device {device}: expected auto, cpu or cuda.")
-        begin = time.monotonic()
+        begin, place = time.monotonic(), Place(results, work, device, jobs, ray)
         with result_only(json):
-            from pathnn.experiments.carry import pack_runs, unpack_runs
-            from pathnn.experiments.execute import Settings
-            from pathnn.experiments.ledger import Ledger
-            from pathnn.experiments.select import SelectionError, select
-            from pathnn.experiments.targets import experiment as find
-
-            experiment, ledger = find(target), Ledger.open(results / f"{target}.jsonl")
-            try:
-                runs = select(experiment.runs, only)
-            except SelectionError as error:
-                raise typer.BadParameter(str(error)) from error
-            settings = Settings((work or results / ".runs").absolute(), device, jobs)
+            experiment, runs, ledger = _plan(target, only, results)
             if unpack is not None:
-                note(f"unpacked {unpack_runs(unpack, settings.work)} runs from {unpack}")
-            seconds = None if time_limit is None else 60 * time_limit - (time.monotonic() - begin)
-            progress = _run(experiment, runs, ledger, settings, ray=ray, limit=limit, seconds=seconds)
-            if pack is not None:
-                packed = pack_runs(experiment, ledger, settings.work, pack, part_mib=pack_part)
-                note(f"packed {packed} runs into {pack}")
-        _tell(experiment, ledger, progress, as_json=json)
+                _unpack(unpack, place)
+            written = _write(experiment, runs, ledger, place, report=report, export=export)
+            if written is None:
+                seconds = None if time_limit is None else 60 * time_limit - (time.monotonic() - begin)
+                progress = _run(experiment, runs, ledger, place, limit=limit, seconds=seconds)
+                if pack is not None:
+                    _pack(experiment, ledger, place, pack, pack_part)
+        if written is not None:
+            tell_files(experiment, written, as_json=json)
+            return
+        tell_progress(experiment, ledger, progress, as_json=json)
         if progress.failed:
             raise typer.Exit(1)
         if progress.reason == "interrupted":
@@ -126,13 +98,73 @@ def table_command(target: str, title: str) -> Callable[..., None]:
     return command
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where runs are done and kept, as the options say."""
+
+    results: Path
+    work: Path | None
+    device: str
+    jobs: int
+    ray: str | None
+
+    def settings(self) -> Settings:
+        """The same for the workers."""
+        from pathnn.experiments.execute import Settings
+
+        device: Any = self.device
+        return Settings((self.work or self.results / ".runs").absolute(), device, self.jobs)
+
+
+def _plan(target: str, only: str | None, results: Path) -> tuple[Experiment, list[PlannedRun], Ledger]:
+    from pathnn.experiments import targets
+    from pathnn.experiments.ledger import Ledger
+    from pathnn.experiments.select import SelectionError, select
+
+    experiment = targets.experiment(target)
+    try:
+        return experiment, select(experiment.runs, only), Ledger.open(results / f"{target}.jsonl")
+    except SelectionError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _unpack(file: Path, place: Place) -> None:
+    from pathnn.experiments.carry import unpack_runs
+
+    note(f"unpacked {unpack_runs(file, place.settings().work)} runs from {file}")
+
+
+def _pack(experiment: Experiment, ledger: Ledger, place: Place, file: Path, part_mib: float | None) -> None:
+    from pathnn.experiments.carry import pack_runs
+
+    note(f"packed {pack_runs(experiment, ledger, place.settings().work, file, part_mib=part_mib)} runs into {file}")
+
+
+def _write(
+    experiment: Experiment,
+    runs: list[PlannedRun],
+    ledger: Ledger,
+    place: Place,
+    *,
+    report: bool,
+    export: Path | None,
+) -> list[Path] | None:
+    """The files that were asked for instead of runs; None where runs were asked for."""
+    if not report and export is None:
+        return None
+    from pathnn.experiments.export import export_models
+    from pathnn.experiments.report import write_report
+
+    written = write_report(place.results, place.results.absolute().parent) if report else []
+    return written + ([] if export is None else export_models(experiment, runs, ledger, place.settings().work, export))
+
+
 def _run(
     experiment: Experiment,
     runs: list[PlannedRun],
     ledger: Ledger,
-    settings: Settings,
+    place: Place,
     *,
-    ray: str | None,
     limit: int | None,
     seconds: float | None,
 ) -> Progress:
@@ -140,7 +172,7 @@ def _run(
     from pathnn.experiments.runner import run_missing
 
     with terminable(), run_progress(experiment.name) as show:
-        pool = _pool(settings, ray)
+        pool = _pool(place.settings(), place.ray)
         return run_missing(experiment, runs, ledger, pool, limit=limit, seconds=seconds, show=show)
 
 
@@ -170,53 +202,3 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _tell(experiment: Experiment, ledger: Ledger, progress: Progress, *, as_json: bool) -> None:
-    from pathnn.experiments.cells import compare, plain_cell
-    from pathnn.experiments.published import TABLES
-
-    cells = compare(experiment, ledger)
-    for run, error in progress.failed:
-        note(f"failed: {run.name}: {error}")
-    if as_json:
-        rows = [plain_cell(c, maximize=TABLES[data].maximize) for data, part in cells.items() for c in part]
-        print_json({**summary(experiment, ledger, progress), "cells": rows})
-        return
-    for data, part in cells.items():
-        print_cells(data, part)
-    why = f" ({progress.reason})" if progress.reason else ""
-    under_way = f", {len(progress.stopped)} of them under way" if progress.stopped else ""
-    say(
-        f"{progress.done} of {progress.total} runs done, {len(progress.finished)} now, {len(progress.failed)} failed, "
-        f"{progress.left} left{under_way}{why}; {ledger.path}"
-    )
-
-
-def summary(experiment: Experiment, ledger: Ledger, progress: Progress) -> dict[str, Any]:
-    """Where things stand, as plain values."""
-    return {
-        "target": experiment.name,
-        "total": progress.total,
-        "done": progress.done,
-        "ran": [run.name for run in progress.finished],
-        "failed": [{"run": run.name, "error": error} for run, error in progress.failed],
-        "under_way": [run.name for run in progress.stopped],
-        "left": progress.left,
-        "stopped": progress.reason or None,
-        "seconds": time.monotonic() - progress.started,
-        "results": ledger.path,
-    }
-
-
-def print_cells(data: str, cells: list[Compared]) -> None:
-    """The table of one dataset."""
-    from pathnn.experiments.published import TABLES
-    from pathnn.experiments.table_text import row_label, row_texts
-
-    table = TABLES[data]
-    print_table(
-        ("model", "paper", "ours", "n", "seconds", "difference"),
-        [(row_label(cell), *row_texts(cell, table)) for cell in cells],
-        title=f"{table.title}: {table.metric}",
-    )
