@@ -53,6 +53,7 @@ def run(
     report: Callable[[Epoch, Run], None] | None = None,
     checkpoint_every: float = 0.0,
     stop: Callable[[], bool] | None = None,
+    curves: bool = True,
 ) -> dict[str, Any]:
     """Train as `config` says, into the folder `out`, and return what `result.json` holds.
 
@@ -63,6 +64,7 @@ def run(
     The state is saved after an epoch if the last time is at least `checkpoint_every` seconds ago; 0 saves
     every epoch. Where an epoch takes less time than its checkpoint, 30 is better: a kill loses at most that.
     `stop` is asked after each epoch but the last; if it says so, the state is saved and `RunStoppedError` raised.
+    `curves=False` leaves out the picture.
     """
     task = load_task(config) if task is None else task
     fabric = make_fabric(config)
@@ -83,7 +85,7 @@ def run(
                 on_first(fabric, checkpoints.save)
                 raise RunStoppedError(f"{out} was stopped after epoch {epoch.epoch}: go on with --resume.")
         on_first(fabric, checkpoints.save)
-        return on_first(fabric, lambda: finish(ready))
+        return on_first(fabric, lambda: finish(ready, curves=curves))
 
 
 def load_task(config: RunConfig) -> Task:
@@ -141,12 +143,13 @@ def save_best(run: Run) -> None:
         )
 
 
-def finish(run: Run) -> dict[str, Any]:
+def finish(run: Run, *, curves: bool = True) -> dict[str, Any]:
     """Write the picture and the result; returns the result."""
     task, best, device = run.loaders.task, run.state.best, run.fabric.device
     if best is None:
         raise RunError("no epoch has a validation score: the run has no best epoch.")
-    save_curves(run.folder.curves, run.folder.read_epochs(), metric_name=task.metric_name)
+    if curves:
+        save_curves(run.folder.curves, run.folder.read_epochs(), metric_name=task.metric_name)
     result = {
         "data": run.config.data,
         "model": run.config.model,

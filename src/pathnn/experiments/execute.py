@@ -69,7 +69,7 @@ class Executor:
             try:
                 done = run(
                     config, folder.path, task=task, resume=True, report=report, stop=stop,
-                    checkpoint_every=CHECKPOINT_EVERY,
+                    checkpoint_every=CHECKPOINT_EVERY, curves=False,
                 )  # fmt: skip
             finally:
                 gc.collect()
@@ -127,12 +127,13 @@ def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) 
 
 
 def tidy(folder: RunFolder) -> None:
-    """Of a run that is over keep the model, the metrics and the result: no state to go on from, no picture."""
-    for path in (folder.state, folder.curves):
-        path.unlink(missing_ok=True)
+    """Of a run that is over keep the model, the metrics and the result: no state to go on from."""
+    folder.state.unlink(missing_ok=True)
 
 
 def use_cores(jobs: int) -> None:
-    """Give this process its share of the cores."""
+    """Give this process its share of the cores, and no more threads than `OMP_NUM_THREADS` allows."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    torch.set_num_threads(max(1, available // jobs))
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    threads = max(1, available // jobs)
+    torch.set_num_threads(min(threads, int(allowed)) if allowed.isdigit() and int(allowed) else threads)
