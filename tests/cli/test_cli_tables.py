@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -45,7 +46,7 @@ def test_runs_and_prints_json(cli: Run, tiny: Experiment, tmp_path: Path) -> Non
 def test_time_that_is_up_is_exit_0_and_says_what_is_left(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
     result = cli("reproduce", "zinc", "--results", tmp_path, "--device", "cpu", "--time-limit", "0")
     assert result.exit_code == 0, result.stderr
-    assert "0 of 2 runs done, 0 now, 0 failed, 2 left, 1 of them under way (the time is up)" in result.stdout
+    assert "0 of 2 runs done, 0 now, 0 failed, 2 left (the time is up)" in result.stdout
 
 
 def test_a_failed_run_is_exit_1(cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -94,3 +95,14 @@ def test_report_writes_its_files(cli: Run, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("wrote") == 6
     assert "not measured" in (tmp_path / "results" / "molhiv.tex").read_text()
+
+
+def test_the_first_signal_is_a_wish_and_the_second_an_order(capsys: pytest.CaptureFixture[str]) -> None:
+    with table_runs.interruptible() as asked:
+        assert not asked()
+        signal.raise_signal(signal.SIGTERM)
+        assert asked()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert "stopping after the epochs under way" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +16,8 @@ from pathnn.experiments.execute import Settings
 from pathnn.experiments.experiment import slots
 from pathnn.experiments.ledger import KEYS, Ledger, LedgerError, check_line
 from pathnn.experiments.planned import config_hash
-from pathnn.experiments.pool import LocalPool
-from pathnn.experiments.runner import run_missing
+from pathnn.experiments.pool import Event, LocalPool
+from pathnn.experiments.runner import Progress, run_missing
 from pathnn.experiments.select import SelectionError, select
 from pathnn.experiments.targets import experiment
 
@@ -133,40 +132,45 @@ def test_processes_share_the_work_and_give_the_same_results(tmp_path: Path) -> N
         assert one == pytest.approx(two, abs=1e-4)  # the number of threads may differ
 
 
-def test_a_killed_process_fails_its_run_and_is_replaced(tmp_path: Path) -> None:
-    tiny = tiny_experiment(2, epochs=100_000)
-    short = replace(tiny.runs[1], config=replace(tiny.runs[1].config, epochs=1))
-    tiny = replace(tiny, runs=(tiny.runs[0], short))
-    pool, killed = LocalPool(Settings(tmp_path / "work", "cpu")), []
+def test_a_killed_process_is_replaced_and_ctrl_c_saves_the_others(tmp_path: Path) -> None:
+    """Two runs that never end: the first is killed, a short third one takes its place, then Ctrl-C."""
+    endless = tiny_experiment(2, epochs=100_000)
+    tiny = replace(endless, runs=(*endless.runs, tiny_run(2, epochs=1)))
+    pool, killed = LocalPool(Settings(tmp_path / "work", "cpu", jobs=2)), []
 
-    def kill_first(progress: object, event: object) -> None:
-        if event is not None and event.kind == "epoch" and not killed:  # type: ignore[attr-defined]
-            process = pool._workers[0][0]
-            os.kill(process.pid, signal.SIGKILL)
-            killed.append(process.pid)
-
-    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, show=kill_first)
-    assert [(run.seed, error) for run, error in progress.failed] == [(0, "its process died (exit code -9).")]
-    assert [run.seed for run in progress.finished] == [1]
-
-
-def test_the_time_limit_stops_processes_after_an_epoch(tmp_path: Path) -> None:
-    tiny = tiny_experiment(1, epochs=100_000)
-    pool = LocalPool(Settings(tmp_path / "work", "cpu"))
-    begin = time.monotonic()
-    begun: list[float] = []
-
-    def wait_for_epochs(progress: object, event: object) -> None:
-        if event is not None and event.kind == "epoch" and not begun:  # type: ignore[attr-defined]
-            begun.append(time.monotonic())
-            raise KeyboardInterrupt
+    def act(progress: Progress, event: Event | None) -> None:
+        begun = {run.seed for run, epoch in progress.running.values() if epoch}
+        if begun == {0, 1} and not killed:
+            worker = next(worker for worker, (run, _) in progress.running.items() if run.seed == 0)
+            killed.append(pool._workers[worker][0].pid)
+            os.kill(killed[0], signal.SIGKILL)
 
     ledger = Ledger.open(tmp_path / "tiny.jsonl")
-    progress = run_missing(tiny, tiny.runs, ledger, pool, seconds=120, show=wait_for_epochs)
-    assert (progress.reason, len(progress.stopped), progress.left) == ("interrupted", 1, 1)
-    assert time.monotonic() - begin < 100
-    assert (tmp_path / "work" / "tiny" / tiny.runs[0].folder / "last.ckpt").exists()
-    assert run_missing(tiny, tiny.runs, ledger, LocalPool(pool.settings), seconds=0.0).reason == "the time is up"
+    progress = run_missing(tiny, tiny.runs, ledger, pool, seconds=200, show=act, interrupted=lambda: len(ledger) > 0)
+    assert [(run.seed, error) for run, error in progress.failed] == [(0, "its process died (exit code -9).")]
+    assert [run.seed for run in progress.finished] == [2]
+    assert [run.seed for run in progress.stopped] == [1]
+    assert (progress.reason, progress.left) == ("interrupted", 2)
+    assert (tmp_path / "work" / "tiny" / tiny.runs[1].folder / "last.ckpt").exists()
+    assert [line["seed"] for line in Ledger.open(ledger.path)] == [2]
+
+
+def test_an_error_of_the_caller_ends_the_workers_and_keeps_results(tmp_path: Path) -> None:
+    tiny, pool = tiny_experiment(3), InlinePool(Settings(tmp_path / "work", "cpu"))
+
+    def fail(progress: Progress, event: Event | None) -> None:
+        if event is not None and event.kind == "done":
+            raise KeyboardInterrupt
+
+    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, show=fail)
+    assert (progress.reason, progress.left) == ("interrupted", 2)
+    assert len(Ledger.open(tmp_path / "tiny.jsonl")) == 1
+
+
+def test_without_time_nothing_is_begun(tmp_path: Path) -> None:
+    tiny, pool = tiny_experiment(1), InlinePool(Settings(tmp_path / "work", "cpu"))
+    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, seconds=0.0)
+    assert (progress.reason, progress.left, pool.done) == ("the time is up", 1, [])
 
 
 def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ class InlinePool:
     def start(self, worker: int, run: PlannedRun) -> None:
         self._waiting.append((worker, run))
 
+    def busy(self) -> int:
+        return len(self._waiting)
+
     def events(self, timeout: float) -> list[Event]:
         worker, run = self._waiting.popleft()
         self.done.append(run)

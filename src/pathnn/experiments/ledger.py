@@ -26,7 +26,7 @@ class LedgerError(ValueError):
 
 @dataclass
 class Ledger:
-    """A file of results, in memory and on disk. One process at a time may add to it.
+    """A file of results, in memory and on disk. What other processes add is seen when it is opened again.
 
     >>> ledger = Ledger(Path("results/zinc.jsonl"))
     >>> len(ledger)
@@ -62,6 +62,7 @@ class Ledger:
             raise LedgerError(f"a result without {', '.join(missing)} cannot be added to {self.path}.")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b") as file:
+            _lock(file)
             _cut_torn_line(file)
             file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
             file.flush()
@@ -98,6 +99,15 @@ def _read(path: Path) -> Iterator[Line]:
         except (ValueError, TypeError) as error:
             raise LedgerError(f"{path} is damaged in line {number}: {error} Mend or remove that line.") from error
         yield line
+
+
+def _lock(file: Any) -> None:
+    """Keep another process from adding at the same moment; the lock goes with the file's closing."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def _cut_torn_line(file: Any) -> None:

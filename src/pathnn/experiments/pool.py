@@ -28,6 +28,7 @@ class Event:
     epoch: int = 0
     line: Line | None = None
     error: str = ""
+    run: PlannedRun | None = None
 
 
 class Pool(Protocol):
@@ -37,6 +38,10 @@ class Pool(Protocol):
 
     def start(self, worker: int, run: PlannedRun) -> None:
         """Give an idle worker a run."""
+
+    def busy(self) -> int:
+        """How many workers have a run."""
+        ...
 
     def events(self, timeout: float) -> list[Event]:
         """What workers have said; waits at most `timeout` seconds for the first word."""
@@ -74,6 +79,10 @@ class LocalPool:
             self._workers[worker] = (process, ours)
         self._busy.add(worker)
         self._workers[worker][1].send(run)
+
+    def busy(self) -> int:
+        """How many processes have a run."""
+        return len(self._busy)
 
     def events(self, timeout: float) -> list[Event]:
         """What workers have said since the last time."""

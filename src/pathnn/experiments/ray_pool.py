@@ -41,6 +41,10 @@ class RayPool:
         """Give an idle actor a run."""
         self._pending[self._actors[worker].execute.remote(run)] = worker
 
+    def busy(self) -> int:
+        """How many actors have a run."""
+        return len(self._pending)
+
     def events(self, timeout: float) -> list[Event]:
         """The runs that have ended since the last time."""
         ready, _ = self._ray.wait(list(self._pending), num_returns=1, timeout=timeout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pathnn.experiments.experiment import Experiment
 from pathnn.experiments.ledger import Ledger
@@ -66,12 +66,14 @@ def run_missing(
     *,
     limit: int | None = None,
     seconds: float | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
     show: Callable[[Progress, Event | None], None] | None = None,
 ) -> Progress:
     """Do those of `runs` that are wanted and not in the `ledger`, at most `limit` of them, for at most `seconds`.
 
-    Only this process writes to the ledger. A run that fails does not stop the others. When the time is up, or on
-    Ctrl-C, workers end their epoch and save where they are; the next call goes on from there.
+    Only this process writes to the ledger. A run that fails does not stop the others. When the time is up, when
+    `interrupted` (asked every second) says so, or on Ctrl-C, workers end their epoch and save where they are; the next
+    call goes on from there.
     """
     needed = len({run.slot for run in runs})
     before = {run.slot for run, _ in experiment.done(runs, ledger)}
@@ -79,11 +81,15 @@ def run_missing(
     loop = _Loop(experiment, runs, ledger, pool, progress, limit, show or (lambda progress, event: None))
     deadline = None if seconds is None else progress.started + seconds
     try:
-        while loop.hand_out() and not progress.reason:
-            if deadline is not None and time.monotonic() >= deadline:
+        while loop.work_left():
+            if interrupted():
+                progress.reason = "interrupted"
+            elif deadline is not None and time.monotonic() >= deadline:
                 progress.reason = "the time is up"
-            else:
-                loop.listen(1.0 if deadline is None else min(1.0, max(deadline - time.monotonic(), 0.0)))
+            if progress.reason:
+                break
+            loop.hand_out()
+            loop.listen(1.0 if deadline is None else min(1.0, max(deadline - time.monotonic(), 0.0)))
     except KeyboardInterrupt:
         progress.reason = "interrupted"
     finally:
@@ -104,8 +110,12 @@ class _Loop:
     queue: list[PlannedRun] | None = None
     last: dict[int, PlannedRun] = field(default_factory=dict)
 
-    def hand_out(self) -> bool:
-        """Give every idle worker a run; returns whether any worker is at work."""
+    def work_left(self) -> bool:
+        """Whether a run is under way or can be begun."""
+        return bool(self.progress.running or self._queue())
+
+    def hand_out(self) -> None:
+        """Give every idle worker a run."""
         running = self.progress.running
         for worker in (number for number in range(self.pool.size) if number not in running):
             run = self._next(worker)
@@ -115,26 +125,34 @@ class _Loop:
             running[worker], self.last[worker] = (run, 0), run
             self.begun += 1
         self.show(self.progress, None)
-        return bool(running)
+
+    def _queue(self) -> list[PlannedRun]:
+        """The runs to begin, at most as many as the limit allows."""
+        if self.limit is not None and self.begun >= self.limit:
+            return []
+        if self.queue is None:  # a result may have made other runs wanted
+            progress = self.progress
+            taken = {run.key for run, _ in [*progress.running.values(), *progress.failed]}
+            taken |= {run.key for run in progress.stopped}
+            missing = self.experiment.missing(self.runs, self.ledger)
+            self.queue = [run for run in missing if run.key not in taken]
+        return self.queue
 
     def _next(self, worker: int) -> PlannedRun | None:
         """The next run, if possible one on the data that the worker has at hand."""
-        if self.limit is not None and self.begun >= self.limit:
+        queue, last = self._queue(), self.last.get(worker)
+        if not queue:
             return None
-        if self.queue is None:  # a result may have made other runs wanted
-            taken = {run.key for run, _ in [*self.progress.running.values(), *self.progress.failed]}
-            taken |= {run.key for run in self.progress.stopped}
-            self.queue = [run for run in self.experiment.missing(self.runs, self.ledger) if run.key not in taken]
-        if not self.queue:
-            return None
-        last = self.last.get(worker)
-        same = (i for i, run in enumerate(self.queue) if last is not None and run.cell == last.cell)
-        return self.queue.pop(next(same, 0))
+        same = (i for i, run in enumerate(queue) if last is not None and run.cell == last.cell)
+        return queue.pop(next(same, 0))
 
     def listen(self, timeout: float) -> None:
         """Take in what workers say."""
-        for event in self.pool.events(timeout):
+        running = self.progress.running
+        events = [replace(event, run=running[event.worker][0]) for event in self.pool.events(timeout)]
+        for event in events:  # all of them before anything else can go wrong
             self._take(event)
+        for event in events:
             self.show(self.progress, event)
 
     def _take(self, event: Event) -> None:
@@ -158,7 +176,7 @@ class _Loop:
             if self.progress.running:
                 self.pool.stop()
             until = time.monotonic() + PATIENCE
-            while self.progress.running and time.monotonic() < until:
+            while self.pool.busy() and time.monotonic() < until:
                 self.listen(1.0)
         except KeyboardInterrupt:
             self.progress.reason = "interrupted"

@@ -33,18 +33,16 @@ def status(progress: Progress) -> str:
     )
 
 
-def ended(event: Event, progress: Progress) -> str | None:
+def ended(event: Event) -> str | None:
     """What to say of a run that has ended."""
+    name = "" if event.run is None else event.run.name
     if event.kind == "done" and event.line is not None:
         line = event.line
         return (
-            f"done: {progress.finished[-1].name}  val {line['val']:.5g}  test {line['test']:.5g}  "
-            f"{line['epochs']} epochs, {time_text(line['seconds'])}"
+            f"done: {name}  val {line['val']:.5g}  test {line['test']:.5g}  {line['epochs']} epochs, "
+            f"{time_text(line['seconds'])}"
         )
-    if event.kind == "failed":
-        run, error = progress.failed[-1]
-        return f"failed: {run.name}: {error}"
-    return None
+    return f"failed: {name}: {event.error}" if event.kind == "failed" else None
 
 
 @contextmanager
@@ -65,7 +63,7 @@ def run_progress(target: str) -> Iterator[Show]:
 
         assert isinstance(progress, Runs)
         bar.update(task, total=progress.total, completed=progress.done, description=status(progress))
-        text = None if event is None else ended(event, progress)
+        text = None if event is None else ended(event)
         if text is not None:
             bar.console.print(text, markup=False, highlight=False)
 
@@ -78,7 +76,7 @@ def _lines() -> Show:
 
     def show(progress: Progress, event: Event | None) -> None:
         nonlocal said
-        text = None if event is None else ended(event, progress)
+        text = None if event is None else ended(event)
         if text is not None:
             note(text)
         if progress.running and time.monotonic() - said >= EVERY:

@@ -171,9 +171,11 @@ def _run(
     from pathnn.cli.reproduce.run_progress import run_progress
     from pathnn.experiments.runner import run_missing
 
-    with terminable(), run_progress(experiment.name) as show:
+    with interruptible() as interrupted, run_progress(experiment.name) as show:
         pool = _pool(place.settings(), place.ray)
-        return run_missing(experiment, runs, ledger, pool, limit=limit, seconds=seconds, show=show)
+        return run_missing(
+            experiment, runs, ledger, pool, limit=limit, seconds=seconds, interrupted=interrupted, show=show
+        )
 
 
 def _pool(settings: Settings, ray: str | None) -> Pool:
@@ -187,18 +189,26 @@ def _pool(settings: Settings, ray: str | None) -> Pool:
 
 
 @contextmanager
-def terminable() -> Iterator[None]:
-    """Let SIGTERM, with which schedulers end a job, stop the runs as Ctrl-C does."""
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Take Ctrl-C, and SIGTERM, with which schedulers end a job, as a wish: what it gives tells whether one was made.
+
+    The second one is an order, and interrupts at once.
+    """
+    asked = False
 
     def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        note("stopping after the epochs under way; once more to stop at once")
 
     try:
-        before = signal.signal(signal.SIGTERM, interrupt)
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     except ValueError:  # not in the main thread
-        yield
-        return
+        before = {}
     try:
-        yield
+        yield lambda: asked
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
