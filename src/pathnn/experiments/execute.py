@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from pathnn.bench.record import commit
 from pathnn.data.memory import default_max_entries
 from pathnn.data.task import Task
 from pathnn.engine import RunFolder, build_model, load_task, run
@@ -46,6 +47,7 @@ class Executor:
     """Does runs, one after the other, and keeps the packed data for the next run on the same data and paths."""
 
     settings: Settings
+    commit: str | None = field(default_factory=commit)  # of the code that this process has loaded
     _key: tuple[Any, ...] | None = None
     _task: Task | None = None
 
@@ -60,24 +62,33 @@ class Executor:
         if planned.kind == "isomorphism":
             config = replace(planned.config, device=self.settings.device)
             result = isomorphism_result(config, self.task(config), device_of(config))
-            return result_line(planned, config, result)
+            return result_line(planned, config, {**result, "commit": self.commit})
         folder = RunFolder(self.settings.work / planned.target / planned.folder)
         done = folder.read_result()  # of a run that was over before its result was noted down
         if done is None:
-            config = replace(planned.config, **self._where(planned.config, folder))
-            task = self.task(config)
-            try:
-                done = run(
-                    config, folder.path, task=task, resume=True, report=report, stop=stop,
-                    checkpoint_every=CHECKPOINT_EVERY, curves=False,
-                )  # fmt: skip
-            finally:
-                gc.collect()
-                if torch.cuda.is_available():
-                    torch.cuda.empty_cache()  # the other processes on this GPU may need it
+            done = {**self._train(planned.config, folder, report, stop), "commit": self.commit}
         line = result_line(planned, folder.read_config(), done)
         tidy(folder)
         return line
+
+    def _train(
+        self,
+        config: RunConfig,
+        folder: RunFolder,
+        report: Callable[[Epoch, Run], None] | None,
+        stop: Callable[[], bool] | None,
+    ) -> dict[str, Any]:
+        config = replace(config, **self._where(config, folder))
+        task = self.task(config)
+        try:
+            return run(
+                config, folder.path, task=task, resume=True, report=report, stop=stop,
+                checkpoint_every=CHECKPOINT_EVERY, curves=False,
+            )  # fmt: skip
+        finally:
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()  # the other processes on this GPU may need it
 
     def task(self, config: RunConfig) -> Task:
         """The data of a run, with its paths, where the run wants them; kept until a run needs other data."""
