@@ -7,11 +7,6 @@ from dataclasses import dataclass
 Cell = tuple[str, str | None, int | None]
 """A row of a table: model ("pathnn", a baseline of ours, or the name of another method), collection, k."""
 
-PATHNN: tuple[Cell, ...] = (
-    ("pathnn", "sp", 1), ("pathnn", "sp", 2), ("pathnn", "sp", 3), ("pathnn", "sp+", 2), ("pathnn", "sp+", 3),
-    ("pathnn", "ap", 2), ("pathnn", "ap", 3),
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Score:

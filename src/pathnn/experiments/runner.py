@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from pathnn.experiments.experiment import Experiment
+from pathnn.experiments.experiment import Experiment, slots
 from pathnn.experiments.ledger import Ledger
 from pathnn.experiments.planned import PlannedRun
 from pathnn.experiments.pool import Event, Pool
@@ -31,10 +31,8 @@ class Progress:
 
     total: int
     before: int
-    workers: int
     started: float = field(default_factory=time.monotonic)
     finished: list[PlannedRun] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
     running: dict[int, tuple[PlannedRun, int]] = field(default_factory=dict)
     failed: list[tuple[PlannedRun, str]] = field(default_factory=list)
     stopped: list[PlannedRun] = field(default_factory=list)
@@ -75,9 +73,7 @@ def run_missing(
     `interrupted` (asked every second) says so, or on Ctrl-C, workers end their epoch and save where they are; the next
     call goes on from there.
     """
-    needed = len({run.slot for run in runs})
-    before = {run.slot for run, _ in experiment.done(runs, ledger)}
-    progress = Progress(needed, len(before), pool.size)
+    progress = Progress(slots(runs), slots([run for run, _ in experiment.done(runs, ledger)]))
     loop = _Loop(experiment, runs, ledger, pool, progress, limit, show or (lambda progress, event: None))
     deadline = None if seconds is None else progress.started + seconds
     try:
