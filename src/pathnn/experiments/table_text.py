@@ -66,7 +66,8 @@ def difference_text(cell: Compared, table: PublishedTable) -> str:
         return f"{round(difference, 1) + 0.0:+.1f} σ"  # + 0.0: not -0.0
     if cell.ours is None or cell.paper.mean is None:
         return ""
-    return "equal" if abs(cell.ours.mean - cell.paper.mean) < 1e-9 else f"{cell.ours.mean - cell.paper.mean:+.3g}"
+    # A metric in float32 times 100 is not the number that it stands for.
+    return "equal" if abs(cell.ours.mean - cell.paper.mean) < 1e-5 else f"{cell.ours.mean - cell.paper.mean:+.3g}"
 
 
 def row_texts(cell: Compared, table: PublishedTable) -> tuple[str, str, str, str, str]:
