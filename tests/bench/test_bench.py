@@ -58,3 +58,19 @@ def test_results_say_where_they_come_from(tmp_path):
     assert '"answer": 42' in text
     assert all(f'"{key}"' in text for key in provenance())
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_the_commit_says_whether_code_was_changed(monkeypatch):
+    """Results that come while results are made do not count as a change."""
+    from pathnn.bench import record
+
+    monkeypatch.delenv("PATHNN_COMMIT", raising=False)
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        pytest.skip("this is no git checkout")
+    monkeypatch.setattr(record, "CODE", ("no-such-folder",))
+    clean = record.commit()
+    assert clean is not None
+    assert len(clean) == 12
+    monkeypatch.setenv("PATHNN_COMMIT", "abc")
+    assert record.commit() == "abc"

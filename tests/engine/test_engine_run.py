@@ -20,6 +20,7 @@ from pathnn.engine import (
     RunError,
     RunFolder,
     RunFolderError,
+    RunStoppedError,
     load_model,
     make_loaders,
     predict,
@@ -109,6 +110,32 @@ def test_what_a_kill_leaves_between_two_writes_is_made_good(tmp_path):
     (out / ".last.ckpt.abc.tmp").write_bytes(b"half")
     (out / "model.safetensors").unlink()
     run(config, out, task=tiny_task(), resume=True)
+    assert_same_files(tmp_path / "whole", out)
+
+
+def test_checkpoints_may_be_rare(tmp_path):
+    """The state is saved at the end, when asked to stop, and not in between; the files end up the same."""
+    config, out, states = tiny_config(epochs=4), tmp_path / "rare", []
+    run(config, tmp_path / "often", task=tiny_task())
+
+    def look(epoch, ready):
+        states.append(ready.folder.state.exists())
+
+    with pytest.raises(RunStoppedError, match="stopped after epoch 3"):
+        run(config, out, task=tiny_task(), checkpoint_every=1000, report=look, stop=lambda: len(states) == 3)
+    assert states == [False] * 3
+    assert (out / "last.ckpt").exists()
+    run(config, out, task=tiny_task(), resume=True, checkpoint_every=1000, stop=lambda: True)
+    assert_same_files(tmp_path / "often", out)
+
+
+def test_a_kill_between_rare_checkpoints_goes_back_to_the_last(tmp_path):
+    config, out = tiny_config(epochs=4), tmp_path / "cut"
+    run(config, tmp_path / "whole", task=tiny_task())
+    with pytest.raises(Interrupt):
+        run(config, out, task=tiny_task(), report=stop_after(3), checkpoint_every=1000)
+    assert not (out / "last.ckpt").exists()
+    run(config, out, task=tiny_task(), resume=True, checkpoint_every=1000)
     assert_same_files(tmp_path / "whole", out)
 
 

@@ -29,18 +29,26 @@ PACKAGES = ("pathnn", "torch", "torch_geometric", "numba", "numpy", "igraph", "t
 
 
 def commit() -> str | None:
-    """The commit of the checkout, with a `+` if files differ from it; `PATHNN_COMMIT` where there is no git."""
+    """The commit of the checkout, with a `+` if code differs from it; `PATHNN_COMMIT` where there is no git.
+
+    Only what is run counts: results and docs change while results are being made.
+    """
     if "PATHNN_COMMIT" in os.environ:
         return os.environ["PATHNN_COMMIT"]
-    root = Path(__file__).parents[3]
     try:
-        found = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"],
-            cwd=root, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+        head = _git("rev-parse", "--short=12", "HEAD").stdout.strip()
+        changed = _git("diff", "--name-only", "HEAD", "--", *CODE).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
-    return found.stdout.strip()
+    return f"{head}+" if changed else head
+
+
+CODE = ("src", "benchmarks/*.py", "examples", "pyproject.toml")
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    root = Path(__file__).parents[3]
+    return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
 
 
 def write_result(path: Path, result: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from pathnn.engine.errors import MismatchError as MismatchError
 from pathnn.engine.errors import NotFiniteError as NotFiniteError
 from pathnn.engine.errors import RunError as RunError
 from pathnn.engine.errors import RunFolderError as RunFolderError
+from pathnn.engine.errors import RunStoppedError as RunStoppedError
 from pathnn.engine.evaluate import Evaluation as Evaluation
 from pathnn.engine.evaluate import evaluate as evaluate
 from pathnn.engine.inference import infer as infer

@@ -7,6 +7,10 @@ class RunError(ValueError):
     """A run that cannot begin or go on."""
 
 
+class RunStoppedError(RunError):
+    """A run that was asked to stop after an epoch; its state is saved, and it can go on."""
+
+
 class NotFiniteError(RunError):
     """NaN or infinity in the features, the targets or the loss."""
 

@@ -20,6 +20,8 @@ from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import NotFiniteError, RunError
 from pathnn.engine.scaling import TargetScale
 from pathnn.engine.seeding import run_seed
+from pathnn.nn import PathNNConfig
+from pathnn.paths.ragged import RaggedTries
 
 UNSCALED = TargetScale()
 
@@ -71,15 +73,24 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
 
 def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
     """The graphs with the paths that `model` reads, on `device` if they take at most half of its free
-    memory.
+    memory. Graphs that have these paths already keep them.
     """
     reads = path_options(model)
-    if reads is not None:
+    if reads is not None and not _has_paths(graphs.tries, reads):
         graphs = graphs.with_paths(
             collection=reads.collection, k=reads.k, distances=reads.distances, extend=reads.extend
         )
     fits = torch.device(device).type == "cpu" or graphs.nbytes <= free_memory(device) // 2
     return graphs.to(device) if fits else graphs
+
+
+def _has_paths(tries: object, reads: PathNNConfig) -> bool:
+    return (
+        isinstance(tries, RaggedTries)
+        and (tries.collection, tries.k, tries.extended) == (reads.collection, reads.k, reads.extend)
+        and (tries.distance is not None) == reads.distances
+        and tries.sampled is None
+    )
 
 
 def batch_indices(loader: PackedLoader, epoch: int) -> list[Tensor]:

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from pathnn.engine.checkpoint import load_state, save_model, save_state, version
 from pathnn.engine.config import RunConfig
 from pathnn.engine.curves import save_curves
 from pathnn.engine.devices import make_fabric, on_first
-from pathnn.engine.errors import RunError
+from pathnn.engine.errors import RunError, RunStoppedError
 from pathnn.engine.facts import TaskFacts
 from pathnn.engine.loaders import Loaders, make_loaders, resolve
 from pathnn.engine.run_folder import RunFolder
@@ -50,12 +51,20 @@ def run(
     resume: bool = False,
     overwrite: bool = False,
     report: Callable[[Epoch, Run], None] | None = None,
+    checkpoint_every: float = 0.0,
+    stop: Callable[[], bool] | None = None,
+    curves: bool = True,
 ) -> dict[str, Any]:
     """Train as `config` says, into the folder `out`, and return what `result.json` holds.
 
     With `resume` a run that was stopped at any moment goes on, and ends as if it had not been stopped; a run
     that is over is only reported. `report` is called after each epoch, in the first process. `task` saves
     loading `config.data`.
+
+    The state is saved after an epoch if the last time is at least `checkpoint_every` seconds ago; 0 saves
+    every epoch. Where an epoch takes less time than its checkpoint, 30 is better: a kill loses at most that.
+    `stop` is asked after each epoch but the last; if it says so, the state is saved and `RunStoppedError` raised.
+    `curves=False` leaves out the picture.
     """
     task = load_task(config) if task is None else task
     fabric = make_fabric(config)
@@ -66,11 +75,17 @@ def run(
         done = on_first(fabric, folder.read_result)
         if done is not None and ready.state.stop_reason(ready.config, maximize=task.maximize) is not None:
             return done
+        checkpoints = Checkpoints(ready, checkpoint_every)
         for epoch in train(ready.state.model, ready.loaders, ready.config, state=ready.state):
-            on_first(fabric, lambda epoch=epoch: save_epoch(ready, epoch))  # type: ignore[misc]
+            on_first(fabric, lambda epoch=epoch: checkpoints.add(epoch))  # type: ignore[misc]
             if report is not None and fabric.is_global_zero:
                 report(epoch, ready)
-        return on_first(fabric, lambda: finish(ready))
+            over = ready.state.stop_reason(ready.config, maximize=task.maximize) is not None
+            if stop is not None and not over and on_first(fabric, stop):
+                on_first(fabric, checkpoints.save)
+                raise RunStoppedError(f"{out} was stopped after epoch {epoch.epoch}: go on with --resume.")
+        on_first(fabric, checkpoints.save)
+        return on_first(fabric, lambda: finish(ready, curves=curves))
 
 
 def load_task(config: RunConfig) -> Task:
@@ -80,12 +95,37 @@ def load_task(config: RunConfig) -> Task:
     return load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, skip_invalid=config.skip_invalid)
 
 
-def save_epoch(run: Run, epoch: Epoch) -> None:
-    """Write what an epoch changed. A kill between any two of these lines is made good by `_prepare`."""
-    run.folder.add_epoch(epoch)
-    save_state(run.folder.state, run.state.state_dict(), config=run.config)
-    if epoch.best:
-        save_best(run)
+class Checkpoints:
+    """Writes what epochs change: a line each, and now and then the state and the best model.
+
+    A kill at any moment is made good by `_prepare`: lines never lag behind the state, and the state holds the
+    weights of the best model.
+    """
+
+    def __init__(self, run: Run, every: float) -> None:
+        self.run, self.every = run, every
+        self._saved_at, self._saved_epoch = monotonic(), run.state.epoch
+        self._saved_best = _best_epoch(run)
+
+    def add(self, epoch: Epoch) -> None:
+        """Take note of an epoch, and save if it is time."""
+        self.run.folder.add_epoch(epoch)
+        if monotonic() - self._saved_at >= self.every:
+            self.save()
+
+    def save(self) -> None:
+        """Save all that has changed since the last time."""
+        run = self.run
+        if run.state.epoch != self._saved_epoch:
+            run.folder.sync_epochs()
+            save_state(run.folder.state, run.state.state_dict(), config=run.config)
+        if _best_epoch(run) != self._saved_best:
+            save_best(run)
+        self._saved_at, self._saved_epoch, self._saved_best = monotonic(), run.state.epoch, _best_epoch(run)
+
+
+def _best_epoch(run: Run) -> int | None:
+    return None if run.state.best is None else run.state.best.epoch
 
 
 def save_best(run: Run) -> None:
@@ -103,12 +143,13 @@ def save_best(run: Run) -> None:
         )
 
 
-def finish(run: Run) -> dict[str, Any]:
+def finish(run: Run, *, curves: bool = True) -> dict[str, Any]:
     """Write the picture and the result; returns the result."""
     task, best, device = run.loaders.task, run.state.best, run.fabric.device
     if best is None:
         raise RunError("no epoch has a validation score: the run has no best epoch.")
-    save_curves(run.folder.curves, run.folder.read_epochs(), metric_name=task.metric_name)
+    if curves:
+        save_curves(run.folder.curves, run.folder.read_epochs(), metric_name=task.metric_name)
     result = {
         "data": run.config.data,
         "model": run.config.model,

@@ -120,10 +120,13 @@ class RunFolder:
             raise CheckpointError(f"{self.config} cannot be read: {error}") from error
 
     def add_epoch(self, epoch: Epoch) -> None:
-        """Add a line to `metrics.jsonl`."""
+        """Add a line to `metrics.jsonl`; `sync_epochs` brings it to the disk."""
         with writing(self.metrics), self.metrics.open("a") as file:
             file.write(json.dumps(finite(asdict(epoch))) + "\n")
-            file.flush()
+
+    def sync_epochs(self) -> None:
+        """Bring all lines of `metrics.jsonl` to the disk."""
+        with writing(self.metrics), self.metrics.open("a") as file:
             os.fsync(file.fileno())
 
     def read_epochs(self) -> list[dict[str, Any]]:

@@ -120,11 +120,11 @@ class PathLSTM(nn.LSTM):
             edges = self._edges(edges)
             small = project_small(distances, edges, weight_ih=weight, channels=self.channels)
             collected = Collected()
-            anchor = share(self.weight_hh_l0, bias, *small, collected)
-            edge, distance = (None if table is None else table.detach() for table in small)
             vertex = weight[:, : self.channels]
+            anchor = share(self.weight_hh_l0, vertex, bias, *small, collected)
+            edge, distance = (None if table is None else table.detach() for table in small)
             splits = split_of(vertex, terms), split_of(self.weight_hh_l0, terms)
-        return Prepared(edges, vertex, bias, edge, distance, *splits, collected, anchor)
+        return Prepared(edges, bias.detach(), edge, distance, *splits, collected, anchor)
 
     @torch.compiler.disable
     def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, num_nodes: int | None) -> Tensor:

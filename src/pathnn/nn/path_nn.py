@@ -285,6 +285,13 @@ class PathNN(nn.Module):
         )
 
     @classmethod
+    def from_pretrained(cls, name: str) -> PathNN:
+        """A trained model by name, such as "zinc-ap", in evaluation mode; see `pathnn.nn.pretrained`."""
+        from pathnn.nn.pretrained import load_pretrained
+
+        return load_pretrained(name)
+
+    @classmethod
     def load_released(
         cls,
         source: Mapping[str, Tensor] | str | PathLike[str],

@@ -83,8 +83,8 @@ def cuda_path_states(h: Tensor, ready: Prepared, tokens: Tokens, *, summed: bool
     Differentiable once, with respect to `h` and the weights behind `ready`. With `max_entries` larger tries are worked
     through in pieces, which are recomputed in the backward pass.
     """
-    keep = torch.is_grad_enabled() and (h.requires_grad or ready.anchor.requires_grad or ready.weight.requires_grad)
-    arguments = h, ready.weight, ready.bias, ready.anchor, ready, tokens, summed, max_entries, keep
+    keep = torch.is_grad_enabled() and (h.requires_grad or ready.anchor.requires_grad)
+    arguments = h, ready.anchor, ready, tokens, summed, max_entries, keep
     with torch.cuda.device(h.device):
         out: Tensor = _CudaTrieLSTM.apply(*arguments)  # type: ignore[no-untyped-call]
     return out
@@ -95,8 +95,6 @@ class _CudaTrieLSTM(torch.autograd.Function):
     def forward(
         ctx: Any,
         h: Tensor,
-        weight: Tensor,
-        bias: Tensor,
         anchor: Tensor,
         ready: Prepared,
         tokens: Tokens,
@@ -164,18 +162,17 @@ class _CudaTrieLSTM(torch.autograd.Function):
                 grad_vertex = found if grad_vertex is None else grad_vertex.add_(found)
                 first = last
             assert grad_vertex is not None
+            if collected is not None:
+                collected.add_vertices(grad_vertex, h, ready.split_weight, bias=ready.distance is None)
             grad_h = grad_of_linear(grad_vertex, ready.split_weight)
-            grad_weight = torch.mm(grad_vertex.t(), h) if ctx.needs_input_grad[1] else None
-            own_bias = ctx.needs_input_grad[2] and ready.distance is None
-            grad_bias = grad_vertex.sum(dim=0) if own_bias else None
-        return grad_h, grad_weight, grad_bias, None, None, None, None, None, None
+        return grad_h, None, None, None, None, None, None
 
 
 def _tables(h: Tensor, ready: Prepared) -> Tables:
     """The projected inputs; that of the vertices is quicker made again in the backward pass than kept until then."""
     from pathnn.nn.engines.cuda_product import linear
 
-    return Tables(linear(h, ready.split_weight, ready.bias.detach()), ready.edge, ready.distance)
+    return Tables(linear(h, ready.split_weight, ready.bias), ready.edge, ready.distance)
 
 
 def _order(tokens: Tokens, places: int, *, leaves_only: bool) -> Order:

@@ -1,4 +1,5 @@
-"""Gradients of what all layers share (`W_hh`, the bias, the tables of edges and distances), added up over the layers.
+"""Gradients of what all layers share (the LSTM's weights and bias, the tables of edges and distances), added up over
+the layers.
 
 No layer waits for them: they are computed beside the backward pass, on a stream of their own, and summed once, when the
 last layer is done. That is the backward of `share`, on whose result every layer depends.
@@ -30,7 +31,9 @@ class Collected:
 
     def reset(self) -> None:
         """Forget everything."""
+        self.weight_hh: Tensor | None = None
         self.weight: Tensor | None = None
+        self.bias: Tensor | None = None
         self.few: Tensor | None = None
         self.edge: Tensor | None = None
         self.distance: Tensor | None = None
@@ -60,20 +63,34 @@ class Collected:
         side = _side_stream(grad_gates.device.index)
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            self.weight = add_grad_of_weight(*products, split, self.weight)
+            self.weight_hh = add_grad_of_weight(*products, split, self.weight_hh)
             add_small_tables(tables, tokens, grad_gates, self)
         self._running, self._held = side, (grad_gates, products)
+
+    def add_vertices(self, grad_vertex: Tensor, h: Tensor, split: SplitWeight, *, bias: bool) -> None:
+        """Add what reaches the weight of the vertices from a layer; the bias, too, where no distance brings it."""
+        from pathnn.nn.engines.cuda_product import add_grad_of_linear_weight
+
+        side = _side_stream(grad_vertex.device.index)
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            self.weight = add_grad_of_linear_weight(grad_vertex, h, split, self.weight)
+            if bias:
+                total = grad_vertex.sum(dim=0)
+                self.bias = total if self.bias is None else self.bias.add_(total)
+        self._running, self._held = side, (*self._held, grad_vertex, h)
 
     def _wait(self) -> None:
         if self._running is not None:  # a CUDA graph may wait only for what it has begun
             torch.cuda.current_stream().wait_stream(self._running)
         self._running, self._held = None, ()
 
-    def totals(self, tables: Tables) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """The gradients of `W_hh`, of the table of edges and of the table of distances."""
+    def totals(self, tables: Tables) -> tuple[Tensor | None, ...]:
+        """The gradients of `W_hh`, the weight of the vertices, the bias, and the tables of edges and of distances."""
         self.begin()
+        weight_hh = None if self.weight_hh is None else self.weight_hh.sum(dim=0)
         weight = None if self.weight is None else self.weight.sum(dim=0)
-        edge, distance = self.edge, self.distance
+        edge, distance, bias = self.edge, self.distance, self.bias
         if self.few is not None:
             total, edges = self.few.sum(dim=0), 0
             if tables.edge is not None:
@@ -81,8 +98,10 @@ class Collected:
                 edge = torch.zeros_like(tables.edge)
                 edge[:edges] = total[:edges]
             distance = None if tables.distance is None else total[edges:]
+        if distance is not None:  # each token reads one distance, and the bias
+            bias = distance.sum(dim=0)
         self.reset()
-        return weight, edge, distance
+        return weight_hh, weight, bias, edge, distance
 
 
 @cache
@@ -91,10 +110,15 @@ def _side_stream(device: int) -> torch.cuda.Stream:
 
 
 def share(
-    weight_hh: Tensor, bias: Tensor, edge: Tensor | None, distance: Tensor | None, collected: Collected
+    weight_hh: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    edge: Tensor | None,
+    distance: Tensor | None,
+    collected: Collected,
 ) -> Tensor:
     """A scalar that depends on all of these, for the layers to depend on; their gradients are then those collected."""
-    anchor: Tensor = _Share.apply(weight_hh, bias, edge, distance, collected)  # type: ignore[no-untyped-call]
+    anchor: Tensor = _Share.apply(weight_hh, weight, bias, edge, distance, collected)  # type: ignore[no-untyped-call]
     return anchor
 
 
@@ -108,6 +132,7 @@ class _Share(torch.autograd.Function):
     def forward(
         ctx: Any,
         weight_hh: Tensor,
+        weight: Tensor,
         bias: Tensor,
         edge: Tensor | None,
         distance: Tensor | None,
@@ -122,6 +147,4 @@ class _Share(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         bias, edge, distance = ctx.saved_tensors
         with torch.cuda.device(bias.device):
-            weight, edge, distance = ctx.collected.totals(Tables(bias, edge, distance))
-        # each token reads one distance, and the bias: where there are distances, the layers leave the bias to this sum
-        return weight, None if distance is None else distance.sum(dim=0), edge, distance, None
+            return *ctx.collected.totals(Tables(bias, edge, distance)), None

@@ -10,11 +10,13 @@ from torch import Tensor
 from pathnn.nn.kernels.blocks import cover
 from pathnn.nn.kernels.product import (
     SLOTS,
+    largest_of_rows,
     rows_times,
     split_weight,
     times_transposed,
     times_weight,
     transposed_times_hidden,
+    transposed_times_rows,
 )
 
 MOST_PARTS, ROWS_PER_PART = 16, 512
@@ -45,9 +47,13 @@ def split_of(weight: Tensor, terms: int) -> SplitWeight:
     rows, channels = weight.shape
     width = cover(channels, 8) * 8
     weight = weight.detach()
-    most = torch.linalg.vector_norm(weight, ord=float("inf")).reshape(1)
+    of_rows, most = weight.new_empty(rows), weight.new_empty(1)
     parts = weight.new_empty(2, rows, width, dtype=torch.float16)
-    split_weight[(rows,)](weight, most, parts, rows, channels, weight.stride(0), WIDTH=width, BLOCK=_power(width))
+    largest_of_rows[(rows,)](weight, of_rows, channels, weight.stride(0), BLOCK=_power(width))
+    split_weight[(rows,)](
+        weight, of_rows, most, parts, rows, channels, weight.stride(0),
+        WIDTH=width, BLOCK=_power(width), ROWS=_power(rows),
+    )  # fmt: skip
     return SplitWeight(parts, most, channels, terms)
 
 
@@ -102,6 +108,21 @@ def add_grad_of_weight(
         grad, slots, hidden, out, rows, each, hidden.stride(0),
         ADD=partial is not None, K=gates, N=weight.channels, WIDTH=weight.width, LEVELS=slots.size(0),
         TERMS=weight.terms, BM=tall, BN=wide, BK=deep, num_warps=4, num_stages=2,
+    )  # fmt: skip
+    return out
+
+
+def add_grad_of_linear_weight(grad: Tensor, x: Tensor, weight: SplitWeight, partial: Tensor | None) -> Tensor:
+    """`grad.T @ x` in parts: `[parts, 4d, d]`, added to `partial` if there is one."""
+    rows, gates = grad.shape
+    most = MOST_PARTS if partial is None else partial.size(0)
+    parts = max(1, min(most, rows // ROWS_PER_PART))
+    deep, tall, wide = 64, 64, 64
+    out = grad.new_empty(parts, gates, weight.channels) if partial is None else partial
+    transposed_times_rows[cover(gates, tall) * cover(weight.channels, wide), parts](
+        grad, x, out, rows, cover(cover(rows, parts), deep) * deep,
+        ADD=partial is not None, K=gates, N=weight.channels, TERMS=weight.terms,
+        BM=tall, BN=wide, BK=deep, num_warps=4, num_stages=2,
     )  # fmt: skip
     return out
 

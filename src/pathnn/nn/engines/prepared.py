@@ -17,13 +17,11 @@ class Prepared(NamedTuple):
     """Edges together with the parts of the LSTM's input that do not change from layer to layer.
 
     `edges` are the features as they came; `edge` and `distance` their projected tables (see `engines.level.Tables`);
-    `weight` and `bias` project the vertices. `split_weight` and `split_hh` are that weight and `W_hh` as the products
-    read them. Gradients of the tables, of `W_hh` and (where there are distances) of the bias are `collected`, and reach
-    them through `anchor`.
+    `split_weight` (with `bias`) and `split_hh` are the weight of the vertices and `W_hh` as the products read them. The
+    gradients of all these are `collected`, and reach them through `anchor`.
     """
 
     edges: Tensor | EdgeTypes | None
-    weight: Tensor
     bias: Tensor
     edge: Tensor | None
     distance: Tensor | None

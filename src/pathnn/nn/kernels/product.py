@@ -35,11 +35,26 @@ def split(x):
 
 
 @triton.jit
-def split_weight(weight, most, out, rows, cols, row_stride, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
-    """Both parts of a matrix over its power of two: `out[2, rows, WIDTH]`, zeros right of the last column."""
+def largest_of_rows(weight, out, cols, row_stride, BLOCK: tl.constexpr):
+    """The largest absolute value of each row."""
     row = tl.program_id(0)
     col = tl.arange(0, BLOCK)
-    _, inverse = power_of_two(tl.load(most))
+    x = tl.load(weight + row * row_stride + col, mask=col < cols, other=0.0)
+    tl.store(out + row, tl.max(tl.abs(x), axis=0))
+
+
+@triton.jit
+def split_weight(
+    weight, of_rows, most, out, rows, cols, row_stride, WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr
+):  # fmt: skip
+    """Both parts of a matrix over its power of two: `out[2, rows, WIDTH]`, zeros right of the last column. The largest
+    of `of_rows` goes to `most`."""
+    row = tl.program_id(0)
+    col = tl.arange(0, BLOCK)
+    every = tl.arange(0, ROWS)
+    largest = tl.max(tl.load(of_rows + every, mask=every < rows, other=0.0), axis=0)
+    tl.store(most, largest, mask=row == 0)
+    _, inverse = power_of_two(largest)
     x = tl.load(weight + row * row_stride + col, mask=col < cols, other=0.0)
     first, second = split(x * inverse)
     tl.store(out + row * WIDTH + col, first, mask=col < WIDTH)
@@ -180,6 +195,44 @@ def transposed_times_hidden(
     place = partial + part * (K * N) + gate[None, :] * N + col[:, None]
     mask = (gate < K)[None, :] & (col < N)[:, None]
     total *= grad_scale / HIDDEN_SCALE
+    if ADD:
+        total += tl.load(place, mask=mask, other=0.0)
+    tl.store(place, total, mask=mask)
+
+
+@triton.jit(do_not_specialize=["rows", "rows_per_part"])
+def transposed_times_rows(
+    grad, x, partial, rows, rows_per_part,
+    ADD: tl.constexpr, K: tl.constexpr, N: tl.constexpr, TERMS: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """`partial[part]`, `[K, N]`, = `grad.T @ x` over the rows of a part (`ADD`: plus what was there), to be summed over
+    the parts; both are scaled by columns."""
+    blocks: tl.constexpr = (N + BN - 1) // BN
+    gate = (tl.program_id(0) // blocks) * BM + tl.arange(0, BM)
+    col = (tl.program_id(0) % blocks) * BN + tl.arange(0, BN)
+    part = tl.program_id(1).to(tl.int64)
+    first = part * rows_per_part
+    last = tl.minimum(first + rows_per_part, rows.to(tl.int64))
+    total = tl.zeros([BM, BN], dtype=tl.float32)
+    for k in range(first, last, BK):
+        row = k + tl.arange(0, BK)
+        live = (row < last)[:, None]
+        a = tl.load(grad + row[:, None] * K + gate[None, :], mask=live & (gate < K)[None, :], other=0.0)
+        b = tl.load(x + row[:, None] * N + col[None, :], mask=live & (col < N)[None, :], other=0.0)
+        a_scale, a_inverse = power_of_two(tl.max(tl.abs(a), axis=0))
+        b_scale, b_inverse = power_of_two(tl.max(tl.abs(b), axis=0))
+        a1, a2 = split(a * a_inverse[None, :])
+        b1, b2 = split(b * b_inverse[None, :])
+        if TERMS == 1:
+            both = tl.dot(tl.trans(a1), b1)
+        else:
+            both = tl.dot(tl.trans(a2), b1)
+            both = tl.dot(tl.trans(a1), b2, both)
+            both = tl.dot(tl.trans(a1), b1, both)
+        total += both * a_scale[:, None] * b_scale[None, :]
+    place = partial + part * (K * N) + gate[:, None] * N + col[None, :]
+    mask = (gate < K)[:, None] & (col < N)[None, :]
     if ADD:
         total += tl.load(place, mask=mask, other=0.0)
     tl.store(place, total, mask=mask)

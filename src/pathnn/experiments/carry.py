@@ -1,0 +1,86 @@
+"""Carrying runs from one machine to another: what is under way and the best models, as one tar file."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from pathnn.engine import RunFolder
+from pathnn.experiments.cells import best_line
+from pathnn.experiments.experiment import Experiment
+from pathnn.experiments.ledger import Ledger
+
+UNDER_WAY = ("config.yaml", "metrics.jsonl", "last.ckpt")
+"""What a run goes on from; the state holds the best weights, so that the model file is made again from it."""
+
+OVER = ("config.yaml", "model.safetensors", "result.json")
+"""What is wanted of the best run of a cell."""
+
+
+class CarryError(ValueError):
+    """A packed file that does not exist or is not one of ours."""
+
+
+def pack_runs(experiment: Experiment, ledger: Ledger, work: Path, file: Path, *, part_mib: float | None = None) -> int:
+    """Pack the runs under way and the best finished run of every cell; returns how many runs that are.
+
+    With `part_mib` the file is cut into `FILE.000`, `FILE.001`, … of at most so many MiB.
+    """
+    content, count = io.BytesIO(), 0
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for folder, names in _worth_carrying(experiment, ledger, work):
+            for name in names:
+                if (folder.path / name).exists():
+                    tar.add(folder.path / name, arcname=f"{experiment.name}/{folder.path.name}/{name}")
+            count += 1
+    _write(content.getvalue(), file, part_mib)
+    return count
+
+
+def unpack_runs(file: Path, work: Path) -> int:
+    """Put packed runs into the folder `work`; returns how many. A run that is there already is left alone."""
+    parts = [file] if file.exists() else sorted(file.parent.glob(f"{file.name}.[0-9][0-9][0-9]"))
+    if not parts:
+        raise CarryError(f"{file} does not exist: expected a file that --pack wrote, or its parts {file.name}.000, …")
+    content = io.BytesIO(b"".join(part.read_bytes() for part in parts))
+    there = {path for path in work.glob("*/*") if path.is_dir()}
+    came: set[Path] = set()
+    try:
+        with tarfile.open(fileobj=content, mode="r:") as tar:
+            for member in tar.getmembers():
+                folder = (work / member.name).parent
+                if folder not in there:
+                    tar.extract(member, work, filter="data")
+                    came.add(folder)
+    except tarfile.TarError as error:
+        raise CarryError(f"{file} is damaged, or was not written by --pack: {error}.") from error
+    return len(came)
+
+
+def _worth_carrying(experiment: Experiment, ledger: Ledger, work: Path) -> Iterator[tuple[RunFolder, tuple[str, ...]]]:
+    cells: dict[tuple[object, ...], list] = {}  # type: ignore[type-arg]
+    for run in experiment.runs:
+        cells.setdefault(run.cell, []).append(run)
+        folder = RunFolder(work / experiment.name / run.folder)
+        if ledger.find(run) is None and folder.state.exists():
+            yield folder, UNDER_WAY
+    for runs in cells.values():
+        best = best_line(experiment, runs, ledger)
+        if best is not None:
+            folder = RunFolder(work / experiment.name / best[0].folder)
+            if folder.model.exists():
+                yield folder, OVER
+
+
+def _write(content: bytes, file: Path, part_mib: float | None) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for old in [file, *file.parent.glob(f"{file.name}.[0-9][0-9][0-9]")]:
+        old.unlink(missing_ok=True)
+    if part_mib is None:
+        file.write_bytes(content)
+        return
+    size = int(part_mib * 2**20)
+    for i in range(0, len(content), size):
+        file.with_name(f"{file.name}.{i // size:03d}").write_bytes(content[i : i + size])

@@ -1,0 +1,150 @@
+"""A planned run, done in this process: from its folder if it was begun, with data that the last run has left."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pathnn.bench.record import commit
+from pathnn.data.memory import default_max_entries
+from pathnn.data.task import Task
+from pathnn.engine import RunFolder, build_model, load_task, run
+from pathnn.engine.config import Device, RunConfig
+from pathnn.engine.loaders import with_paths
+from pathnn.engine.run import Run
+from pathnn.engine.train import Epoch
+from pathnn.experiments.ledger import Line
+from pathnn.experiments.planned import PlannedRun, config_hash
+from pathnn.experiments.untrained_pairs import isomorphism_result
+
+CHECKPOINT_EVERY = 30.0
+"""Seconds between two checkpoints: what a kill can lose."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for all runs of a call.
+
+    Attributes:
+        work: the folder of the run folders.
+        device: "auto", "cpu" or "cuda".
+        jobs: how many runs share this machine.
+    """
+
+    work: Path
+    device: Device = "auto"
+    jobs: int = 1
+
+
+@dataclass
+class Executor:
+    """Does runs, one after the other, and keeps the packed data for the next run on the same data and paths."""
+
+    settings: Settings
+    commit: str | None = field(default_factory=commit)  # of the code that this process has loaded
+    _key: tuple[Any, ...] | None = None
+    _task: Task | None = None
+
+    def __call__(
+        self,
+        planned: PlannedRun,
+        *,
+        report: Callable[[Epoch, Run], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Line:
+        """The result of a run. `stop` is asked after every epoch; `RunStoppedError` says that it has said yes."""
+        if planned.kind == "isomorphism":
+            config = replace(planned.config, device=self.settings.device)
+            result = isomorphism_result(config, self.task(config), device_of(config))
+            return result_line(planned, config, {**result, "commit": self.commit})
+        folder = RunFolder(self.settings.work / planned.target / planned.folder)
+        done = folder.read_result()  # of a run that was over before its result was noted down
+        if done is None:
+            done = {**self._train(planned.config, folder, report, stop), "commit": self.commit}
+        line = result_line(planned, folder.read_config(), done)
+        tidy(folder)
+        return line
+
+    def _train(
+        self,
+        config: RunConfig,
+        folder: RunFolder,
+        report: Callable[[Epoch, Run], None] | None,
+        stop: Callable[[], bool] | None,
+    ) -> dict[str, Any]:
+        config = replace(config, **self._where(config, folder))
+        task = self.task(config)
+        try:
+            return run(
+                config, folder.path, task=task, resume=True, report=report, stop=stop,
+                checkpoint_every=CHECKPOINT_EVERY, curves=False,
+            )  # fmt: skip
+        finally:
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()  # the other processes on this GPU may need it
+
+    def task(self, config: RunConfig) -> Task:
+        """The data of a run, with its paths, where the run wants them; kept until a run needs other data."""
+        key = (config.data, config.model == "pathnn" and (config.collection, config.k), config.device)
+        if self._task is None or self._key != key:
+            self._task = None  # the old data goes before the new comes
+            task = load_task(config)
+            graphs = with_paths(task.graphs, build_model(config, task), device_of(config))
+            self._key, self._task = key, task.with_graphs(graphs)
+        return self._task
+
+    def _where(self, config: RunConfig, folder: RunFolder) -> dict[str, Any]:
+        """Device, and this process' share of the memory; a run that was begun keeps its pieces."""
+        where: dict[str, Any] = {"device": self.settings.device}
+        cuda = self.settings.device != "cpu" and torch.cuda.is_available()
+        if not folder.begun and config.max_entries == "auto":
+            width = int(config.options.get("hidden_channels", 128))
+            most = default_max_entries("cuda" if cuda else "cpu", hidden_channels=width) // self.settings.jobs
+            where["max_entries"] = 1 << (max(most, 1).bit_length() - 1)
+        return where
+
+
+def device_of(config: RunConfig) -> torch.device:
+    """Where a run computes."""
+    cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
+    return torch.device("cuda" if cuda else "cpu")
+
+
+def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) -> Line:
+    """The line of a finished run."""
+    return {
+        "target": planned.target,
+        "model": planned.model,
+        "dataset": planned.dataset,
+        "collection": planned.collection,
+        "k": planned.k,
+        "fold": planned.fold,
+        "seed": planned.seed,
+        "grid": planned.grid,
+        "val": result["val_score"],
+        "test": result["test_score"],
+        **{name: result[name] for name in ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters")},
+        **{name: result[name] for name in ("device", "commit", "time", "versions")},
+        "config": config.to_dict(),
+        "config_hash": config_hash(config),
+    }
+
+
+def tidy(folder: RunFolder) -> None:
+    """Of a run that is over keep the model, the metrics and the result: no state to go on from."""
+    folder.state.unlink(missing_ok=True)
+
+
+def use_cores(jobs: int) -> None:
+    """Give this process its share of the cores, and no more threads than `OMP_NUM_THREADS` allows."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    threads = max(1, available // jobs)
+    torch.set_num_threads(min(threads, int(allowed)) if allowed.isdigit() and int(allowed) else threads)

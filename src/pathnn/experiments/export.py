@@ -1,0 +1,122 @@
+"""Trained models to share: of every cell the best seed by validation score, with a card that says what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pathnn.data.files import atomic_write
+from pathnn.data.task import Task
+from pathnn.engine import RunFolder, load_model, load_task
+from pathnn.engine.checkpoint import Trained
+from pathnn.experiments.cells import best_line, measure
+from pathnn.experiments.experiment import Experiment
+from pathnn.experiments.ledger import Ledger, Line
+from pathnn.experiments.planned import PlannedRun
+from pathnn.experiments.published import TABLES
+from pathnn.experiments.table_text import score_text
+
+
+class ExportError(ValueError):
+    """There is nothing to export."""
+
+
+def export_models(
+    experiment: Experiment, runs: Sequence[PlannedRun], ledger: Ledger, work: Path, out: Path
+) -> list[Path]:
+    """Write `NAME.safetensors` and its card `NAME.md` for the best run of every PathNN cell among `runs`.
+
+    The best is by validation score. A cell whose best run has no model file at hand is an error: another seed
+    would be another choice.
+    """
+    cells: dict[tuple[Any, ...], list[PlannedRun]] = {}
+    for run in runs:
+        if run.collection is not None and run.kind == "train":
+            cells.setdefault(run.cell, []).append(run)
+    written = []
+    for cell_runs in cells.values():
+        best = best_line(experiment, cell_runs, ledger)
+        if best is not None:
+            written.append(_export(experiment, cell_runs, best, ledger, work, out))
+    if not written:
+        raise ExportError(f"{ledger.path} has no finished run of a PathNN to export.")
+    return written
+
+
+def model_name(run: PlannedRun, ks: int = 1) -> str:
+    """What the model of a run is called: dataset and collection, and k where there are several.
+
+    >>> from pathnn.experiments.targets import experiment
+    >>> model_name(experiment("peptides").runs[4])
+    'peptides-func-sp+'
+    """
+    return f"{run.dataset}-{run.collection}" + (f"-k{run.k}" if ks > 1 else "")
+
+
+def _export(
+    experiment: Experiment,
+    runs: Sequence[PlannedRun],
+    best: tuple[PlannedRun, Line],
+    ledger: Ledger,
+    work: Path,
+    out: Path,
+) -> Path:
+    run, line = best
+    source = RunFolder(work / experiment.name / run.folder).model
+    if not source.exists():
+        raise ExportError(
+            f"{run.name} is the best by validation, but its model is not in {work}. Unpack it (--unpack), or "
+            "repeat the run there with an empty results folder."
+        )
+    ks = len({r.k for r in experiment.runs if (r.dataset, r.collection) == (run.dataset, run.collection)})
+    name = model_name(run, ks)
+    trained = load_model(source)
+    card = model_card(name, experiment, runs, line, trained, load_task(trained.config), ledger)
+    for path, content in ((out / f"{name}.safetensors", source.read_bytes()), (out / f"{name}.md", card.encode())):
+        with atomic_write(path) as file:
+            file.write(content)
+        path.chmod(0o644)
+    return out / f"{name}.safetensors"
+
+
+def model_card(
+    name: str,
+    experiment: Experiment,
+    runs: Sequence[PlannedRun],
+    line: Line,
+    trained: Trained,
+    task: Task,
+    ledger: Ledger,
+) -> str:
+    """What a user must know of a trained model, as Markdown."""
+    table, cell = TABLES.get(line["dataset"]), measure(experiment, runs, ledger)
+    decimals = 4 if table is None else table.decimals + 1
+    protocol = "" if table is None else table.protocol
+    split = task.splits[line["fold"]]
+    sizes = f"{split.train.numel():,} / {split.val.numel():,} / {split.test.numel():,}"
+    direction = "larger" if task.maximize else "smaller"
+    lines = [
+        f"# {name}\n",
+        f'`PathNN.from_pretrained("{name}")`: PathNN-{str(line["collection"]).upper()}, K = {line["k"]}, '
+        f"{line['parameters']:,} parameters, trained on {task.title}.\n",
+        f"- **Data**: {task.title}, {len(task.graphs):,} graphs (train / validation / test: {sizes}). "
+        f"{task.citation}. Licence of the data: {task.licence or 'see its source'}.",
+        f"- **Protocol**: {experiment.title}, the paper's settings. {protocol} Of these runs this is the one with "
+        f"the best validation score: seed {line['seed']}, epoch {line['best_epoch']} of {line['epochs']}.",
+        f"- **Score** ({line['metric']}, {direction} is better): validation {line['val']:.{decimals}f}, test "
+        f"{line['test']:.{decimals}f}. All {cell.count if cell else 1} runs: "
+        f"{score_text(cell.mean, cell.std, decimals) if cell else ''}; that is the number to quote.",
+        "- **Limits**: made to check a paper, and for graphs like those it was trained on: the same features in the "
+        "same codes, graphs of similar size. It has not been tested for any decision about people or substances.",
+        f"- **Made by**: `pathnn reproduce {experiment.name} --only {line['dataset']},{line['collection']},"
+        f"k={line['k']},fold={line['fold']},seed={line['seed']}`, commit {line['commit']}, {line['device']}, "
+        f"{line.get('time', '')}, {line['seconds']:.0f} s, torch {trained.versions.get('torch')}.",
+        f"- **Licence** of the weights: MIT, as the code{_non_commercial(task)}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _non_commercial(task: Task) -> str:
+    restricted = "NC" in task.licence
+    return f"; the data they were learned from is {task.licence}, which you must respect" if restricted else ""

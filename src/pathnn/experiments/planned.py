@@ -1,0 +1,99 @@
+"""One run of an experiment: which cell of which table it belongs to, and the config it is trained with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Literal
+
+from pathnn.collection import Collection
+from pathnn.engine.config import RunConfig
+
+Kind = Literal["train", "isomorphism"]
+"""What a run does: train a model, or count the pairs of graphs that an untrained one confuses."""
+
+PLACE = ("device", "devices", "num_nodes", "max_entries")
+"""Options that say where and in what pieces a run is computed, and not what is computed."""
+
+Key = tuple[str, str, str | None, int | None, int, int, str]
+"""What tells two runs of a target apart: model, dataset, collection, k, fold, seed, hash of the config."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """A run that can be done on its own, anywhere, at any time.
+
+    Attributes:
+        target: the experiment, such as "zinc".
+        model: "pathnn" or a baseline's name.
+        collection, k: of a PathNN; None for a baseline.
+        grid: the point of a hyperparameter grid, such as "hidden=32,dropout=0.5"; "" where there is none.
+        assess: whether the run waits until its grid point has won its fold by validation score.
+        config: everything that training needs.
+    """
+
+    target: str
+    model: str
+    dataset: str
+    collection: Collection | None
+    k: int | None
+    fold: int = 0
+    seed: int = 0
+    grid: str = ""
+    assess: bool = False
+    kind: Kind = "train"
+    config: RunConfig
+
+    @property
+    def cell(self) -> tuple[str, str, str | None, int | None]:
+        """The cell of the table that the run belongs to."""
+        return (self.dataset, self.model, self.collection, self.k)
+
+    @cached_property
+    def key(self) -> Key:
+        """What tells it apart from the other runs of its target."""
+        return (self.model, self.dataset, self.collection, self.k, self.fold, self.seed, config_hash(self.config))
+
+    @property
+    def slot(self) -> tuple[Any, ...]:
+        """The place in the protocol that the run fills: of runs that differ in the winning grid point alone, one
+        is needed.
+        """
+        return (*self.cell, self.fold, self.seed, None if self.assess else self.grid)
+
+    @property
+    def name(self) -> str:
+        """A name for people and folders.
+
+        >>> from pathnn.experiments.paper import zinc
+        >>> run = PlannedRun(target="zinc", model="pathnn", dataset="zinc", collection="ap", k=4, seed=3, config=zinc())
+        >>> run.name
+        'zinc-ap-k4-s3'
+        """
+        model = [self.model] if self.collection is None else [self.collection, f"k{self.k}"]
+        grid = [self.grid.replace("=", "").replace(",", "-")] if self.grid else []
+        return "-".join([self.dataset, *model, *([f"f{self.fold}"] if self.fold else []), *grid, f"s{self.seed}"])
+
+    @property
+    def folder(self) -> str:
+        """The name of its run folder: `name` with the hash of the config, so that another config has another."""
+        return f"{self.name}-{config_hash(self.config)[:8]}"
+
+
+def config_hash(config: RunConfig | Mapping[str, Any]) -> str:
+    """A checksum of what a run computes: of the options that differ from the defaults, without those of `PLACE`.
+
+    Another device, or an option that is added to `RunConfig` later, does not change it.
+
+    >>> here, there = RunConfig(data="csl", device="cpu"), RunConfig(data="csl", max_entries=1000)
+    >>> config_hash(here) == config_hash(there), config_hash(here) == config_hash(RunConfig(data="csl", k=3))
+    (True, False)
+    """
+    config = config if isinstance(config, RunConfig) else RunConfig.from_dict(config)
+    values, defaults = config.to_dict(), RunConfig(data="").to_dict()
+    names = [entry.name for entry in fields(RunConfig) if entry.name not in PLACE]
+    chosen = {name: values[name] for name in names if values[name] != defaults[name]}
+    return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:16]

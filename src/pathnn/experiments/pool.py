@@ -1,0 +1,162 @@
+"""Worker processes on this machine: each does one run at a time, and says how it goes."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, Literal, Protocol
+
+from pathnn.experiments.execute import Executor, Settings, use_cores
+from pathnn.experiments.ledger import Line
+from pathnn.experiments.planned import PlannedRun
+
+SAY_EVERY = 1.0
+"""Seconds between two messages of one worker about its epochs."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a worker says: an epoch is over, or its run is (done, failed, or stopped to go on later)."""
+
+    worker: int
+    kind: Literal["epoch", "done", "failed", "stopped"]
+    epoch: int = 0
+    line: Line | None = None
+    error: str = ""
+    run: PlannedRun | None = None
+
+
+class Pool(Protocol):
+    """Workers that runs are given to, wherever they are."""
+
+    size: int
+
+    def start(self, worker: int, run: PlannedRun) -> None:
+        """Give an idle worker a run."""
+
+    def busy(self) -> int:
+        """How many workers have a run."""
+        ...
+
+    def events(self, timeout: float) -> list[Event]:
+        """What workers have said; waits at most `timeout` seconds for the first word."""
+        ...
+
+    def stop(self) -> None:
+        """Ask all workers to stop after the epoch that they are in."""
+
+    def close(self) -> None:
+        """End all workers, idle or not."""
+
+
+class LocalPool:
+    """`size` processes on this machine, which share its cores and its GPU.
+
+    A process that dies (killed, out of memory) fails its run, and another takes its place.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.size, self.settings = settings.jobs, settings
+        self._context = get_context("spawn")  # CUDA does not survive a fork
+        self._stop = self._context.Event()
+        self._workers: dict[int, tuple[SpawnProcess, Connection]] = {}
+        self._busy: set[int] = set()
+
+    def start(self, worker: int, run: PlannedRun) -> None:
+        """Give an idle worker a run; its process is started when it gets its first."""
+        if worker in self._workers and not self._workers[worker][0].is_alive():
+            self._workers.pop(worker)[1].close()  # killed while it had nothing to do
+        if worker not in self._workers:
+            ours, theirs = self._context.Pipe()
+            process = self._context.Process(target=work, args=(theirs, self.settings, self._stop), daemon=True)
+            process.start()
+            theirs.close()
+            self._workers[worker] = (process, ours)
+        self._busy.add(worker)
+        self._workers[worker][1].send(run)
+
+    def busy(self) -> int:
+        """How many processes have a run."""
+        return len(self._busy)
+
+    def events(self, timeout: float) -> list[Event]:
+        """What workers have said since the last time."""
+        busy = {self._workers[number][1]: number for number in self._busy}
+        found = []
+        for connection in wait(list(busy), timeout):
+            assert isinstance(connection, Connection)
+            found.append(self._read(busy[connection], connection))
+        return found
+
+    def _read(self, worker: int, connection: Connection) -> Event:
+        try:
+            kind, values = connection.recv()
+            event = Event(worker, kind, **values)
+        except (EOFError, OSError):
+            process = self._workers.pop(worker)[0]
+            process.join(5)
+            event = Event(worker, "failed", error=f"its process died (exit code {process.exitcode}).")
+        if event.kind != "epoch":
+            self._busy.discard(worker)
+        return event
+
+    def stop(self) -> None:
+        """Ask all workers to stop after the epoch that they are in."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """End all processes."""
+        for _, connection in self._workers.values():
+            connection.close()  # an idle worker ends by itself
+        for number, (process, _) in self._workers.items():
+            if number in self._busy:
+                process.terminate()
+            process.join(5)
+            if process.is_alive():
+                process.kill()
+                process.join()
+        self._workers.clear()
+
+
+def work(connection: Connection, settings: Settings, stop: Any) -> None:
+    """The life of a worker process: a run, what came of it, the next run, until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent decides what it means
+    use_cores(settings.jobs)
+    execute = Executor(settings)
+    # A parent that is gone is no error of ours.
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            connection.send(outcome(execute, connection.recv(), connection, stop))
+
+
+def outcome(execute: Executor, run: PlannedRun, connection: Connection, stop: Any) -> tuple[str, dict[str, Any]]:
+    """What came of a run, as a message."""
+    said = time.monotonic()
+
+    def report(epoch: Any, _: Any) -> None:
+        nonlocal said
+        if time.monotonic() - said >= SAY_EVERY:
+            said = time.monotonic()
+            connection.send(("epoch", {"epoch": epoch.epoch}))
+
+    return attempt(lambda: execute(run, report=report, stop=stop.is_set))
+
+
+def attempt(do: Any) -> tuple[str, dict[str, Any]]:
+    """A result, a stop or an error as a message; losing the parent is no outcome."""
+    from pathnn.engine import RunStoppedError
+
+    try:
+        return "done", {"line": do()}
+    except RunStoppedError:
+        return "stopped", {}
+    except (BrokenPipeError, ConnectionResetError):
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split())
+        return "failed", {"error": f"{type(error).__name__}: {text[:500]}"}

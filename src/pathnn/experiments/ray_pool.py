@@ -1,0 +1,83 @@
+"""The same workers on a Ray cluster: one actor per job, wherever Ray puts it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from pathnn.experiments.execute import Executor, Settings, use_cores
+from pathnn.experiments.planned import PlannedRun
+from pathnn.experiments.pool import Event, attempt
+
+
+class RayPool:
+    """`size` actors of a Ray cluster. Each asks for one core, and where the device is a GPU for its share of one.
+
+    `address` is "local" for a Ray of its own on this machine, "auto" for the cluster this machine belongs to, or
+    `ray://HOST:PORT`. Runs that were begun go on only if the folder of the runs is on a disk that all machines share;
+    otherwise they begin anew there.
+    """
+
+    def __init__(self, settings: Settings, address: str) -> None:
+        try:
+            import ray
+        except ModuleNotFoundError as error:
+            raise ValueError("--ray needs Ray, which is not installed: pip install 'pathnn[ray]'.") from error
+        self.size, self.settings, self._ray = settings.jobs, settings, ray
+        self._own = not ray.is_initialized()
+        if self._own:
+            cores = settings.jobs if address == "local" else None
+            ray.init(
+                address=address, num_cpus=cores, include_dashboard=False, log_to_driver=False, configure_logging=False
+            )
+        actor: Any = ray.remote(_Actor)
+        gpus = 1 / settings.jobs if settings.device == "cuda" else 0
+        # Two calls at a time: one does the run, the other may ask it to stop.
+        actor = actor.options(num_cpus=1, num_gpus=gpus, max_concurrency=2)
+        self._actors = [actor.remote(settings) for _ in range(settings.jobs)]
+        self._pending: dict[Any, int] = {}
+
+    def start(self, worker: int, run: PlannedRun) -> None:
+        """Give an idle actor a run."""
+        self._pending[self._actors[worker].execute.remote(run)] = worker
+
+    def busy(self) -> int:
+        """How many actors have a run."""
+        return len(self._pending)
+
+    def events(self, timeout: float) -> list[Event]:
+        """The runs that have ended since the last time."""
+        ready, _ = self._ray.wait(list(self._pending), num_returns=1, timeout=timeout)
+        found = []
+        for reference in ready:
+            worker = self._pending.pop(reference)
+            try:
+                kind, values = self._ray.get(reference)
+                found.append(Event(worker, kind, **values))
+            except self._ray.exceptions.RayError as error:
+                found.append(Event(worker, "failed", error=f"Ray: {' '.join(str(error).split())[:300]}"))
+        return found
+
+    def stop(self) -> None:
+        """Ask all actors to stop after the epoch that they are in."""
+        for actor in self._actors:
+            actor.stop.remote()
+
+    def close(self) -> None:
+        """End the actors, and Ray itself if it was started here."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+        if self._own:
+            self._ray.shutdown()
+
+
+class _Actor:
+    def __init__(self, settings: Settings) -> None:
+        use_cores(settings.jobs)
+        self._execute, self._stop = Executor(settings), threading.Event()
+
+    def execute(self, run: PlannedRun) -> tuple[str, dict[str, Any]]:
+        return attempt(lambda: self._execute(run, stop=self._stop.is_set))
+
+    def stop(self) -> None:
+        self._stop.set()

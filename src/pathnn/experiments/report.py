@@ -1,0 +1,177 @@
+"""The results page, the LaTeX tables and the README's table, written from `results/*.jsonl`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pathnn.data.files import atomic_write
+from pathnn.experiments.cells import Compared, compare
+from pathnn.experiments.experiment import Experiment
+from pathnn.experiments.ledger import Ledger, Line
+from pathnn.experiments.published import TABLES, PublishedTable
+from pathnn.experiments.report_notes import INTRO, NOTES
+from pathnn.experiments.table_text import count_text, difference_text, ours_text, paper_text, row_label
+from pathnn.experiments.targets import TARGETS, experiment
+
+BEGIN, END = "<!-- results: written by pathnn reproduce TARGET --report -->", "<!-- end of results -->"
+LATEX = r"""\begin{{table}}
+\centering
+\caption{{{caption}}}
+\begin{{tabular}}{{lcccr}}
+\toprule
+model & paper & ours & over & difference \\
+\midrule
+{body}
+\bottomrule
+\end{{tabular}}
+\end{{table}}"""
+HEAD = ("model", "parameters", "paper", "ours", "over", "runs", "seconds", "difference")
+
+
+class ReportError(ValueError):
+    """A file that a report cannot be written into."""
+
+
+def write_report(results: Path, root: Path) -> list[Path]:
+    """Write the LaTeX tables beside the results, and in the project's folder `root` the page and the README's table.
+
+    Returns the files written. Where `root` has no folder `docs`, the page is written beside the results too.
+    """
+    written = {results / f"{name}.tex": latex_tables(name, results) for name in TARGETS}
+    page = root / "docs" / "results.md" if (root / "docs").is_dir() else results / "results.md"
+    written[page] = results_page(results)
+    readme = root / "README.md"
+    if readme.exists() and BEGIN in readme.read_text():
+        written[readme] = with_block(readme.read_text(), summary_table(results))
+    for path, text in written.items():
+        with atomic_write(path) as file:
+            file.write(text.encode())
+        path.chmod(0o644)
+    return list(written)
+
+
+def results_page(results: Path) -> str:
+    """All tables as Markdown."""
+    parts = [INTRO]
+    for name in TARGETS:
+        plan, ledger = experiment(name), open_results(name, results)
+        parts.append(f"## {plan.title}\n\n{NOTES[name]}\n")
+        for dataset, cells in compare(plan, ledger).items():
+            parts.append(_section(TABLES[dataset], cells) + _origin(dataset, plan, ledger))
+    return "\n".join(parts)
+
+
+def open_results(name: str, results: Path) -> Ledger:
+    """The results of a target."""
+    return Ledger.open(results / f"{name}.jsonl")
+
+
+def _section(table: PublishedTable, cells: Sequence[Compared]) -> str:
+    rows = [markdown_row(cells_of_row(cell, table)) for cell in cells]
+    lines = [markdown_row(HEAD), "|" + "---|" * len(HEAD), *rows]
+    text = "\n".join(lines)
+    return f"### {table.title}\n\n{table.metric} ({'larger' if table.maximize else 'smaller'} is better). " + (
+        f"{table.protocol}\n\n{text}\n"
+    )
+
+
+def cells_of_row(cell: Compared, table: PublishedTable) -> list[str]:
+    """The texts of a row, in the order of `HEAD`."""
+    ours = cell.ours
+    parameters = "" if ours is None or ours.parameters is None else f"{ours.parameters:,}"
+    runs, seconds = ("", "") if ours is None else (str(ours.runs), f"{ours.seconds:,.0f}")
+    return [
+        row_label(cell), parameters, paper_text(cell, table), ours_text(cell, table), count_text(cell), runs, seconds,
+        difference_text(cell, table),
+    ]  # fmt: skip
+
+
+def markdown_row(texts: Iterable[str]) -> str:
+    """A line of a Markdown table.
+
+    >>> markdown_row(["a", ""])
+    '| a |  |'
+    """
+    return "| " + " | ".join(texts) + " |"
+
+
+def _origin(dataset: str, plan: Experiment, ledger: Ledger) -> str:
+    """Where the numbers of a table come from."""
+    lines = [line for _, line in plan.done(plan.runs, ledger) if line["dataset"] == dataset]
+    if not lines:
+        return ""
+    days = sorted(str(line.get("time", ""))[:10] for line in lines)
+    span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+    commits = ", ".join(sorted({str(line["commit"]) for line in lines}))
+    return f"\n*{len(lines)} runs in `results/{plan.name}.jsonl`; {_devices(lines)}; {span}; commits {commits}.*\n"
+
+
+def _devices(lines: Sequence[Line]) -> str:
+    names = [str(line["device"]) for line in lines]
+    counts = {name: names.count(name) for name in sorted(set(names))}
+    return ", ".join(f"{count} on {'a CPU' if name == 'cpu' else name}" for name, count in counts.items())
+
+
+def latex_tables(name: str, results: Path) -> str:
+    """The tables of a target as LaTeX (`booktabs`)."""
+    plan, ledger = experiment(name), open_results(name, results)
+    parts = [f"% Written by pathnn reproduce {name} --report."]
+    for dataset, cells in compare(plan, ledger).items():
+        table = TABLES[dataset]
+        rows = [
+            f"{row_label(c)} & {paper_text(c, table)} & {ours_text(c, table)} & {count_text(c)} & "
+            f"{difference_text(c, table)} \\\\"
+            for c in cells
+        ]
+        body = "\n".join(map(latex_text, rows))
+        caption = latex_text(f"{table.title}: {table.metric}. {table.protocol}")
+        parts.append(LATEX.format(caption=caption, body=body))
+    return "\n\n".join(parts) + "\n"
+
+
+def latex_text(text: str) -> str:
+    """Text with LaTeX's signs for what it cannot take as it is.
+
+    >>> latex_text("82.3 ± 1.9, % — σ")
+    '82.3 $\\\\pm$ 1.9, \\\\% --- $\\\\sigma$'
+    """
+    for sign, latex in (("%", "\\%"), ("±", "$\\pm$"), ("σ", "$\\sigma$"), ("—", "---"), ("SP+", "SP$^+$")):
+        text = text.replace(sign, latex)
+    return text
+
+
+def summary_table(results: Path) -> str:
+    """The README's table: for every dataset that has been measured, the PathNNs' scores, ours and the paper's."""
+    rows = []
+    for name in TARGETS:
+        for dataset, cells in compare(experiment(name), open_results(name, results)).items():
+            table = TABLES[dataset]
+            for k in sorted({cell.k for cell in cells if cell.k is not None and cell.ours is not None}):
+                rows += _summary_rows(table, [cell for cell in cells if cell.k == k])
+    if not rows:
+        return "Nothing has been measured yet."
+    head = ("dataset", "model", "paper", "ours", "over", "difference")
+    return "\n".join([markdown_row(head), "|" + "---|" * len(head), *map(markdown_row, rows)])
+
+
+def _summary_rows(table: PublishedTable, cells: Sequence[Compared]) -> list[list[str]]:
+    return [
+        [f"{table.title}, {table.metric}", row_label(cell), paper_text(cell, table), ours_text(cell, table),
+         count_text(cell), difference_text(cell, table)]
+        for cell in cells
+        if cell.ours is not None
+    ]  # fmt: skip
+
+
+def with_block(text: str, block: str) -> str:
+    """A text with what lies between the marks replaced.
+
+    >>> with_block(f"a {BEGIN} old {END} b", "new") == f"a {BEGIN}\\n\\nnew\\n\\n{END} b"
+    True
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ReportError(f"the marks {BEGIN} and {END} are missing: put them around the place of the table.")
+    return f"{before}{BEGIN}\n\n{block}\n\n{END}{after}"

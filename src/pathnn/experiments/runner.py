@@ -1,0 +1,181 @@
+"""Doing what is missing of an experiment: runs are handed to workers, results are noted down as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from pathnn.experiments.experiment import Experiment, slots
+from pathnn.experiments.ledger import Ledger
+from pathnn.experiments.planned import PlannedRun
+from pathnn.experiments.pool import Event, Pool
+
+PATIENCE = 600.0
+"""Seconds that workers are given to end their epoch when they are asked to stop."""
+
+
+@dataclass
+class Progress:
+    """Where a call stands.
+
+    Attributes:
+        total: trainings that the protocol asks for, of the runs that were selected.
+        before: how many of them were done when the call began.
+        finished: done by this call.
+        running: by worker, the run and its last epoch.
+        failed: runs and what went wrong.
+        stopped: runs that were begun and can go on later.
+        reason: why the call ended before everything was done, or "".
+    """
+
+    total: int
+    before: int
+    started: float = field(default_factory=time.monotonic)
+    finished: list[PlannedRun] = field(default_factory=list)
+    running: dict[int, tuple[PlannedRun, int]] = field(default_factory=dict)
+    failed: list[tuple[PlannedRun, str]] = field(default_factory=list)
+    stopped: list[PlannedRun] = field(default_factory=list)
+    reason: str = ""
+
+    @property
+    def done(self) -> int:
+        """Trainings that are done, now or before."""
+        return self.before + len(self.finished)
+
+    @property
+    def left(self) -> int:
+        """Trainings that are still to be done."""
+        return self.total - self.done
+
+    def time_left(self) -> float | None:
+        """Seconds until all is done at the pace of this call; None before anything is known."""
+        if not self.finished:
+            return None
+        pace = (time.monotonic() - self.started) / len(self.finished)
+        return pace * (self.left - len(self.failed))
+
+
+def run_missing(
+    experiment: Experiment,
+    runs: Sequence[PlannedRun],
+    ledger: Ledger,
+    pool: Pool,
+    *,
+    limit: int | None = None,
+    seconds: float | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
+    show: Callable[[Progress, Event | None], None] | None = None,
+) -> Progress:
+    """Do those of `runs` that are wanted and not in the `ledger`, at most `limit` of them, for at most `seconds`.
+
+    Only this process writes to the ledger. A run that fails does not stop the others. When the time is up, when
+    `interrupted` (asked every second) says so, or on Ctrl-C, workers end their epoch and save where they are; the next
+    call goes on from there.
+    """
+    progress = Progress(slots(runs), slots([run for run, _ in experiment.done(runs, ledger)]))
+    loop = _Loop(experiment, runs, ledger, pool, progress, limit, show or (lambda progress, event: None))
+    deadline = None if seconds is None else progress.started + seconds
+    try:
+        while loop.work_left():
+            if interrupted():
+                progress.reason = "interrupted"
+            elif deadline is not None and time.monotonic() >= deadline:
+                progress.reason = "the time is up"
+            if progress.reason:
+                break
+            loop.hand_out()
+            loop.listen(1.0 if deadline is None else min(1.0, max(deadline - time.monotonic(), 0.0)))
+    except KeyboardInterrupt:
+        progress.reason = "interrupted"
+    finally:
+        loop.wind_down()
+    return progress
+
+
+@dataclass
+class _Loop:
+    experiment: Experiment
+    runs: Sequence[PlannedRun]
+    ledger: Ledger
+    pool: Pool
+    progress: Progress
+    limit: int | None
+    show: Callable[[Progress, Event | None], None]
+    begun: int = 0
+    queue: list[PlannedRun] | None = None
+    last: dict[int, PlannedRun] = field(default_factory=dict)
+
+    def work_left(self) -> bool:
+        """Whether a run is under way or can be begun."""
+        return bool(self.progress.running or self._queue())
+
+    def hand_out(self) -> None:
+        """Give every idle worker a run."""
+        running = self.progress.running
+        for worker in (number for number in range(self.pool.size) if number not in running):
+            run = self._next(worker)
+            if run is None:
+                break
+            self.pool.start(worker, run)
+            running[worker], self.last[worker] = (run, 0), run
+            self.begun += 1
+        self.show(self.progress, None)
+
+    def _queue(self) -> list[PlannedRun]:
+        """The runs to begin, at most as many as the limit allows."""
+        if self.limit is not None and self.begun >= self.limit:
+            return []
+        if self.queue is None:  # a result may have made other runs wanted
+            progress = self.progress
+            taken = {run.key for run, _ in [*progress.running.values(), *progress.failed]}
+            taken |= {run.key for run in progress.stopped}
+            missing = self.experiment.missing(self.runs, self.ledger)
+            self.queue = [run for run in missing if run.key not in taken]
+        return self.queue
+
+    def _next(self, worker: int) -> PlannedRun | None:
+        """The next run, if possible one on the data that the worker has at hand."""
+        queue, last = self._queue(), self.last.get(worker)
+        if not queue:
+            return None
+        same = (i for i, run in enumerate(queue) if last is not None and run.cell == last.cell)
+        return queue.pop(next(same, 0))
+
+    def listen(self, timeout: float) -> None:
+        """Take in what workers say."""
+        running = self.progress.running
+        events = [replace(event, run=running[event.worker][0]) for event in self.pool.events(timeout)]
+        for event in events:  # all of them before anything else can go wrong
+            self._take(event)
+        for event in events:
+            self.show(self.progress, event)
+
+    def _take(self, event: Event) -> None:
+        progress, (run, _) = self.progress, self.progress.running[event.worker]
+        if event.kind == "epoch":
+            progress.running[event.worker] = (run, event.epoch)
+            return
+        del progress.running[event.worker]
+        self.queue = None
+        if event.kind == "done" and event.line is not None:
+            self.ledger.add(event.line)
+            progress.finished.append(run)
+        elif event.kind == "failed":
+            progress.failed.append((run, event.error))
+        else:
+            progress.stopped.append(run)
+
+    def wind_down(self) -> None:
+        """Let workers end their epoch, take in what they say last, and end them. A second Ctrl-C does not wait."""
+        try:
+            if self.progress.running:
+                self.pool.stop()
+            until = time.monotonic() + PATIENCE
+            while self.pool.busy() and time.monotonic() < until:
+                self.listen(1.0)
+        except KeyboardInterrupt:
+            self.progress.reason = "interrupted"
+        finally:
+            self.progress.stopped += [run for run, _ in self.progress.running.values()]
+            self.pool.close()

@@ -1,0 +1,108 @@
+"""`pathnn reproduce zinc` and its like: the command line of an experiment."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+from tiny_experiments import InlinePool, tiny_experiment
+
+from pathnn.cli.reproduce import table_runs
+from pathnn.experiments import report as report  # before targets.experiment is replaced
+from pathnn.experiments import targets
+from pathnn.experiments.experiment import Experiment
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    """In place of ZINC, two seeds of a small network on CSL, in this process."""
+    plan = tiny_experiment(2)
+    monkeypatch.setattr(targets, "experiment", lambda name: plan)
+    monkeypatch.setattr(table_runs, "_pool", lambda settings, ray: InlinePool(settings))
+    return plan
+
+
+def test_runs_and_prints_json(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
+    arguments = ("reproduce", "zinc", "--results", tmp_path, "--device", "cpu", "--json")
+    first = cli(*arguments, "--only", "seed=1")
+    assert first.exit_code == 0, first.stderr
+    found = json.loads(first.stdout)
+    assert (found["total"], found["done"], found["ran"], found["left"]) == (1, 1, ["csl-sp-k2-s1"], 0)
+    assert "done: csl-sp-k2-s1" in first.stderr
+    second = json.loads(cli(*arguments).stdout)
+    assert (second["total"], second["done"], second["ran"]) == (2, 2, ["csl-sp-k2-s0"])
+    assert len((tmp_path / "zinc.jsonl").read_text().splitlines()) == 2
+
+
+def test_time_that_is_up_is_exit_0_and_says_what_is_left(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
+    result = cli("reproduce", "zinc", "--results", tmp_path, "--device", "cpu", "--time-limit", "0")
+    assert result.exit_code == 0, result.stderr
+    assert "0 of 2 runs done, 0 now, 0 failed, 2 left (the time is up)" in result.stdout
+
+
+def test_a_failed_run_is_exit_1(cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(targets, "experiment", lambda name: tiny_experiment(1, fold=9))
+    monkeypatch.setattr(table_runs, "_pool", lambda settings, ray: InlinePool(settings))
+    result = cli("reproduce", "zinc", "--results", tmp_path, "--device", "cpu", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["failed"][0]["error"].startswith("RunError: fold=9")
+    assert "failed: csl-sp-k2-s0" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--only", "bp"), "'bp' is unknown"),
+        (("--device", "tpu"), "expected auto, cpu or cuda"),
+        (("--jobs", "0"), "--jobs"),
+    ],
+)
+def test_wrong_usage_is_exit_2(cli: Run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = cli("reproduce", "zinc", "--results", tmp_path, *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_results_file_is_exit_1(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "zinc.jsonl").write_text("nonsense\n")
+    result = cli("reproduce", "zinc", "--results", tmp_path)
+    assert result.exit_code == 1
+    assert "damaged in line 1" in result.stderr
+
+
+def test_report_and_export_train_nothing(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    cli("reproduce", "zinc", "--results", results, "--device", "cpu", "--limit", "1")
+    exported = cli("reproduce", "zinc", "--results", results, "--export", tmp_path / "models", "--json")
+    assert exported.exit_code == 0, exported.stderr
+    assert json.loads(exported.stdout)["written"] == [str(tmp_path / "models" / "csl-sp.safetensors")]
+    assert len((results / "zinc.jsonl").read_text().splitlines()) == 1
+
+
+def test_report_writes_its_files(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    result = cli("reproduce", "molhiv", "--results", tmp_path / "results", "--report")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("wrote") == 6
+    assert "not measured" in (tmp_path / "results" / "molhiv.tex").read_text()
+
+
+def test_the_first_signal_is_a_wish_and_the_second_an_order(capsys: pytest.CaptureFixture[str]) -> None:
+    with table_runs.interruptible() as asked:
+        assert not asked()
+        signal.raise_signal(signal.SIGTERM)
+        assert asked()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert "stopping after the epochs under way" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

@@ -1,0 +1,87 @@
+"""The best model by validation is written with a card, and is the model of the run when it is loaded by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_experiments import InlinePool, tiny_experiment
+
+from pathnn import PathNN
+from pathnn.data import load_dataset
+from pathnn.engine import load_model
+from pathnn.experiments.execute import Settings
+from pathnn.experiments.export import ExportError, export_models
+from pathnn.experiments.ledger import Ledger
+from pathnn.experiments.runner import run_missing
+from pathnn.nn.pretrained import model_folders, pretrained_names
+
+
+@pytest.fixture
+def done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATHNN_DATA", str(tmp_path / "cache"))
+    monkeypatch.delenv("PATHNN_MIRROR", raising=False)
+    tiny, ledger = tiny_experiment(2, epochs=1), Ledger.open(tmp_path / "tiny.jsonl")
+    settings = Settings(tmp_path / "work", "cpu")
+    run_missing(tiny, tiny.runs, ledger, InlinePool(settings))
+    # The scores of a tiny run are ties: make seed 0 the best by validation, and seed 1 by test.
+    lines = {line["seed"]: line for line in ledger}
+    lines[0].update(val=50.0, test=20.0)
+    lines[1].update(val=40.0, test=90.0)
+    return tiny, ledger, settings.work
+
+
+def test_the_best_by_validation_is_loaded_by_its_name(done, tmp_path: Path) -> None:
+    tiny, ledger, work = done
+    written = export_models(tiny, tiny.runs, ledger, work, tmp_path / "cache" / "models")
+    assert [path.name for path in written] == ["csl-sp.safetensors"]
+    assert "csl-sp" in pretrained_names()
+    model = PathNN.from_pretrained("csl-sp")
+    assert not model.training
+    graphs = load_dataset("csl").graphs
+    expected = load_model(work / "tiny" / tiny.runs[0].folder / "model.safetensors").model
+    other = load_model(work / "tiny" / tiny.runs[1].folder / "model.safetensors").model
+    outs = [m(graphs[3].x, graphs[3].edge_index) for m in (model, expected, other)]
+    assert torch.equal(outs[0], outs[1])
+    assert not torch.equal(outs[0], outs[2])
+
+
+def test_the_card_says_what_it_is(done, tmp_path: Path) -> None:
+    tiny, ledger, work = done
+    export_models(tiny, tiny.runs, ledger, work, tmp_path / "models")
+    card = (tmp_path / "models" / "csl-sp.md").read_text()
+    for words in ("seed 0, epoch 1 of 1", "validation 50.00, test 20.00", "All 2 runs: 55.00 ± 49.50", "parameters",
+                  "90 / 30 / 30", "commit", "MIT", 'from_pretrained("csl-sp")'):  # fmt: skip
+        assert words in card
+
+
+def test_a_model_that_is_not_at_hand_is_no_reason_to_take_another(done, tmp_path: Path) -> None:
+    tiny, ledger, work = done
+    (work / "tiny" / tiny.runs[0].folder / "model.safetensors").unlink()
+    with pytest.raises(ExportError, match="csl-sp-k2-s0 is the best by validation, but its model is not in"):
+        export_models(tiny, tiny.runs, ledger, work, tmp_path / "models")
+    with pytest.raises(ExportError, match="no finished run"):
+        export_models(tiny, tiny.runs, Ledger(tmp_path / "none.jsonl"), work, tmp_path / "models")
+
+
+def test_an_unknown_name_lists_what_exists(done, tmp_path: Path) -> None:
+    tiny, ledger, work = done
+    export_models(tiny, tiny.runs, ledger, work, tmp_path / "cache" / "models")
+    with pytest.raises(ValueError, match=r"no trained model 'zinc-bp' here: there are .*csl-sp.*looked in"):
+        PathNN.from_pretrained("zinc-bp")
+    assert model_folders()[0] == tmp_path / "cache" / "models"
+
+
+def test_a_baseline_is_no_pathnn(done, tmp_path: Path) -> None:
+    tiny, _, work = done
+    gin = replace(tiny.runs[0], model="gin", collection=None, k=None)
+    gin = replace(gin, config=replace(gin.config, model="gin"))
+    plan = replace(tiny, runs=(gin,))
+    run_missing(plan, plan.runs, Ledger.open(tmp_path / "gin.jsonl"), InlinePool(Settings(work, "cpu")))
+    folder = tmp_path / "cache" / "models"
+    folder.mkdir()
+    (folder / "gin.safetensors").write_bytes((work / "tiny" / gin.folder / "model.safetensors").read_bytes())
+    with pytest.raises(ValueError, match="is a Baseline, not a PathNN"):
+        PathNN.from_pretrained("gin")

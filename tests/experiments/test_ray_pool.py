@@ -1,0 +1,45 @@
+"""The same runs on Ray: two workers on this machine give the results of one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tiny_experiments import InlinePool, tiny_experiment
+
+from pathnn.experiments.execute import Settings
+from pathnn.experiments.ledger import Ledger
+from pathnn.experiments.ray_pool import RayPool
+from pathnn.experiments.runner import run_missing
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATHNN_DATA", str(tmp_path / "cache"))
+    monkeypatch.delenv("PATHNN_MIRROR", raising=False)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_two_workers(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'pathnn[ray]'")
+    tiny = tiny_experiment(3)
+    broken = tiny_experiment(1, fold=7).runs
+    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "one.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
+    both = type(tiny)("tiny", "with one that fails", (*tiny.runs, *broken), True)
+    pool = RayPool(Settings(tmp_path / "b", "cpu", jobs=2), "local")
+    progress = run_missing(both, both.runs, Ledger.open(tmp_path / "two.jsonl"), pool)
+    assert len(progress.finished) == 3
+    assert [error for _, error in progress.failed] == ["RunError: fold=7: csl has 5 splits, counted from 0."]
+    one, two = (
+        sorted((line["seed"], line["test"]) for line in Ledger.open(tmp_path / f"{name}.jsonl"))
+        for name in ("one", "two")
+    )
+    assert [seed for seed, _ in two] == [0, 1, 2]
+    assert [test for _, test in two] == pytest.approx([test for _, test in one], abs=1e-4)
+
+
+def test_without_ray_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(ValueError, match=r"pip install 'pathnn\[ray\]'"):
+        RayPool(Settings(tmp_path, "cpu"), "local")

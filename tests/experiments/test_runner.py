@@ -1,0 +1,270 @@
+"""Experiments are done run by run, in any number of processes, and can be stopped anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tiny_experiments import InlinePool, made_up_line, tiny_experiment, tiny_run
+
+from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
+from pathnn.experiments.execute import Settings
+from pathnn.experiments.experiment import slots
+from pathnn.experiments.ledger import KEYS, Ledger, LedgerError, check_line
+from pathnn.experiments.planned import config_hash
+from pathnn.experiments.pool import Event, LocalPool
+from pathnn.experiments.runner import Progress, run_missing
+from pathnn.experiments.select import SelectionError, select
+from pathnn.experiments.targets import experiment
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setenv("PATHNN_DATA", str(tmp_path_factory.getbasetemp() / "experiments-cache"))
+    monkeypatch.delenv("PATHNN_MIRROR", raising=False)
+    monkeypatch.setenv("PATHNN_OFFLINE", "1")
+
+
+def scores(path: Path) -> list[tuple[int, float, float]]:
+    return sorted((line["seed"], line["val"], line["test"]) for line in Ledger.open(path))
+
+
+def test_what_is_missing_is_done_and_noted_down(tmp_path: Path) -> None:
+    tiny, path = tiny_experiment(2), tmp_path / "tiny.jsonl"
+    settings = Settings(tmp_path / "work", "cpu")
+    progress = run_missing(tiny, tiny.runs, Ledger.open(path), InlinePool(settings), limit=1)
+    assert (progress.done, progress.left, len(progress.failed)) == (1, 1, 0)
+    run_missing(tiny, tiny.runs, Ledger.open(path), InlinePool(settings))
+    again = InlinePool(settings)
+    assert run_missing(tiny, tiny.runs, Ledger.open(path), again).left == 0
+    assert again.done == []
+    lines = [json.loads(text) for text in path.read_text().splitlines()]
+    assert [line["seed"] for line in lines] == [0, 1]
+    for line in lines:
+        assert set(KEYS) <= set(line)
+        check_line(line)
+        assert line["config"]["max_entries"] != "auto"
+    folder = settings.work / "tiny" / tiny.runs[0].folder
+    assert {entry.name for entry in folder.iterdir()} - {".lock"} == {
+        "config.yaml",
+        "metrics.jsonl",
+        "model.safetensors",
+        "result.json",
+    }
+
+
+def test_a_result_that_was_not_noted_down_is_found_in_its_folder(tmp_path: Path) -> None:
+    tiny, settings = tiny_experiment(1), Settings(tmp_path / "work", "cpu")
+    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "a.jsonl"), InlinePool(settings))
+    metrics = (settings.work / "tiny" / tiny.runs[0].folder / "metrics.jsonl").stat().st_mtime_ns
+    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "b.jsonl"), InlinePool(settings))
+    assert scores(tmp_path / "a.jsonl") == scores(tmp_path / "b.jsonl")
+    assert (settings.work / "tiny" / tiny.runs[0].folder / "metrics.jsonl").stat().st_mtime_ns == metrics
+
+
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    tiny = tiny_experiment(3)
+    broken = replace(tiny.runs[1], config=replace(tiny.runs[1].config, fold=7))
+    tiny = replace(tiny, runs=(tiny.runs[0], broken, tiny.runs[2]))
+    progress = run_missing(
+        tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), InlinePool(Settings(tmp_path / "work", "cpu"))
+    )
+    assert [run.seed for run in progress.finished] == [0, 2]
+    assert [(run.seed, error) for run, error in progress.failed] == [
+        (1, "RunError: fold=7: csl has 5 splits, counted from 0.")
+    ]
+    assert "\n" not in progress.failed[0][1]
+
+
+def test_the_winner_of_a_grid_is_assessed(tmp_path: Path) -> None:
+    tu = experiment("tu")
+    runs = select(tu.runs, "enzymes,sp,k=1,fold=2")
+    assert (len(runs), slots(runs)) == (16, 7)
+    best = "hidden=32,dropout=0.5"
+    ledger = Ledger(tmp_path / "tu.jsonl")
+    pool = InlinePool(lambda run: made_up_line(run, val=60.0 if run.grid == best else 40.0 + run.seed), size=3)
+    progress = run_missing(tu, runs, ledger, pool)
+    assert (progress.done, progress.total, progress.left) == (7, 7, 0)
+    assert [run.grid for run in pool.done if run.assess] == [best] * 3
+    assert [run.seed for run in pool.done if run.assess] == [1, 2, 3]
+    assert all(not run.assess for run in pool.done[:4])
+
+
+def test_ties_of_a_grid_go_to_the_first(tmp_path: Path) -> None:
+    tu, ledger = experiment("tu"), Ledger(tmp_path / "tu.jsonl")
+    runs = select(tu.runs, "nci1,ap,k=2,fold=0")
+    for run in runs[:3]:
+        ledger.add(made_up_line(run, val=70.0))
+    assert tu.winner(runs[0], ledger) is None
+    ledger.add(made_up_line(runs[3], val=70.0))
+    assert tu.winner(runs[0], ledger) == "hidden=32,dropout=0"
+
+
+def test_time_that_is_up_loses_nothing(tmp_path: Path) -> None:
+    """Stopped again and again in the middle of a run, it ends with the same result as in one go."""
+    tiny = tiny_experiment(1, epochs=6)
+    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "whole.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
+    settings, calls = Settings(tmp_path / "b", "cpu"), 0
+    execute = InlinePool(settings)._do
+    for _ in range(10):
+        calls += 1
+        pool = InlinePool(lambda run: execute(run, stop=lambda: True))
+        progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "cut.jsonl"), pool)
+        if not progress.left:
+            break
+        assert [run.seed for run in progress.stopped] == [0]
+    assert calls == 6
+    assert scores(tmp_path / "whole.jsonl") == scores(tmp_path / "cut.jsonl")
+
+
+def test_processes_share_the_work_and_give_the_same_results(tmp_path: Path) -> None:
+    tiny = tiny_experiment(3)
+    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "one.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
+    pool = LocalPool(Settings(tmp_path / "b", "cpu", jobs=2))
+    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "two.jsonl"), pool)
+    assert (progress.done, progress.failed) == (3, [])
+    assert [row[0] for row in scores(tmp_path / "two.jsonl")] == [0, 1, 2]
+    for one, two in zip(scores(tmp_path / "one.jsonl"), scores(tmp_path / "two.jsonl"), strict=True):
+        assert one == pytest.approx(two, abs=1e-4)  # the number of threads may differ
+
+
+def test_a_killed_process_is_replaced_and_ctrl_c_saves_the_others(tmp_path: Path) -> None:
+    """Two runs that never end: the first is killed, a short third one takes its place, then Ctrl-C."""
+    endless = tiny_experiment(2, epochs=100_000)
+    tiny = replace(endless, runs=(*endless.runs, tiny_run(2, epochs=1)))
+    pool, killed = LocalPool(Settings(tmp_path / "work", "cpu", jobs=2)), []
+
+    def act(progress: Progress, event: Event | None) -> None:
+        begun = {run.seed for run, epoch in progress.running.values() if epoch}
+        if begun == {0, 1} and not killed:
+            worker = next(worker for worker, (run, _) in progress.running.items() if run.seed == 0)
+            killed.append(pool._workers[worker][0].pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    ledger = Ledger.open(tmp_path / "tiny.jsonl")
+    progress = run_missing(tiny, tiny.runs, ledger, pool, seconds=200, show=act, interrupted=lambda: len(ledger) > 0)
+    assert [(run.seed, error) for run, error in progress.failed] == [(0, "its process died (exit code -9).")]
+    assert [run.seed for run in progress.finished] == [2]
+    assert [run.seed for run in progress.stopped] == [1]
+    assert (progress.reason, progress.left) == ("interrupted", 2)
+    assert (tmp_path / "work" / "tiny" / tiny.runs[1].folder / "last.ckpt").exists()
+    assert [line["seed"] for line in Ledger.open(ledger.path)] == [2]
+
+
+def test_an_error_of_the_caller_ends_the_workers_and_keeps_results(tmp_path: Path) -> None:
+    tiny, pool = tiny_experiment(3), InlinePool(Settings(tmp_path / "work", "cpu"))
+
+    def fail(progress: Progress, event: Event | None) -> None:
+        if event is not None and event.kind == "done":
+            raise KeyboardInterrupt
+
+    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, show=fail)
+    assert (progress.reason, progress.left) == ("interrupted", 2)
+    assert len(Ledger.open(tmp_path / "tiny.jsonl")) == 1
+
+
+def test_without_time_nothing_is_begun(tmp_path: Path) -> None:
+    tiny, pool = tiny_experiment(1), InlinePool(Settings(tmp_path / "work", "cpu"))
+    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, seconds=0.0)
+    assert (progress.reason, progress.left, pool.done) == ("the time is up", 1, [])
+
+
+def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:
+    tiny, ledger = tiny_experiment(2, epochs=3), Ledger.open(tmp_path / "tiny.jsonl")
+    here = Settings(tmp_path / "here", "cpu")
+    run_missing(tiny, tiny.runs, ledger, InlinePool(here), limit=1)
+    execute = InlinePool(here)._do
+    run_missing(tiny, tiny.runs, ledger, InlinePool(lambda run: execute(run, stop=lambda: True)))
+    assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar", part_mib=0.005) == 2
+    assert len(list(tmp_path.glob("runs.tar.00*"))) > 1
+    assert unpack_runs(tmp_path / "runs.tar", tmp_path / "there") == 2
+    names = {path.name for path in (tmp_path / "there" / "tiny" / tiny.runs[1].folder).iterdir()}
+    assert names == {"config.yaml", "metrics.jsonl", "last.ckpt"}
+    epochs: list[int] = []
+    there = InlinePool(Settings(tmp_path / "there", "cpu"))._do
+    pool = InlinePool(lambda run: there(run, report=lambda epoch, _: epochs.append(epoch.epoch)))
+    assert run_missing(tiny, tiny.runs, ledger, pool).left == 0
+    assert epochs == [2, 3]
+    with pytest.raises(CarryError, match="does not exist"):
+        unpack_runs(tmp_path / "nothing.tar", tmp_path / "there")
+    (tmp_path / "bad.tar").write_bytes(b"x" * 2000)
+    with pytest.raises(CarryError, match="damaged"):
+        unpack_runs(tmp_path / "bad.tar", tmp_path / "there")
+
+
+def test_a_line_cut_off_by_a_kill_is_left_out_and_overwritten(tmp_path: Path) -> None:
+    path, runs = tmp_path / "tiny.jsonl", tiny_experiment(3).runs
+    ledger = Ledger.open(path)
+    ledger.add(made_up_line(runs[0], 1.0))
+    with path.open("a") as file:
+        file.write('{"model": "pathnn", "dat')
+    again = Ledger.open(path)
+    assert len(again) == 1
+    again.add(made_up_line(runs[1], 2.0))
+    assert [line["val"] for line in Ledger.open(path)] == [1.0, 2.0]
+    assert Ledger.open(path).find(runs[1]) is not None
+    assert Ledger.open(path).find(runs[2]) is None
+
+
+def test_a_damaged_line_is_refused(tmp_path: Path) -> None:
+    path, line = tmp_path / "tiny.jsonl", made_up_line(tiny_run(), 1.0)
+    for wrong, message in (
+        ({**line, "val": "1.0"}, "val='1.0': expected a number"),
+        ({**line, "config_hash": "0"}, "does not belong to the config"),
+        ({key: value for key, value in line.items() if key != "test"}, "lacks test"),
+    ):
+        path.write_text(json.dumps(wrong) + "\n")
+        with pytest.raises(LedgerError, match=message):
+            Ledger.open(path)
+    path.write_text("{\n")
+    with pytest.raises(LedgerError, match="damaged in line 1"):
+        Ledger.open(path)
+
+
+def test_the_hash_is_of_what_is_computed() -> None:
+    config = tiny_run().config
+    assert config_hash(replace(config, device="cuda", max_entries=64)) == config_hash(config)
+    assert config_hash(config.to_dict()) == config_hash(config)
+    for change in ({"lr": 0.01}, {"seed": 5}, {"options": {"hidden_channels": 8}}):
+        assert config_hash(replace(config, **change)) != config_hash(config)
+
+
+@pytest.mark.parametrize(
+    ("only", "count"),
+    [("ap,seed=3", 1), ("ap,sp,seed=0-4", 10), ("gin", 10), ("pathnn,k=4", 30), (None, 60), ("zinc", 60)],
+)
+def test_only_selects(only: str | None, count: int) -> None:
+    assert len(select(experiment("zinc").runs, only)) == count
+
+
+@pytest.mark.parametrize(
+    ("only", "message"),
+    [
+        ("bp", "'bp' is unknown: expected model pathnn, gin, gcn, mlp; dataset zinc; collection sp, sp.,"),
+        ("seed=10", "seed=10 does not exist: expected one of 0, 1"),
+        ("colour=red", "the field 'colour' is unknown: expected one of model"),
+        ("ap,gin", "leaves no run"),
+    ],
+)
+def test_only_says_what_exists(only: str, message: str) -> None:
+    with pytest.raises(SelectionError, match=message):
+        select(experiment("zinc").runs, only)
+
+
+def test_the_targets_are_the_papers() -> None:
+    assert {name: slots(experiment(name).runs) for name in ("zinc", "molhiv", "peptides")} == {
+        "zinc": 60,
+        "molhiv": 60,
+        "peptides": 24,
+    }
+    tu = experiment("tu").runs
+    for data, cells in (("nci1", 7), ("imdb-multi", 5)):
+        assert slots(select(tu, f"{data},pathnn")) == cells * 70
+    for name in ("zinc", "molhiv", "peptides", "tu", "synthetic"):
+        runs = experiment(name).runs
+        assert len({run.key for run in runs}) == len({run.folder for run in runs}) == len(runs)
+        assert all((run.config.fold, run.config.seed) == (run.fold, run.seed) for run in runs)
