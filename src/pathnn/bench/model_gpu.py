@@ -17,6 +17,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -316,11 +317,16 @@ def measure_exactness(name: str, bench: Bench) -> dict[str, Any]:
     return row
 
 
-def run(names: list[str], *, rounds: int = 5, large: bool = True) -> dict[str, Any]:
-    """All rows for some workloads; the first one also with TF32 and bfloat16, and against float64."""
+def run(
+    names: list[str], *, rounds: int = 5, large: bool = True, save: Callable[[dict[str, Any]], None] | None = None
+) -> dict[str, Any]:
+    """All rows for some workloads; the first one also with TF32 and bfloat16, and against float64. What there is so far
+    is given to `save` after each workload."""
     set_tf32(False)
     small_cublas_workspace()
-    rows, exactness = [], []
+    rows: list[dict[str, Any]] = []
+    exactness: list[dict[str, Any]] = []
+    result = {"workloads": rows, "exactness": exactness}
     for name in names:
         bench = Bench(WORKLOADS[name])
         rows += [measure(name, phase, bench, rounds=rounds) for phase in ("train", "inference")]
@@ -329,10 +335,12 @@ def run(names: list[str], *, rounds: int = 5, large: bool = True) -> dict[str, A
             for precision in ("TF32", "bf16"):
                 rows += measure_reduced(name, precision, bench, rounds=rounds)
         del bench
+        if save is not None:
+            save(result)
     if large:
         rows.append(measure_large())
         log.info("%s", rows[-1])
-    return {"workloads": rows, "exactness": exactness}
+    return result
 
 
 def main() -> None:
@@ -346,8 +354,9 @@ def main() -> None:
     logging.basicConfig(format="%(message)s")
     log.setLevel(logging.DEBUG if options.kernels else logging.INFO)
     chosen = options.workload or [*WORKLOADS, "large"]
-    result = run([name for name in chosen if name != "large"], rounds=options.rounds, large="large" in chosen)
-    write_result(options.json, result)
+    names = [name for name in chosen if name != "large"]
+    save = partial(write_result, options.json)
+    save(run(names, rounds=options.rounds, large="large" in chosen, save=save))
 
 
 if __name__ == "__main__":
