@@ -1,30 +1,31 @@
-"""An epoch of ZINC on a GPU, batches assembled on the device, evaluation not counted.
-
-PATHNN_MIRROR=../shared/data python benchmarks/epoch.py --json result.json
-"""
+"""An epoch and an evaluation, ours against dense: `python benchmarks/epoch.py [--json FILE] [--device cpu]`."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from pathnn.bench.epoch_gpu import measure_epochs
+from pathnn.bench import epoch
 from pathnn.bench.record import write_result
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="where to write the result")
     parser.add_argument("--epochs", type=int, default=5)
-    options = parser.parse_args()
-    rows = [measure_epochs(options.epochs, tf32=tf32) for tf32 in (False, True)]
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    parser.add_argument("--graphs", type=int, help="train on so many graphs only")
+    args = parser.parse_args()
+    rows = epoch.run(device=args.device, epochs=args.epochs, graphs=args.graphs)
+    if args.device != "cpu":
+        rows += epoch.run(device=args.device, epochs=args.epochs, graphs=args.graphs, tf32=True)
     for row in rows:
         print(
-            f"{row['workload']}{', TF32' if row['tf32'] else ''}: {row['seconds']:.3f} s, {row['steps']} steps, "
-            f"{row['graphed_share']:.0%} of them CUDA graphs, loss {row['loss']:.4f}"
+            f"{row['workload']:20} {row['phase']:10} dense {row['dense_ms']:8.0f} ms   ours {row['ours_ms']:8.0f} ms   "
+            f"{row['ratio']:5.1f}x"
         )
-    if options.json:
-        write_result(options.json, {"epochs": rows})
+    if args.json:
+        write_result(args.json, {"workloads": rows})
 
 
 if __name__ == "__main__":

@@ -16,6 +16,14 @@ its numbers were measured. Ratios are within one run on one machine. `benchmarks
 """
 
 
+GPU = """
+Ours is one CUDA graph per step, its batch assembled on the GPU within the step; the dense side gets its batches ready
+made. TF32 is off on both sides unless the row says otherwise. Memory is above the resident dataset. The floor is the
+time that counting operations and bytes of the LSTM gives (67 TFLOP/s in float32, 4.8 TB/s). The last row is of a cell
+that ran out of memory in the paper.
+"""
+
+
 def benchmark_page(folder: Path) -> str:
     """The page as Markdown, from the result files in `folder`; a file that is not there has no section."""
     parts = [INTRO]
@@ -105,22 +113,50 @@ def _batch(result: Result) -> str:
 """
 
 
-def _model(title: str) -> Callable[[Result], str]:
+def _model(title: str, about: str = "", *, digits: int = 1) -> Callable[[Result], str]:
     def section(result: Result) -> str:
-        rows = [
-            [row["workload"], row["phase"], f"{row['dense_ms']:.1f}", f"{row['ours_ms']:.1f}", f"{row['ratio']:.1f}x",
-             f"{row['dense_mib']:.0f}", f"{row['ours_mib']:.0f}", f"{row['dense_mib'] / row['ours_mib']:.1f}x"]
-            for row in result["workloads"]
-        ]  # fmt: skip
+        floors = any("floor_share" in row for row in result["workloads"])
+        rows = []
+        for row in result["workloads"]:
+            sizes = [row["dense_mib"], row["ours_mib"]]
+            smaller = None if None in sizes else sizes[0] / sizes[1]
+            cells = [_number(row["dense_ms"], digits), _number(row["ours_ms"], digits), _number(row["ratio"], 1, "x")]
+            cells += [*(_number(size, 0) for size in sizes), _number(smaller, 1, "x")]
+            share = row.get("floor_share")
+            cells += [_number(None if share is None else 100 * share, 0, " %")] if floors else []
+            rows.append([row["workload"], row["phase"], *cells])
         head = ["workload", "phase", "dense, ms", "trie, ms", "faster", "dense, MiB", "trie, MiB", "smaller"]
+        head += ["of the floor"] if floors else []
         return f"""## {title}
 
 The trie engine against the dense formulation (`nn.LSTM` over every path), same weights, same batches.
-
+{about}
 {table(head, rows)}
-"""
+{_errors(result)}"""
 
     return section
+
+
+def _errors(result: Result) -> str:
+    """How exact the results are, where it was measured."""
+    lines = []
+    for row in result.get("exactness", []):
+        lines.append(
+            f"Against float64, {row['workload']}: outputs of ours are off by {row['ours_output_error']:.1e} (dense in "
+            f"float32: {row['dense_output_error']:.1e}), gradients by {row['ours_gradient_error']:.1e} "
+            f"({row['dense_gradient_error']:.1e}); norm of the difference over norm, one step of the whole network."
+        )
+    for row in result["workloads"]:
+        if "error" in row and row["phase"] == "train":
+            lines.append(
+                f"{row['workload']}: outputs differ from our float32's by {row['error']:.1e}, gradients by "
+                f"{row['gradient_error']:.1e}."
+            )
+    return "".join(f"\n{line}\n" for line in lines)
+
+
+def _number(value: float | None, digits: int, unit: str = "") -> str:
+    return "—" if value is None else f"{value:,.{digits}f}{unit}"
 
 
 def _origin(result: Result, name: str) -> str:
@@ -133,5 +169,6 @@ SECTIONS: dict[str, Callable[[Result], str]] = {
     "extract-gpu": _extract_gpu,
     "batch-cpu": _batch,
     "model-cpu": _model("A training step on two cores"),
-    "model-gpu": _model("A training step on a GPU"),
+    "model-gpu": _model("A training step on a GPU", GPU, digits=2),
+    "epoch-gpu": _model("An epoch on a GPU"),
 }

@@ -21,6 +21,14 @@ bench = typer.Typer(
 Threads = Annotated[int, typer.Option("--threads", min=1, help="Number of CPU threads.")]
 
 
+class Device(StrEnum):
+    """Where to measure."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
 class Part(StrEnum):
     """What the extraction benchmark measures."""
 
@@ -138,35 +146,104 @@ def batch_command(threads: Threads = 1, json: Json = False) -> None:
 
 Workloads = Annotated[
     list[str] | None,
-    typer.Option("--workload", help="zinc-ap, zinc-sp or dd-ap, may be repeated; default: zinc-ap and dd-ap.",
-                 show_default=False),
+    typer.Option("--workload", help="zinc-ap, zinc-sp, dd-ap or (GPU) peptides-func-ap, may be repeated; default: "
+                 "zinc-ap and dd-ap on a CPU, all on a GPU.", show_default=False),
 ]  # fmt: skip
+DeviceName = Annotated[Device, typer.Option("--device", help="Where to measure.")]
 
 
 @bench.command("model", epilog="Example: pathnn bench model --workload zinc-ap --json")
-def model_command(workload: Workloads = None, threads: Threads = 2, json: Json = False) -> None:
-    """A training step and an inference of the paper's models on the CPU: the trie against the dense formulation."""
+def model_command(
+    workload: Workloads = None, threads: Threads = 2, device: DeviceName = Device.auto, json: Json = False
+) -> None:
+    """A training step and an inference of the paper's models: the trie against the dense formulation.
+
+    On a GPU also with TF32 and bfloat16 for the first workload, and a batch that ran out of memory in the paper.
+    """
     with result_only(json):
-        from pathnn.bench import model
+        on_gpu = _on_gpu(device)
+        result = _model_gpu(workload) if on_gpu else _model_cpu(workload, threads)
+    where = "a GPU" if on_gpu else f"the CPU, {threads} thread(s)"
+    _show(result, title=f"One step on {where}", json=json)
+
+
+@bench.command("epoch", epilog="Example: pathnn bench epoch --graphs 1280 --json")
+def epoch_command(
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Epochs of ours to take the median of.")] = 5,
+    graphs: Annotated[
+        int | None,
+        typer.Option("--graphs", min=2, help="Train on so many graphs only; default: all on a GPU, 640 on a CPU.",
+                     show_default=False),
+    ] = None,
+    device: DeviceName = Device.auto,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """An epoch of ZINC (AP, K = 4) as `pathnn train` does it, and an evaluation: ours against the dense formulation."""
+    with result_only(json):
+        from pathnn.bench import epoch
+
+        on_gpu = _on_gpu(device)
+        number = graphs if graphs is not None or on_gpu else 640
+        with progress("measuring", total=1) as step:
+            rows = epoch.run(device="cuda" if on_gpu else "cpu", epochs=epochs, graphs=number)
+            step()
+    _show({"workloads": rows}, title=f"An epoch of {rows[0]['graphs']:,} graphs", json=json)
+
+
+def _on_gpu(device: Device) -> bool:
+    import torch
+
+    if device is Device.cuda and not torch.cuda.is_available():
+        raise ValueError("--device cuda needs a CUDA device, and torch finds none: use --device cpu.")
+    return torch.cuda.is_available() and device is not Device.cpu
+
+
+def _model_cpu(workload: list[str] | None, threads: int) -> dict[str, Any]:
+    from pathnn.bench import model
+
+    chosen = _known(workload or ["zinc-ap", "dd-ap"], tuple(model.WORKLOADS))
+    rows: list[dict[str, Any]] = []
+    with progress("measuring", total=len(chosen)) as step:
+        for name in chosen:
+            rows += model.run((name,), threads=threads)
+            step()
+    return {"workloads": rows}
+
+
+def _model_gpu(workload: list[str] | None) -> dict[str, Any]:
+    from pathnn.bench import model_gpu
+
+    chosen = _known(workload or [*model_gpu.WORKLOADS], tuple(model_gpu.WORKLOADS))
+    with progress("measuring", total=len(chosen)) as step:
+        return model_gpu.run(chosen, large=workload is None, save=lambda _: step())
+
+
+def _known(chosen: list[str], known: tuple[str, ...]) -> list[str]:
+    for name in chosen:
+        if name not in known:
+            raise typer.BadParameter(
+                f"{name!r} is unknown: expected one of {', '.join(known)}.", param_hint="--workload"
+            )
+    return list(dict.fromkeys(chosen))
+
+
+def _show(result: dict[str, Any], *, title: str, json: bool) -> None:
+    """Rows of `dense_ms, ours_ms, ratio, dense_mib, ours_mib`, as JSON or as a table."""
+    if json:
         from pathnn.bench.record import provenance
 
-        chosen = tuple(dict.fromkeys(workload or ("zinc-ap", "dd-ap")))
-        for name in chosen:
-            if name not in model.WORKLOADS:
-                known = ", ".join(model.WORKLOADS)
-                raise typer.BadParameter(f"{name!r} is unknown: expected one of {known}.", param_hint="--workload")
-        rows: list[dict[str, Any]] = []
-        with progress("measuring", total=len(chosen)) as step:
-            for name in chosen:
-                rows += model.run((name,), threads=threads)
-                step()
-    if json:
-        print_json({**provenance(), "workloads": rows})
+        print_json({**provenance(), **result})
         return
     table = [
-        (r["workload"], r["phase"], f"{r['dense_ms']:.1f}", f"{r['ours_ms']:.1f}", f"{r['ratio']:.1f}x",
-         f"{r['dense_mib']:.0f}", f"{r['ours_mib']:.0f}")
-        for r in rows
-    ]  # fmt: skip
-    columns = ("workload", "phase", "dense, ms", "ours, ms", "ratio", "dense, MiB", "ours, MiB")
-    print_table(columns, table, title=f"One step on the CPU, {threads} thread(s)", left=2)
+        (r["workload"], r["phase"], *(_number(r[key], digits) for key, digits in COLUMNS.items()))
+        for r in result["workloads"]
+    ]
+    heads = ("workload", "phase", "dense, ms", "ours, ms", "ratio", "dense, MiB", "ours, MiB")
+    print_table(heads, table, title=title, left=2)
+
+
+COLUMNS = {"dense_ms": 1, "ours_ms": 1, "ratio": 1, "dense_mib": 0, "ours_mib": 0}
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "—" if value is None else f"{value:,.{digits}f}"

@@ -7,6 +7,8 @@ import typer
 from pathnn.cli.reproduce.counts import counts_command
 from pathnn.cli.reproduce.figures import EXAMPLE as FIGURES_EXAMPLE
 from pathnn.cli.reproduce.figures import figures_command
+from pathnn.cli.reproduce.runtime import EXAMPLE as RUNTIME_EXAMPLE
+from pathnn.cli.reproduce.runtime import runtime_command
 from pathnn.cli.reproduce.table_runs import TARGETS, table_command
 from pathnn.cli.reproduce.theory import EXAMPLE as THEORY_EXAMPLE
 from pathnn.cli.reproduce.theory import theory_command
@@ -24,6 +26,7 @@ def root() -> None:
 
 
 reproduce.command("counts", epilog="Example: pathnn reproduce counts --json")(counts_command)
+reproduce.command("runtime", epilog=RUNTIME_EXAMPLE)(runtime_command)
 reproduce.command("theory", epilog=THEORY_EXAMPLE)(theory_command)
 reproduce.command("figures", epilog=FIGURES_EXAMPLE)(figures_command)
 for target, title in TARGETS.items():

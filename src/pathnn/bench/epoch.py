@@ -1,0 +1,118 @@
+"""An epoch of training as `pathnn train` does it, batches assembled on the way, and an evaluation: ours and dense.
+
+ZINC, AP, K = 4, batches of 128. On a GPU our steps are CUDA graphs; the dense formulation is worked on operation by
+operation, as its implementations are.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from pathnn.engine.build import build_model
+from pathnn.engine.config import RunConfig
+from pathnn.engine.devices import make_fabric
+from pathnn.engine.evaluate import evaluate
+from pathnn.engine.graphed import Graphed, make_graphed
+from pathnn.engine.loaders import Loaders, batch_indices, make_loaders
+from pathnn.engine.run import load_task
+from pathnn.engine.state import TrainState
+from pathnn.engine.train import train_epoch
+from pathnn.nn import PathNN
+
+
+@dataclass
+class Training:
+    """A model that is being trained, and its data."""
+
+    config: RunConfig
+    loaders: Loaders
+    state: TrainState
+    graphed: Graphed | None
+
+    @classmethod
+    def start(cls, config: RunConfig, *, engine: str = "trie", graphs: int | None = None) -> Training:
+        """A run before its first epoch; with `graphs`, on so many of the training graphs only."""
+        task = load_task(config)
+        model, fabric = build_model(config, task), make_fabric(config)
+        if isinstance(model, PathNN):
+            model.lstm.engine = engine
+        loaders = make_loaders(task, config, model, device=fabric.device)
+        if graphs is not None:
+            loaders.train.index = loaders.train.index[:graphs]
+        state = TrainState.start(model, config, fabric, maximize=task.maximize)
+        return cls(config, loaders, state, make_graphed(state, loaders, config))
+
+    def epoch(self) -> None:
+        """Train on every graph once."""
+        train_epoch(self.state, self.loaders, self.config, self.graphed)
+        self.state.epoch += 1
+
+    def evaluate(self, part: str = "val") -> None:
+        """Predict and score the validation or the test graphs."""
+        loader = self.loaders.val if part == "val" else self.loaders.test
+        forward = None if self.graphed is None else self.graphed.forward(part)
+        evaluate(self.state.model, loader, self.loaders.task, fabric=self.state.fabric, forward=forward)
+
+
+def run(
+    *, device: str = "auto", epochs: int = 5, graphs: int | None = None, tf32: bool = False
+) -> list[dict[str, Any]]:
+    """Two rows, an epoch and an evaluation: `{workload, phase, dense_ms, ours_ms, ratio, dense_mib, ours_mib, ...}`."""
+    from pathnn.experiments.paper import zinc
+
+    values: Any = {"device": device, "precision": "tf32" if tf32 else "32-true"}
+    config = replace(zinc("ap"), **values)
+    name = "zinc-ap epoch, TF32" if tf32 else "zinc-ap epoch"
+    found = {
+        engine: _measure(config, engine, epochs if engine == "trie" else 1, graphs) for engine in ("trie", "dense")
+    }
+    rows = []
+    for phase in ("train", "inference"):
+        ours, dense = found["trie"], found["dense"]
+        rows.append({
+            "workload": name, "phase": phase, "dense_ms": dense[phase], "ours_ms": ours[phase],
+            "ratio": dense[phase] / ours[phase], "dense_mib": dense["mib"], "ours_mib": ours["mib"],
+            "graphs": ours["graphs"], "steps": ours["steps"], "cuda_graphs": ours["cuda_graphs"],
+        })  # fmt: skip
+    return rows
+
+
+def _measure(config: RunConfig, engine: str, epochs: int, graphs: int | None) -> dict[str, Any]:
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    training = Training.start(config, engine=engine, graphs=graphs)
+    for _ in range(2 if training.graphed is not None else 1):
+        training.epoch()  # kernels are compiled and graphs recorded
+    training.evaluate()
+    cuda = training.state.fabric.device.type == "cuda"
+    return {
+        "train": 1e3 * statistics.median(seconds(training.epoch, epochs)),
+        "inference": 1e3 * statistics.median(seconds(training.evaluate, epochs)),
+        "mib": torch.cuda.max_memory_allocated() / 2**20 if cuda else None,
+        "graphs": training.loaders.train.index.numel(),
+        "steps": len(batch_indices(training.loaders.train, 0)),
+        "cuda_graphs": training.graphed is not None,
+    }
+
+
+def seconds(function: Callable[[], None], times: int) -> list[float]:
+    """Wall-clock time of each of some calls, the GPU waited for."""
+    found = []
+    for _ in range(times):
+        _wait()
+        start = time.perf_counter()
+        function()
+        _wait()
+        found.append(time.perf_counter() - start)
+    return found
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()

@@ -1,0 +1,77 @@
+"""`pathnn reproduce runtime`: the appendix's running times, ours beside them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pathnn.cli.console import print_json, print_table, result_only, say
+from pathnn.cli.options import Json
+from pathnn.cli.progress import progress
+
+if TYPE_CHECKING:
+    from pathnn.experiments.runtime import MeasuredTime
+
+EXAMPLE = "Example: pathnn reproduce runtime --dataset zinc --epochs 3"
+
+Datasets = Annotated[
+    list[str] | None, typer.Option("--dataset", help="dd or zinc, may be repeated; default: both.", show_default=False)
+]
+Epochs = Annotated[int, typer.Option("--epochs", min=1, help="Epochs to take the mean of.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="FILE", help="Also write the result with commit, time and device.",
+                 show_default=False),
+]  # fmt: skip
+
+
+def runtime_command(
+    dataset: Datasets = None, epochs: Epochs = 5, device: Device = "auto", save: Save = None, json: Json = False
+) -> None:
+    """Seconds to extract paths, to train an epoch and to predict the test graphs: DD and ZINC12K (appendix).
+
+    The paper's numbers are of an NVIDIA Tesla T4, ours of the machine that you run this on.
+    """
+    begin = time.perf_counter()
+    chosen = tuple(dict.fromkeys(dataset or ("dd", "zinc")))
+    for name in chosen:
+        if name not in ("dd", "zinc"):
+            raise typer.BadParameter(f"{name!r} is not in the table: expected dd or zinc.", param_hint="--dataset")
+    with result_only(json):
+        from pathnn.bench.record import provenance, write_result
+        from pathnn.experiments.runtime import PAPER, runtime
+
+        found: list[MeasuredTime] = []
+        with progress("measuring", total=sum(row[0] in chosen for row in PAPER)) as step:
+            for row in runtime(device=device, epochs=epochs, datasets=chosen):
+                found.append(row)
+                step()
+        rows: list[dict[str, Any]] = [row.as_dict() for row in found]
+        if save is not None:
+            write_result(save, {"runtime": rows})
+    if json:
+        print_json({**provenance(), "runtime": rows, "seconds": time.perf_counter() - begin})
+        return
+    print_table(
+        ("dataset", "model", "K", "paper, paths", "ours", "paper, epoch", "ours", "paper, inference", "ours"),
+        [_cells(row) for row in rows],
+        title="Running time in seconds: a Tesla T4 (paper), this machine (ours)",
+        left=2,
+    )
+    say(f"device: {provenance()['device']}; mean of {epochs} epochs; {time.perf_counter() - begin:.0f} s")
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    paper = row["paper"]
+    name = row["model"].upper() if row["collection"] is None else f"PathNN-{row['collection'].upper()}"
+    paths = "—" if paper["preprocessing"] is None else f"{paper['preprocessing']:.2f}"
+    ours = "—" if paper["preprocessing"] is None else f"{row['preprocessing']:.2f}"
+    return (
+        row["dataset"], name, str(row["k"]), paths, ours, f"{paper['epoch']:.2f}",
+        f"{row['epoch']:.3f} ± {row['epoch_std']:.3f}", f"{paper['inference']:.2f}",
+        f"{row['inference']:.3f} ± {row['inference_std']:.3f}",
+    )  # fmt: skip
