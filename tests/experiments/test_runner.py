@@ -210,6 +210,21 @@ def test_a_line_cut_off_by_a_kill_is_left_out_and_overwritten(tmp_path: Path) ->
     assert Ledger.open(path).find(runs[2]) is None
 
 
+def test_two_processes_may_add_and_none_adds_twice(tmp_path: Path) -> None:
+    path, runs = tmp_path / "tiny.jsonl", tiny_experiment(3).runs
+    one, two = Ledger.open(path), Ledger.open(path)
+    one.add(made_up_line(runs[0], 1.0))
+    two.add(made_up_line(runs[1], 2.0))
+    two.add(made_up_line(runs[0], 3.0))
+    one.add(made_up_line(runs[2], 4.0))
+    assert [line["val"] for line in Ledger.open(path)] == [1.0, 2.0, 4.0]
+    assert one.find(runs[1]) == two.find(runs[1])
+    assert two.find(runs[0])["val"] == 1.0
+    path.write_text(path.read_text().splitlines(keepends=True)[0])  # someone removes lines by hand
+    one.add(made_up_line(runs[1], 5.0))
+    assert [line["val"] for line in Ledger.open(path)] == [1.0, 5.0]
+
+
 def test_a_damaged_line_is_refused(tmp_path: Path) -> None:
     path, line = tmp_path / "tiny.jsonl", made_up_line(tiny_run(), 1.0)
     for wrong, message in (

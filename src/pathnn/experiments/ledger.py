@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pathnn.experiments.planned import Key, PlannedRun, config_hash
 
@@ -26,7 +26,7 @@ class LedgerError(ValueError):
 
 @dataclass
 class Ledger:
-    """A file of results, in memory and on disk. What other processes add is seen when it is opened again.
+    """A file of results, in memory and on disk. Several processes may add to it.
 
     >>> ledger = Ledger(Path("results/zinc.jsonl"))
     >>> len(ledger)
@@ -36,13 +36,15 @@ class Ledger:
     path: Path
     lines: list[Line] = field(default_factory=list)
     _by_key: dict[Key, Line] = field(default_factory=dict, repr=False)
+    _read: int = field(default=0, repr=False)  # so many bytes of the file are in memory
 
     @staticmethod
     def open(path: Path) -> Ledger:
         """Read a file; one that does not exist is empty. A last line that was cut off by a kill is left out."""
         ledger = Ledger(path)
-        for line in _read(path):
-            ledger._take(line)
+        if path.exists():
+            with path.open("rb") as file:
+                ledger._catch_up(file)
         return ledger
 
     def __len__(self) -> int:
@@ -56,23 +58,53 @@ class Ledger:
         return self._by_key.get(run.key)
 
     def add(self, line: Line) -> None:
-        """Add a line, on disk when this returns."""
-        missing = [key for key in KEYS if key not in line]
-        if missing:
-            raise LedgerError(f"a result without {', '.join(missing)} cannot be added to {self.path}.")
+        """Add a line, on disk when this returns; a run that another process has added meanwhile is left out."""
+        check_line(line)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b") as file:
             _lock(file)
-            _cut_torn_line(file)
+            self._catch_up(file)
+            if line_key(line) in self._by_key:
+                return
+            file.truncate(self._read)  # what a kill has left of a line
             file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
+            self._read = file.tell()
         self._take(line)
+
+    def _catch_up(self, file: BinaryIO) -> None:
+        """Take in the whole lines that the file has more than we do; all anew if someone has shortened it."""
+        if file.seek(0, os.SEEK_END) < self._read:
+            self.lines.clear()
+            self._by_key.clear()
+            self._read = 0
+        file.seek(self._read)
+        for text in file.read().splitlines(keepends=True):
+            if not text.endswith(b"\n"):
+                return
+            try:
+                line = json.loads(text)
+                check_line(line)
+            except (ValueError, TypeError) as error:
+                number = len(self.lines) + 1
+                raise LedgerError(
+                    f"{self.path} is damaged in line {number}: {error} Mend or remove that line."
+                ) from error
+            self._take(line)
+            self._read += len(text)
 
     def _take(self, line: Line) -> None:
         self.lines.append(line)
-        key = (line["model"], line["dataset"], line["collection"], line["k"], line["fold"], line["seed"])
-        self._by_key[(*key, line["config_hash"])] = line
+        self._by_key[line_key(line)] = line
+
+
+def line_key(line: Line) -> Key:
+    """What tells a run apart from the others of its target; see `PlannedRun.key`."""
+    return (
+        line["model"], line["dataset"], line["collection"], line["k"], line["fold"], line["seed"],
+        line["config_hash"],
+    )  # fmt: skip
 
 
 def check_line(line: Line) -> None:
@@ -87,20 +119,6 @@ def check_line(line: Line) -> None:
         raise LedgerError(f"config_hash={line['config_hash']} does not belong to the config beside it.")
 
 
-def _read(path: Path) -> Iterator[Line]:
-    if not path.exists():
-        return
-    for number, text in enumerate(path.read_text().splitlines(keepends=True), start=1):
-        if not text.endswith("\n"):
-            return
-        try:
-            line = json.loads(text)
-            check_line(line)
-        except (ValueError, TypeError) as error:
-            raise LedgerError(f"{path} is damaged in line {number}: {error} Mend or remove that line.") from error
-        yield line
-
-
 def _lock(file: Any) -> None:
     """Keep another process from adding at the same moment; the lock goes with the file's closing."""
     try:
@@ -108,16 +126,3 @@ def _lock(file: Any) -> None:
     except ImportError:  # not on Windows
         return
     fcntl.flock(file, fcntl.LOCK_EX)
-
-
-def _cut_torn_line(file: Any) -> None:
-    """Remove what follows the last line end: the beginning of a line that a kill cut off."""
-    file.seek(0, os.SEEK_END)
-    size = file.tell()
-    if size == 0:
-        return
-    file.seek(max(size - 65536, 0))
-    tail = file.read()
-    if not tail.endswith(b"\n"):
-        file.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
-    file.seek(0, os.SEEK_END)
