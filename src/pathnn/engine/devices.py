@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -45,7 +46,18 @@ def make_fabric(config: RunConfig) -> Fabric:
         precision=precision,
     )
     fabric.launch()
+    if several:
+        atexit.register(leave_processes)
     return fabric
+
+
+def leave_processes() -> None:
+    """Part from the other processes, if there are any. Without it the end of a process can meet threads of theirs
+    that still run, and becomes a crash after all work was done.
+    """
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def small_cublas_workspace() -> None:
