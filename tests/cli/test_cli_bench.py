@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,3 +108,33 @@ def test_model_as_table_and_as_json(cli: Run, monkeypatch: pytest.MonkeyPatch) -
     assert table.exit_code == 0, table.stderr
     assert "zinc-ap" in table.stdout
     assert cli("bench", "model", "--workload", "nothing").exit_code == 2
+
+
+def test_without_a_gpu_a_benchmark_on_it_is_refused(cli: Run) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    for target in ("model", "epoch"):
+        result = cli("bench", target, "--device", "cuda")
+        assert result.exit_code == 1
+        assert "--device cpu" in result.stderr
+
+
+def test_an_epoch_of_ours_and_of_dense(cli: Run, mirror: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from pathnn.bench import epoch
+
+    def small(config: Any) -> Any:
+        task = load_task(config)
+        few = torch.arange(40)
+        split = replace(task.splits[0], train=few[:24], val=few[24:32], test=few[32:])
+        return replace(task, graphs=task.graphs.subset(few), splits=(split,))
+
+    load_task = epoch.load_task
+    monkeypatch.setenv("PATHNN_DATA", str(tmp_path))
+    monkeypatch.setattr(epoch, "load_task", small)
+    result = cli("bench", "epoch", "--device", "cpu", "--epochs", 1, "--graphs", 16, "--json")
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads(result.stdout)["workloads"]
+    assert [row["phase"] for row in rows] == ["train", "inference"]
+    assert all(row["ratio"] == row["dense_ms"] / row["ours_ms"] for row in rows)
+    assert rows[0]["graphs"] == 16
+    assert rows[0]["steps"] == 1
