@@ -19,11 +19,13 @@ ZERO = np.uint64(0)
 
 
 @njit(cache=True, nogil=True)
-def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels):
-    """Fill `levels[l, lane, v]` for l = 1..k from the labels in level 0; returns the steps, -1 if over `limit`."""
+def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, sums):
+    """Fill `levels[l, lane, v]` for l = 1..k from the labels in level 0; returns the steps, -1 if over `limit`.
+
+    `sums[lane, v]` keeps the sums over the paths of length k.
+    """
     n = rowptr.size - 1
     total = 0
-    sums = np.empty((2, n), np.uint64)
     for length in range(1, k + 1):
         before = levels[length - 1]
         if mode == AP:
@@ -49,6 +51,19 @@ def fingerprint(levels, out):
             for v in range(levels.shape[2]):
                 total = add(total, element(lane, GRAPH, levels[level, 0, v], levels[level, 1, v], level))
             out[level, lane] = total
+
+
+@njit(cache=True, nogil=True)
+def total_fingerprint(levels, sums, out):
+    """Write `out[lane]`: the multiset of the annotations at level k - 1, and the plain total of all sums at level k."""
+    before = np.empty((1, 2), np.uint64)
+    fingerprint(levels[-2:-1], before)
+    total = np.zeros(2, np.uint64)
+    for lane in range(2):
+        for v in range(sums.shape[1]):
+            total[lane] = add(total[lane], sums[lane, v])
+    for lane in range(2):
+        out[lane] = mix_pair(lane, GRAPH, total[0], total[1], before[0, lane])
 
 
 @njit(cache=True, nogil=True)

@@ -14,18 +14,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pathnn.paths.csr import to_csr
 from pathnn.theory.graphs import Graph
-from pathnn.theory.hashed import in_threads, start_levels
+from pathnn.theory.hashed import Lanes, in_threads, stack_lanes, start_levels
 from pathnn.theory.wl_kernels import refine_pairs, refine_vertices
 
 MOST_VERTICES = 64
 """What `folklore_fingerprints` takes by default: its time grows with the third power, and the rounds on top."""
 
 
-def wl_fingerprints(graphs: Sequence[Graph], *, initial: Sequence[Sequence[int]] | None = None) -> NDArray[np.uint64]:
+def wl_fingerprints(graphs: Sequence[Graph], *, initial: Sequence[Sequence[int]] | None = None) -> Lanes:
     """The stable 1-WL colours of each graph as two integers, `[graphs, 2]`: equal where 1-WL sees no difference.
 
     >>> from pathnn.theory.examples import hexagon, open_triplet, two_triangles
@@ -34,16 +33,16 @@ def wl_fingerprints(graphs: Sequence[Graph], *, initial: Sequence[Sequence[int]]
     (True, False)
     """
 
-    def one(index: int) -> NDArray[np.uint64]:
+    def one(index: int) -> Lanes:
         edge_index, num_nodes = graphs[index]
         csr = to_csr(edge_index, num_nodes)
         colors = start_levels(num_nodes, 0, None if initial is None else initial[index])[0]
         return refine_vertices(csr.rowptr.numpy(), csr.col.numpy(), colors)
 
-    return _stack(in_threads(one, range(len(graphs))))
+    return stack_lanes(in_threads(one, range(len(graphs))), (2,))
 
 
-def folklore_fingerprints(graphs: Sequence[Graph], *, most_vertices: int = MOST_VERTICES) -> NDArray[np.uint64]:
+def folklore_fingerprints(graphs: Sequence[Graph], *, most_vertices: int = MOST_VERTICES) -> Lanes:
     """The stable 2-FWL colours of each graph as two integers, `[graphs, 2]`: equal where 3-WL sees no difference.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
@@ -58,15 +57,11 @@ def folklore_fingerprints(graphs: Sequence[Graph], *, most_vertices: int = MOST_
             "Leave 3-WL out, or raise most_vertices."
         )
 
-    def one(index: int) -> NDArray[np.uint64]:
+    def one(index: int) -> Lanes:
         edge_index, num_nodes = graphs[index]
         kind = np.zeros((num_nodes, num_nodes), np.int64)
         kind[tuple(edge_index.numpy())] = 1
         np.fill_diagonal(kind, 2)
         return refine_pairs(kind)
 
-    return _stack(in_threads(one, range(len(graphs))))
-
-
-def _stack(rows: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    return np.stack(rows) if rows else np.zeros((0, 2), np.uint64)
+    return stack_lanes(in_threads(one, range(len(graphs))), (2,))
