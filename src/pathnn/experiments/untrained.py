@@ -38,8 +38,9 @@ def untrained_models(
     """The paper's network for isomorphism tests in float64, without a head, once for each seed 0, 1, ...
 
     `phi` is what follows each layer: `"identity"` in the paper's text, `"relu"` in the released implementation. Two
-    that tell more apart have a BatchNorm that takes its statistics over the vertices of all graphs: `"tanh"`, BatchNorm
-    and tanh, and `"mlp"`, the MLP that the paper uses on molecules.
+    that tell more apart have a BatchNorm that takes its statistics over the vertices of all graphs, and do without the
+    division by the Euclidean norm, which it replaces: `"tanh"`, BatchNorm and tanh, and `"mlp"`, the MLP that the paper
+    uses on molecules.
 
     >>> [model.config.hidden_channels for model in untrained_models(collection="ap", k=4, seeds=2)]
     [16, 16]
@@ -47,7 +48,8 @@ def untrained_models(
     config = paper_config("sr", collection=collection, k=k, hidden_channels=hidden_channels)
     distances = config.distances if distances is None else distances
     name: PhiName = "identity" if phi == "tanh" else check_choice("phi", phi, get_args(UntrainedPhi))
-    config = replace(config, distances=distances, extend=extend, phi=name)
+    euclidean = phi in ("identity", "relu")
+    config = replace(config, distances=distances, extend=extend, phi=name, normalize=euclidean)
     models = []
     with torch.random.fork_rng(devices=[]):
         for seed in range(seeds):
