@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from pathnn.cli.reproduce.counts import counts_command
+from pathnn.cli.reproduce.sr import EXAMPLE as SR_EXAMPLE
+from pathnn.cli.reproduce.sr import sr_command
 
 reproduce = typer.Typer(
     no_args_is_help=True,
@@ -19,3 +21,4 @@ def root() -> None:
 
 
 reproduce.command("counts", epilog="Example: pathnn reproduce counts --json")(counts_command)
+reproduce.command("sr", epilog=SR_EXAMPLE)(sr_command)
