@@ -108,8 +108,8 @@ def title(family: str) -> str:
 def _longer(rows: Sequence[Row]) -> str:
     """What longer paths do, in sentences."""
     lines = [
-        "**Longer paths.** An annotation keeps those before, so graphs that are told apart stay so; only the others are",
-        "tested again.",
+        "**Longer paths.** An annotation keeps those before, so graphs that are told apart stay so; only the others",
+        "are tested again.",
         "",
     ]
     for row in rows:
@@ -145,7 +145,8 @@ def _speed(raw: Sequence[Row]) -> str:
         if row["test"] == "speed":
             return (
                 f"\n**Speed.** {row['paths']:,} paths of length up to {row['k']} in one graph of\n"
-                f"{title(row['family'])} took {row['seconds']:.2f} s on one core: {row['paths'] / row['seconds']:.2g} paths a second.\n"
+                f"{title(row['family'])} took {row['seconds']:.2f} s on one core, "
+                f"{row['paths'] / row['seconds']:.2g} paths a second.\n"
             )
     return ""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from pathnn.cli.reproduce.brec import EXAMPLE as BREC_EXAMPLE
+from pathnn.cli.reproduce.brec import brec_command
 from pathnn.cli.reproduce.counts import counts_command
 from pathnn.cli.reproduce.sr import EXAMPLE as SR_EXAMPLE
 from pathnn.cli.reproduce.sr import sr_command
@@ -22,3 +24,4 @@ def root() -> None:
 
 reproduce.command("counts", epilog="Example: pathnn reproduce counts --json")(counts_command)
 reproduce.command("sr", epilog=SR_EXAMPLE)(sr_command)
+reproduce.command("brec", epilog=BREC_EXAMPLE)(brec_command)
