@@ -25,6 +25,28 @@ def summarize(path: Path) -> list[Row]:
             told |= set(row["told_apart"])
             over |= set(row["over"])
             found.append({"name": variant_name(variant), "k": row["k"], "over": len(over), **_counts(told)})
+    return found + protocol_rows(read_rows(protocol_file(path)))
+
+
+def protocol_file(path: Path) -> Path:
+    """Where the results of BREC's own protocol are, beside those of the exact test: both can run at once.
+
+    >>> protocol_file(Path("results/brec.json")).name
+    'brec-protocol.json'
+    """
+    return path.with_name(f"{path.stem}-protocol.json")
+
+
+def protocol_rows(raw: Sequence[Row]) -> list[Row]:
+    """BREC's own protocol: one row per K; pairs that were not trained on count as not tested."""
+    found = []
+    rows = [row for row in raw if row["test"] == "protocol"]
+    for k in sorted({row["k"] for row in rows}):
+        blocks = [row for row in rows if row["k"] == k]
+        told = {pair for row in blocks for pair in row["told_apart"]}
+        left = 400 - sum(len(row["pairs"]) for row in blocks)
+        unreliable = sum(len(row["unreliable"]) for row in blocks)
+        found.append({"name": "AP, trained", "k": k, "over": left, "unreliable": unreliable, **_counts(told)})
     return found
 
 

@@ -89,7 +89,7 @@ def merged_embeddings(
     none = np.zeros((config.k + 1, 2, 0), np.uint64)
     whole = np.concatenate([none, *(one.levels for one in annotations)], axis=2)
     ptr = list(accumulate((n for _, n in graphs), initial=0))
-    finder = _Finder(graphs, ptr, config, max_paths_per_source)
+    finder = SequenceFinder(graphs, ptr, config, max_paths_per_source)
     dtype = next(models[0].parameters()).dtype
     states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
     ids = np.zeros(ptr[-1], np.int64)
@@ -106,7 +106,7 @@ def merged_embeddings(
 
 @torch.no_grad()
 def _layer(
-    models: Sequence[PathNN], states: list[Tensor], level: MergedLevel, length: int, finder: _Finder, most: int
+    models: Sequence[PathNN], states: list[Tensor], level: MergedLevel, length: int, finder: SequenceFinder, most: int
 ) -> list[Tensor]:
     convs = [_conv(model, length) for model in models]
     read = [conv.scale(h) for conv, h in zip(convs, states, strict=True)]
@@ -152,7 +152,7 @@ def merged_trie(
     return LengthTrie(tuple(levels), num_classes), at
 
 
-class _Finder:
+class SequenceFinder:
     """Finds the sequences of chosen vertices, graph by graph and in threads."""
 
     def __init__(self, graphs: Sequence[Graph], ptr: list[int], config: PathNNConfig, most: int | None) -> None:

@@ -21,6 +21,13 @@ LongestSP = Annotated[int, typer.Option("--k-shortest", min=1, help="Longest pat
 MaxSteps = Annotated[
     int, typer.Option("--max-steps", min=1, help="A pair with a graph that takes more steps at some K is left there.")
 ]
+ProtocolK = Annotated[
+    int | None,
+    typer.Option(
+        "--protocol-k", min=1, help="Also BREC's own protocol, with paths up to this length.", show_default=False
+    ),
+]
+Protocol = Annotated[str, typer.Option("--protocol-pairs", metavar="FIRST-LAST", help="Pairs for the protocol.")]
 Results = Annotated[Path, typer.Option("--results", help="Where results are kept; what is there is not run again.")]
 Report = Annotated[bool, typer.Option("--report", help="Run nothing; write docs/expressive.md from the results.")]
 
@@ -29,6 +36,8 @@ def brec_command(
     k: LongestAP = 8,
     k_shortest: LongestSP = 20,
     max_steps: MaxSteps = 2_000_000_000,
+    protocol_k: ProtocolK = None,
+    protocol_pairs: Protocol = "0-399",
     results: Results = RESULTS,
     report: Report = False,
     json: Json = False,
@@ -36,7 +45,7 @@ def brec_command(
     """How many of BREC's 400 pairs are told apart by SP, SP+ and AP at best, per category and K, beside 3-WL."""
     begin = time.perf_counter()
     with result_only(json):
-        from pathnn.experiments.brec_report import summarize, table
+        from pathnn.experiments.brec_report import protocol_file, summarize, table
 
         if report:
             from pathnn.experiments.expressive import write_page
@@ -44,7 +53,10 @@ def brec_command(
             for path in write_page(Path()):
                 say(f"wrote {path}")
             return
-        _run(results, k, k_shortest, max_steps)
+        if protocol_k is None:
+            _run(results, k, k_shortest, max_steps)
+        else:
+            _run_protocol(protocol_file(results), protocol_k, protocol_pairs)
         rows = summarize(results)
     if json:
         print_json({"table": "brec", "rows": rows, "seconds": time.perf_counter() - begin})
@@ -76,3 +88,32 @@ def _run(results: Path, k: int, k_shortest: int, max_steps: int) -> None:
             key = {**variant.key(), "test": "copies", "k": length}
             if once(key, f"relabelled copies, {variant.collection}, k = {length}"):
                 add_row(results, key, brec.invariance_row(graphs, variant, length))
+
+
+BLOCK = 10
+"""Pairs of one row: what is lost at the most when a run is stopped."""
+
+
+def _run_protocol(results: Path, k: int, pairs: str) -> None:
+    from pathnn.experiments.brec import brec_graphs
+    from pathnn.experiments.brec_protocol import run_block
+    from pathnn.experiments.rows import add_row, missing
+
+    first, last = _range(pairs)
+    key = {"test": "protocol", "collection": "ap", "k": k, "seed": 0}
+    keys = [{**key, "first": start} for start in range(first - first % BLOCK, last + 1, BLOCK)]
+    todo = missing(results, keys)
+    graphs = brec_graphs()
+    with progress("training on pairs", total=len(todo)) as step:
+        for one in todo:
+            start = int(str(one["first"]))
+            note(f"protocol, k = {k}: pairs {start} to {start + BLOCK - 1}")
+            add_row(results, one, run_block(graphs, range(start, start + BLOCK), collection="ap", k=k))
+            step()
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    if not (first.isdigit() and last.isdigit() and int(first) <= int(last) < 400):
+        raise ValueError(f"--protocol-pairs {text}: expected two numbers from 0 to 399 such as 0-59.")
+    return int(first), int(last)
