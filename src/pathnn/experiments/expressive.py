@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pathnn.bench.report import table as markdown_table
 from pathnn.data.datasets.sr import FAMILIES
+from pathnn.experiments.brec_page import brec_section
 from pathnn.experiments.rows import Row, read_rows
 from pathnn.experiments.sr_report import exact_at, mean, percent, summarize, table
 
@@ -58,6 +59,8 @@ def expressive_page(folder: Path) -> str:
     parts = [INTRO]
     if rows := summarize(folder / "sr.json"):
         parts.append(sr_section(rows, read_rows(folder / "sr.json")))
+    if (folder / "brec.json").exists():
+        parts.append(brec_section(folder / "brec.json"))
     return "\n".join(parts)
 
 
