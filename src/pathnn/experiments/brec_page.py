@@ -52,9 +52,9 @@ def _copies(path: Path) -> str:
     for row in copies(path):
         if row["unstable"]:
             lines.append(
-                f"- {row['name']}, K = {row['k']}: {len(row['unstable'])} of 800 graphs are told apart from one of their\n"
-                f"  own {row['copies']} copies. Where shortest paths tie, SP depends on the numbering, so its lines above\n"
-                "  hold for the given numbering only. Told apart, with both graphs in agreement with all of their\n"
+                f"- {row['name']}, K = {row['k']}: {len(row['unstable'])} of 800 graphs are told apart from one of\n"
+                f"  their own {row['copies']} copies. Where shortest paths tie, SP depends on the numbering, so its\n"
+                "  lines above hold for the given numbering only. Told apart, with both graphs in agreement with all of their\n"
                 f"  copies: {len(row['consistent'])} pairs."
             )
         else:
