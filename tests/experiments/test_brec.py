@@ -51,7 +51,7 @@ def test_relabelled_copies():
 
 
 def test_three_wl_on_brec(mirror: Path):
-    """The published 270: all of basic, regular and extension, 60 of CFI."""
+    """What BREC's authors list: all of basic, regular and extension, 60 of CFI."""
     row = brec.wl_row(brec.brec_graphs())
     assert row["wl1"] == []
     by_category = {name: len(set(row["wl3"]) & set(where)) for name, where in CATEGORIES.items()}
