@@ -76,7 +76,7 @@ def test_rows_of_the_protocol():
 def test_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("pathnn.cli.reproduce.brec.BLOCK", 2)
     path = tmp_path / "brec.json"
-    exact = ["reproduce", "brec", "--k", "1", "--k-shortest", "1", "--results", str(path), "--json"]
+    exact = ["reproduce", "brec", "--k", "1", "--k-plain", "1", "--k-shortest", "1", "--results", str(path), "--json"]
     monkeypatch.setattr("pathnn.experiments.brec.wl_row", lambda _: {"wl1": [], "wl3": [1, 2], "seconds": 0.0})
     monkeypatch.setattr("pathnn.experiments.brec.invariance_row", lambda *_: {"copies": 1, "unstable": [3],
                         "consistent": [], "seconds": 0.0})  # fmt: skip

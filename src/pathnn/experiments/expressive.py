@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from pathnn.bench.report import table as markdown_table
@@ -31,9 +32,9 @@ is typed by hand but the words. `pathnn distinguish DATA` makes the same tests o
 **The exact test**: no network, no threshold. The annotation of a vertex at level k is the multiset, over all paths of
 length k from it, of the sequences of level k − 1 annotations (with distances for AP), together with its own
 annotation before ([theory](theory.md)). If the multisets of annotations of two graphs are equal, then no PathNN of k
-layers tells them apart, whatever its weights; if not, then some network does. Annotations are kept as two random
-elements of the field of 2⁶¹ − 1 elements: the sum over all paths of the product of one element for each token.
-Different multisets get the same elements with a probability below k² / 2¹²⁰. A sum of products can be factored, so
+layers tells them apart, whatever its weights; if not, then one made of injective functions does. Annotations are kept
+as two random elements of the field of 2⁶¹ − 1 elements: the sum over all paths of the product of one element for each
+token. Different multisets get the same elements with a probability below k² / 2¹²⁰. A sum of products can be factored, so
 the last step of the paths is never walked.
 
 **1-WL and 3-WL**, the latter as 2-FWL on pairs of vertices.
@@ -77,6 +78,12 @@ def sr_section(rows: Sequence[Row], raw: Sequence[Row]) -> str:
     why = why if adds_up else "It does not explain all of the gap."
     closes = "closes the gap: every seed and family has the exact test's number."
     closes = closes if closed else "closes most of the gap."
+    gap = f"""**Where the network is weaker than the exact test, and why.** The paper's network adds up twice: the last
+layer adds the LSTM's outputs over all paths of a vertex to a representation, and the readout adds up the vertices.
+With nothing in between, the result is a sum over all paths of the graph, and which vertex has which of them is lost.
+The column "adding up, at best" is the exact test of that: it forgets in the last level which vertex a sequence
+belongs to. {why} A ReLU after each layer (the released implementation) {relu} A BatchNorm over all vertices and a
+tanh after each layer (`--phi tanh`, still untrained, still K = 4) {closes}"""
     return f"""## Strongly regular graphs
 
 `pathnn reproduce sr`: all pairs of a family, PathNN-AP, K = 4 where nothing else is said; shares of confused pairs in
@@ -88,12 +95,7 @@ last two families are not in its figure.
 
 {markdown_table(head, lines)}
 
-**Where the network is weaker than the exact test, and why.** The paper's network adds up twice: the last layer adds
-the LSTM's outputs over all paths of a vertex to a representation, and the readout adds up the vertices. With nothing
-in between, the result is a sum over all paths of the graph, and which vertex has which of them is lost. The column
-"adding up, at best" is the exact test of that: it forgets in the last level which vertex a sequence belongs to. {why}
-A ReLU after each layer (the released implementation) {relu} A BatchNorm over all vertices and a tanh after each
-layer (`--phi tanh`, still untrained, still K = 4) {closes}
+{fill(gap, 118, break_on_hyphens=False)}
 
 {_longer(rows)}
 {_speed(raw)}{_origin(raw)}"""

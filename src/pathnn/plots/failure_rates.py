@@ -39,8 +39,8 @@ def draw_failure_rates(families: Sequence[str], rates: Mapping[str, Sequence[flo
 def _short(value: float) -> str:
     """Few digits.
 
-    >>> _short(0.0), _short(77.56), _short(0.0098), _short(100.0)
-    ('0', '78', '0.01', '100')
+    >>> _short(0.0), _short(77.56), _short(0.0098), _short(0.02)
+    ('0', '78', '<0.01', '0.02')
     """
     digits = 0 if value >= 10 or value == 0 else 1 if value >= 0.1 else 2
-    return f"{value:.{digits}f}" if value == 0 or value >= 0.0095 else f"{value:.0e}"
+    return f"{value:.{digits}f}" if value == 0 or value >= 0.01 else "<0.01"

@@ -17,6 +17,7 @@ EXAMPLE = "Example: pathnn reproduce brec --k 6"
 RESULTS = Path("results/brec.json")
 
 LongestAP = Annotated[int, typer.Option("--k", "-k", min=1, help="Longest paths of AP.")]
+LongestPlain = Annotated[int, typer.Option("--k-plain", min=1, help="Longest paths of AP without distances.")]
 LongestSP = Annotated[int, typer.Option("--k-shortest", min=1, help="Longest paths of SP and SP+.")]
 MaxSteps = Annotated[
     int, typer.Option("--max-steps", min=1, help="A pair with a graph that takes more steps at some K is left there.")
@@ -34,7 +35,9 @@ Report = Annotated[bool, typer.Option("--report", help="Run nothing; write docs/
 
 def brec_command(
     k: LongestAP = 8,
-    k_shortest: LongestSP = 20,
+    k_plain: LongestPlain = 6,
+    k_shortest: LongestPlain = Annotated[int, typer.Option("--k-plain", min=1, help="Longest paths of AP without distances.")]
+LongestSP = 20,
     max_steps: MaxSteps = 2_000_000_000,
     protocol_k: ProtocolK = None,
     protocol_pairs: Protocol = "0-399",
@@ -54,7 +57,7 @@ def brec_command(
                 say(f"wrote {path}")
             return
         if protocol_k is None:
-            _run(results, k, k_shortest, max_steps)
+            _run(results, (k_shortest, k_shortest, k, k_plain), max_steps)
         else:
             _run_protocol(protocol_file(results), protocol_k, protocol_pairs)
         rows = summarize(results)
@@ -65,7 +68,7 @@ def brec_command(
         say(f"{results}: {time.perf_counter() - begin:.1f} s")
 
 
-def _run(results: Path, k: int, k_shortest: int, max_steps: int) -> None:
+def _run(results: Path, longest: tuple[int, ...], max_steps: int) -> None:
     from pathnn.experiments import brec
     from pathnn.experiments.rows import add_row, missing
 
@@ -79,8 +82,8 @@ def _run(results: Path, k: int, k_shortest: int, max_steps: int) -> None:
     if once({"test": "wl"}, "1-WL and 3-WL"):
         add_row(results, {"test": "wl"}, brec.wl_row(graphs))
     with progress("testing pairs"):
-        for variant in brec.VARIANTS:
-            for length in range(1, (k if variant.collection == "ap" else k_shortest) + 1):
+        for variant, last in zip(brec.VARIANTS, longest, strict=True):
+            for length in range(1, last + 1):
                 key = {**variant.key(), "k": length}
                 if once(key, f"{variant.collection}, distances={variant.distances}, k = {length}"):
                     add_row(results, key, brec.exact_row(graphs, variant, length, results, max_steps=max_steps))
