@@ -34,8 +34,8 @@ length k from it, of the sequences of level k − 1 annotations (with distances 
 annotation before ([theory](theory.md)). If the multisets of annotations of two graphs are equal, then no PathNN of k
 layers tells them apart, whatever its weights; if not, then one made of injective functions does. Annotations are kept
 as two random elements of the field of 2⁶¹ − 1 elements: the sum over all paths of the product of one element for each
-token. Different multisets get the same elements with a probability below k² / 2¹²⁰. A sum of products can be factored, so
-the last step of the paths is never walked.
+token. Different multisets get the same elements with a probability below k² / 2¹²⁰. A sum of products can be factored,
+so the last step of the paths is never walked.
 
 **1-WL and 3-WL**, the latter as 2-FWL on pairs of vertices.
 

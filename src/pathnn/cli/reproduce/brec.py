@@ -36,8 +36,7 @@ Report = Annotated[bool, typer.Option("--report", help="Run nothing; write docs/
 def brec_command(
     k: LongestAP = 8,
     k_plain: LongestPlain = 6,
-    k_shortest: LongestPlain = Annotated[int, typer.Option("--k-plain", min=1, help="Longest paths of AP without distances.")]
-LongestSP = 20,
+    k_shortest: LongestSP = 20,
     max_steps: MaxSteps = 2_000_000_000,
     protocol_k: ProtocolK = None,
     protocol_pairs: Protocol = "0-399",
