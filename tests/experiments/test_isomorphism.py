@@ -12,8 +12,9 @@ import torch
 
 from pathnn.collection import COLLECTIONS
 from pathnn.data import load_dataset
-from pathnn.experiments.isomorphism import all_pairs, check_pairs, isomorphism_test
+from pathnn.experiments.isomorphism import isomorphism_test
 from pathnn.experiments.merged import merged_embeddings
+from pathnn.experiments.pairs import all_pairs, check_pairs
 from pathnn.experiments.untrained import embeddings, untrained_models
 from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError

@@ -15,7 +15,7 @@ import torch
 
 from pathnn.collection import Collection
 from pathnn.data import load_dataset
-from pathnn.experiments.isomorphism import as_graphs
+from pathnn.experiments.pairs import as_graphs
 from pathnn.experiments.rows import Row, has_key, read_rows
 from pathnn.paths import PathExplosionError
 from pathnn.theory.graphs import Graph

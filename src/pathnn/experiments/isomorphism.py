@@ -7,23 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from pathnn.collection import Collection, check_collection, check_k
 from pathnn.data.packed import PackedGraphs
+from pathnn.experiments.pairs import THRESHOLD, all_pairs, as_graphs, check_pairs, confused_pairs
 from pathnn.experiments.untrained import UntrainedPhi, embeddings, untrained_models
 from pathnn.theory.graphs import Graph
-from pathnn.theory.hashed import classes, hashed_annotations, stack_lanes
+from pathnn.theory.hashed import Lanes, PathAnnotations, classes, hashed_annotations, stack_lanes
 from pathnn.theory.hashed_wl import MOST_VERTICES, folklore_fingerprints, wl_fingerprints
-
-THRESHOLD = 1e-5
-"""The paper's: two graphs are confused when their representations are closer than this."""
-
-MOST_PAIRS = 20_000_000
-CHUNK = 1_000_000  # pairs whose distances are computed at once
 
 
 @dataclass(frozen=True)
@@ -111,21 +104,14 @@ def isomorphism_test(
     pairs = all_pairs(len(graphs)) if pairs is None else check_pairs(pairs, len(graphs))
     used, local = torch.unique(pairs, return_inverse=True)
     chosen = as_graphs(graphs, used.tolist())
-    fingerprints: dict[str, NDArray[np.uint64]] = {}
     annotations = None
     if exact:
         annotations = hashed_annotations(
             chosen, collection=collection, k=k, residual=residual, extend=extend, distances=distances
         )
-        fingerprints["exact"] = stack_lanes([one.fingerprints()[k] for one in annotations], (2,))
-        if residual:
-            fingerprints["sum"] = stack_lanes([one.total() for one in annotations], (2,))
         step()
     exact_seconds = time.perf_counter() - begin
-    if wl:
-        fingerprints["wl1"] = wl_fingerprints(chosen)
-        if max((n for _, n in chosen), default=0) <= MOST_VERTICES:
-            fingerprints["wl3"] = folklore_fingerprints(chosen)
+    fingerprints = _exact_fingerprints(annotations, residual) | (_wl_fingerprints(chosen) if wl else {})
     same = {name: _equal(rows, local) for name, rows in fingerprints.items()}
     step()
     start = time.perf_counter()
@@ -157,53 +143,23 @@ def isomorphism_test(
     )
 
 
-def as_graphs(graphs: PackedGraphs | Sequence[Graph], index: Sequence[int] | None = None) -> list[Graph]:
-    """The graphs with the given numbers (default: all) as `(edge_index, num_nodes)` pairs."""
-    index = range(len(graphs)) if index is None else index
-    if not isinstance(graphs, PackedGraphs):
-        return [graphs[i] for i in index]
-    return [(data.edge_index, int(data.num_nodes)) for data in (graphs[i] for i in index)]
+def _exact_fingerprints(annotations: Sequence[PathAnnotations] | None, residual: bool) -> dict[str, Lanes]:
+    if annotations is None:
+        return {}
+    found = {"exact": stack_lanes([one.fingerprints()[-1] for one in annotations], (2,))}
+    if residual:
+        found["sum"] = stack_lanes([one.total() for one in annotations], (2,))
+    return found
 
 
-def all_pairs(num_graphs: int) -> Tensor:
-    """All pairs of so many graphs, `[pairs, 2]`; refuses more than 20 million.
-
-    >>> all_pairs(3).tolist()
-    [[0, 1], [0, 2], [1, 2]]
-    """
-    count = num_graphs * (num_graphs - 1) // 2
-    if count > MOST_PAIRS:
-        raise ValueError(
-            f"{num_graphs:,} graphs have {count:,} pairs: expected at most {MOST_PAIRS:,}. Give pairs, or fewer graphs."
-        )
-    return torch.combinations(torch.arange(num_graphs)).view(-1, 2)
+def _wl_fingerprints(graphs: Sequence[Graph]) -> dict[str, Lanes]:
+    found = {"wl1": wl_fingerprints(graphs)}
+    if max((n for _, n in graphs), default=0) <= MOST_VERTICES:
+        found["wl3"] = folklore_fingerprints(graphs)
+    return found
 
 
-def check_pairs(pairs: Tensor, num_graphs: int) -> Tensor:
-    """Return `pairs` if they are `[pairs, 2]` numbers of graphs, raise `ValueError` otherwise."""
-    if pairs.dim() != 2 or pairs.size(1) != 2 or pairs.is_floating_point():
-        raise ValueError(f"pairs: expected integers of shape [pairs, 2], got {pairs.dtype} {list(pairs.shape)}.")
-    if pairs.numel() and (int(pairs.min()) < 0 or int(pairs.max()) >= num_graphs):
-        raise ValueError(f"pairs: expected numbers from 0 to {num_graphs - 1}, got {pairs.aminmax()}.")
-    return pairs.long()
-
-
-def confused_pairs(rows: Tensor, pairs: Tensor, threshold: float = THRESHOLD) -> Tensor:
-    """Which pairs have representations that are closer than the threshold: `[pairs]`, bool.
-
-    >>> confused_pairs(torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([[0, 1], [1, 2]])).tolist()
-    [True, False]
-    """
-    starts = range(0, len(pairs), CHUNK)
-    parts = [_distance(rows, pairs[start : start + CHUNK]) < threshold for start in starts]
-    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.bool)
-
-
-def _distance(rows: Tensor, pairs: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(rows[pairs[:, 0]] - rows[pairs[:, 1]], dim=1)
-
-
-def _equal(rows: NDArray[np.uint64], pairs: Tensor) -> Tensor:
+def _equal(rows: Lanes, pairs: Tensor) -> Tensor:
     ids = torch.from_numpy(classes(rows))
     return ids[pairs[:, 0]] == ids[pairs[:, 1]]
 

@@ -15,7 +15,7 @@ import torch
 
 from pathnn.data import load_dataset
 from pathnn.data.datasets.sr import IN_THE_FIGURE
-from pathnn.experiments.isomorphism import all_pairs, as_graphs, confused_pairs
+from pathnn.experiments.pairs import all_pairs, as_graphs, confused_pairs
 from pathnn.experiments.rows import Row
 from pathnn.experiments.untrained import UntrainedPhi, embeddings, untrained_models
 from pathnn.paths import count_paths
