@@ -53,7 +53,7 @@ def test_memory_changes_nothing():
 def test_sequences_without_a_table(monkeypatch):
     models = untrained_models(collection="ap", k=4, seeds=1)
     whole = merged_embeddings(models, some_graphs())
-    monkeypatch.setattr("pathnn.experiments.merged.TABLE", 0)
+    monkeypatch.setattr("pathnn.experiments.sequences.TABLE", 0)
     torch.testing.assert_close(merged_embeddings(models, some_graphs()), whole)
     with pytest.raises(PathExplosionError, match="over max_paths_per_source=3"):
         merged_embeddings(models, some_graphs(), max_paths_per_source=3)

@@ -22,8 +22,9 @@ from torch import Tensor, nn
 
 from pathnn.collection import Collection
 from pathnn.experiments.brec import COPIES, relabelled
-from pathnn.experiments.merged import MergedLevel, SequenceFinder, merged_trie
+from pathnn.experiments.merged import merged_trie
 from pathnn.experiments.rows import Row
+from pathnn.experiments.sequences import MergedLevel, SequenceFinder
 from pathnn.nn import PathNN, paper_config
 from pathnn.nn.config import PathNNConfig
 from pathnn.nn.path_conv import PathConv
