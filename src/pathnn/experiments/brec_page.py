@@ -41,7 +41,8 @@ as many. Published numbers of networks are left out here, as we have not been ab
 the differences of outputs is compared with 72.34. The same test between copies of one graph must stay below, or the
 pair is unreliable: {unreliable} pairs were. PathNN-AP gives copies the same output up to rounding, so the
 covariance is next to singular, and 1e-7 is added to its diagonal, as the protocol's authors advise for that case.
-The networks are those of `--phi tanh` above with a linear head, in float64.
+The networks are those of `--phi tanh` above with a linear head, in float64; their BatchNorm takes its statistics
+over the copies that are compared, in training and in the test.
 
 *{len(raw)} results, {seconds:.0f} s in all, {devices}, commit {commits} (`{path.name}`, `{protocol_file(path).name}`).*
 """

@@ -20,7 +20,7 @@ def draw_failure_rates(families: Sequence[str], rates: Mapping[str, Sequence[flo
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(4.5, 1.3 * len(families)), 3.4), layout="constrained")
+    figure = Figure(figsize=(max(4.5, 1.6 * len(families)), 3.4), layout="constrained")
     axes = figure.add_subplot()
     width = 0.84 / max(len(rates), 1)
     for i, (test, values) in enumerate(rates.items()):
@@ -40,7 +40,7 @@ def _short(value: float) -> str:
     """Few digits.
 
     >>> _short(0.0), _short(77.56), _short(0.0098), _short(0.02)
-    ('0', '78', '<0.01', '0.02')
+    ('0', '78', '<.01', '0.02')
     """
     digits = 0 if value >= 10 or value == 0 else 1 if value >= 0.1 else 2
-    return f"{value:.{digits}f}" if value == 0 or value >= 0.01 else "<0.01"
+    return f"{value:.{digits}f}" if value == 0 or value >= 0.01 else "<.01"
