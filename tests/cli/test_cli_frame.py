@@ -60,7 +60,6 @@ def test_wrong_usage_is_exit_2(cli: Callable[..., Any], arguments: tuple[str, ..
 
 def test_commands_that_do_not_exist_yet_are_not_listed(cli: Callable[..., Any]) -> None:
     listed = cli("--help").stdout
-    assert "distinguish" not in listed
     assert "explain" not in listed
 
 

@@ -10,6 +10,8 @@ import typer
 
 from pathnn.cli.bench import bench
 from pathnn.cli.datasets import datasets
+from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE
+from pathnn.cli.distinguish import distinguish_command
 from pathnn.cli.failures import Commands
 from pathnn.cli.paths import EXAMPLE as PATHS_EXAMPLE
 from pathnn.cli.paths import paths_command
@@ -51,6 +53,7 @@ def make_app() -> typer.Typer:
         """Path neural networks: extract paths, train, and repeat the paper."""
 
     app.command("paths", epilog=PATHS_EXAMPLE)(paths_command)
+    app.command("distinguish", epilog=DISTINGUISH_EXAMPLE)(distinguish_command)
     for name, example in TRAINING.items():
         module = f"pathnn.cli.{name}"
         if find_spec(module) is not None:

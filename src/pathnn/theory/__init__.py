@@ -1,6 +1,7 @@
 """Section 3.2 of the paper, executable: WL colours, WL-trees, Path-Trees and annotated path sets.
 
-Everything here is exact (canonical forms, no hashes that could collide) and slow: it is for small graphs.
+Everything here is exact (canonical forms, no hashes that could collide) and slow: it is for small graphs. The modules
+`hashed` and `hashed_wl` do the same by fingerprints, for many graphs of real size.
 """
 
 from pathnn.theory.annotated import annotated_path_sets as annotated_path_sets

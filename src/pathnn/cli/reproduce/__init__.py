@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import typer
 
+from pathnn.cli.reproduce.brec import EXAMPLE as BREC_EXAMPLE
+from pathnn.cli.reproduce.brec import brec_command
 from pathnn.cli.reproduce.counts import counts_command
 from pathnn.cli.reproduce.figures import EXAMPLE as FIGURES_EXAMPLE
 from pathnn.cli.reproduce.figures import figures_command
 from pathnn.cli.reproduce.runtime import EXAMPLE as RUNTIME_EXAMPLE
 from pathnn.cli.reproduce.runtime import runtime_command
+from pathnn.cli.reproduce.sr import EXAMPLE as SR_EXAMPLE
+from pathnn.cli.reproduce.sr import sr_command
 from pathnn.cli.reproduce.table_runs import TARGETS, table_command
 from pathnn.cli.reproduce.theory import EXAMPLE as THEORY_EXAMPLE
 from pathnn.cli.reproduce.theory import theory_command
@@ -31,3 +35,5 @@ reproduce.command("theory", epilog=THEORY_EXAMPLE)(theory_command)
 reproduce.command("figures", epilog=FIGURES_EXAMPLE)(figures_command)
 for target, title in TARGETS.items():
     reproduce.command(target, epilog=f"Example: pathnn reproduce {target} --jobs 2")(table_command(target, title))
+reproduce.command("sr", epilog=SR_EXAMPLE)(sr_command)
+reproduce.command("brec", epilog=BREC_EXAMPLE)(brec_command)

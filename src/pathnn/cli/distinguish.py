@@ -1,0 +1,130 @@
+"""`pathnn distinguish`: which graphs a PathNN tells apart, untrained and at best, beside 1-WL and 3-WL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from pathnn.cli.console import note, number_text, print_json, print_table, result_only, say
+from pathnn.cli.options import CollectionName, Data, Json, K
+from pathnn.cli.progress import progress
+
+if TYPE_CHECKING:
+    from pathnn.collection import Collection
+    from pathnn.experiments.isomorphism import IsomorphismTest
+    from pathnn.experiments.untrained import UntrainedPhi
+
+EXAMPLE = "Example: pathnn distinguish sr251256 --collection ap --k 4"
+
+PHIS = ("identity", "relu", "tanh", "mlp")
+
+
+def _phi(value: str) -> str:
+    if value not in PHIS:
+        raise typer.BadParameter(f"{value!r} is unknown: expected one of {', '.join(PHIS)}.")
+    return value
+
+
+Distances = Annotated[
+    bool | None,
+    typer.Option("--distances/--no-distances", help="Tokens carry their distance to the source (default: for ap).",
+                 show_default=False),
+]  # fmt: skip
+Extend = Annotated[bool, typer.Option("--extend", help="Paths that nothing continues go on with dummy tokens.")]
+Residual = Annotated[
+    bool,
+    typer.Option("--residual/--no-residual", help="The exact test keeps what it knew before, as the network does."),
+]
+Hidden = Annotated[int, typer.Option("--hidden", min=1, help="Width of the untrained networks.")]
+Seeds = Annotated[int, typer.Option("--seeds", min=0, help="Number of untrained networks; 0 for the exact test only.")]
+Phi = Annotated[
+    str,
+    typer.Option("--phi", metavar="|".join(PHIS), callback=_phi, help="What follows each layer: identity "
+                 "in the paper; tanh (with BatchNorm over all graphs) tells apart what the exact test does."),
+]  # fmt: skip
+Threshold = Annotated[float, typer.Option("--threshold", min=0, help="Representations that are closer are confused.")]
+AllPairs = Annotated[
+    bool, typer.Option("--pairs/--all-pairs", help="The dataset's own pairs where it has some, or all pairs.")
+]
+Merge = Annotated[bool, typer.Option("--merge/--plain", help="Read equal token sequences once, or every path.")]
+Memory = Annotated[int, typer.Option("--memory", min=1, metavar="MIB", help="What the network may use, roughly.")]
+Device = Annotated[str, typer.Option("--device", help="Where the network runs: cpu, cuda, cuda:1, ...")]
+
+
+def distinguish_command(
+    data: Data,
+    collection: CollectionName = "ap",
+    k: K = 4,
+    distances: Distances = None,
+    extend: Extend = False,
+    residual: Residual = True,
+    phi: Phi = "identity",
+    hidden: Hidden = 16,
+    seeds: Seeds = 5,
+    threshold: Threshold = 1e-5,
+    own_pairs: AllPairs = True,
+    merge: Merge = True,
+    memory: Memory = 1024,
+    device: Device = "cpu",
+    json: Json = False,
+) -> None:
+    """Which pairs of graphs are told apart: by untrained networks, by annotated path sets, by 1-WL and 3-WL.
+
+    Only the structure counts, vertices start alike. The defaults are the paper's.
+    """
+    with result_only(json):
+        from pathnn.data import load_data
+        from pathnn.experiments.isomorphism import isomorphism_test
+
+        with progress(f"reading {data}"):
+            task = load_data(data, targets=[])
+        pairs = task.pair_index() if own_pairs and task.pairs is not None else None
+        with progress(f"testing {number_text(len(task.graphs), 'graph')}"):
+            found = isomorphism_test(
+                task.graphs, pairs, collection=cast("Collection", collection), k=k, distances=distances, extend=extend,
+                residual=residual, phi=cast("UntrainedPhi", phi), hidden_channels=hidden, seeds=seeds,
+                threshold=threshold, merge=merge, memory=memory * 2**20, device=check_device(device),
+            )  # fmt: skip
+    if collection == "sp":
+        note("SP depends on the numbering of the vertices: it may tell relabelled copies of one graph apart.")
+    if json:
+        asked = {"dataset": task.name, "collection": collection, "k": k, "phi": phi}
+        print_json({**asked, **found.to_dict()})
+    else:
+        _print(found, f"{task.name}: {number_text(len(task.graphs), 'graph')}, {collection.upper()}, k = {k}")
+
+
+def check_device(name: str) -> str:
+    """Return `name` if torch can use that device, raise `ValueError` otherwise."""
+    import torch
+
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ValueError(f"--device {name} is unknown: expected cpu, cuda or cuda:N.") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"--device {name}: there is no CUDA device here. Leave it out to use the CPU.")
+    return name
+
+
+def _print(found: IsomorphismTest, title: str) -> None:
+    rows: list[tuple[str, Any]] = [(f"untrained network, seed {i}", rate) for i, rate in enumerate(found.failure_rate)]
+    rows += [
+        ("at best, if the last layer only adds up", found.sum_failure_rate),
+        ("at best (annotated path sets)", found.exact_failure_rate),
+        ("1-WL", found.wl1_failure_rate),
+        ("3-WL", found.wl3_failure_rate),
+    ]
+    print_table(
+        ("test", "confused", "failure rate"),
+        [
+            (name, "-", "not tested") if rate is None else (name, f"{rate * found.pairs:,.0f}", f"{100 * rate:.2f} %")
+            for name, rate in rows
+        ],
+        title=f"{title}, {number_text(found.pairs, 'pair')}",
+    )
+    for name, pairs in (("the exact test", found.confused), ("the network", found.confused_by_network)):
+        if pairs:
+            say(f"confused by {name}, the first: {', '.join(f'{a}-{b}' for a, b in pairs)}")
+    say(f"{found.seconds:.1f} s, of these {found.exact_seconds:.1f} s exact, {found.network_seconds:.1f} s network")

@@ -1,0 +1,92 @@
+"""What the results on BREC say: pairs told apart per category, for each test and K."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pathnn.data.datasets.brec import CATEGORIES
+from pathnn.experiments.brec import VARIANTS, Variant
+from pathnn.experiments.rows import Row, has_key, read_rows
+
+
+def summarize(path: Path) -> list[Row]:
+    """One row per test and K: `told_apart` by category, `total`, and the pairs that were left as too large."""
+    raw = read_rows(path)
+    found: list[Row] = []
+    for row in raw:
+        if row["test"] == "wl":
+            found += [{"name": name, "k": None, "over": 0, **_counts(row[key])} for name, key in WL]
+    for variant in VARIANTS:
+        told: set[int] = set()
+        over: set[int] = set()
+        rows = [row for row in raw if has_key(row, variant.key())]
+        for row in sorted(rows, key=lambda row: row["k"]):
+            told |= set(row["told_apart"])
+            over |= set(row["over"])
+            found.append({"name": variant_name(variant), "k": row["k"], "over": len(over), **_counts(told)})
+    return found + protocol_rows(read_rows(protocol_file(path)))
+
+
+def protocol_file(path: Path) -> Path:
+    """Where the results of BREC's own protocol are, beside those of the exact test: both can run at once.
+
+    >>> protocol_file(Path("results/brec.json")).name
+    'brec-protocol.json'
+    """
+    return path.with_name(f"{path.stem}-protocol.json")
+
+
+def protocol_rows(raw: Sequence[Row]) -> list[Row]:
+    """BREC's own protocol: one row per K; pairs that were not trained on count as not tested."""
+    found = []
+    rows = [row for row in raw if row["test"] == "protocol"]
+    for k in sorted({row["k"] for row in rows}):
+        blocks = [row for row in rows if row["k"] == k]
+        told = {pair for row in blocks for pair in row["told_apart"]}
+        left = 400 - sum(len(row["pairs"]) for row in blocks)
+        unreliable = sum(len(row["unreliable"]) for row in blocks)
+        found.append({"name": "AP, trained", "k": k, "over": left, "unreliable": unreliable, **_counts(told)})
+    return found
+
+
+WL = (("1-WL", "wl1"), ("3-WL", "wl3"))
+
+
+def variant_name(variant: Variant) -> str:
+    """For tables.
+
+    >>> variant_name(VARIANTS[3])
+    'AP, no distances'
+    """
+    name = variant.collection.upper()
+    return f"{name}, no distances" if variant.collection == "ap" and not variant.distances else name
+
+
+def _counts(pairs: Iterable[int]) -> Row:
+    chosen = set(pairs)
+    by_category = {name: len(chosen & set(where)) for name, where in CATEGORIES.items()}
+    return {"told_apart": by_category, "total": len(chosen)}
+
+
+def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Head and lines: one per test and K, but not those at which nothing more is told apart than at the K before."""
+    head = ["test", "K", *(f"{name} ({len(where)})" for name, where in CATEGORIES.items()), "all (400)", "not tested"]
+    lines = []
+    last: Row = {}
+    for i, row in enumerate(rows):
+        after = rows[i + 1]["name"] if i + 1 < len(rows) else None
+        if last.get("name") == row["name"] == after and last["total"] == row["total"] and last["over"] == row["over"]:
+            continue
+        counts = [str(n) for n in row["told_apart"].values()]
+        k = "" if row["k"] is None else str(row["k"])
+        lines.append([row["name"], k, *counts, str(row["total"]), str(row["over"])])
+        last = row
+    return head, lines
+
+
+def copies(path: Path) -> list[Row]:
+    """The rows on relabelled copies, with the name of each test."""
+    names = {(variant.collection, variant.distances): variant_name(variant) for variant in VARIANTS}
+    rows = [row for row in read_rows(path) if row["test"] == "copies"]
+    return [{**row, "name": names[row["collection"], row["distances"]]} for row in rows]

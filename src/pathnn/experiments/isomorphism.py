@@ -1,0 +1,172 @@
+"""Which pairs of graphs a PathNN tells apart: untrained (section 4.1 of the paper), and at best (the exact test)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pathnn.collection import Collection, check_collection, check_k
+from pathnn.data.packed import PackedGraphs
+from pathnn.experiments.pairs import THRESHOLD, all_pairs, as_graphs, check_pairs, confused_pairs
+from pathnn.experiments.untrained import UntrainedPhi, embeddings, untrained_models
+from pathnn.theory.graphs import Graph
+from pathnn.theory.hashed import Lanes, PathAnnotations, classes, hashed_annotations, stack_lanes
+from pathnn.theory.hashed_wl import MOST_VERTICES, folklore_fingerprints, wl_fingerprints
+
+
+@dataclass(frozen=True)
+class IsomorphismTest:
+    """How many of some pairs of graphs each test confuses; rates are shares of all pairs, None where not tested.
+
+    `failure_rate` has an entry per seed of the untrained network. `exact_failure_rate` is the least that any PathNN of
+    the kind can reach; `sum_failure_rate` the least where the last layer and the readout only add up, as in the paper's
+    setting. `confused` names the first pairs that the exact test confuses, `confused_by_network` those of seed 0.
+    """
+
+    graphs: int
+    pairs: int
+    failure_rate: tuple[float, ...]
+    exact_failure_rate: float | None
+    sum_failure_rate: float | None
+    wl1_failure_rate: float | None
+    wl3_failure_rate: float | None
+    seconds: float
+    exact_seconds: float
+    network_seconds: float
+    confused: tuple[tuple[int, int], ...] = ()
+    confused_by_network: tuple[tuple[int, int], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a JSON document."""
+        return {
+            **vars(self),
+            "failure_rate": list(self.failure_rate),
+            "confused": [list(pair) for pair in self.confused],
+            "confused_by_network": [list(pair) for pair in self.confused_by_network],
+        }
+
+
+def isomorphism_test(
+    graphs: PackedGraphs | Sequence[Graph],
+    pairs: Tensor | None = None,
+    *,
+    collection: Collection = "ap",
+    k: int = 4,
+    seeds: int = 5,
+    hidden_channels: int = 16,
+    distances: bool | None = None,
+    extend: bool = False,
+    residual: bool = True,
+    phi: UntrainedPhi = "identity",
+    threshold: float = THRESHOLD,
+    merge: bool = True,
+    memory: int = 2**30,
+    device: str | torch.device = "cpu",
+    exact: bool = True,
+    wl: bool = True,
+    show: int = 10,
+    step: Callable[[], None] = lambda: None,
+) -> IsomorphismTest:
+    """Test pairs of graphs with untrained networks, by annotated path sets, and by 1-WL and 3-WL.
+
+    Only the structure counts: all vertices start alike. The defaults are the paper's.
+
+    Args:
+        graphs: the graphs, packed or as `(edge_index, num_nodes)` pairs.
+        pairs: `[pairs, 2]` graph numbers; None for all pairs.
+        collection: `"sp"` (not invariant: relabelled copies may be told apart), `"sp+"` or `"ap"`.
+        k: the largest path length, in edges.
+        seeds: number of untrained networks; 0 leaves them out.
+        hidden_channels: their width.
+        distances: whether tokens carry their distance to the source; None means: for `"ap"`.
+        extend: whether paths go on with dummy tokens.
+        residual: whether the exact test keeps the annotation of the level before; the network always does.
+        phi: what follows each layer of the network (see `untrained_models`); `"tanh"` closes the gap to the exact test.
+        threshold: a pair is confused when its representations are closer.
+        merge, memory, device: see `pathnn.experiments.untrained.embeddings`.
+        exact, wl: leave out the exact test, or 1-WL and 3-WL (which is left out above 64 vertices, too).
+        show: so many confused pairs are named.
+        step: called after each part of the work.
+
+    >>> from pathnn.theory.examples import hexagon, two_triangles
+    >>> found = isomorphism_test([hexagon(), two_triangles()], k=2, seeds=2)
+    >>> found.failure_rate, found.exact_failure_rate, found.wl1_failure_rate, found.wl3_failure_rate
+    ((0.0, 0.0), 0.0, 1.0, 0.0)
+    """
+    begin = time.perf_counter()
+    check_collection(collection)
+    check_k(k)
+    pairs = all_pairs(len(graphs)) if pairs is None else check_pairs(pairs, len(graphs))
+    used, local = torch.unique(pairs, return_inverse=True)
+    chosen = as_graphs(graphs, used.tolist())
+    annotations = None
+    if exact:
+        annotations = hashed_annotations(
+            chosen, collection=collection, k=k, residual=residual, extend=extend, distances=distances
+        )
+        step()
+    exact_seconds = time.perf_counter() - begin
+    fingerprints = _exact_fingerprints(annotations, residual) | (_wl_fingerprints(chosen) if wl else {})
+    same = {name: _equal(rows, local) for name, rows in fingerprints.items()}
+    step()
+    start = time.perf_counter()
+    close: list[Tensor] = []
+    if seeds and len(pairs):
+        models = untrained_models(
+            collection=collection, k=k, seeds=seeds, hidden_channels=hidden_channels, distances=distances,
+            extend=extend, phi=phi,
+        )  # fmt: skip
+        found = embeddings(
+            models, chosen, merge=merge, memory=memory, device=device, step=step,
+            annotations=annotations if residual else None,
+        )  # fmt: skip
+        close = [confused_pairs(rows, local, threshold) for rows in found.cpu()]
+    rates = {name: _rate(hits) for name, hits in same.items()}
+    return IsomorphismTest(
+        graphs=len(graphs),
+        pairs=len(pairs),
+        failure_rate=tuple(_rate(hits) for hits in close),
+        exact_failure_rate=rates.get("exact"),
+        sum_failure_rate=rates.get("sum"),
+        wl1_failure_rate=rates.get("wl1"),
+        wl3_failure_rate=rates.get("wl3"),
+        seconds=time.perf_counter() - begin,
+        exact_seconds=exact_seconds,
+        network_seconds=time.perf_counter() - start,
+        confused=_named(pairs, same["exact"], show) if exact else (),
+        confused_by_network=_named(pairs, close[0], show) if close else (),
+    )
+
+
+def _exact_fingerprints(annotations: Sequence[PathAnnotations] | None, residual: bool) -> dict[str, Lanes]:
+    if annotations is None:
+        return {}
+    found = {"exact": stack_lanes([one.fingerprints()[-1] for one in annotations], (2,))}
+    if residual:
+        found["sum"] = stack_lanes([one.total() for one in annotations], (2,))
+    return found
+
+
+def _wl_fingerprints(graphs: Sequence[Graph]) -> dict[str, Lanes]:
+    found = {"wl1": wl_fingerprints(graphs)}
+    if max((n for _, n in graphs), default=0) <= MOST_VERTICES:
+        found["wl3"] = folklore_fingerprints(graphs)
+    return found
+
+
+def _equal(rows: Lanes, pairs: Tensor) -> Tensor:
+    ids = torch.from_numpy(classes(rows))
+    return ids[pairs[:, 0]] == ids[pairs[:, 1]]
+
+
+def _rate(hits: Tensor) -> float:
+    return float(hits.double().mean()) if len(hits) else 0.0
+
+
+def _named(pairs: Tensor, hits: Tensor, most: int) -> tuple[tuple[int, int], ...]:
+    return tuple((a, b) for a, b in pairs[hits][:most].tolist())

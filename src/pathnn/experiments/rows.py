@@ -1,0 +1,48 @@
+"""Results as rows of a JSON file, written one by one, so that a run that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pathnn.bench.record import provenance
+
+Row = dict[str, Any]
+Key = TypeVar("Key", bound=Mapping[str, Any])
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a result file, none where there is no file."""
+    return list(json.loads(path.read_text())["rows"]) if path.exists() else []
+
+
+def add_row(path: Path, key: Mapping[str, Any], result: Mapping[str, Any]) -> Row:
+    """Add `{**key, **result}` with commit, time, device and versions to a file; an old row with that key goes."""
+    row = {**key, **result, **provenance()}
+    rows = [old for old in read_rows(path) if not has_key(old, key)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(json.dumps({"rows": [*rows, row]}, indent=1) + "\n")
+    temporary.replace(path)
+    return row
+
+
+def missing(path: Path, keys: Sequence[Key]) -> list[Key]:
+    """Those of `keys` that no row of the file has.
+
+    >>> missing(Path("no such file"), [{"k": 1}])
+    [{'k': 1}]
+    """
+    rows = read_rows(path)
+    return [key for key in keys if not any(has_key(row, key) for row in rows)]
+
+
+def has_key(row: Mapping[str, Any], key: Mapping[str, Any]) -> bool:
+    """Whether a row has all that the key says.
+
+    >>> has_key({"k": 1, "seconds": 3.0}, {"k": 1})
+    True
+    """
+    return all(name in row and row[name] == value for name, value in key.items())

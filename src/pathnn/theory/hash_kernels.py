@@ -1,0 +1,251 @@
+"""Annotated path sets as fingerprints: numba kernels that store no path.
+
+The annotation of a vertex at level l is a polynomial (see `field.py`), evaluated at two random points ("lanes"): the
+sum over all paths of length l from it of the product of an element for each token. Sums run over the field, so
+
+    AP        the last step of a path is not walked: `rest[v]` is the sum of the elements of v's neighbours that are
+              not on the path, kept up to date while the walk goes down and up; the step before is a plain loop
+    SP, SP+   nothing is enumerated: sums move outward through the graph of shortest paths
+"""
+
+import numpy as np
+from numba import njit
+
+from pathnn.paths.walks import AP, SP_PLUS, bfs, scratch
+from pathnn.theory.field import add, element, mix, mix_pair, multiply, subtract
+
+TOKEN, DUMMY, ANNOTATION, PATHS, GRAPH = 1, 2, 3, 4, 5  # kinds of keys, so that none is taken for another
+ZERO = np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, sums):
+    """Fill `levels[l, lane, v]` for l = 1..k from the labels in level 0; returns the steps, -1 if over `limit`.
+
+    `sums[lane, v]` keeps the sums over the paths of length k.
+    """
+    n = rowptr.size - 1
+    total = 0
+    for length in range(1, k + 1):
+        before = levels[length - 1]
+        if mode == AP:
+            steps = sum_simple(rowptr, col, length, extend, distances, before, limit - total, sums)
+        else:
+            steps = sum_shortest(rowptr, col, mode, length, extend, distances, before, sums)
+        if steps < 0:
+            return -1
+        total += steps
+        for v in range(n):
+            for lane in range(2):
+                own = mix_pair(lane, ANNOTATION, before[0, v], before[1, v], length) if residual else ZERO
+                levels[length, lane, v] = mix_pair(lane, PATHS, sums[0, v], sums[1, v], mix(own + np.uint64(length)))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def fingerprint(levels, out):
+    """Write `out[l, lane]`: the sum over all vertices of an element for the annotation at each level."""
+    for level in range(levels.shape[0]):
+        for lane in range(2):
+            total = np.uint64(levels.shape[2])
+            for v in range(levels.shape[2]):
+                total = add(total, element(lane, GRAPH, levels[level, 0, v], levels[level, 1, v], level))
+            out[level, lane] = total
+
+
+@njit(cache=True, nogil=True)
+def total_fingerprint(levels, sums, out):
+    """Write `out[lane]`: the multiset of the annotations at level k - 1, and the plain total of all sums at level k."""
+    before = np.empty((1, 2), np.uint64)
+    fingerprint(levels[-2:-1], before)
+    total = np.zeros(2, np.uint64)
+    for lane in range(2):
+        for v in range(sums.shape[1]):
+            total[lane] = add(total[lane], sums[lane, v])
+    for lane in range(2):
+        out[lane] = mix_pair(lane, GRAPH, total[0], total[1], before[0, lane])
+
+
+@njit(cache=True, nogil=True)
+def fill_weights(before, length, distances, dist, queue, size, weight):
+    """Write `weight[lane, position, v]`, the element of v's token at a position, for the vertices in the queue."""
+    for i in range(size):
+        v = queue[i]
+        far = dist[v] + 1 if distances else 0
+        for position in range(length + 1):
+            for lane in range(2):
+                key = position * 65536 + far
+                weight[lane, position, v] = element(lane, TOKEN, before[0, v], before[1, v], key)
+
+
+@njit(cache=True, nogil=True)
+def dummy_tails(length):
+    """`[lane, position]`: the product of the elements of dummy tokens from a position to the end."""
+    tails = np.ones((2, length + 2), np.uint64)
+    for lane in range(2):
+        for position in range(length, 0, -1):
+            dummy = element(lane, DUMMY, ZERO, ZERO, position)
+            tails[lane, position] = multiply(dummy, tails[lane, position + 1])
+    return tails
+
+
+@njit(cache=True, nogil=True)
+def sum_shortest(rowptr, col, mode, length, extend, distances, before, sums):
+    """SP, SP+: `ways[v]` is the sum over the paths from the root to v; a path ends where no other continues it."""
+    n = rowptr.size - 1
+    dist, pred, queue = scratch(n)
+    weight = np.empty((2, length + 1, n), np.uint64)
+    ways = np.zeros((2, n), np.uint64)
+    goes_on = np.zeros(n, np.bool_)
+    tails = dummy_tails(length)
+    steps = 0
+    for root in range(n):
+        size = bfs(rowptr, col, root, length, mode, dist, pred, queue)
+        fill_weights(before, length, distances, dist, queue, size, weight)
+        for lane in range(2):
+            ways[lane, root] = weight[lane, 0, root]
+        for i in range(1, size):
+            x = queue[i]
+            first, second = ZERO, ZERO
+            for slot in range(rowptr[x], rowptr[x + 1]):
+                y = col[slot]
+                if dist[y] == dist[x] - 1 and (mode == SP_PLUS or pred[x] == y):
+                    first, second = add(first, ways[0, y]), add(second, ways[1, y])
+                    goes_on[y] = True
+            ways[0, x] = multiply(first, weight[0, dist[x], x])
+            ways[1, x] = multiply(second, weight[1, dist[x], x])
+        for lane in range(2):
+            total = ZERO
+            for i in range(1, size):
+                x = queue[i]
+                if dist[x] == length:
+                    total = add(total, ways[lane, x])
+                elif extend and not goes_on[x]:
+                    total = add(total, multiply(ways[lane, x], tails[lane, dist[x] + 1]))
+            sums[lane, root] = total
+        for i in range(size):
+            steps += rowptr[queue[i] + 1] - rowptr[queue[i]]
+            dist[queue[i]] = -1
+            goes_on[queue[i]] = False
+    return steps
+
+
+@njit(cache=True, nogil=True)
+def sum_simple(rowptr, col, length, extend, distances, before, limit, sums):
+    """AP: a depth-first search that stops one step before the last; returns the steps taken, -1 if over `limit`.
+
+    `inner` is the element of a vertex at the last position but one, 0 while it is on the path; `free` its number of
+    neighbours that are not on the path.
+    """
+    n = rowptr.size - 1
+    dist, pred, queue = scratch(n)
+    weight = np.empty((2, length + 1, n), np.uint64)
+    rest, inner = np.zeros((2, n), np.uint64), np.zeros((2, n), np.uint64)
+    free = np.zeros(n, np.int64)
+    tails = dummy_tails(length)
+    steps = 0
+    for root in range(n):
+        size = bfs(rowptr, col, root, length, SP_PLUS, dist, pred, queue)
+        fill_weights(before, length, distances, dist, queue, size, weight)
+        for i in range(size):
+            v = queue[i]
+            near = dist[v] < length  # the others have neighbours without weights, and are at the last position only
+            free[v] = rowptr[v + 1] - rowptr[v]
+            for lane in range(2):
+                inner[lane, v] = weight[lane, length - 1, v]
+                total = ZERO
+                if near:
+                    for slot in range(rowptr[v], rowptr[v + 1]):
+                        total = add(total, weight[lane, length, col[slot]])
+                rest[lane, v] = total
+        taken = _walk_simple(
+            rowptr, col, length, root, extend, weight, rest, inner, free, tails, limit - steps, sums
+        )  # fmt: skip
+        if taken < 0:
+            return -1
+        steps += taken
+        for i in range(size):
+            dist[queue[i]] = -1
+    return steps
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _enter(rowptr, col, v, length, weight, rest, inner, free):
+    first, second = weight[0, length, v], weight[1, length, v]
+    inner[0, v], inner[1, v] = ZERO, ZERO
+    for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + 1])):
+        x = np.uint64(col[slot])
+        rest[0, x] = subtract(rest[0, x], first)
+        rest[1, x] = subtract(rest[1, x], second)
+        free[x] -= 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _leave(rowptr, col, v, length, weight, rest, inner, free):
+    first, second = weight[0, length, v], weight[1, length, v]
+    inner[0, v], inner[1, v] = weight[0, length - 1, v], weight[1, length - 1, v]
+    for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + 1])):
+        x = np.uint64(col[slot])
+        rest[0, x] = add(rest[0, x], first)
+        rest[1, x] = add(rest[1, x], second)
+        free[x] += 1
+
+
+@njit(cache=True, nogil=True)
+def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, tails, limit, sums):
+    """The sum over all simple paths of one length from `root`; returns the steps taken, -1 if over `limit`."""
+    if length == 1:
+        sums[0, root] = multiply(weight[0, 0, root], rest[0, root])
+        sums[1, root] = multiply(weight[1, 0, root], rest[1, root])
+        return rowptr[root + 1] - rowptr[root]
+    path = np.empty(length, np.int64)
+    slots = np.empty(length, np.int64)
+    product = np.empty((2, length), np.uint64)
+    on_path = np.zeros(rowptr.size - 1, np.bool_)
+    first, second = ZERO, ZERO
+    steps = 0
+    depth = 0
+    path[0], slots[0] = root, rowptr[root]
+    product[0, 0], product[1, 0] = weight[0, 0, root], weight[1, 0, root]
+    on_path[root] = True
+    _enter(rowptr, col, root, length, weight, rest, inner, free)
+    while depth >= 0:
+        v = path[depth]
+        down = False
+        if depth == length - 2:
+            steps += rowptr[v + 1] - rowptr[v]
+            a, b = ZERO, ZERO
+            for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + 1])):
+                x = np.uint64(col[slot])
+                a = add(a, multiply(inner[0, x], rest[0, x]))
+                b = add(b, multiply(inner[1, x], rest[1, x]))
+                if extend and free[x] == 0:
+                    a = add(a, multiply(inner[0, x], tails[0, length]))
+                    b = add(b, multiply(inner[1, x], tails[1, length]))
+            first = add(first, multiply(product[0, depth], a))
+            second = add(second, multiply(product[1, depth], b))
+        else:
+            slot = slots[depth]
+            while slot < rowptr[v + 1] and on_path[col[slot]]:
+                slot += 1
+            if slot < rowptr[v + 1]:
+                x = col[slot]
+                slots[depth] = slot + 1
+                depth += 1
+                path[depth], slots[depth] = x, rowptr[x]
+                product[0, depth] = multiply(product[0, depth - 1], weight[0, depth, x])
+                product[1, depth] = multiply(product[1, depth - 1], weight[1, depth, x])
+                on_path[x] = True
+                _enter(rowptr, col, x, length, weight, rest, inner, free)
+                down = True
+        if not down:
+            if extend and depth > 0 and free[v] == 0:
+                first = add(first, multiply(product[0, depth], tails[0, depth + 1]))
+                second = add(second, multiply(product[1, depth], tails[1, depth + 1]))
+            if steps > limit:
+                return -1
+            _leave(rowptr, col, v, length, weight, rest, inner, free)
+            on_path[v] = False
+            depth -= 1
+    sums[0, root], sums[1, root] = first, second
+    return steps

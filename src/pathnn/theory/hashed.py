@@ -1,0 +1,179 @@
+"""Annotated path sets, fast: the exact test for graphs of real size, by fingerprints instead of nested structures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pathnn.collection import Collection, check_collection, check_k
+from pathnn.paths.csr import to_csr
+from pathnn.paths.limits import PathExplosionError
+from pathnn.paths.walks import AP, SP, SP_PLUS
+from pathnn.theory.graphs import Graph
+from pathnn.theory.hash_kernels import annotate, fingerprint, total_fingerprint
+
+Lanes = NDArray[np.uint64]
+"""Elements of the field; an axis of two holds the two that together stand for one thing."""
+
+MODES = {"ap": AP, "sp+": SP_PLUS, "sp": SP}
+UNLIMITED = 2**62
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class PathAnnotations:
+    """The annotations of one graph's vertices: `levels` is `[k + 1, 2, num_nodes]`, for each level 0..k.
+
+    `sums`, `[2, num_nodes]`, are the sums over the paths of length k alone.
+    """
+
+    levels: Lanes
+    sums: Lanes
+
+    def fingerprints(self) -> Lanes:
+        """The multiset of the annotations at each level, `[k + 1, 2]`: what a PathNN may know about the graph."""
+        out = np.zeros((len(self.levels), 2), np.uint64)
+        fingerprint(self.levels, out)
+        return out
+
+    def total(self) -> Lanes:
+        """What a PathNN knows whose last layer and readout only add up, `[2]`.
+
+        With the identity as phi and a sum as readout, the representation of a graph is a sum over all its paths of
+        length k. Of which vertex has which of them, nothing is left.
+        """
+        out = np.zeros(2, np.uint64)
+        total_fingerprint(self.levels, self.sums, out)
+        return out
+
+
+def hashed_annotations(
+    graphs: Sequence[Graph],
+    *,
+    collection: Collection,
+    k: int,
+    residual: bool = True,
+    extend: bool = False,
+    distances: bool | None = None,
+    initial: Sequence[Sequence[int]] | None = None,
+    max_steps: int | None = None,
+) -> list[PathAnnotations]:
+    """The annotations of all vertices of each graph at levels 0..k; equal means equal.
+
+    The same as `annotated_path_sets`, with two elements of a field of 2^61 - 1 elements in place of a structure. Two
+    annotations that differ get the same elements with a probability below k^2 / 2^120, as far as the elements of
+    tokens are random. The defaults are the network's: the residual term, and distances for AP. Graphs are shared out
+    over as many threads as torch uses.
+
+    Args:
+        graphs: `(edge_index, num_nodes)` pairs.
+        collection: `"sp"`, `"sp+"` or `"ap"`.
+        k: the largest path length, in edges.
+        residual: an annotation also holds v's own of the level before, as the model's `h + sum` does.
+        extend: paths that nothing continues go on with dummy tokens.
+        distances: every token also shows its distance to the source; None means: for `"ap"`.
+        initial: integers to start from, per graph and vertex; the default is 0 everywhere.
+        max_steps: refuse with `PathExplosionError` a graph that takes more steps than this.
+
+    >>> from pathnn.theory.examples import triangle
+    >>> levels = hashed_annotations([triangle()], collection="ap", k=2)[0].levels
+    >>> levels.shape, bool((levels[2] == levels[2, :, :1]).all())        # all vertices look alike
+    ((3, 2, 3), True)
+    """
+    check_collection(collection)
+    check_k(k)
+    if initial is not None and len(initial) != len(graphs):
+        raise ValueError(f"initial has labels for {len(initial)} graphs: expected {len(graphs)}, one per graph.")
+    distances = collection == "ap" if distances is None else distances
+    limit = UNLIMITED if max_steps is None else max_steps
+
+    def one(index: int) -> PathAnnotations:
+        edge_index, num_nodes = graphs[index]
+        csr = to_csr(edge_index, num_nodes)
+        levels = start_levels(num_nodes, k, None if initial is None else initial[index])
+        sums = np.zeros((2, num_nodes), np.uint64)
+        rowptr, col = csr.rowptr.numpy(), csr.col.numpy()
+        steps = annotate(rowptr, col, MODES[collection], k, residual, extend, distances, limit, levels, sums)
+        if steps < 0:
+            raise PathExplosionError(
+                f"graph {index} takes more than max_steps={limit:,} steps at k={k}. "
+                "Lower k, use collection='sp+', or raise max_steps."
+            )
+        return PathAnnotations(levels, sums)
+
+    return in_threads(one, range(len(graphs)))
+
+
+def path_fingerprints(
+    graphs: Sequence[Graph],
+    *,
+    collection: Collection,
+    k: int,
+    residual: bool = True,
+    extend: bool = False,
+    distances: bool | None = None,
+    initial: Sequence[Sequence[int]] | None = None,
+    max_steps: int | None = None,
+) -> Lanes:
+    """The multiset of annotations of each graph at each level as two integers, `[graphs, k + 1, 2]`.
+
+    Graphs with equal rows at level l are those that no PathNN of l layers tells apart. Options as in
+    `hashed_annotations`; here a graph that takes more than `max_steps` steps is refused as well.
+
+    >>> from pathnn.theory.examples import hexagon, two_triangles
+    >>> first, second = path_fingerprints([hexagon(), two_triangles()], collection="ap", k=2, distances=False)
+    >>> bool((first[2] == second[2]).all())
+    True
+    >>> first, second = path_fingerprints([hexagon(), two_triangles()], collection="ap", k=2)
+    >>> bool((first[2] == second[2]).all())
+    False
+    """
+    found = hashed_annotations(
+        graphs, collection=collection, k=k, residual=residual, extend=extend, distances=distances, initial=initial,
+        max_steps=max_steps,
+    )  # fmt: skip
+    return stack_lanes([annotations.fingerprints() for annotations in found], (k + 1, 2))
+
+
+def start_levels(num_nodes: int, k: int, labels: Sequence[int] | None) -> Lanes:
+    """Room for the levels 0..k, with the labels of the vertices in level 0."""
+    levels = np.zeros((k + 1, 2, num_nodes), np.uint64)
+    if labels is not None:
+        if len(labels) != num_nodes:
+            raise ValueError(f"initial has {len(labels)} labels: expected one per vertex, num_nodes={num_nodes}.")
+        levels[0] = np.asarray(labels, np.int64).astype(np.uint64)
+    return levels
+
+
+def classes(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Numbers 0, 1, ... for the rows of `[n, 2]`, equal for equal rows.
+
+    >>> classes(np.array([[5, 1], [2, 2], [5, 1]], np.uint64)).tolist()
+    [1, 0, 1]
+    """
+    if not len(rows):
+        return np.zeros(0, np.int64)
+    _, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return inverse.reshape(-1).astype(np.int64)
+
+
+def stack_lanes(rows: Sequence[Lanes], shape: tuple[int, ...]) -> Lanes:
+    """The rows as one array, also if there are none."""
+    return np.stack(rows) if len(rows) else np.zeros((0, *shape), np.uint64)
+
+
+def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """`[function(item) for item in items]`, in as many threads as torch uses."""
+    workers = min(torch.get_num_threads(), len(items))
+    if workers <= 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, items))

@@ -1,0 +1,78 @@
+"""`pathnn distinguish`: the keys, the pairs, the table, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+import torch
+
+Run = Callable[..., Any]
+KEYS = {
+    "graphs", "pairs", "failure_rate", "exact_failure_rate", "wl1_failure_rate", "wl3_failure_rate", "seconds",
+}  # fmt: skip
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    path = tmp_path / "three.g6"
+    chosen = [nx.cycle_graph(6), nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3)), nx.path_graph(4)]
+    path.write_bytes(b"".join(nx.to_graph6_bytes(graph, header=False) for graph in chosen))
+    return path
+
+
+def test_json_has_the_promised_keys(cli: Run, three: Path) -> None:
+    result = cli("distinguish", three, "--k", 2, "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert set(found) >= KEYS
+    assert (found["graphs"], found["pairs"], found["failure_rate"]) == (3, 3, [0] * 5)
+    assert (found["exact_failure_rate"], found["wl3_failure_rate"]) == (0, 0)
+    assert found["wl1_failure_rate"] == pytest.approx(1 / 3)
+    assert found["seconds"] > 0
+
+
+def test_options_reach_the_tests(cli: Run, three: Path) -> None:
+    found = json.loads(
+        cli("distinguish", three, "-k", 2, "--no-distances", "--seeds", 2, "--phi", "tanh", "--json").stdout
+    )
+    assert found["failure_rate"] == [pytest.approx(1 / 3)] * 2
+    assert found["exact_failure_rate"] == pytest.approx(1 / 3)
+    assert found["confused"] == found["confused_by_network"] == [[0, 1]]
+    plain = json.loads(cli("distinguish", three, "-k", 2, "--no-distances", "--plain", "--seeds", 1, "--json").stdout)
+    assert plain["failure_rate"] == [pytest.approx(1 / 3)]
+    forgets = json.loads(cli("distinguish", three, "-k", 5, "-c", "sp+", "--no-residual", "--json").stdout)
+    assert forgets["exact_failure_rate"] == pytest.approx(1 / 3)  # six vertices without a path of length 5, twice
+    assert forgets["sum_failure_rate"] is None
+
+
+def test_table_names_the_confused_pairs(cli: Run, three: Path) -> None:
+    result = cli("distinguish", three, "--k", 2, "--no-distances", "--seeds", 1)
+    assert result.exit_code == 0
+    assert "at best (annotated path sets)" in result.stdout
+    assert "confused by the exact test, the first: 0-1" in result.stdout
+    assert "33.33 %" in result.stdout
+
+
+def test_sp_says_that_it_depends_on_the_numbering(cli: Run, three: Path) -> None:
+    assert "relabelled copies" in cli("distinguish", three, "-c", "sp", "-k", 2, "--seeds", 0).stderr
+
+
+def test_pairs_are_the_dataset_s(cli: Run, mirror: Path) -> None:
+    found = json.loads(cli("distinguish", "sr16622", "--seeds", 1, "--json").stdout)
+    assert (found["pairs"], found["failure_rate"], found["wl3_failure_rate"]) == (1, [0], 1)
+    brec = json.loads(cli("distinguish", "brec", "-c", "sp+", "-k", 3, "--seeds", 0, "--json").stdout)
+    assert (brec["graphs"], brec["pairs"], brec["wl1_failure_rate"], brec["wl3_failure_rate"]) == (800, 400, 1, None)
+
+
+def test_refuses(cli: Run, three: Path) -> None:
+    assert cli("distinguish", three, "--phi", "swish").exit_code == 2
+    assert cli("distinguish", three, "--device", "abacus").exit_code == 1
+    if not torch.cuda.is_available():
+        result = cli("distinguish", three, "--device", "cuda")
+        assert result.exit_code == 1
+        assert "no CUDA device" in result.stderr

@@ -1,0 +1,93 @@
+"""BREC's own protocol: merged training is training on the copies, and copies are never told apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from pathnn.cli.app import app
+from pathnn.experiments.brec import relabelled
+from pathnn.experiments.brec_page import brec_section
+from pathnn.experiments.brec_protocol import MergedBatch, hotelling, protocol_model, run_pair
+from pathnn.experiments.brec_report import protocol_rows
+from pathnn.theory.examples import hexagon, two_triangles
+from pathnn.theory.graphs import edges_to_index
+
+
+def prism():
+    return edges_to_index(list(nx.circular_ladder_graph(5).edges)), 10
+
+
+def petersen():
+    return edges_to_index(list(nx.petersen_graph().edges)), 10
+
+
+@pytest.mark.parametrize("collection", ["sp+", "ap"])
+def test_merged_outputs_and_gradients_are_the_network_s(collection):
+    graphs = [relabelled(graph, i) for i, graph in enumerate([prism(), petersen(), hexagon(), prism()])]
+    model = protocol_model(collection, 3, seed=0)
+    merged = MergedBatch.of(graphs, model.config).outputs(model)
+    sizes = torch.tensor([n for _, n in graphs])
+    first = (sizes.cumsum(0) - sizes).tolist()
+    edge_index = torch.cat([edges + start for (edges, _), start in zip(graphs, first, strict=True)], dim=1)
+    ones = torch.ones(int(sizes.sum()), 1, dtype=torch.float64)
+    plain = model(ones, edge_index, batch=torch.repeat_interleave(sizes))
+    torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
+    weights = torch.rand_like(plain)
+    ours, theirs = (
+        torch.autograd.grad((out * weights).sum(), model.lstm.weight_hh_l0, retain_graph=True)[0]
+        for out in (merged, plain)
+    )
+    torch.testing.assert_close(ours, theirs, rtol=1e-7, atol=1e-9)
+
+
+def test_different_graphs_and_copies():
+    found = run_pair(prism(), petersen(), collection="ap", k=3, copies=8)
+    assert found["told_apart"] is found["reliable"] is True
+    assert found["statistic"] > 72.34 > found["statistic_of_copies"]
+    same = run_pair(prism(), relabelled(prism(), 99), collection="ap", k=3, copies=8)
+    assert same["told_apart"] is False
+    assert same["reliable"] is True
+    blind = run_pair(hexagon(), two_triangles(), collection="ap", k=1, copies=8)
+    assert blind["told_apart"] is False
+
+
+def test_hotelling_grows_with_the_difference():
+    generator = torch.Generator().manual_seed(0)
+    first, noise = (torch.randn(64, 16, generator=generator, dtype=torch.float64) for _ in range(2))
+    near, far = (hotelling(first, first + 0.1 * noise + shift) for shift in (0.0, 2.0))
+    assert near < 72.34 < far
+
+
+def test_rows_of_the_protocol():
+    raw = [
+        {"test": "protocol", "k": 4, "told_apart": [0, 1], "unreliable": [], "pairs": list(range(10))},
+        {"test": "protocol", "k": 4, "told_apart": [], "unreliable": [12], "pairs": list(range(10, 20))},
+    ]
+    (row,) = protocol_rows(raw)
+    assert (row["total"], row["over"], row["unreliable"]) == (2, 380, 1)
+
+
+def test_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("pathnn.cli.reproduce.brec.BLOCK", 2)
+    path = tmp_path / "brec.json"
+    exact = ["reproduce", "brec", "--k", "1", "--k-plain", "1", "--k-shortest", "1", "--results", str(path), "--json"]
+    monkeypatch.setattr("pathnn.experiments.brec.wl_row", lambda _: {"wl1": [], "wl3": [1, 2], "seconds": 0.0})
+    monkeypatch.setattr("pathnn.experiments.brec.invariance_row", lambda *_: {"copies": 1, "unstable": [3],
+                        "consistent": [], "seconds": 0.0})  # fmt: skip
+    found = CliRunner().invoke(app, exact)
+    assert found.exit_code == 0, found.stderr
+    by_name = {row["name"]: row["total"] for row in json.loads(found.stdout)["rows"]}
+    assert by_name == {"1-WL": 0, "3-WL": 2, "SP": 0, "SP+": 0, "AP": 0, "AP, no distances": 0}
+    protocol = ["reproduce", "brec", "--protocol-k", "2", "--protocol-pairs", "0-1", "--results", str(path), "--json"]
+    trained = json.loads(CliRunner().invoke(app, protocol).stdout)["rows"][-1]
+    assert (trained["name"], trained["over"]) == ("AP, trained", 398)
+    assert "1 of 800 graphs are told apart" in brec_section(path)
+    wrong = CliRunner().invoke(app, ["reproduce", "brec", "--protocol-k", "2", "--protocol-pairs", "9"])
+    assert wrong.exit_code == 1
+    assert "expected two numbers" in wrong.stderr

@@ -1,0 +1,163 @@
+"""The untrained network, merged and plain, beside the exact test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+
+from pathnn.collection import COLLECTIONS
+from pathnn.data import load_dataset
+from pathnn.experiments.isomorphism import isomorphism_test
+from pathnn.experiments.merged import merged_embeddings
+from pathnn.experiments.pairs import all_pairs, check_pairs
+from pathnn.experiments.untrained import embeddings, untrained_models
+from pathnn.nn import PathNN
+from pathnn.paths import PathExplosionError
+from pathnn.theory.examples import hexagon, open_triplet, two_triangles
+from pathnn.theory.graphs import edges_to_index
+
+
+def numbered(graph: nx.Graph, seed: int = 0):
+    order = torch.randperm(len(graph), generator=torch.Generator().manual_seed(seed)).tolist()
+    number = dict(zip(graph, order, strict=True))
+    return edges_to_index([(number[u], number[v]) for u, v in graph.edges]), len(graph)
+
+
+def some_graphs():
+    chosen = [nx.petersen_graph(), nx.cycle_graph(7), nx.star_graph(4), nx.grid_2d_graph(3, 3), nx.empty_graph(2)]
+    chosen += [nx.gnp_random_graph(9, 0.35, seed=seed) for seed in range(3)]
+    return [numbered(graph) for graph in chosen]
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+@pytest.mark.parametrize(("extend", "distances"), list(product([False, True], repeat=2)))
+def test_merged_equals_plain(collection, extend, distances):
+    models = untrained_models(collection=collection, k=4, seeds=2, extend=extend, distances=distances)
+    plain = embeddings(models, some_graphs(), merge=False)
+    merged = embeddings(models, some_graphs(), merge=True)
+    torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
+
+
+def test_memory_changes_nothing():
+    models = untrained_models(collection="ap", k=4, seeds=1, phi="relu")
+    whole = embeddings(models, some_graphs())
+    for merge in (True, False):
+        torch.testing.assert_close(embeddings(models, some_graphs(), merge=merge, memory=10_000), whole)
+
+
+def test_sequences_without_a_table(monkeypatch):
+    models = untrained_models(collection="ap", k=4, seeds=1)
+    whole = merged_embeddings(models, some_graphs())
+    monkeypatch.setattr("pathnn.experiments.sequences.TABLE", 0)
+    torch.testing.assert_close(merged_embeddings(models, some_graphs()), whole)
+    with pytest.raises(PathExplosionError, match="over max_paths_per_source=3"):
+        merged_embeddings(models, some_graphs(), max_paths_per_source=3)
+
+
+@pytest.mark.parametrize("phi", ["tanh", "mlp"])
+def test_batch_norm_counts_every_vertex(phi):
+    """The merged statistics are those of a batch of all graphs."""
+    model = untrained_models(collection="ap", k=3, seeds=1, phi=phi)[0]
+    graphs = some_graphs()
+    merged = embeddings([model], graphs)[0]
+    sizes = torch.tensor([n for _, n in graphs])
+    first = (sizes.cumsum(0) - sizes).tolist()
+    edge_index = torch.cat([edges + start for (edges, _), start in zip(graphs, first, strict=True)], dim=1)
+    with torch.no_grad():
+        ones = torch.ones(int(sizes.sum()), 1).double()
+        plain = model.embed(ones, edge_index, batch=torch.repeat_interleave(sizes))
+    torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
+    with pytest.raises(ValueError, match="expected merge=True"):
+        embeddings([model], graphs, merge=False)
+
+
+def test_the_paper_s_model_is_what_is_tested():
+    ours = untrained_models(collection="ap", k=4, seeds=2)
+    torch.manual_seed(1)
+    paper = PathNN.from_paper("sr", collection="ap").double()
+    assert ours[1].config == paper.config
+    for name, weight in paper.state_dict().items():
+        assert ours[1].state_dict()[name].equal(weight)
+
+
+def test_a_network_never_beats_the_exact_test():
+    """On random regular graphs and relabelled copies of them; no network tells copies apart."""
+    graphs = [numbered(nx.random_regular_graph(3, 10, seed=i // 2), seed=i) for i in range(16)]
+    pairs = all_pairs(len(graphs))
+    copies = (pairs[:, 1] == pairs[:, 0] + 1) & (pairs[:, 0] % 2 == 0)
+    for k, phi in product((2, 4, 6), ("identity", "tanh")):
+        found = isomorphism_test(graphs, k=k, phi=phi, seeds=2)
+        assert all(rate >= found.exact_failure_rate for rate in found.failure_rate)
+        assert found.sum_failure_rate >= found.exact_failure_rate
+        assert found.wl1_failure_rate == 1
+        of_copies = isomorphism_test(graphs, pairs[copies], k=k, phi=phi, seeds=2)
+        assert of_copies.exact_failure_rate == 1
+        assert of_copies.failure_rate == (1, 1)
+
+
+def test_strongly_regular_graphs(mirror: Path):
+    """The paper's: nothing is told apart without distances at K = 4; what sums lose, tanh gives back."""
+    graphs = load_dataset("sr261034").graphs
+    paper = isomorphism_test(graphs, seeds=2)
+    assert [round(rate * paper.pairs) for rate in paper.failure_rate] == [3, 3]
+    assert (paper.graphs, paper.pairs, round(paper.sum_failure_rate * 45), round(paper.exact_failure_rate * 45)) == (
+        10, 45, 3, 2,
+    )  # fmt: skip
+    assert paper.wl1_failure_rate == paper.wl3_failure_rate == 1
+    assert isomorphism_test(graphs, seeds=2, phi="tanh", wl=False).failure_rate == (paper.exact_failure_rate,) * 2
+    without = isomorphism_test(graphs, distances=False, seeds=2, wl=False)
+    assert without.exact_failure_rate == 1
+    assert without.failure_rate == (1, 1)
+    assert isomorphism_test(graphs, k=5, seeds=0, wl=False).exact_failure_rate == 0
+
+
+def test_pairs_of_a_dataset(mirror: Path):
+    task = load_dataset("exp")
+    found = isomorphism_test(task.graphs, task.pair_index()[:20], collection="sp+", k=10, seeds=1)
+    assert found.pairs == 20
+    assert found.failure_rate == (0,)
+    assert found.exact_failure_rate == 0
+    assert found.wl1_failure_rate == 1
+
+
+def test_what_is_left_out_is_none():
+    found = isomorphism_test([hexagon(), two_triangles()], k=2, seeds=0, exact=False, wl=False)
+    assert found.failure_rate == ()
+    assert found.exact_failure_rate is found.wl1_failure_rate is found.wl3_failure_rate is None
+    large = numbered(nx.path_graph(65))
+    assert isomorphism_test([large, large], k=1, seeds=0).wl3_failure_rate is None
+
+
+def test_confused_pairs_are_named():
+    graphs = [hexagon(), open_triplet(), two_triangles()]
+    found = isomorphism_test(graphs, k=2, distances=False, seeds=1)
+    assert found.confused == found.confused_by_network == ((0, 2),)
+    assert found.to_dict()["confused"] == [[0, 2]]
+    assert isomorphism_test(graphs[:1], k=2).failure_rate == ()
+
+
+def test_refuses_wrong_pairs():
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        isomorphism_test([hexagon(), hexagon()], torch.tensor([[0, 2]]))
+    with pytest.raises(ValueError, match=r"of shape \[pairs, 2\]"):
+        check_pairs(torch.zeros(3), 2)
+    with pytest.raises(ValueError, match="pairs: expected at most"):
+        all_pairs(10_000)
+
+
+def test_merging_refuses_other_models():
+    model = untrained_models(collection="ap", k=2, seeds=1)[0]
+    other = untrained_models(collection="ap", k=3, seeds=1)[0]
+    with pytest.raises(ValueError, match="no models"):
+        merged_embeddings([], [hexagon()])
+    with pytest.raises(ValueError, match="different options"):
+        merged_embeddings([model, other], [hexagon()])
+    with pytest.raises(ValueError, match=r"dropout=0\.5"):
+        merged_embeddings([PathNN.from_config(replace(model.config, dropout=0.5))], [hexagon()])
+    with pytest.raises(ValueError, match="one input channel"):
+        merged_embeddings([PathNN.from_config(replace(model.config, in_channels=2))], [hexagon()])
