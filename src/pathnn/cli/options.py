@@ -11,7 +11,7 @@ from pathnn.collection import check_collection
 MAX_K = 255
 
 
-def _collection(value: str) -> str:
+def check_collection_name(value: str) -> str:
     """The name of a collection in any case; anything else is wrong usage."""
     try:
         return check_collection(value.lower())
@@ -36,7 +36,7 @@ CollectionName = Annotated[
         "-c",
         metavar="sp|sp+|ap",
         help="Which paths: one shortest path per pair, all shortest paths, or all simple paths.",
-        callback=_collection,
+        callback=check_collection_name,
     ),
 ]
 

@@ -18,8 +18,10 @@ def brec_section(path: Path) -> str:
     commits = ", ".join(sorted({str(row["commit"]) for row in raw}))
     devices = ", ".join(sorted({row["device"] for row in raw}))
     steps = max((row["max_steps"] for row in raw if "max_steps" in row), default=0)
-    trained = [row for row in rows if row["name"] == "AP, trained"]
-    unreliable = sum(row["unreliable"] for row in trained)
+    trained = [row for row in rows if "unreliable" in row]
+    unreliable = ", ".join(
+        f"{row['unreliable']} ({row['name'].removesuffix(', trained')}, K = {row['k']})" for row in trained
+    )
     return f"""## BREC
 
 `pathnn reproduce brec`: 400 pairs that 1-WL does not tell apart (Wang and Zhang, ICML 2024), the number of them
@@ -36,11 +38,13 @@ as many. Published numbers of networks are left out here, as we have not been ab
 
 {_copies(path)}
 
-**BREC's own protocol** ("AP, trained"): for each pair a network with 16 outputs is trained for at most 20 epochs on
+**BREC's own protocol** ("trained"): for each pair a network with 16 outputs is trained for at most 20 epochs on
 32 relabelled copies of each graph, so that outputs of different graphs have a small cosine; then Hotelling's T² of
 the differences of outputs is compared with 72.34. The same test between copies of one graph must stay below, or the
-pair is unreliable: {unreliable} pairs were. PathNN-AP gives copies the same output up to rounding, so the
-covariance is next to singular, and 1e-7 is added to its diagonal, as the protocol's authors advise for that case.
+pair is unreliable and does not count. Pairs that were: {unreliable}.
+SP+ and AP give copies the same output up to rounding, so the covariance is next to singular, and 1e-7 is added to its
+diagonal, as the protocol's authors advise for that case. SP gives copies of one graph different outputs where shortest
+paths tie.
 The networks are those of `--phi tanh` above with a linear head, in float64; their BatchNorm takes its statistics
 over the copies that are compared, in training and in the test.
 

@@ -38,15 +38,19 @@ def protocol_file(path: Path) -> Path:
 
 
 def protocol_rows(raw: Sequence[Row]) -> list[Row]:
-    """BREC's own protocol: one row per K; pairs that were not trained on count as not tested."""
+    """BREC's own protocol: one row per collection and K; pairs that were not trained on count as not tested."""
     found = []
     rows = [row for row in raw if row["test"] == "protocol"]
-    for k in sorted({row["k"] for row in rows}):
-        blocks = [row for row in rows if row["k"] == k]
+    for collection, k in sorted(
+        {(row["collection"], row["k"]) for row in rows}, key=lambda each: (each[0][::-1], each)
+    ):
+        blocks = [row for row in rows if (row["collection"], row["k"]) == (collection, k)]
         told = {pair for row in blocks for pair in row["told_apart"]}
         left = 400 - sum(len(row["pairs"]) for row in blocks)
         unreliable = sum(len(row["unreliable"]) for row in blocks)
-        found.append({"name": "AP, trained", "k": k, "over": left, "unreliable": unreliable, **_counts(told)})
+        found.append(
+            {"name": f"{collection.upper()}, trained", "k": k, "over": left, "unreliable": unreliable, **_counts(told)}
+        )
     return found
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from pathnn.cli.console import note, print_json, print_table, result_only, say
-from pathnn.cli.options import Json
+from pathnn.cli.options import Json, check_collection_name
 from pathnn.cli.progress import progress
+
+if TYPE_CHECKING:
+    from pathnn.collection import Collection
 
 EXAMPLE = "Example: pathnn reproduce brec --k 6"
 
@@ -28,6 +31,15 @@ ProtocolK = Annotated[
         "--protocol-k", min=1, help="Also BREC's own protocol, with paths up to this length.", show_default=False
     ),
 ]
+ProtocolCollection = Annotated[
+    str,
+    typer.Option(
+        "--protocol-collection",
+        metavar="sp|sp+|ap",
+        help="Which paths the protocol's networks read.",
+        callback=check_collection_name,
+    ),
+]
 Protocol = Annotated[str, typer.Option("--protocol-pairs", metavar="FIRST-LAST", help="Pairs for the protocol.")]
 Results = Annotated[Path, typer.Option("--results", help="Where results are kept; what is there is not run again.")]
 Report = Annotated[bool, typer.Option("--report", help="Run nothing; write docs/expressive.md from the results.")]
@@ -39,6 +51,7 @@ def brec_command(
     k_shortest: LongestSP = 20,
     max_steps: MaxSteps = 2_000_000_000,
     protocol_k: ProtocolK = None,
+    protocol_collection: ProtocolCollection = "ap",
     protocol_pairs: Protocol = "0-399",
     results: Results = RESULTS,
     report: Report = False,
@@ -58,7 +71,7 @@ def brec_command(
         if protocol_k is None:
             _run(results, (k_shortest, k_shortest, k, k_plain), max_steps)
         else:
-            _run_protocol(protocol_file(results), protocol_k, protocol_pairs)
+            _run_protocol(protocol_file(results), cast("Collection", protocol_collection), protocol_k, protocol_pairs)
         rows = summarize(results)
     if json:
         print_json({"table": "brec", "rows": rows, "seconds": time.perf_counter() - begin})
@@ -96,21 +109,21 @@ BLOCK = 10
 """Pairs of one row: what is lost at the most when a run is stopped."""
 
 
-def _run_protocol(results: Path, k: int, pairs: str) -> None:
+def _run_protocol(results: Path, collection: Collection, k: int, pairs: str) -> None:
     from pathnn.experiments.brec import brec_graphs
     from pathnn.experiments.brec_protocol import run_block
     from pathnn.experiments.rows import add_row, missing
 
     first, last = _range(pairs)
-    key = {"test": "protocol", "collection": "ap", "k": k, "seed": 0}
+    key = {"test": "protocol", "collection": collection, "k": k, "seed": 0}
     keys = [{**key, "first": start} for start in range(first - first % BLOCK, last + 1, BLOCK)]
     todo = missing(results, keys)
     graphs = brec_graphs()
     with progress("training on pairs", total=len(todo)) as step:
         for one in todo:
             start = int(str(one["first"]))
-            note(f"protocol, k = {k}: pairs {start} to {start + BLOCK - 1}")
-            add_row(results, one, run_block(graphs, range(start, start + BLOCK), collection="ap", k=k))
+            note(f"protocol, {collection}, k = {k}: pairs {start} to {start + BLOCK - 1}")
+            add_row(results, one, run_block(graphs, range(start, start + BLOCK), collection=collection, k=k))
             step()
 
 
