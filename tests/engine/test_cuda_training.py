@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 import torch
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
+from safetensors.torch import load_file
 from torch import Tensor
 
+from pathnn.data import Task, task_from_graphs
 from pathnn.engine import RunConfig, TrainState, build_model, make_fabric, make_loaders, run, train
 from pathnn.engine import graphed as graphed_module
 from pathnn.engine.graphed import make_graphed
@@ -26,10 +29,10 @@ EDGES = torch.tensor([[0, 1, 1, 2, 2, 0, 2, 3], [1, 0, 2, 1, 0, 2, 3, 2]])
 
 
 def trained(
-    config: RunConfig, *, graphs: bool = True, monkeypatch: Any = None
+    config: RunConfig, *, task: Task | None = None, graphs: bool = True, monkeypatch: Any = None
 ) -> tuple[list[float], dict[str, Tensor]]:
     """Losses and scores of each epoch, and the weights after the last."""
-    task = tiny_task(60)
+    task = tiny_task(60) if task is None else task
     model = build_model(config, task)
     fabric = make_fabric(config)
     loaders = make_loaders(task, config, model, device=fabric.device)
@@ -45,9 +48,29 @@ def config_of(**changes: Any) -> RunConfig:
     return tiny_config(device="cuda", options={"hidden_channels": 16, "dropout": 0.0}, epochs=2, **changes)
 
 
-def test_graphs_give_what_single_operations_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_graphs, _ = trained(config_of())
-    without, _ = trained(config_of(), graphs=False, monkeypatch=monkeypatch)
+def task_of(kind: str) -> Task:
+    """The tiny task with classes, yes-or-no targets, several of them, edge features, or double features."""
+    task = tiny_task(60, classes=kind == "classes")
+    graphs, generator = task.graphs, torch.Generator().manual_seed(1)
+    y = graphs.y
+    assert y is not None
+    assert graphs.x is not None
+    if kind in ("binary", "multilabel"):
+        y = torch.rand(60, 1 if kind == "binary" else 3, generator=generator).round()
+    edges = torch.randn(graphs.num_edges, 2, generator=generator) if kind == "edges" else None
+    x = graphs.x.double() if kind == "double" else graphs.x
+    return task_from_graphs(replace(graphs, x=x, y=y, edge_attr=edges), name="tiny")
+
+
+KINDS = ["classes", "binary", "multilabel", "edges", "double", "standardized", "sp"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_graphs_give_what_single_operations_give(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes: Any = {"standardized": {"standardize": True}, "sp": {"collection": "sp"}}.get(kind, {})
+    config, task = config_of(**changes), task_of(kind)
+    with_graphs, _ = trained(config, task=task)
+    without, _ = trained(config, task=task, graphs=False, monkeypatch=monkeypatch)
     torch.testing.assert_close(torch.tensor(with_graphs), torch.tensor(without), rtol=2e-3, atol=2e-3)
 
 
@@ -64,7 +87,8 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path) ->
     run(tiny_config(device="cuda", epochs=2), tmp_path / "parts", task=tiny_task())
     parts = run(tiny_config(device="cuda", epochs=4), tmp_path / "parts", task=tiny_task(), resume=True)
     assert parts["val_score"] == whole["val_score"]
-    assert (tmp_path / "parts/state.safetensors").exists() == (tmp_path / "whole/state.safetensors").exists()
+    first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
+    assert all(torch.equal(first[name], second[name]) for name in first)
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("tf32", 0.02), ("bf16-mixed", 0.1)])

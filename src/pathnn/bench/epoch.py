@@ -6,6 +6,7 @@ operation, as its implementations are.
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Callable
@@ -84,8 +85,12 @@ def run(
 
 
 def _measure(config: RunConfig, engine: str, epochs: int, graphs: int | None) -> dict[str, Any]:
+    before = 0
     if torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
     training = Training.start(config, engine=engine, graphs=graphs)
     for _ in range(2 if training.graphed is not None else 1):
         training.epoch()  # kernels are compiled and graphs recorded
@@ -94,7 +99,7 @@ def _measure(config: RunConfig, engine: str, epochs: int, graphs: int | None) ->
     return {
         "train": 1e3 * statistics.median(seconds(training.epoch, epochs)),
         "inference": 1e3 * statistics.median(seconds(training.evaluate, epochs)),
-        "mib": torch.cuda.max_memory_allocated() / 2**20 if cuda else None,
+        "mib": (torch.cuda.max_memory_allocated() - before) / 2**20 if cuda else None,
         "graphs": training.loaders.train.index.numel(),
         "steps": len(batch_indices(training.loaders.train, 0)),
         "cuda_graphs": training.graphed is not None,

@@ -66,7 +66,9 @@ def train_command(
     device: Annotated[str | None, _option("--device", text="Where to train.", metavar="auto|cpu|cuda")] = None,
     devices: Annotated[int | None, _option("--devices", text="Processes (GPUs) per machine.")] = None,
     num_nodes: Annotated[int | None, _option("--num-nodes", text="Machines.")] = None,
-    precision: Annotated[str | None, _option("--precision", text="32-true, 64-true, 16-mixed or bf16-mixed.")] = None,
+    precision: Annotated[
+        str | None, _option("--precision", text="32-true, tf32, 64-true, 16-mixed or bf16-mixed.")
+    ] = None,
     max_entries: Annotated[
         int | None, _option("--max-entries", text="Trie entries to work on at once; less needs less memory.")
     ] = None,

@@ -6,6 +6,10 @@ processes, other models than PathNN, a dataset that is not on the GPU), is worke
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -13,7 +17,7 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.packed import PackedGraphs
 from pathnn.engine.config import RunConfig
 from pathnn.engine.evaluate import as_targets
-from pathnn.engine.graphs import GraphedForward, GraphedStep
+from pathnn.engine.graphs import GraphedForward, GraphedStep, padding_fault
 from pathnn.engine.graphs_batch import Capacity, graph_sizes
 from pathnn.engine.loaders import Loaders, batch_indices
 from pathnn.engine.predict import Forward, apply
@@ -32,8 +36,13 @@ class Graphed:
     def __init__(self, model: PathNN, loaders: Loaders, config: RunConfig) -> None:
         task = loaders.task
         assert task.loss is not None
-        self._model, self._loaders, self._loss = model, loaders, task.loss()
-        self._autocast = config.precision == "bf16-mixed"
+        self._model, self._loaders = model, loaders
+        encode = loaders.scale.encoder(torch.zeros(0, device=loaders.train.device))
+        self._loss = partial(_loss, task.loss(), encode)
+        self._options: dict[str, Any] = {
+            "autocast": config.precision == "bf16-mixed",
+            "pool": torch.cuda.graph_pool_handle(),
+        }
         self._steps: dict[int, list[GraphedStep]] = {}
         self._forwards: dict[str, Forward] = {}
 
@@ -61,32 +70,31 @@ class Graphed:
         for margin in MARGINS:
             capacity = Capacity.of_sizes(chosen, number, margin=margin)
             if fits_memory(capacity, loader):
-                arguments = self._model, loader.graphs, self._loss_of
-                steps.append(GraphedStep(*arguments, capacity=capacity, autocast=self._autocast))
+                steps.append(GraphedStep(self._model, loader.graphs, self._loss, capacity=capacity, **self._options))
         return steps
 
     def _make_forward(self, loader: PackedLoader) -> Forward:
-        sizes, forwards = graph_sizes(loader.graphs), {}
+        model, sizes = self._model, graph_sizes(loader.graphs)
+        forwards: dict[int, GraphedForward] = {}
         batches = batch_indices(loader, 0)
         for number in {batch.numel() for batch in batches}:
             totals = torch.stack([sizes[batch].sum(dim=0) for batch in batches if batch.numel() == number])
             capacity = Capacity.holding(totals.amax(dim=0), number)
             if fits_memory(capacity, loader):
-                forwards[number] = GraphedForward(
-                    self._model, loader.graphs, capacity=capacity, autocast=self._autocast
-                )
+                forwards[number] = GraphedForward(model, loader.graphs, capacity=capacity, **self._options)
 
         def forward(index: Tensor) -> Tensor:
             graphed = forwards.get(index.numel())
             if graphed is not None and graphed.fits(index):
                 return graphed(index)
-            return apply(self._model, loader.batch(index))
+            return apply(model, loader.batch(index))
 
         return forward
 
-    def _loss_of(self, out: Tensor, y: Tensor) -> Tensor:
-        loss: Tensor = self._loss(out, self._loaders.scale.encode(as_targets(y, out)))
-        return loss
+
+def _loss(function: nn.Module, encode: Callable[[Tensor], Tensor], out: Tensor, y: Tensor) -> Tensor:
+    loss: Tensor = function(out, encode(as_targets(y, out)))
+    return loss
 
 
 def make_graphed(state: TrainState, loaders: Loaders, config: RunConfig) -> Graphed | None:
@@ -96,8 +104,8 @@ def make_graphed(state: TrainState, loaders: Loaders, config: RunConfig) -> Grap
         return None
     if not isinstance(model, PathNN) or not cuda_ready(model.lstm.weight_hh_l0) or model.lstm.engine != "trie":
         return None
-    head_norm = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules())
-    if model.readout is None or head_norm or loaders.task.loss is None or not _resident(loaders.train.graphs):
+    graphs = loaders.train.graphs
+    if padding_fault(model) is not None or loaders.task.loss is None or graphs.x is None or not _resident(graphs):
         return None
     return Graphed(model, loaders, config)
 

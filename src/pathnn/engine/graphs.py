@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from pathnn.data.packed import PackedGraphs
 from pathnn.engine.graphs_batch import Capacity, PaddedBatches
+from pathnn.engine.predict import features
 from pathnn.nn import PathNN
 from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
 from pathnn.nn.engines.cuda import cuda_ready
@@ -35,8 +38,8 @@ class GraphedStep:
     ```
 
     The model's own parameters and running statistics are used and updated; gradients are those of the step without
-    padding up to rounding (with dropout: other random numbers). Recording runs the model a few times on the batch
-    `sample`, and then puts its running statistics back.
+    padding up to rounding (with dropout: other random numbers). Recording runs the model a few times on the first
+    batch, and then puts its running statistics and the random numbers back.
 
     Args:
         model: on the GPU; its head must not have BatchNorm.
@@ -44,6 +47,8 @@ class GraphedStep:
         loss: from the predictions and the targets of the batch to a scalar.
         capacity: the shape of the padded batch.
         autocast: whether to compute under `torch.autocast` in bfloat16.
+        pool: memory that graphs share which never run at the same time (`torch.cuda.graph_pool_handle()`): a graph may
+            then write over the gradients of another.
     """
 
     def __init__(
@@ -54,9 +59,10 @@ class GraphedStep:
         *,
         capacity: Capacity,
         autocast: bool = False,
+        pool: Any = None,
     ) -> None:
         _check_engine(model)
-        self._autocast = autocast
+        self._autocast, self._pool = autocast, pool
         self.batches = PaddedBatches(graphs, capacity)
         self.model = model
         self._loss_function = loss
@@ -98,16 +104,17 @@ class GraphedStep:
                 self._run(twin)
         torch.cuda.current_stream().wait_stream(side)
         self.model.zero_grad(set_to_none=True)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, stream=side):  # the same stream: libraries keep their memory per stream
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool, stream=side):  # libraries keep their memory per stream
             self._loss = self._run(twin)
+        self._graph = graph
         self._grads = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
         for buffer, before in buffers:
             buffer.copy_(before)
         torch.cuda.set_rng_state(random)
 
     def _run(self, twin: PathNN) -> Tensor:
-        with torch.autocast("cuda", torch.bfloat16, enabled=self._autocast):
+        with autocast(self._autocast):
             out, y = predict_padded(twin, self.batches)
             if y is None:
                 raise ValueError("the graphs have no targets y: expected one for each graph.")
@@ -125,9 +132,11 @@ class GraphedForward:
     ```
     """
 
-    def __init__(self, model: PathNN, graphs: PackedGraphs, *, capacity: Capacity, autocast: bool = False) -> None:
+    def __init__(
+        self, model: PathNN, graphs: PackedGraphs, *, capacity: Capacity, autocast: bool = False, pool: Any = None
+    ) -> None:
         _check_engine(model)
-        self._autocast = autocast
+        self._autocast, self._pool = autocast, pool
         self.batches = PaddedBatches(graphs, capacity)
         self.model = model
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -160,50 +169,65 @@ class GraphedForward:
             for _ in range(WARM_UP):
                 self._predict()
         torch.cuda.current_stream().wait_stream(side)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, stream=side):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool, stream=side):
             self._out = self._predict()
+        self._graph = graph
 
     def _predict(self) -> Tensor:
         self.model.lstm.max_entries = None
-        with torch.autocast("cuda", torch.bfloat16, enabled=self._autocast):
+        with autocast(self._autocast):
             return predict_padded(self.model, self.batches)[0].float()
+
+
+def autocast(enabled: bool) -> torch.autocast:
+    """Autocast to bfloat16 that keeps no copies of weights: a graph would read those of when it was recorded."""
+    return torch.autocast("cuda", torch.bfloat16, enabled=enabled, cache_enabled=False)
 
 
 def predict_padded(model: PathNN, batches: PaddedBatches) -> tuple[Tensor, Tensor | None]:
     """The predictions for the true graphs of a padded batch, and their targets."""
     x, edge_attr, y = batches.assemble()
-    if x is None:
-        x = torch.ones(batches.capacity.nodes, 1, device=batches.batch.device)
+    x, edge_attr = features(model, x, edge_attr)
     size = batches.capacity.graphs
-    edge_attr = None if model.config.edge_channels is None else edge_attr
     out = model(x, trie=batches.trie, batch=batches.batch, edge_attr=edge_attr, batch_size=size + 1)
     return out[:size], y
+
+
+def padding_fault(model: PathNN) -> str | None:
+    """Why a model cannot work on padded batches, or None."""
+    if model.readout is None:
+        return "a model without readout predicts for vertices: expected one that predicts for graphs."
+    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
+        return "the head has BatchNorm, which cannot tell the padded graph from others: train step by step."
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm1d) and (
+            not module.affine or not module.track_running_stats or module.momentum is None
+        ):
+            return f"{module}: expected affine=True, track_running_stats=True and a momentum."
+    return None
 
 
 def padded_twin(model: PathNN, valid: Tensor) -> PathNN:
     """A model of the same parameters and buffers (not copies) whose BatchNorms read the first `valid` rows only, and
     whose small embeddings have the quicker gradient."""
-    if model.readout is None:
-        raise ValueError("a model without readout predicts for vertices: expected one that predicts for graphs.")
-    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
-        raise ValueError("the head has BatchNorm, which cannot tell the padded graph from others: train step by step.")
+    fault = padding_fault(model)
+    if fault is not None:
+        raise ValueError(fault)
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     twin = copy.deepcopy(model, shared)
     twin.lstm.max_entries = None
     for parent in list(twin.modules()):
-        children = dict(parent.named_children())
-        after = (
-            dict(zip(children, list(children.values())[1:], strict=False)) if isinstance(parent, nn.Sequential) else {}
-        )
-        for name, child in children.items():
+        modules = parent._modules
+        following = dict(pairwise(modules)) if isinstance(parent, nn.Sequential) else {}
+        for name, child in list(modules.items()):
             if isinstance(child, nn.BatchNorm1d):
-                relu = isinstance(after.get(name), nn.ReLU)
-                setattr(parent, name, PaddedBatchNorm1d(child, valid, relu=relu))
+                relu = name in following and isinstance(modules[following[name]], nn.ReLU)
+                modules[name] = PaddedBatchNorm1d(child, valid, relu=relu)
                 if relu:
-                    setattr(parent, str(int(name) + 1), nn.Identity())
+                    modules[following[name]] = nn.Identity()
             elif isinstance(child, nn.Embedding) and parent is not twin.lstm and child.num_embeddings <= MOST_ROWS:
-                setattr(parent, name, SmallEmbedding(child))
+                modules[name] = SmallEmbedding(child)
     return twin
 
 

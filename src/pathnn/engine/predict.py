@@ -42,19 +42,25 @@ def apply(model: Model, batch: GraphBatch) -> Tensor:
     """The outputs of `model` for the graphs of a batch, `[num_graphs, out_channels]`."""
     if isinstance(model, PathNN):
         model.lstm.max_entries = batch.max_entries
-    dtype = next(model.parameters()).dtype
-    reads_edges = model.config.edge_channels is not None
-    if batch.x is None:
-        raise ValueError("the graphs have no vertex features: give them an x.")
+    x, edge_attr = features(model, batch.x, batch.edge_attr)
     out: Tensor = model(
-        _cast(batch.x, dtype),
+        x,
         batch.edge_index,
         trie=batch.trie,
         batch=batch.batch,
-        edge_attr=_cast(batch.edge_attr, dtype) if reads_edges and batch.edge_attr is not None else None,
+        edge_attr=edge_attr,
         batch_size=batch.num_graphs,
     )
     return out
+
+
+def features(model: Model, x: Tensor | None, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Features as `model` reads them: real numbers in its type, and edges only if it reads them."""
+    if x is None:
+        raise ValueError("the graphs have no vertex features: give them an x.")
+    dtype = next(model.parameters()).dtype
+    reads_edges = model.config.edge_channels is not None and edge_attr is not None
+    return _cast(x, dtype), _cast(edge_attr, dtype) if reads_edges and edge_attr is not None else None
 
 
 def predict(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -29,9 +30,16 @@ class TargetScale:
         std = std.where(std > 0, 1.0)
         return TargetScale(tuple(y.mean(dim=0).tolist()), tuple(std.tolist()))
 
+    def encoder(self, like: Tensor) -> Callable[[Tensor], Tensor]:
+        """`encode` for targets of this type and device, with its numbers there already: nothing is copied in a call."""
+        if not self.mean:
+            return lambda y: y
+        mean, std = like.new_tensor(self.mean), like.new_tensor(self.std)
+        return lambda y: (y - mean) / std
+
     def encode(self, y: Tensor) -> Tensor:
         """Targets as the network learns them."""
-        return (y - y.new_tensor(self.mean)) / y.new_tensor(self.std) if self.mean else y
+        return self.encoder(y)(y)
 
     def decode(self, out: Tensor) -> Tensor:
         """The network's outputs in the targets' own unit."""

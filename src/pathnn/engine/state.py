@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from lightning.fabric import Fabric
 from torch import Tensor
 from torch.optim import Adam, Optimizer
@@ -121,7 +121,9 @@ def at_least_as_good(score: float, other: float, maximize: bool) -> bool:
 
     >>> at_least_as_good(0.5, 0.5, True), at_least_as_good(float("nan"), 0.1, False)
     (True, False)
+    >>> at_least_as_good(0.1, float("nan"), True)
+    True
     """
-    if torch.tensor(score).isnan():
-        return False
+    if math.isnan(score) or math.isnan(other):
+        return not math.isnan(score)
     return score >= other if maximize else score <= other

@@ -115,7 +115,7 @@ class LocalPool:
             connection.close()  # an idle worker ends by itself
         for number, (process, _) in self._workers.items():
             if number in self._busy:
-                process.terminate()
+                process.kill()
             process.join(5)
             if process.is_alive():
                 process.kill()
@@ -125,7 +125,8 @@ class LocalPool:
 
 def work(connection: Connection, settings: Settings, stop: Any) -> None:
     """The life of a worker process: a run, what came of it, the next run, until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent decides what it means
+    for wish in (signal.SIGINT, signal.SIGTERM):  # these reach all processes; the parent decides what they mean
+        signal.signal(wish, signal.SIG_IGN)
     use_cores(settings.jobs)
     execute = Executor(settings)
     # A parent that is gone is no error of ours.

@@ -69,9 +69,9 @@ def run_missing(
 ) -> Progress:
     """Do those of `runs` that are wanted and not in the `ledger`, at most `limit` of them, for at most `seconds`.
 
-    Only this process writes to the ledger. A run that fails does not stop the others. When the time is up, when
-    `interrupted` (asked every second) says so, or on Ctrl-C, workers end their epoch and save where they are; the next
-    call goes on from there.
+    This process, not its workers, writes to the ledger. A run that fails does not stop the others. When the time is
+    up, when `interrupted` (asked every second) says so, or on Ctrl-C, workers end their epoch and save where they are;
+    the next call goes on from there.
     """
     progress = Progress(slots(runs), slots([run for run, _ in experiment.done(runs, ledger)]))
     loop = _Loop(experiment, runs, ledger, pool, progress, limit, show or (lambda progress, event: None))
@@ -159,8 +159,12 @@ class _Loop:
         del progress.running[event.worker]
         self.queue = None
         if event.kind == "done" and event.line is not None:
-            self.ledger.add(event.line)
-            progress.finished.append(run)
+            try:
+                self.ledger.add(event.line)
+            except ValueError as error:  # such as a score that is not a number
+                progress.failed.append((run, str(error)))
+            else:
+                progress.finished.append(run)
         elif event.kind == "failed":
             progress.failed.append((run, event.error))
         else:

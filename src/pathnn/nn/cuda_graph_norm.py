@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.kernels.blocks import column_block, cover
+from pathnn.nn.kernels.blocks import column_block, cover, power_above
 
 MOST_CHUNKS = 128
 ROWS = 32
@@ -73,12 +73,12 @@ class _PaddedNorm(torch.autograd.Function):
         x = x.contiguous()
         (rows, width), block = x.shape, column_block(x.size(1), largest=32)
         chunk, chunks = _chunks(rows)
-        partial = x.new_empty(chunks, 2, width)
+        partial = x.new_empty(chunks, 2, width, dtype=torch.float32)
         out, mean, scale = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
         chunk_statistics[chunks, cover(width, block)](x, valid, partial, chunk, WIDTH=width, ROWS=ROWS, BLOCK=block)
         normalise[cover(rows, ROWS), cover(width, block)](
             x, valid, partial, weight, bias, running_mean, running_var, out, mean, scale, rows, chunk, chunks,
-            eps, momentum, RELU=relu, WIDTH=width, CHUNKS=_power(chunks), ROWS=ROWS, BLOCK=block,
+            eps, momentum, RELU=relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, BLOCK=block,
         )  # fmt: skip
         ctx.save_for_backward(x, weight, bias, valid, mean, scale)
         ctx.relu = relu
@@ -93,7 +93,7 @@ class _PaddedNorm(torch.autograd.Function):
         grad = grad.contiguous()
         (rows, width), block = x.shape, column_block(x.size(1), largest=32)
         chunk, chunks = _chunks(rows)
-        partial = x.new_empty(chunks, 2, width)
+        partial = x.new_empty(chunks, 2, width, dtype=torch.float32)
         grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
         chunk_gradients[chunks, cover(width, block)](
             grad, x, valid, mean, scale, weight, bias, partial, chunk,
@@ -101,7 +101,7 @@ class _PaddedNorm(torch.autograd.Function):
         )  # fmt: skip
         normalise_backward[cover(rows, ROWS), cover(width, block)](
             grad, x, valid, mean, scale, weight, bias, partial, grad_x, grad_weight, grad_bias, rows, chunks,
-            RELU=ctx.relu, WIDTH=width, CHUNKS=_power(chunks), ROWS=ROWS, BLOCK=block,
+            RELU=ctx.relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, BLOCK=block,
         )  # fmt: skip
         return grad_x, grad_weight, grad_bias, None, None, None, None, None, None
 
@@ -110,7 +110,3 @@ def _chunks(rows: int) -> tuple[int, int]:
     """Rows per chunk, a multiple of `ROWS`, and the number of chunks, at most `MOST_CHUNKS`."""
     chunk = cover(cover(rows, MOST_CHUNKS), ROWS) * ROWS
     return chunk, cover(rows, chunk)
-
-
-def _power(number: int) -> int:
-    return 1 << (number - 1).bit_length()

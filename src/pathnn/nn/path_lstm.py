@@ -33,7 +33,7 @@ class PathLSTM(nn.LSTM):
     of the dummy token. Dropout acts on `h` per vertex and on the edge features per edge, before the input is
     projected; distances are left alone. (The released implementation draws a mask per position of each path;
     both are equal at rate 0 and in evaluation.) Under `torch.autocast` everything here runs in the type of
-    the parameters.
+    the parameters; only the products of the GPU engine then have 11 bits.
 
     Args:
         channels: width of `h` and of the result.

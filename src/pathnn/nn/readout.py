@@ -30,6 +30,7 @@ class Readout(nn.Module):
 
     def forward(self, h: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None) -> Tensor:
         """Aggregate over graphs. `batch_size` saves finding out the number of graphs from `batch`."""
+        h = h.float() if h.dtype in (torch.bfloat16, torch.float16) else h  # sums of many rows need more bits
         if batch is None:
             return h.sum(dim=0, keepdim=True) if self.kind == "sum" else h.mean(dim=0, keepdim=True)
         if batch.shape != h.shape[:1]:

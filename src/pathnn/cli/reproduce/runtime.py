@@ -41,6 +41,8 @@ def runtime_command(
     for name in chosen:
         if name not in ("dd", "zinc"):
             raise typer.BadParameter(f"{name!r} is not in the table: expected dd or zinc.", param_hint="--dataset")
+    if save is not None and not save.parent.is_dir():
+        raise typer.BadParameter(f"the folder {save.parent} does not exist: make it first.", param_hint="--save")
     with result_only(json):
         from pathnn.bench.record import provenance, write_result
         from pathnn.experiments.runtime import PAPER, runtime

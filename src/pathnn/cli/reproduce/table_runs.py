@@ -77,6 +77,7 @@ def table_command(target: str, title: str) -> Callable[..., None]:
                 _unpack(unpack, place)
             written = _write(experiment, runs, ledger, place, report=report, export=export)
             if written is None:
+                _check_device(place)
                 seconds = None if time_limit is None else 60 * time_limit - (time.monotonic() - begin)
                 progress = _run(experiment, runs, ledger, place, limit=limit, seconds=seconds)
                 if pack is not None:
@@ -114,6 +115,13 @@ class Place:
 
         device: Any = self.device
         return Settings((self.work or self.results / ".runs").absolute(), device, self.jobs)
+
+
+def _check_device(place: Place) -> None:
+    import torch
+
+    if place.device == "cuda" and place.ray is None and not torch.cuda.is_available():
+        raise ValueError("--device cuda needs a CUDA device, and torch finds none: use --device cpu or auto.")
 
 
 def _plan(target: str, only: str | None, results: Path) -> tuple[Experiment, list[PlannedRun], Ledger]:

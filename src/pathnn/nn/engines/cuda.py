@@ -1,10 +1,10 @@
-"""The trie engine on a GPU: the same function as `engines.trie`, with Triton kernels for the levels and cuBLAS for the
-products. float32; every sum has a fixed order, so the same inputs give the same bits.
+"""The trie engine on a GPU: the same function as `engines.trie`, in Triton kernels. float32; every sum has a fixed
+order, so the same inputs give the same bits.
 
 Kept for the backward pass are h and c of the inner entries; gates are recomputed, `W_hh h` of the parents too (but for
 the last layer, whose backward comes first). The
 gradients of the gates of all levels lie in one matrix: each table's gradient is one sum over it, that of `W_hh` one
-product. Products are as exact as float32's (`kernels.product`) unless `torch.backends.cuda.matmul.allow_tf32` is set.
+product. Products are as exact as float32's (`kernels.product`) unless TF32 is allowed, or under `torch.autocast`.
 """
 
 from __future__ import annotations
@@ -142,10 +142,10 @@ class _CudaTrieLSTM(torch.autograd.Function):
         collected = ready.collected if is_wanted(ready.anchor) else None
         grad_vertex: Tensor | None = None
         with torch.cuda.device(h.device):
-            if collected is not None:
-                collected.begin()
             tables = _tables(h, ready)
             for levels in ctx.pieces:
+                if collected is not None:
+                    collected.begin()  # what the piece before has left goes before this one's room is taken
                 piece = ctx.tokens if len(ctx.pieces) == 1 else ctx.tokens._replace(levels=levels, plan=None)
                 last = first + levels[-1].num_entries
                 rows = grad if ctx.summed else grad[first:last]
@@ -161,6 +161,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
                 )
                 grad_vertex = found if grad_vertex is None else grad_vertex.add_(found)
                 first = last
+                del kept, found
             assert grad_vertex is not None
             if collected is not None:
                 collected.add_vertices(grad_vertex, h, ready.split_weight, bias=ready.distance is None)

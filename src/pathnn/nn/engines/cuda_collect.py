@@ -106,6 +106,7 @@ class Collected:
 
 @cache
 def _side_stream(device: int) -> torch.cuda.Stream:
+    """One for each GPU: backward passes of one GPU are taken to run one after the other, on one stream."""
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 

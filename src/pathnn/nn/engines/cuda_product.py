@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pathnn.nn.kernels.blocks import cover
+from pathnn.nn.kernels.blocks import cover, power_above
 from pathnn.nn.kernels.product import (
     SLOTS,
     largest_of_rows,
@@ -39,7 +39,14 @@ class SplitWeight(NamedTuple):
 
 def terms() -> int:
     """One where less than float32's accuracy is asked for (TF32 is allowed, or under `torch.autocast`), else two."""
-    return 1 if torch.backends.cuda.matmul.allow_tf32 or torch.is_autocast_enabled("cuda") else 2
+    return 1 if _tf32_allowed() or torch.is_autocast_enabled("cuda") else 2
+
+
+def _tf32_allowed() -> bool:
+    try:
+        return bool(torch.backends.cuda.matmul.allow_tf32)
+    except RuntimeError:  # the newer of torch's two ways to say so is in use
+        return bool(torch.backends.cuda.matmul.fp32_precision == "tf32")
 
 
 def split_of(weight: Tensor, terms: int) -> SplitWeight:
@@ -49,10 +56,10 @@ def split_of(weight: Tensor, terms: int) -> SplitWeight:
     weight = weight.detach()
     of_rows, most = weight.new_empty(rows), weight.new_empty(1)
     parts = weight.new_empty(2, rows, width, dtype=torch.float16)
-    largest_of_rows[(rows,)](weight, of_rows, channels, weight.stride(0), BLOCK=_power(width))
+    largest_of_rows[(rows,)](weight, of_rows, channels, weight.stride(0), BLOCK=power_above(width))
     split_weight[(rows,)](
         weight, of_rows, most, parts, rows, channels, weight.stride(0),
-        WIDTH=width, BLOCK=_power(width), ROWS=_power(rows),
+        WIDTH=width, BLOCK=power_above(width), ROWS=power_above(rows),
     )  # fmt: skip
     return SplitWeight(parts, most, channels, terms)
 
@@ -64,7 +71,7 @@ def new_hidden(like: Tensor, entries: int, weight: SplitWeight) -> Tensor:
 
 def new_slots(like: Tensor, levels: int) -> Tensor:
     """Places in which the largest gradient of each level is collected: `[levels, SLOTS]`, zeros."""
-    return torch.zeros(_power(levels), SLOTS.value, dtype=torch.int32, device=like.device)
+    return torch.zeros(power_above(levels), SLOTS.value, dtype=torch.int32, device=like.device)
 
 
 def project_hidden(hidden: Tensor, weight: SplitWeight, out: Tensor) -> None:
@@ -149,7 +156,3 @@ def _rows_times(x: Tensor, weight: SplitWeight, bias: Tensor | None, out: Tensor
         BM=tall, BN=wide, BK=32, num_warps=4, num_stages=3,
     )  # fmt: skip
     return out
-
-
-def _power(number: int) -> int:
-    return 1 << (number - 1).bit_length()

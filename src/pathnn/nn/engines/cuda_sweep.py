@@ -211,7 +211,8 @@ def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, collect
         collected.few = sum_few_parts(grad_gates, edge, distance, tokens.types, roots, edges, distances, parts)
         return
     if edge is not None and tables.edge is not None:
-        kind = edge if tokens.types is None else tokens.types[edge.clamp(min=0).long()].to(edge.dtype)
+        plain = tokens.types is None or tokens.types.numel() == 0
+        kind = edge if plain else tokens.types[edge.clamp(min=0).long()].to(edge.dtype)  # type: ignore[index]
         collected.edge = _sum_sorted(
             grad_gates, torch.where(edge < 0, edges, kind), tables.edge, collected.edge, first_row=-roots
         )

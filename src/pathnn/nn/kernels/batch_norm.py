@@ -76,7 +76,7 @@ def normalise(
         old = tl.load(running_mean + col, mask=width, other=0.0)
         tl.store(running_mean + col, old + momentum * (mean - old), mask=width)
         old = tl.load(running_var + col, mask=width, other=0.0)
-        tl.store(running_var + col, old + momentum * (square / (n - 1) - old), mask=width)
+        tl.store(running_var + col, old + momentum * (square / tl.maximum(n - 1, 1) - old), mask=width)
 
 
 @triton.jit

@@ -20,3 +20,12 @@ def cover(length: int, block: int) -> int:
     3
     """
     return -(-length // block)
+
+
+def power_above(number: int) -> int:
+    """The least power of two that is not below a number of at least 1.
+
+    >>> power_above(5), power_above(8)
+    (8, 8)
+    """
+    return 1 << (number - 1).bit_length()
