@@ -120,10 +120,10 @@ def _model(title: str, about: str = "", *, digits: int = 1) -> Callable[[Result]
         for row in result["workloads"]:
             sizes = [row["dense_mib"], row["ours_mib"]]
             smaller = None if None in sizes else sizes[0] / sizes[1]
-            cells = [_number(row["dense_ms"], digits), _number(row["ours_ms"], digits), _number(row["ratio"], 1, "x")]
-            cells += [*(_number(size, 0) for size in sizes), _number(smaller, 1, "x")]
+            cells = [number(row["dense_ms"], digits), number(row["ours_ms"], digits), number(row["ratio"], 1, "x")]
+            cells += [*(number(size, 0) for size in sizes), number(smaller, 1, "x")]
             share = row.get("floor_share")
-            cells += [_number(None if share is None else 100 * share, 0, " %")] if floors else []
+            cells += [number(None if share is None else 100 * share, 0, " %")] if floors else []
             rows.append([row["workload"], row["phase"], *cells])
         head = ["workload", "phase", "dense, ms", "trie, ms", "faster", "dense, MiB", "trie, MiB", "smaller"]
         head += ["of the floor"] if floors else []
@@ -137,24 +137,28 @@ The trie engine against the dense formulation (`nn.LSTM` over every path), same 
     return section
 
 
+def runtime_cells(row: Result) -> list[str]:
+    """A line of the table of running times: dataset, model, K, then paper and ours of each time."""
+    paper = row["paper"]
+    model = row["model"].upper() if row["collection"] is None else f"PathNN-{row['collection'].upper()}"
+    paths = row["preprocessing"] if paper["preprocessing"] is not None else None
+    return [
+        row["dataset"].upper(), model, str(row["k"]), number(paper["preprocessing"], 2), number(paths, 2),
+        number(paper["epoch"], 2), f"{row['epoch']:.3f} ± {row['epoch_std']:.3f}", number(paper["inference"], 2),
+        f"{row['inference']:.3f} ± {row['inference_std']:.3f}",
+    ]  # fmt: skip
+
+
+RUNTIME = ("dataset", "model", "K", "paths: paper", "ours", "epoch: paper", "ours", "inference: paper", "ours")
+
+
 def _runtime(result: Result) -> str:
-    rows = []
-    for row in result["runtime"]:
-        paper = row["paper"]
-        model = row["model"].upper() if row["collection"] is None else f"PathNN-{row['collection'].upper()}"
-        paths = row["preprocessing"] if paper["preprocessing"] is not None else None
-        rows.append([
-            row["dataset"].upper(), model, str(row["k"]), _number(paper["preprocessing"], 2), _number(paths, 2),
-            _number(paper["epoch"], 2), f"{row['epoch']:.3f} ± {row['epoch_std']:.3f}", _number(paper["inference"], 2),
-            f"{row['inference']:.3f} ± {row['inference_std']:.3f}",
-        ])  # fmt: skip
-    head = ["dataset", "model", "K", "paths: paper", "ours", "epoch: paper", "ours", "inference: paper", "ours"]
     return f"""## The paper's running times
 
 The appendix's table, in seconds: extracting the paths of all graphs, an epoch of training, predicting the test graphs
 (`pathnn reproduce runtime`). The paper's are of an NVIDIA Tesla T4; ours of the machine below, paths on its CPU.
 
-{table(head, rows)}
+{table(RUNTIME, [runtime_cells(row) for row in result["runtime"]])}
 """
 
 
@@ -176,7 +180,12 @@ def _errors(result: Result) -> str:
     return "".join(f"\n{line}\n" for line in lines)
 
 
-def _number(value: float | None, digits: int, unit: str = "") -> str:
+def number(value: float | None, digits: int, unit: str = "") -> str:
+    """A number for a table, or a dash.
+
+    >>> number(1234.5, 1, "x"), number(None, 1)
+    ('1,234.5x', '—')
+    """
     return "—" if value is None else f"{value:,.{digits}f}{unit}"
 
 

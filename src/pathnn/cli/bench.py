@@ -234,8 +234,10 @@ def _show(result: dict[str, Any], *, title: str, json: bool) -> None:
 
         print_json({**provenance(), **result})
         return
+    from pathnn.bench.report import number
+
     table = [
-        (r["workload"], r["phase"], *(_number(r[key], digits) for key, digits in COLUMNS.items()))
+        (r["workload"], r["phase"], *(number(r[key], digits) for key, digits in COLUMNS.items()))
         for r in result["workloads"]
     ]
     heads = ("workload", "phase", "dense, ms", "ours, ms", "ratio", "dense, MiB", "ours, MiB")
@@ -243,7 +245,3 @@ def _show(result: dict[str, Any], *, title: str, json: bool) -> None:
 
 
 COLUMNS = {"dense_ms": 1, "ours_ms": 1, "ratio": 1, "dense_mib": 0, "ours_mib": 0}
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "—" if value is None else f"{value:,.{digits}f}"

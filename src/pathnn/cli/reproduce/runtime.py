@@ -45,6 +45,7 @@ def runtime_command(
         raise typer.BadParameter(f"the folder {save.parent} does not exist: make it first.", param_hint="--save")
     with result_only(json):
         from pathnn.bench.record import provenance, write_result
+        from pathnn.bench.report import RUNTIME, runtime_cells
         from pathnn.experiments.runtime import PAPER, runtime
 
         found: list[MeasuredTime] = []
@@ -59,21 +60,9 @@ def runtime_command(
         print_json({**provenance(), "runtime": rows, "seconds": time.perf_counter() - begin})
         return
     print_table(
-        ("dataset", "model", "K", "paper, paths", "ours", "paper, epoch", "ours", "paper, inference", "ours"),
-        [_cells(row) for row in rows],
+        RUNTIME,
+        [tuple(runtime_cells(row)) for row in rows],
         title="Running time in seconds: a Tesla T4 (paper), this machine (ours)",
         left=2,
     )
     say(f"device: {provenance()['device']}; mean of {epochs} epochs; {time.perf_counter() - begin:.0f} s")
-
-
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    paper = row["paper"]
-    name = row["model"].upper() if row["collection"] is None else f"PathNN-{row['collection'].upper()}"
-    paths = "—" if paper["preprocessing"] is None else f"{paper['preprocessing']:.2f}"
-    ours = "—" if paper["preprocessing"] is None else f"{row['preprocessing']:.2f}"
-    return (
-        row["dataset"], name, str(row["k"]), paths, ours, f"{paper['epoch']:.2f}",
-        f"{row['epoch']:.3f} ± {row['epoch_std']:.3f}", f"{paper['inference']:.2f}",
-        f"{row['inference']:.3f} ± {row['inference_std']:.3f}",
-    )  # fmt: skip
