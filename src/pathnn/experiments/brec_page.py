@@ -32,7 +32,8 @@ than {steps:,} steps at that K or before, or the protocol was not run.
 
 SP, SP+ and AP are the exact test: what the best network of that kind could do. BREC's authors keep a list of the pairs
 that 3-WL tells apart (60, 50, 0, 100, 60, 0, 0: 270, in the part of their repository on KC-SetGNN): our 3-WL must find
-as many. Published numbers of networks are left out here, as we have not been able to check them against their source.
+as many. The highest number reported for a network that we know of is N2-GNN's, 287 (Feng et al., NeurIPS 2023). Other
+published numbers are left out, as we have not been able to check them against their source.
 
 **Relabelled copies.** A test of isomorphism must not depend on the numbering.
 

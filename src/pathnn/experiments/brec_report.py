@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pathnn.collection import COLLECTIONS, Collection
 from pathnn.data.datasets.brec import CATEGORIES
 from pathnn.experiments.brec import VARIANTS, Variant
 from pathnn.experiments.rows import Row, has_key, read_rows
@@ -41,9 +42,7 @@ def protocol_rows(raw: Sequence[Row]) -> list[Row]:
     """BREC's own protocol: one row per collection and K; pairs that were not trained on count as not tested."""
     found = []
     rows = [row for row in raw if row["test"] == "protocol"]
-    for collection, k in sorted(
-        {(row["collection"], row["k"]) for row in rows}, key=lambda each: (each[0][::-1], each)
-    ):
+    for collection, k in sorted({(row["collection"], row["k"]) for row in rows}, key=_order):
         blocks = [row for row in rows if (row["collection"], row["k"]) == (collection, k)]
         told = {pair for row in blocks for pair in row["told_apart"]}
         left = 400 - sum(len(row["pairs"]) for row in blocks)
@@ -52,6 +51,10 @@ def protocol_rows(raw: Sequence[Row]) -> list[Row]:
             {"name": f"{collection.upper()}, trained", "k": k, "over": left, "unreliable": unreliable, **_counts(told)}
         )
     return found
+
+
+def _order(each: tuple[Collection, int]) -> tuple[int, int]:
+    return COLLECTIONS.index(each[0]), each[1]
 
 
 WL = (("1-WL", "wl1"), ("3-WL", "wl3"))
