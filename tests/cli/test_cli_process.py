@@ -70,7 +70,11 @@ def test_an_interrupt_is_quiet(tmp_path: Path) -> None:
     writer = os.open(fifo, os.O_WRONLY)  # returns once the command reads
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        out, err = process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:  # Python can lose the first while it collects garbage: a user presses again
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     os.close(writer)
     assert (process.returncode, out, err) == (130, "", "")
 

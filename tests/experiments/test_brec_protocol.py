@@ -66,11 +66,20 @@ def test_hotelling_grows_with_the_difference():
 
 def test_rows_of_the_protocol():
     raw = [
-        {"test": "protocol", "k": 4, "told_apart": [0, 1], "unreliable": [], "pairs": list(range(10))},
-        {"test": "protocol", "k": 4, "told_apart": [], "unreliable": [12], "pairs": list(range(10, 20))},
+        {"test": "protocol", "collection": "ap", "k": 4, "told_apart": [0, 1], "unreliable": [], "pairs": [*range(10)]},
+        {
+            "test": "protocol",
+            "collection": "ap",
+            "k": 4,
+            "told_apart": [],
+            "unreliable": [12],
+            "pairs": [*range(10, 20)],
+        },
+        {"test": "protocol", "collection": "sp+", "k": 6, "told_apart": [3], "unreliable": [], "pairs": [*range(10)]},
     ]
-    (row,) = protocol_rows(raw)
-    assert (row["total"], row["over"], row["unreliable"]) == (2, 380, 1)
+    other, row = protocol_rows(raw)
+    assert (row["name"], row["total"], row["over"], row["unreliable"]) == ("AP, trained", 2, 380, 1)
+    assert (other["name"], other["k"], other["total"], other["over"]) == ("SP+, trained", 6, 1, 390)
 
 
 def test_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
