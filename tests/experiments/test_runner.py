@@ -179,6 +179,8 @@ def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:
     run_missing(tiny, tiny.runs, ledger, InlinePool(here), limit=1)
     execute = InlinePool(here)._do
     run_missing(tiny, tiny.runs, ledger, InlinePool(lambda run: execute(run, stop=lambda: True)))
+    with pytest.raises(CarryError, match="more than 1000 parts"):
+        pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar", part_mib=0.00001)
     assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar", part_mib=0.005) == 2
     assert len(list(tmp_path.glob("runs.tar.00*"))) > 1
     assert unpack_runs(tmp_path / "runs.tar", tmp_path / "there") == 2

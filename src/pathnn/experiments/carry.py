@@ -76,11 +76,21 @@ def _worth_carrying(experiment: Experiment, ledger: Ledger, work: Path) -> Itera
 
 def _write(content: bytes, file: Path, part_mib: float | None) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    for old in [file, *file.parent.glob(f"{file.name}.[0-9][0-9][0-9]")]:
-        old.unlink(missing_ok=True)
     if part_mib is None:
+        _clear(file)
         file.write_bytes(content)
         return
     size = int(part_mib * 2**20)
+    if len(content) > 1000 * size:
+        raise CarryError(
+            f"{file}: {len(content) / 2**20:.0f} MiB would be more than 1000 parts of {part_mib} MiB. Use larger parts."
+        )
+    _clear(file)
     for i in range(0, len(content), size):
         file.with_name(f"{file.name}.{i // size:03d}").write_bytes(content[i : i + size])
+
+
+def _clear(file: Path) -> None:
+    """Remove what an earlier pack has left under this name."""
+    for old in [file, *file.parent.glob(f"{file.name}.[0-9][0-9][0-9]")]:
+        old.unlink(missing_ok=True)

@@ -41,11 +41,6 @@ class TrieLevel:
     def __len__(self) -> int:
         return self.vertex.numel()
 
-    def child_counts(self, child: TrieLevel) -> Tensor:
-        """Number of children in `child`, the next level, of each entry: `[len(self)]`, int64."""
-        assert child.parent is not None
-        return torch.bincount(child.parent, minlength=len(self))
-
 
 @dataclass(frozen=True, eq=False)
 class LengthTrie:
