@@ -76,3 +76,18 @@ def test_refuses(cli: Run, three: Path) -> None:
         result = cli("distinguish", three, "--device", "cuda")
         assert result.exit_code == 1
         assert "no CUDA device" in result.stderr
+
+
+def test_one_graph_has_nothing_to_be_compared_with(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "one.g6").write_text("@\n")
+    result = cli("distinguish", tmp_path / "one.g6")
+    assert result.exit_code == 1
+    assert "expected at least two" in result.stderr
+
+
+def test_rows_that_cannot_be_read_are_left_out_if_asked(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "some.g6").write_text("A_\n!!\nA?\n")
+    assert cli("distinguish", tmp_path / "some.g6", "-k", 2).exit_code == 1
+    result = cli("distinguish", tmp_path / "some.g6", "-k", 2, "--skip-invalid", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["graphs"] == 2

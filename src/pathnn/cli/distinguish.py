@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pathnn.cli.console import note, number_text, print_json, print_table, result_only, say
-from pathnn.cli.options import CollectionName, Data, Json, K
+from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid
 from pathnn.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def distinguish_command(
     merge: Merge = True,
     memory: Memory = 1024,
     device: Device = "cpu",
+    skip_invalid: SkipInvalid = False,
     json: Json = False,
 ) -> None:
     """Which pairs of graphs are told apart: by untrained networks, by annotated path sets, by 1-WL and 3-WL.
@@ -78,7 +79,9 @@ def distinguish_command(
         from pathnn.experiments.isomorphism import isomorphism_test
 
         with progress(f"reading {data}"):
-            task = load_data(data, targets=[])
+            task = load_data(data, targets=[], skip_invalid=skip_invalid)
+        if len(task.graphs) < 2:
+            raise ValueError(f"{task.name} has 1 graph: expected at least two, to compare them.")
         pairs = task.pair_index() if own_pairs and task.pairs is not None else None
         with progress(f"testing {number_text(len(task.graphs), 'graph')}"):
             found = isomorphism_test(
