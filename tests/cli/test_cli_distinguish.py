@@ -91,3 +91,10 @@ def test_rows_that_cannot_be_read_are_left_out_if_asked(cli: Run, tmp_path: Path
     result = cli("distinguish", tmp_path / "some.g6", "-k", 2, "--skip-invalid", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["graphs"] == 2
+
+
+def test_an_explosion_is_refused(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.g6").write_text("I~~~~~~~w\nI~~~~~~~w\n")  # complete graphs of ten vertices
+    result = cli("distinguish", tmp_path / "two.g6", "-k", 9, "--max-steps", 1000)
+    assert result.exit_code == 1
+    assert "Lower k" in result.stderr

@@ -49,6 +49,9 @@ AllPairs = Annotated[
 ]
 Merge = Annotated[bool, typer.Option("--merge/--plain", help="Read equal token sequences once, or every path.")]
 Memory = Annotated[int, typer.Option("--memory", min=1, metavar="MIB", help="What the network may use, roughly.")]
+MaxSteps = Annotated[
+    int, typer.Option("--max-steps", min=1, help="Refuse a graph that takes the exact test more steps than this.")
+]
 Device = Annotated[str, typer.Option("--device", help="Where the network runs: cpu, cuda, cuda:1, ...")]
 
 
@@ -67,6 +70,7 @@ def distinguish_command(
     merge: Merge = True,
     memory: Memory = 1024,
     device: Device = "cpu",
+    max_steps: MaxSteps = 2_000_000_000,
     skip_invalid: SkipInvalid = False,
     json: Json = False,
 ) -> None:
@@ -88,6 +92,7 @@ def distinguish_command(
                 task.graphs, pairs, collection=cast("Collection", collection), k=k, distances=distances, extend=extend,
                 residual=residual, phi=cast("UntrainedPhi", phi), hidden_channels=hidden, seeds=seeds,
                 threshold=threshold, merge=merge, memory=memory * 2**20, device=check_device(device),
+                max_steps=max_steps,
             )  # fmt: skip
     if collection == "sp":
         note("SP depends on the numbering of the vertices: it may tell relabelled copies of one graph apart.")

@@ -69,6 +69,7 @@ def isomorphism_test(
     device: str | torch.device = "cpu",
     exact: bool = True,
     wl: bool = True,
+    max_steps: int = 2_000_000_000,
     show: int = 10,
     step: Callable[[], None] = lambda: None,
 ) -> IsomorphismTest:
@@ -90,6 +91,7 @@ def isomorphism_test(
         threshold: a pair is confused when its representations are closer.
         merge, memory, device: see `pathnn.experiments.untrained.embeddings`.
         exact, wl: leave out the exact test, or 1-WL and 3-WL (which is left out above 64 vertices, too).
+        max_steps: refuse with `PathExplosionError` a graph that takes the exact test more steps than this.
         show: so many confused pairs are named.
         step: called after each part of the work.
 
@@ -107,7 +109,13 @@ def isomorphism_test(
     annotations = None
     if exact:
         annotations = hashed_annotations(
-            chosen, collection=collection, k=k, residual=residual, extend=extend, distances=distances
+            chosen,
+            collection=collection,
+            k=k,
+            residual=residual,
+            extend=extend,
+            distances=distances,
+            max_steps=max_steps,
         )
         step()
     exact_seconds = time.perf_counter() - begin
