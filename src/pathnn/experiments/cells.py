@@ -10,7 +10,7 @@ from typing import Any
 from pathnn.experiments.experiment import Experiment
 from pathnn.experiments.ledger import Ledger, Line
 from pathnn.experiments.planned import PlannedRun
-from pathnn.experiments.published import TABLES, Cell, PublishedTable, Score
+from pathnn.experiments.published import PATHNNS, TABLES, Cell, PublishedTable, Score
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ def compare(experiment: Experiment, ledger: Ledger) -> dict[str, list[Compared]]
 
 
 def _cells(experiment: Experiment, table: PublishedTable) -> list[Cell]:
-    """The rows: other methods, baselines of ours, PathNNs."""
+    """The rows: other methods, baselines of ours, PathNNs as in the text, PathNNs as released."""
     ours = dict.fromkeys((run.model, run.collection, run.k) for run in experiment.runs if run.dataset == table.dataset)
     everything = dict.fromkeys([*table.rows, *ours])
-    return [cell for cell in everything if cell[0] != "pathnn"] + [cell for cell in everything if cell[0] == "pathnn"]
+    return sorted(everything, key=lambda cell: PATHNNS.index(cell[0]) if cell[0] in PATHNNS else -1)
 
 
 def _compare(experiment: Experiment, ledger: Ledger, table: PublishedTable, cell: Cell) -> Compared:

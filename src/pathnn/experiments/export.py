@@ -51,7 +51,8 @@ def model_name(run: PlannedRun, ks: int = 1) -> str:
     >>> model_name(experiment("peptides").runs[4])
     'peptides-func-sp+'
     """
-    return f"{run.dataset}-{run.collection}" + (f"-k{run.k}" if ks > 1 else "")
+    released = "-released" if run.model == "pathnn-released" else ""
+    return f"{run.dataset}-{run.collection}" + (f"-k{run.k}" if ks > 1 else "") + released
 
 
 def _export(

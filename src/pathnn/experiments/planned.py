@@ -28,7 +28,7 @@ class PlannedRun:
 
     Attributes:
         target: the experiment, such as "zinc".
-        model: "pathnn" or a baseline's name.
+        model: "pathnn", "pathnn-released" (the authors' code where it departs from the text), or a baseline's name.
         collection, k: of a PathNN; None for a baseline.
         grid: the point of a hyperparameter grid, such as "hidden=32,dropout=0.5"; "" where there is none.
         assess: whether the run waits until its grid point has won its fold by validation score.
@@ -74,6 +74,7 @@ class PlannedRun:
         'zinc-ap-k4-s3'
         """
         model = [self.model] if self.collection is None else [self.collection, f"k{self.k}"]
+        model += ["released"] if self.model == "pathnn-released" else []
         grid = [self.grid.replace("=", "").replace(",", "-")] if self.grid else []
         return "-".join([self.dataset, *model, *([f"f{self.fold}"] if self.fold else []), *grid, f"s{self.seed}"])
 

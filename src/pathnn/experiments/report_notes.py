@@ -22,8 +22,9 @@ spend parameters on). They are not the tuned baselines of other papers: Tönshof
 Peptides-func, far above the paper's row. Rows with — under "ours" are other methods' numbers as the paper prints them.
 """
 
-_SYNTHETIC = """The text of the paper says EXP for EXP-Class, the released configuration reads CEXP: both are here. 1-WL
-tells apart none of the pairs of EXP and half of those of CEXP, where GIN need not stay at chance.
+_SYNTHETIC = """The text of the paper says EXP for EXP-Class, the released configuration reads CEXP: both are here, and
+so are the text's model (no function between layers, a head of one layer) and the released one (ReLU, a head of two
+layers). 1-WL tells apart none of the pairs of EXP and half of those of CEXP, where GIN need not stay at chance.
 
 **Why SP cannot get beyond 90 % on CSL, and what its tie rule does to it: nothing.** SP takes one shortest path per pair
 of vertices, chosen by a rule (ours: avoid large ids). On CSL all vertices start with the same features, and every
@@ -40,8 +41,8 @@ so; a fold counts when its three assessment runs are done. Grid points are run w
 seeds 1, 2 and 3; equal validation scores go to the smaller width, then to no dropout."""
 
 _PEPTIDES = """K = 8 (AP: 7) on Peptides-func, K = 4 on Peptides-struct, about 500K parameters, four seeds. The learning
-rate follows the average precision upwards; the authors' code steps it as if lower were better (`plateau_direction:
-released`). The targets of Peptides-struct could not be had."""
+rate follows the average precision upwards; the authors' code steps it as if lower were better (the rows "as released",
+`--only pathnn-released`). The targets of Peptides-struct could not be had."""
 
 NOTES = {
     "zinc": "K = 4, about 500K parameters, ten seeds; a run stops when the learning rate has fallen to 1e-5.",

@@ -20,7 +20,8 @@ def row_label(cell: Compared) -> str:
     """
     if cell.collection is None:
         return NAMES.get(cell.model, cell.model)
-    return f"PathNN-{'P' if cell.k == 1 else cell.collection.upper()} (K={cell.k})"
+    released = ", as released" if cell.model == "pathnn-released" else ""
+    return f"PathNN-{'P' if cell.k == 1 else cell.collection.upper()} (K={cell.k}){released}"
 
 
 def paper_text(cell: Compared, table: PublishedTable) -> str:
@@ -37,7 +38,7 @@ def ours_text(cell: Compared, table: PublishedTable) -> str:
         return score_text(cell.ours.mean, cell.ours.std, table.decimals + 1)
     if cell.paper.note == "-":
         return PAPER_NOTES["-"]
-    if cell.model != "pathnn" and cell.model not in NAMES:
+    if cell.collection is None and cell.model not in NAMES:
         return "—"  # a method that is not ours to run
     return NO_TARGETS if table.dataset == "peptides-struct" else NOT_MEASURED
 
