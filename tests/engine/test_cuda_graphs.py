@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -113,3 +114,22 @@ def test_a_batch_that_does_not_fit_is_refused() -> None:
     assert not step.fits(torch.arange(15))
     with pytest.raises(ValueError, match="fits"):
         step(torch.arange(15))
+
+
+def test_no_step_waits_for_the_gpu() -> None:
+    graphs, model = random_graphs(64), model_for()
+    optimizer = torch.optim.Adam(model.parameters(), fused=True)
+    step = GraphedStep(model, graphs, nn.L1Loss(), capacity=Capacity.typical(graphs, 16, margin=6.0))
+    batches = [index for index in torch.arange(64).split(16) if step.fits(index)]
+    assert batches
+    step(batches[0])
+    optimizer.step()  # makes its state
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "a prototype feature"
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            for index in batches:
+                step(index)
+                optimizer.step()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
