@@ -21,13 +21,17 @@ SAY_EVERY = 1.0
 
 @dataclass(frozen=True)
 class Event:
-    """What a worker says: an epoch is over, or its run is (done, failed, or stopped to go on later)."""
+    """What a worker says: an epoch is over, or its run is (done, failed, or stopped to go on later).
+
+    A run that failed with its process' hold on the GPU (`fatal`) leaves a process that can do nothing more.
+    """
 
     worker: int
     kind: Literal["epoch", "done", "failed", "stopped"]
     epoch: int = 0
     line: Line | None = None
     error: str = ""
+    fatal: bool = False
     run: PlannedRun | None = None
 
 
@@ -101,6 +105,11 @@ class LocalPool:
             process = self._workers.pop(worker)[0]
             process.join(5)
             event = Event(worker, "failed", error=f"its process died (exit code {process.exitcode}).")
+        if event.fatal:
+            process, connection = self._workers.pop(worker)
+            connection.close()
+            process.kill()
+            process.join()
         if event.kind != "epoch":
             self._busy.discard(worker)
         return event
@@ -160,4 +169,4 @@ def attempt(do: Any) -> tuple[str, dict[str, Any]]:
         raise
     except Exception as error:
         text = " ".join(str(error).split())
-        return "failed", {"error": f"{type(error).__name__}: {text[:500]}"}
+        return "failed", {"error": f"{type(error).__name__}: {text[:500]}", "fatal": "CUDA error" in text}

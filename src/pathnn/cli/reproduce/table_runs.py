@@ -177,9 +177,17 @@ def _run(
     seconds: float | None,
 ) -> Progress:
     from pathnn.cli.reproduce.run_progress import run_progress
+    from pathnn.experiments.mps import shared_gpu
     from pathnn.experiments.runner import run_missing
 
-    with interruptible() as interrupted, run_progress(experiment.name) as show:
+    jobs = place.jobs if place.ray is None else 1
+    with (
+        shared_gpu(jobs, place.device) as shared,
+        interruptible() as interrupted,
+        run_progress(experiment.name) as show,
+    ):
+        if shared:
+            note(f"{jobs} processes share the GPU through NVIDIA's MPS (PATHNN_MPS=0 turns it off)")
         pool = _pool(place.settings(), place.ray)
         return run_missing(
             experiment, runs, ledger, pool, limit=limit, seconds=seconds, interrupted=interrupted, show=show
