@@ -10,8 +10,9 @@ from tiny_experiments import made_up_line
 from pathnn.experiments.cells import compare
 from pathnn.experiments.ledger import Ledger
 from pathnn.experiments.published import TABLES, Score
-from pathnn.experiments.report import BEGIN, END, latex_tables, results_page, summary_table, with_block, write_report
+from pathnn.experiments.report import BEGIN, END, latex_tables, results_page, with_block, write_report
 from pathnn.experiments.select import select
+from pathnn.experiments.summary import summary_table
 from pathnn.experiments.targets import TARGETS, experiment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,10 +87,22 @@ def test_files_are_written_and_the_readme_keeps_its_text(tmp_path: Path) -> None
     readme = (tmp_path / "README.md").read_text()
     assert readme.startswith("before\n")
     assert readme.endswith("after\n")
-    assert "ZINC12K, MAE | PathNN-AP (K=4) | 0.090 ± 0.004 | 0.0900 | 1 of 10 seeds | +0.0 σ |" in readme
+    assert "| ZINC12K, MAE | — (0.104 ± 0.002) | — (0.131 ± 0.008) | 0.0900, 1 of 10 seeds (0.090 ± 0.004) |" in readme
     assert "old" not in readme
     with pytest.raises(ValueError, match="marks"):
         with_block("no marks", "x")
+
+
+def test_the_summary_has_a_line_for_each_k(tmp_path: Path) -> None:
+    for fold in range(10):
+        add(tmp_path, "tu", f"enzymes,sp,k=1,fold={fold}", [10.0] * 4)
+        add(tmp_path, "tu", f"enzymes,sp,k=1,fold={fold}", [70.0] * 3)
+    add(tmp_path, "synthetic", "csl,ap", [100.0] * 5)
+    lines = summary_table(tmp_path).splitlines()[2:]
+    assert lines == [
+        "| ENZYMES, accuracy, %, K = 1 | 70.00 ± 0.00 (73.0 ± 5.2) | as SP | as SP |",
+        "| CSL, accuracy, % | — (90.0 ± 0.0) | — (100.0 ± 0.0) | 100.00 ± 0.00 (100.0 ± 0.0) |",
+    ]
 
 
 def test_the_papers_tables_are_whole() -> None:

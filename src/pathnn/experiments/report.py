@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pathnn.data.files import atomic_write
@@ -11,7 +11,15 @@ from pathnn.experiments.experiment import Experiment
 from pathnn.experiments.ledger import Ledger, Line
 from pathnn.experiments.published import TABLES, PublishedTable
 from pathnn.experiments.report_notes import INTRO, NOTES
-from pathnn.experiments.table_text import count_text, difference_text, ours_text, paper_text, row_label
+from pathnn.experiments.summary import summary_table
+from pathnn.experiments.table_text import (
+    count_text,
+    difference_text,
+    markdown_row,
+    ours_text,
+    paper_text,
+    row_label,
+)
 from pathnn.experiments.targets import TARGETS, experiment
 
 BEGIN, END = "<!-- results: written by pathnn reproduce TARGET --report -->", "<!-- end of results -->"
@@ -87,15 +95,6 @@ def cells_of_row(cell: Compared, table: PublishedTable) -> list[str]:
     ]  # fmt: skip
 
 
-def markdown_row(texts: Iterable[str]) -> str:
-    """A line of a Markdown table.
-
-    >>> markdown_row(["a", ""])
-    '| a |  |'
-    """
-    return "| " + " | ".join(texts) + " |"
-
-
 def _origin(dataset: str, plan: Experiment, ledger: Ledger) -> str:
     """Where the numbers of a table come from."""
     lines = [line for _, line in plan.done(plan.runs, ledger) if line["dataset"] == dataset]
@@ -139,29 +138,6 @@ def latex_text(text: str) -> str:
     for sign, latex in (("%", "\\%"), ("±", "$\\pm$"), ("σ", "$\\sigma$"), ("—", "---"), ("SP+", "SP$^+$")):
         text = text.replace(sign, latex)
     return text
-
-
-def summary_table(results: Path) -> str:
-    """The README's table: for every dataset that has been measured, the PathNNs' scores, ours and the paper's."""
-    rows = []
-    for name in TARGETS:
-        for dataset, cells in compare(experiment(name), open_results(name, results)).items():
-            table = TABLES[dataset]
-            for k in sorted({cell.k for cell in cells if cell.k is not None and cell.ours is not None}):
-                rows += _summary_rows(table, [cell for cell in cells if cell.k == k])
-    if not rows:
-        return "Nothing has been measured yet."
-    head = ("dataset", "model", "paper", "ours", "over", "difference")
-    return "\n".join([markdown_row(head), "|" + "---|" * len(head), *map(markdown_row, rows)])
-
-
-def _summary_rows(table: PublishedTable, cells: Sequence[Compared]) -> list[list[str]]:
-    return [
-        [f"{table.title}, {table.metric}", row_label(cell), paper_text(cell, table), ours_text(cell, table),
-         count_text(cell), difference_text(cell, table)]
-        for cell in cells
-        if cell.ours is not None
-    ]  # fmt: skip
 
 
 def with_block(text: str, block: str) -> str:

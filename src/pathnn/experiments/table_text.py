@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pathnn.experiments.cells import Compared
 from pathnn.experiments.published import PublishedTable
 
@@ -81,3 +83,12 @@ def row_texts(cell: Compared, table: PublishedTable) -> tuple[str, str, str, str
         seconds,
         difference_text(cell, table),
     )
+
+
+def markdown_row(texts: Iterable[str]) -> str:
+    """A line of a Markdown table.
+
+    >>> markdown_row(["a", ""])
+    '| a |  |'
+    """
+    return "| " + " | ".join(texts) + " |"
