@@ -75,6 +75,16 @@ def test_graphs_give_what_single_operations_give(kind: str, monkeypatch: pytest.
     torch.testing.assert_close(torch.tensor(with_graphs), torch.tensor(without), rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.parametrize("kind", ["classes", "edges"])
+@pytest.mark.parametrize("name", ["gin", "gcn", "graphsage", "mlp"])
+def test_baselines_have_graphs_too(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATHNN_GRAPH_BASELINES", "1")
+    config = replace(config_of(), model=name, options={"hidden_channels": 16, "num_layers": 3})
+    with_graphs, _ = trained(config, task=task_of(kind))
+    without, _ = trained(config, task=task_of(kind), graphs=False, monkeypatch=monkeypatch)
+    torch.testing.assert_close(torch.tensor(with_graphs), torch.tensor(without), rtol=2e-3, atol=2e-3)
+
+
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_the_same_seed_gives_the_same_bits(dropout: float) -> None:
     config = tiny_config(device="cuda", options={"hidden_channels": 16, "dropout": dropout}, epochs=2)

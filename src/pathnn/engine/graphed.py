@@ -1,12 +1,14 @@
 """A run's steps as CUDA graphs, where they can be: one launch a step instead of hundreds.
 
 Batches are padded to a few shapes; a batch that fits none of them, and a run for which this is not made (several
-processes, other models than PathNN, a dataset that is not on the GPU), is worked on operation by operation.
+processes, some baselines, a dataset that is not on the GPU), is worked on operation by operation.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.data.loader import PackedLoader
-from pathnn.data.packed import PackedGraphs
+from pathnn.engine.build import Model
 from pathnn.engine.config import RunConfig
 from pathnn.engine.evaluate import as_targets
 from pathnn.engine.graphs import GraphedForward, GraphedStep, padding_fault
@@ -22,7 +24,7 @@ from pathnn.engine.graphs_batch import Capacity, graph_sizes
 from pathnn.engine.loaders import Loaders, batch_indices
 from pathnn.engine.predict import Forward, apply
 from pathnn.engine.state import TrainState
-from pathnn.nn import PathNN
+from pathnn.nn import Baseline, PathNN
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.paths.ragged import RaggedTries
 
@@ -30,11 +32,16 @@ MARGINS = (1.0, 3.0)
 """Shapes for batches up to so many standard deviations above the mean: little padding for most, room for nearly all."""
 
 
+PADDED = 64
+"""Vertices among which the padded edges of a baseline's batch are shared out, at least."""
+
+
 class Graphed:
     """The graphs of a run, recorded when they are first needed."""
 
-    def __init__(self, model: PathNN, loaders: Loaders, config: RunConfig) -> None:
+    def __init__(self, model: Model, loaders: Loaders, config: RunConfig) -> None:
         task = loaders.task
+        self._paths = isinstance(model, PathNN)
         assert task.loss is not None
         self._model, self._loaders = model, loaders
         encode = loaders.scale.encoder(torch.zeros(0, device=loaders.train.device))
@@ -65,21 +72,25 @@ class Graphed:
 
     def _make_steps(self, number: int) -> list[GraphedStep]:
         loader = self._loaders.train
-        chosen = graph_sizes(loader.graphs)[loader.index]
+        chosen = graph_sizes(loader.graphs, paths=self._paths)[loader.index]
         steps = []
         for margin in MARGINS:
-            capacity = Capacity.of_sizes(chosen, number, margin=margin)
+            capacity = self._room(Capacity.of_sizes(chosen, number, margin=margin))
             if fits_memory(capacity, loader):
                 steps.append(GraphedStep(self._model, loader.graphs, self._loss, capacity=capacity, **self._options))
         return steps
 
+    def _room(self, capacity: Capacity) -> Capacity:
+        """For edges, more padded vertices: few of them with many loops would get large numbers."""
+        return capacity if self._paths else replace(capacity, nodes=capacity.nodes + PADDED)
+
     def _make_forward(self, loader: PackedLoader) -> Forward:
-        model, sizes = self._model, graph_sizes(loader.graphs)
+        model, sizes = self._model, graph_sizes(loader.graphs, paths=self._paths)
         forwards: dict[int, GraphedForward] = {}
         batches = batch_indices(loader, 0)
         for number in {batch.numel() for batch in batches}:
             totals = torch.stack([sizes[batch].sum(dim=0) for batch in batches if batch.numel() == number])
-            capacity = Capacity.holding(totals.amax(dim=0), number)
+            capacity = self._room(Capacity.holding(totals.amax(dim=0), number))
             if fits_memory(capacity, loader):
                 forwards[number] = GraphedForward(model, loader.graphs, capacity=capacity, **self._options)
 
@@ -102,10 +113,14 @@ def make_graphed(state: TrainState, loaders: Loaders, config: RunConfig) -> Grap
     model, fabric = state.model, state.fabric
     if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in GRAPHED_PRECISIONS:
         return None
-    if not isinstance(model, PathNN) or not cuda_ready(model.lstm.weight_hh_l0) or model.lstm.engine != "trie":
+    if not cuda_ready(next(model.parameters())) or (isinstance(model, PathNN) and model.lstm.engine != "trie"):
         return None
+    if isinstance(model, Baseline) and os.environ.get("PATHNN_GRAPH_BASELINES") != "1":
+        return None  # not yet tried on a GPU
     graphs = loaders.train.graphs
-    if padding_fault(model) is not None or loaders.task.loss is None or graphs.x is None or not _resident(graphs):
+    if padding_fault(model) is not None or loaders.task.loss is None or graphs.x is None:
+        return None
+    if graphs.device.type != "cuda" or (isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries)):
         return None
     return Graphed(model, loaders, config)
 
@@ -116,7 +131,3 @@ GRAPHED_PRECISIONS = ("32-true", "tf32", "bf16-mixed")
 def fits_memory(capacity: Capacity, loader: PackedLoader) -> bool:
     """Whether a padded batch can be worked on at once; larger ones are cut into pieces, which no graph can do."""
     return loader.max_entries is None or sum(capacity.levels) <= loader.max_entries
-
-
-def _resident(graphs: PackedGraphs) -> bool:
-    return graphs.device.type == "cuda" and isinstance(graphs.tries, RaggedTries)

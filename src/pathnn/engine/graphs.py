@@ -16,12 +16,15 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.engine.graphs_batch import Capacity, PaddedBatches
+from pathnn.engine.build import Model
+from pathnn.engine.graphs_batch import Capacity, PaddedBatches, PaddedRows
+from pathnn.engine.graphs_edges import PaddedEdges
 from pathnn.engine.predict import features
-from pathnn.nn import PathNN
+from pathnn.nn import Baseline, PathNN
 from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.engines.cuda_lookup import MOST_ROWS, SmallEmbedding
+from pathnn.nn.fixed_gcn import FixedGCN, SharedNorm
 
 WARM_UP = 3
 """Runs before recording, in which kernels are compiled and libraries make their handles."""
@@ -53,7 +56,7 @@ class GraphedStep:
 
     def __init__(
         self,
-        model: PathNN,
+        model: Model,
         graphs: PackedGraphs,
         loss: Callable[[Tensor, Tensor], Tensor],
         *,
@@ -63,7 +66,7 @@ class GraphedStep:
     ) -> None:
         _check_engine(model)
         self._autocast, self._pool = autocast, pool
-        self.batches = PaddedBatches(graphs, capacity)
+        self.batches = padded_batches(model, graphs, capacity)
         self.model = model
         self._loss_function = loss
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -113,7 +116,7 @@ class GraphedStep:
             buffer.copy_(before)
         torch.cuda.set_rng_state(random)
 
-    def _run(self, twin: PathNN) -> Tensor:
+    def _run(self, twin: Model) -> Tensor:
         with autocast(self._autocast):
             out, y = predict_padded(twin, self.batches)
             if y is None:
@@ -133,12 +136,13 @@ class GraphedForward:
     """
 
     def __init__(
-        self, model: PathNN, graphs: PackedGraphs, *, capacity: Capacity, autocast: bool = False, pool: Any = None
+        self, model: Model, graphs: PackedGraphs, *, capacity: Capacity, autocast: bool = False, pool: Any = None
     ) -> None:
         _check_engine(model)
         self._autocast, self._pool = autocast, pool
-        self.batches = PaddedBatches(graphs, capacity)
+        self.batches = padded_batches(model, graphs, capacity)
         self.model = model
+        self._twin = model if isinstance(model, PathNN) else padded_twin(model, self.batches.valid).eval()
         self._graph: torch.cuda.CUDAGraph | None = None
         self._out: Tensor | None = None
 
@@ -175,9 +179,10 @@ class GraphedForward:
         self._graph = graph
 
     def _predict(self) -> Tensor:
-        self.model.lstm.max_entries = None
+        if isinstance(self._twin, PathNN):
+            self._twin.lstm.max_entries = None
         with autocast(self._autocast):
-            return predict_padded(self.model, self.batches)[0].float()
+            return predict_padded(self._twin, self.batches)[0].float()
 
 
 def autocast(enabled: bool) -> torch.autocast:
@@ -185,17 +190,29 @@ def autocast(enabled: bool) -> torch.autocast:
     return torch.autocast("cuda", torch.bfloat16, enabled=enabled, cache_enabled=False)
 
 
-def predict_padded(model: PathNN, batches: PaddedBatches) -> tuple[Tensor, Tensor | None]:
+def padded_batches(model: Model, graphs: PackedGraphs, capacity: Capacity) -> PaddedRows:
+    """Batches with what the model reads of a graph: its paths, or its edges."""
+    return PaddedBatches(graphs, capacity) if isinstance(model, PathNN) else PaddedEdges(graphs, capacity)
+
+
+def predict_padded(model: Model, batches: PaddedRows) -> tuple[Tensor, Tensor | None]:
     """The predictions for the true graphs of a padded batch, and their targets."""
     x, edge_attr, y = batches.assemble()
     x, edge_attr = features(model, x, edge_attr)
     size = batches.capacity.graphs
-    out = model(x, trie=batches.trie, batch=batches.batch, edge_attr=edge_attr, batch_size=size + 1)
+    structure: dict[str, Any] = {"trie": batches.trie, "batch": batches.batch, "batch_size": size + 1}
+    out = model(x, batches.edge_index, edge_attr=edge_attr, **structure)
     return out[:size], y
 
 
-def padding_fault(model: PathNN) -> str | None:
+FIXED = ("gin", "gcn", "graphsage", "mlp")
+"""Baselines whose shapes do not depend on where the edges lead."""
+
+
+def padding_fault(model: Model) -> str | None:
     """Why a model cannot work on padded batches, or None."""
+    if isinstance(model, Baseline) and model.config.name not in FIXED:
+        return f"{model.config.name} finds out loops from the edges, for which it waits: train step by step."
     if model.readout is None:
         return "a model without readout predicts for vertices: expected one that predicts for graphs."
     if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
@@ -208,7 +225,7 @@ def padding_fault(model: PathNN) -> str | None:
     return None
 
 
-def padded_twin(model: PathNN, valid: Tensor) -> PathNN:
+def padded_twin(model: Model, valid: Tensor) -> Model:
     """A model of the same parameters and buffers (not copies) whose BatchNorms read the first `valid` rows only, and
     whose small embeddings have the quicker gradient."""
     fault = padding_fault(model)
@@ -216,7 +233,12 @@ def padded_twin(model: PathNN, valid: Tensor) -> PathNN:
         raise ValueError(fault)
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     twin = copy.deepcopy(model, shared)
-    twin.lstm.max_entries = None
+    own = None
+    if isinstance(twin, PathNN):
+        own, twin.lstm.max_entries = twin.lstm, None
+    elif twin.config.name == "gcn":
+        norm = SharedNorm()
+        twin.convs = nn.ModuleList(FixedGCN(conv, norm) for conv in twin.convs)
     for parent in list(twin.modules()):
         modules = parent._modules
         following = dict(pairwise(modules)) if isinstance(parent, nn.Sequential) else {}
@@ -226,13 +248,13 @@ def padded_twin(model: PathNN, valid: Tensor) -> PathNN:
                 modules[name] = PaddedBatchNorm1d(child, valid, relu=relu)
                 if relu:
                     modules[following[name]] = nn.Identity()
-            elif isinstance(child, nn.Embedding) and parent is not twin.lstm and child.num_embeddings <= MOST_ROWS:
+            elif isinstance(child, nn.Embedding) and parent is not own and child.num_embeddings <= MOST_ROWS:
                 modules[name] = SmallEmbedding(child)
     return twin
 
 
-def _check_engine(model: PathNN) -> None:
-    if not cuda_ready(model.lstm.weight_hh_l0):
+def _check_engine(model: Model) -> None:
+    if not cuda_ready(next(model.parameters())):
         raise ValueError(
             "a CUDA graph needs a float32 model on an NVIDIA GPU and the Triton engine: "
             "move the model there, and do not set PATHNN_TRITON=0."

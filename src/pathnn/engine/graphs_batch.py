@@ -54,41 +54,40 @@ class Capacity:
         return bool((totals < torch.tensor([*self.levels, self.nodes, self.edges])).all())
 
 
-def graph_sizes(graphs: PackedGraphs) -> Tensor:
-    """Entries of each level, then vertices and edges, of each graph: `[graphs, levels + 2]`, int64, on the CPU."""
+def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
+    """Entries of each level (if `paths`), then vertices and edges, of each graph: `[graphs, levels + 2]`, int64, on the
+    CPU."""
+    counts = torch.stack([graphs.node_ptr.diff(), graphs.edge_ptr.diff()], dim=1)
+    if not paths:
+        return counts
     if graphs.tries is None:
         raise ValueError("these graphs have no paths: call with_paths(collection=..., k=...) first.")
-    counts = torch.stack([graphs.node_ptr.diff(), graphs.edge_ptr.diff()], dim=1)
     return torch.cat([graphs.tries.sizes, counts], dim=1)
 
 
-class PaddedBatches:
-    """Batches of a dataset on the GPU, all of the same shape; `assemble` fills them without waiting for anything.
+class PaddedRows:
+    """Batches of a dataset on the GPU, all of the same shape: their features, targets and graph numbers.
 
-    `load(index)` copies what to take; `assemble()` (which a CUDA graph can record) gathers it. `valid` is the number of
-    true vertices; the others are padding, and belong to one graph more than the batch has.
+    `load(index)` copies what to take; `assemble()` (which a CUDA graph can record) gathers it, without waiting for
+    anything. `valid` is the number of true vertices; the others are padding, and belong to one graph more than the
+    batch has. What a model reads of the structure, `trie` or `edge_index`, is for subclasses.
     """
 
-    def __init__(self, graphs: PackedGraphs, capacity: Capacity) -> None:
-        self.graphs, self.tries, self.capacity = graphs, _resident(graphs), capacity
-        self.sizes = graph_sizes(graphs)
-        device, levels = graphs.device, len(capacity.levels)
-        root = root_columns(self.tries.k).tolist()
-        children = [0 if is_root else size for is_root, size in zip(root, capacity.levels, strict=True)]
-        first_child = [
-            -1 if is_root else at for is_root, at in zip(root, accumulate(children, initial=0), strict=False)
-        ]
-        self._first = _ints(list(accumulate(capacity.levels, initial=0))[:-1], device)
-        self._first_child, self._capacity = _ints(first_child, device), _ints(list(capacity.levels), device)
-        self._table, self._origin = _tables(graphs, self.tries)
-        self.plan = torch.zeros(capacity.graphs + 1, levels + 3, dtype=torch.int32, device=device)
+    trie: PathTrie | None = None
+
+    def __init__(self, graphs: PackedGraphs, capacity: Capacity, sizes: Tensor, origin: Tensor) -> None:
+        self.graphs, self.capacity, self.sizes, self._origin = graphs, capacity, sizes, origin
+        device, self._levels = graphs.device, len(capacity.levels)
+        self.plan = torch.zeros(capacity.graphs + 1, self._levels + 3, dtype=torch.int32, device=device)
         self.valid = torch.zeros(1, dtype=torch.int32, device=device)
         self._node = torch.zeros(capacity.nodes, dtype=torch.int64, device=device)
         self._edge = torch.zeros(capacity.edges, dtype=torch.int64, device=device)
         self.batch = torch.zeros_like(self._node)
-        self.trie = _empty_trie(self.tries, capacity, sum(children))
-        self._planner = Planner(self.trie)
-        self._block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
+
+    @property
+    def edge_index(self) -> Tensor | None:
+        """The ends of the edges, where the model reads them."""
+        return None
 
     def fits(self, index: Tensor) -> bool:
         """Whether a batch has the number of graphs that this one is for, and no more of anything than there is room."""
@@ -102,25 +101,53 @@ class PaddedBatches:
         self.plan.copy_(plan.pin_memory(), non_blocking=True)
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Fill `trie` and its plans, `batch` and `valid`; return the features x and edge_attr and the targets y."""
-        from pathnn.nn.kernels.gather import gather_entries, gather_rows
+        """Fill the batch; return the features x and edge_attr and the targets y."""
+        from pathnn.nn.kernels.gather import gather_rows
 
-        capacity, trie, tries, graphs = self.capacity, self.trie, self.tries, self.graphs
-        levels = len(capacity.levels)
-        gather_entries[capacity.graphs + 1, levels](
-            self.plan, self._table, self._origin, self._first, self._first_child, self._capacity,
-            tries.vertex, tries.parent, tries.edge, tries.distance, trie.vertex, trie.parent, trie.edge, trie.distance,
-            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=levels, BLOCK=self._block,
-        )  # fmt: skip
-        self.trie = replace(trie, plans=self._planner.plan(trie))
+        capacity, graphs = self.capacity, self.graphs
         gather_rows[(capacity.graphs + 1,)](
             self.plan, self._origin, self._node, self._edge, self.batch, self.valid,
-            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=levels, BLOCK=128,
+            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
         )  # fmt: skip
         x = None if graphs.x is None else widen(graphs.x[self._node])
         edge_attr = None if graphs.edge_attr is None else widen(graphs.edge_attr[self._edge])
         y = None if graphs.y is None else graphs.y[self.plan[:-1, -1].long()]
         return x, edge_attr, y
+
+
+class PaddedBatches(PaddedRows):
+    """Padded batches with their paths, for `PathNN`."""
+
+    trie: PathTrie
+
+    def __init__(self, graphs: PackedGraphs, capacity: Capacity) -> None:
+        self.tries = tries = _resident(graphs)
+        device, levels = graphs.device, len(capacity.levels)
+        self._table, origin = _tables(graphs, tries)
+        super().__init__(graphs, capacity, graph_sizes(graphs), origin)
+        root = root_columns(tries.k).tolist()
+        children = [0 if is_root else size for is_root, size in zip(root, capacity.levels, strict=True)]
+        first_child = [
+            -1 if is_root else at for is_root, at in zip(root, accumulate(children, initial=0), strict=False)
+        ]
+        self._first = _ints(list(accumulate(capacity.levels, initial=0))[:-1], device)
+        self._first_child, self._capacity = _ints(first_child, device), _ints(list(capacity.levels), device)
+        self.trie = _empty_trie(tries, capacity, sum(children))
+        self._planner = Planner(self.trie)
+        self._block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
+
+    def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Fill the batch, `trie` and its plans; return the features x and edge_attr and the targets y."""
+        from pathnn.nn.kernels.gather import gather_entries
+
+        capacity, trie, tries = self.capacity, self.trie, self.tries
+        gather_entries[capacity.graphs + 1, self._levels](
+            self.plan, self._table, self._origin, self._first, self._first_child, self._capacity,
+            tries.vertex, tries.parent, tries.edge, tries.distance, trie.vertex, trie.parent, trie.edge, trie.distance,
+            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=self._block,
+        )  # fmt: skip
+        self.trie = replace(trie, plans=self._planner.plan(trie))
+        return super().assemble()
 
 
 def _resident(graphs: PackedGraphs) -> RaggedTries:

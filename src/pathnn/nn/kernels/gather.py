@@ -1,4 +1,4 @@
-"""A batch of graphs out of a packed dataset in two launches, padded to shapes that do not change.
+"""A batch of graphs out of a packed dataset in a few launches, padded to shapes that do not change.
 
 `plan`, `[batch + 1, columns]`, says for each graph of the batch where its entries begin in each level, then where its
 vertices and its edges begin, and which graph it is; its last row holds the totals. `table`, `[graphs, levels, 4]`, says
@@ -99,3 +99,29 @@ def gather_rows(
         j = begin + tl.arange(0, BLOCK)
         tl.store(out_edge + j, tl.where(more, first_edge + (j - link), 0), mask=j < last_link)
     tl.store(valid, node, mask=b == batch)
+
+
+@triton.jit
+def gather_edges(
+    plan, origin, edge_index, out, all_edges, batch, nodes, edges, LEVELS: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    """The ends of the edges of the batch, `[2, edges]`; `edge_index`, `[2, all_edges]`, counts vertices within a graph.
+
+    Padding is loops at the padded vertices.
+    """
+    b = tl.program_id(0)
+    mine = plan + b * (LEVELS + 3)
+    node = tl.load(mine + LEVELS)
+    link = tl.load(mine + LEVELS + 1)
+    more = b < batch
+    last = tl.where(more, tl.load(mine + 2 * LEVELS + 4, mask=more, other=0), edges)
+    graph = tl.load(mine + LEVELS + 2).to(tl.int64)
+    first = tl.load(origin + graph * 4 + 1, mask=more, other=0)
+    for begin in range(link, last, BLOCK):
+        j = begin + tl.arange(0, BLOCK)
+        on = j < last
+        true = on & more
+        loop = node + (j - link) % (nodes - node)
+        for end in tl.static_range(2):
+            v = tl.load(edge_index + end * all_edges + first + (j - link), mask=true, other=0)
+            tl.store(out + end * edges + j, tl.where(more, v.to(tl.int32) + node, loop).to(tl.int64), mask=on)
