@@ -15,7 +15,7 @@ class RayPool:
 
     `address` is "local" for a Ray of its own on this machine, "auto" for the cluster this machine belongs to, or
     `ray://HOST:PORT`. Runs that were begun go on only if the folder of the runs is on a disk that all machines share;
-    otherwise they begin anew there.
+    otherwise they begin anew there. An actor that dies, or loses its GPU, fails its run, and another takes its place.
     """
 
     def __init__(self, settings: Settings, address: str) -> None:
@@ -33,8 +33,8 @@ class RayPool:
         actor: Any = ray.remote(_Actor)
         gpus = 1 / settings.jobs if settings.device == "cuda" else 0
         # Two calls at a time: one does the run, the other may ask it to stop.
-        actor = actor.options(num_cpus=1, num_gpus=gpus, max_concurrency=2)
-        self._actors = [actor.remote(settings) for _ in range(settings.jobs)]
+        self._kind = actor.options(num_cpus=1, num_gpus=gpus, max_concurrency=2)
+        self._actors = [self._kind.remote(settings) for _ in range(settings.jobs)]
         self._pending: dict[Any, int] = {}
 
     def start(self, worker: int, run: PlannedRun) -> None:
@@ -53,9 +53,14 @@ class RayPool:
             worker = self._pending.pop(reference)
             try:
                 kind, values = self._ray.get(reference)
-                found.append(Event(worker, kind, **values))
+                event = Event(worker, kind, **values)
             except self._ray.exceptions.RayError as error:
-                found.append(Event(worker, "failed", error=f"Ray: {' '.join(str(error).split())[:300]}"))
+                text = " ".join(str(error).split())[:300]
+                event = Event(worker, "failed", error=f"Ray: {text}", fatal=True)
+            if event.fatal:
+                self._ray.kill(self._actors[worker])
+                self._actors[worker] = self._kind.remote(self.settings)
+            found.append(event)
         return found
 
     def stop(self) -> None:

@@ -182,8 +182,8 @@ def _run(
 
     jobs = place.jobs if place.ray is None else 1
     with (
+        interruptible() as interrupted,  # first, so that no signal leaves a service behind
         shared_gpu(jobs, place.device) as shared,
-        interruptible() as interrupted,
         run_progress(experiment.name) as show,
     ):
         if shared:
