@@ -75,6 +75,8 @@ def test_a_deviation_of_zero_is_no_unit(tmp_path: Path) -> None:
     page = results_page(tmp_path)
     assert "100.0 ± 0.0 | 100.00 ± 0.00 | 5 folds | 5 | 5 | equal |" in page
     assert "90.0 ± 0.0 | 88.00 ± 4.47 | 5 folds | 5 | 5 | -2 |" in page
+    add(tmp_path, "synthetic", "exp-iso,ap", [3.0] * 5)  # three pairs more than the paper's 0 are worse
+    assert "| PathNN-AP (K=5) | 10 | 0 | 3.0 ± 0.0 | 5 seeds | 5 | 5 | -3 |" in results_page(tmp_path)
 
 
 def test_files_are_written_and_the_readme_keeps_its_text(tmp_path: Path) -> None:

@@ -11,15 +11,16 @@ continue them.
 "Over" is the number of seeds or folds behind a mean; deviations are sample standard deviations over the same. "Runs"
 and "seconds" count all trainings of a cell, those that chose hyperparameters included; seconds are training and
 evaluation time, with several runs at a time where they shared a device. "Difference" is ours minus the paper's in the
-paper's standard deviations, with the sign turned so that + is better; where the paper's deviation is 0 it says whether
-the means are equal. Test scores are those of the epoch with the best validation score; nothing was chosen by a test
-score.
+paper's standard deviations, with the sign turned so that + is better; where the paper has none, or 0, it is the plain
+difference of the means, or "equal". Test scores are those of the epoch with the best validation score; nothing was
+chosen by a test score.
 
 GIN, GCN and MLP are baselines on our harness: the layers of PyG with residual connections and, but for table 1,
 BatchNorm; the optimiser, schedule, readout, dropout and head of the PathNN runs; and a width that gives about the same
 number of parameters (TUDatasets: four layers and the same grid of widths; the MLP sees no edges and has no layers to
-spend parameters on). They are not the tuned baselines of other papers: Tönshoff et al. (2023) bring a GCN to 68.6 on
-Peptides-func, far above the paper's row. Rows with — under "ours" are other methods' numbers as the paper prints them.
+spend parameters on). On molecules GIN reads bond types, as PathNN does; GCN, which has no place for them, and the MLP
+do not. They are not the tuned baselines of other papers: Tönshoff et al. (2023) bring a GCN to 68.6 on Peptides-func,
+far above the paper's row. Rows with — under "ours" are other methods' numbers as the paper prints them.
 """
 
 _SYNTHETIC = """The text of the paper says EXP for EXP-Class, the released configuration reads CEXP: both are here, and
