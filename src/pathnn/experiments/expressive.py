@@ -138,8 +138,8 @@ def _longer(rows: Sequence[Row]) -> str:
         lines += [
             "",
             "From K = 5 on, representations of graphs that differ may be closer than the threshold of 1e-5, and are",
-            "then confused. Adding up is hardly the reason any more: of the four smallest families, it confuses at best one",
-            "pair of SR(26,10,3,4) at K = 5, and none of the others (a test checks that).",
+            "then confused. Adding up is hardly the reason any more: of the four smallest families, it confuses at",
+            "best one pair of SR(26,10,3,4) at K = 5, and none of the others (a test checks that).",
         ]
     return "\n".join(lines) + "\n"
 
