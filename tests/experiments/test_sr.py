@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -48,6 +49,14 @@ def test_rows_resume(tmp_path: Path):
     assert {"commit", "time", "device", "versions"} <= set(row)
     assert [row["seconds"] for row in read_rows(path)] == [2.0, 3.0]
     assert missing(path, [{"k": 1}, {"k": 3}]) == [{"k": 3}]
+
+
+def test_several_may_add_rows_at_once(tmp_path: Path):
+    path = tmp_path / "rows.json"
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda k: add_row(path, {"k": k}, {"seconds": 1.0}), range(40)))
+    assert sorted(row["k"] for row in read_rows(path)) == list(range(40))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.json"]
 
 
 def test_two_families_by_command(mirror: Path, tmp_path: Path):

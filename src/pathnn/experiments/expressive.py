@@ -49,11 +49,13 @@ def write_page(results: Path, root: Path) -> list[Path]:
     """Write the page and its chart below `root` from a folder of results; returns what was written."""
     if not any((results / name).exists() for name in ("sr.json", "brec.json")):
         raise ValueError(f"{results} has neither sr.json nor brec.json: run pathnn reproduce sr or brec first.")
+    from pathnn.plots.files import save_picture
+
     (root / PAGE).write_text(expressive_page(results))
     figure = sr_chart(results)
     if figure is None:
         return [root / PAGE]
-    figure.savefig(root / CHART, dpi=160)
+    save_picture(figure, root / CHART, dpi=160)
     return [root / PAGE, root / CHART]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from pathnn.bench.report import table as markdown_table
 from pathnn.data.files import atomic_write
 from pathnn.experiments.cells import Compared, compare
 from pathnn.experiments.experiment import Experiment
@@ -68,9 +69,7 @@ def open_results(name: str, results: Path) -> Ledger:
 
 
 def _section(table: PublishedTable, cells: Sequence[Compared]) -> str:
-    rows = [markdown_row(cells_of_row(cell, table)) for cell in cells]
-    lines = [markdown_row(HEAD), "|" + "---|" * len(HEAD), *rows]
-    text = "\n".join(lines)
+    text = markdown_table(HEAD, [cells_of_row(cell, table) for cell in cells])
     return f"### {table.title}\n\n{table.metric} ({'larger' if table.maximize else 'smaller'} is better). " + (
         f"{table.protocol}\n\n{text}\n"
     )
@@ -85,15 +84,6 @@ def cells_of_row(cell: Compared, table: PublishedTable) -> list[str]:
         row_label(cell), parameters, paper_text(cell, table), ours_text(cell, table), count_text(cell), runs, seconds,
         difference_text(cell, table),
     ]  # fmt: skip
-
-
-def markdown_row(texts: Iterable[str]) -> str:
-    """A line of a Markdown table.
-
-    >>> markdown_row(["a", ""])
-    '| a |  |'
-    """
-    return "| " + " | ".join(texts) + " |"
 
 
 def _origin(dataset: str, plan: Experiment, ledger: Ledger) -> str:
@@ -152,7 +142,7 @@ def summary_table(results: Path) -> str:
     if not rows:
         return "Nothing has been measured yet."
     head = ("dataset", "model", "paper", "ours", "over", "difference")
-    return "\n".join([markdown_row(head), "|" + "---|" * len(head), *map(markdown_row, rows)])
+    return markdown_table(head, rows)
 
 
 def _summary_rows(table: PublishedTable, cells: Sequence[Compared]) -> list[list[str]]:
