@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,9 @@ def test_two_workers(tmp_path: Path) -> None:
     broken = tiny_experiment(1, fold=7).runs
     run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "one.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
     both = type(tiny)("tiny", "with one that fails", (*tiny.runs, *broken), True)
+    before = signal.getsignal(signal.SIGTERM)
     pool = RayPool(Settings(tmp_path / "b", "cpu", jobs=2), "local")
+    assert signal.getsignal(signal.SIGTERM) is before  # Ray's own would end the call at once
     progress = run_missing(both, both.runs, Ledger.open(tmp_path / "two.jsonl"), pool)
     assert len(progress.finished) == 3
     assert [error for _, error in progress.failed] == ["RunError: fold=7: csl has 5 splits, counted from 0."]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pathnn.experiments.execute import Executor, Settings, use_cores
@@ -27,9 +30,11 @@ class RayPool:
         self._own = not ray.is_initialized()
         if self._own:
             cores = settings.jobs if address == "local" else None
-            ray.init(
-                address=address, num_cpus=cores, include_dashboard=False, log_to_driver=False, configure_logging=False
-            )
+            with _own_sigterm():
+                ray.init(
+                    address=address, num_cpus=cores, include_dashboard=False, log_to_driver=False,
+                    configure_logging=False,
+                )  # fmt: skip
         actor: Any = ray.remote(_Actor)
         gpus = 1 / settings.jobs if settings.device == "cuda" else 0
         # Two calls at a time: one does the run, the other may ask it to stop.
@@ -74,6 +79,17 @@ class RayPool:
             self._ray.kill(actor)
         if self._own:
             self._ray.shutdown()
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Keep what SIGTERM means to the caller: Ray would end the process with it, and not let runs end their epoch."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is not before:  # only the main thread can have changed it, and so can we
+            signal.signal(signal.SIGTERM, before)
 
 
 class _Actor:
