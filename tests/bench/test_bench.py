@@ -1,5 +1,6 @@
 """The benchmarks run at small sizes, and the page in the docs is what the result files give."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -47,9 +48,12 @@ def test_peer_finds_the_same_paths(collection):
 
 
 def test_scaling_row():
-    row = extract.scale(sizes=(0,))[0]
-    assert row["graphs"] == 0
-    assert row["paths"] == 0
+    once, twice = extract.scale(sizes=(10, 20), chunk_size=10)
+    graphs = graph_set("zinc", 10)
+    paths = list_paths(graphs.edge_index, graphs.num_nodes, collection="ap", k=4)
+    assert (once["paths"], twice["paths"]) == (sum(map(len, paths)), 2 * sum(map(len, paths)))
+    assert once["us_per_graph"] == pytest.approx(1e6 * once["seconds"] / 10)
+    assert once["peak_process_bytes"] > 10_000_000
 
 
 def test_results_say_where_they_come_from(tmp_path):
@@ -65,12 +69,18 @@ def test_the_commit_says_whether_code_was_changed(monkeypatch):
     from pathnn.bench import record
 
     monkeypatch.delenv("PATHNN_COMMIT", raising=False)
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
+    if not (ROOT / ".git").exists():
         pytest.skip("this is no git checkout")
     monkeypatch.setattr(record, "CODE", ("no-such-folder",))
     clean = record.commit()
     assert clean is not None
     assert len(clean) == 12
+    git = record._git
+
+    def changed(*arguments: str):
+        return subprocess.CompletedProcess(arguments, 0, "src/a.py\n") if arguments[0] == "diff" else git(*arguments)
+
+    monkeypatch.setattr(record, "_git", changed)
+    assert record.commit() == f"{clean}+"
     monkeypatch.setenv("PATHNN_COMMIT", "abc")
     assert record.commit() == "abc"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 from pathnn.cli.app import app
-
-ROOT = Path(__file__).resolve().parents[2]
-MIRROR = Path(os.environ.get("PATHNN_MIRROR") or ROOT.parent / "shared" / "data").resolve()
 
 
 @pytest.fixture(scope="session")
@@ -27,14 +23,6 @@ def _no_network(monkeypatch: pytest.MonkeyPatch, cli_cache: Path) -> None:
     monkeypatch.setenv("PATHNN_OFFLINE", "1")
     monkeypatch.delenv("PATHNN_MIRROR", raising=False)
     monkeypatch.delenv("PATHNN_TRACEBACK", raising=False)
-
-
-@pytest.fixture
-def mirror(monkeypatch: pytest.MonkeyPatch) -> Path:
-    if not (MIRROR / "SHA256SUMS").is_file():
-        pytest.skip("the reference data is not at hand: set PATHNN_MIRROR")
-    monkeypatch.setenv("PATHNN_MIRROR", str(MIRROR))
-    return MIRROR
 
 
 @pytest.fixture

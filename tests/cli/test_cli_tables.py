@@ -31,6 +31,11 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Experiment:
     return plan
 
 
+def test_the_commands_are_the_experiments() -> None:
+    """The command line has their names and titles once more, so that `--help` need not import torch."""
+    assert {name: title for name, (title, _, _) in targets.TARGETS.items()} == table_runs.TARGETS
+
+
 def test_runs_and_prints_json(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
     arguments = ("reproduce", "zinc", "--results", tmp_path, "--device", "cpu", "--json")
     first = cli(*arguments, "--only", "seed=1")

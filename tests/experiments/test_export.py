@@ -11,12 +11,17 @@ from tiny_experiments import InlinePool, tiny_experiment
 
 from pathnn import PathNN
 from pathnn.data import load_dataset
-from pathnn.engine import load_model
+from pathnn.engine import load_model, load_task
+from pathnn.experiments.cells import best_line
 from pathnn.experiments.execute import Settings
-from pathnn.experiments.export import ExportError, export_models
+from pathnn.experiments.export import ExportError, export_models, model_card
 from pathnn.experiments.ledger import Ledger
+from pathnn.experiments.planned import config_hash
 from pathnn.experiments.runner import run_missing
+from pathnn.experiments.targets import TARGETS, experiment
 from pathnn.nn.pretrained import model_folders, pretrained_names
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -52,9 +57,32 @@ def test_the_card_says_what_it_is(done, tmp_path: Path) -> None:
     tiny, ledger, work = done
     export_models(tiny, tiny.runs, ledger, work, tmp_path / "models")
     card = (tmp_path / "models" / "csl-sp.md").read_text()
-    for words in ("seed 0, epoch 1 of 1", "validation 50.00, test 20.00", "All 2 runs: 55.00 ± 49.50", "parameters",
-                  "90 / 30 / 30", "commit", "MIT", 'from_pretrained("csl-sp")'):  # fmt: skip
+    for words in ("seed 0, epoch 1 of 1", "validation 50.00, test 20.00", "All 2 seeds: 55.00 ± 49.50", "parameters",
+                  "90 / 30 / 30", "--only pathnn,csl,sp,k=2,fold=0,seed=0`",
+                  "commit", "MIT", 'from_pretrained("csl-sp")'):  # fmt: skip
         assert words in card
+
+
+def test_the_card_does_not_call_a_part_all(done, tmp_path: Path) -> None:
+    tiny, ledger, work = done
+    more = replace(tiny, runs=(*tiny.runs, *tiny_experiment(3).runs[2:]))
+    export_models(more, more.runs, ledger, work, tmp_path / "models")
+    assert "2 of 3 seeds: 55.00 ± 49.50; that is" in (tmp_path / "models" / "csl-sp.md").read_text()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "models").glob("*.safetensors")), ids=lambda path: path.stem)
+def test_the_cards_of_the_project_agree_with_its_results(mirror: Path, path: Path) -> None:
+    """If this fails, export the model again, or write the card with `model_card`."""
+    trained = load_model(path)
+    key = config_hash(trained.config)
+    run = next(run for name in TARGETS for run in experiment(name).runs if run.key[-1] == key)
+    plan, ledger = experiment(run.target), Ledger.open(ROOT / "results" / f"{run.target}.jsonl")
+    runs = [other for other in plan.runs if other.cell == run.cell]
+    line = ledger.find(run)
+    assert line is not None
+    assert best_line(plan, runs, ledger) == (run, line)
+    card = model_card(path.stem, plan, runs, line, trained, load_task(trained.config), ledger)
+    assert path.with_suffix(".md").read_text() == card
 
 
 def test_a_model_that_is_not_at_hand_is_no_reason_to_take_another(done, tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tiny_experiments import tiny_run
 
 from pathnn.experiments import mps
 from pathnn.experiments.execute import Settings
@@ -64,6 +66,48 @@ def test_one_that_does_not_work_is_done_without(
     assert log.read_text().split() == ["-d", "quit"]
 
 
+def test_a_service_that_keeps_its_output_open_is_no_obstacle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    log = install(monkeypatch, tmp_path)
+    program = tmp_path / mps.CONTROL
+    program.write_text(f'#!/bin/sh\n[ "$1" = -d ] && sleep 5 &\necho "$* $(cat)" >> {log}\n')
+    begin = time.monotonic()
+    with shared_gpu(4, "auto") as shared:
+        assert shared
+    assert time.monotonic() - begin < 4.5
+
+
+def test_one_that_hangs_is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    install(monkeypatch, tmp_path)
+    (tmp_path / mps.CONTROL).write_text("#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setattr(mps, "SECONDS", 0.2)
+    begin = time.monotonic()
+    with shared_gpu(4, "auto") as shared:
+        assert not shared
+    assert time.monotonic() - begin < 30
+
+
+def test_one_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    install(monkeypatch, tmp_path)
+    start = 'sleep 60 & echo $! > "$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid"'
+    (tmp_path / mps.CONTROL).write_text(f'#!/bin/sh\n[ "$1" = -d ] || exit 1\n{start}\n')
+    with shared_gpu(4, "auto") as shared:
+        assert shared
+        number = int((Path(os.environ["CUDA_MPS_PIPE_DIRECTORY"]) / mps.PID).read_text())
+        assert running(number)
+    until = time.monotonic() + 10
+    while running(number) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not running(number)
+
+
+def running(number: int) -> bool:
+    """Whether a process runs; one that has ended may still be listed as a zombie."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 @pytest.mark.parametrize("case", ["one job", "cpu", "turned off", "the user's", "the machine's", "no gpu"])
 def test_it_is_not_started_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, case: str) -> None:
     log = install(monkeypatch, tmp_path)
@@ -90,6 +134,7 @@ def test_a_process_that_has_lost_the_gpu_is_replaced(tmp_path: Path) -> None:
     """A fault of one process takes the GPU from all that share it; memory that is used up does not."""
     kind, values = attempt(lambda: fail("CUDA error: an illegal memory access was encountered"))
     assert (kind, values["fatal"]) == ("failed", True)
+    assert attempt(lambda: fail("Triton Error [CUDA]: an illegal memory access was encountered"))[1]["fatal"]
     assert not attempt(lambda: fail("CUDA out of memory. Tried to allocate 2 GiB"))[1]["fatal"]
     pool, process, connection = LocalPool(Settings(tmp_path, "cpu", jobs=1)), Ended(), Said((kind, values))
     pool._workers[0] = (process, connection)  # type: ignore[assignment]
@@ -99,14 +144,27 @@ def test_a_process_that_has_lost_the_gpu_is_replaced(tmp_path: Path) -> None:
     assert (pool._workers, pool.busy()) == ({}, 0)
 
 
+def test_a_process_that_dies_before_it_gets_its_run_fails_that_run_alone(tmp_path: Path) -> None:
+    pool, process, connection = LocalPool(Settings(tmp_path, "cpu", jobs=1)), Ended(), Gone(None)
+    pool._workers[0] = (process, connection)  # type: ignore[assignment]
+    pool.start(0, tiny_run())
+    event = pool._read(0, connection)  # type: ignore[arg-type]
+    assert (event.kind, event.error) == ("failed", "its process died (exit code -9).")
+    assert (pool._workers, pool.busy()) == ({}, 0)
+
+
 class Ended:
     killed = False
+    exitcode = -9
+
+    def is_alive(self) -> bool:
+        return True
 
     def kill(self) -> None:
         self.killed = True
 
-    def join(self) -> None:
-        assert self.killed
+    def join(self, timeout: float | None = None) -> None:
+        assert self.killed or timeout is not None
 
 
 class Said:
@@ -118,3 +176,11 @@ class Said:
 
     def close(self) -> None:
         pass
+
+
+class Gone(Said):
+    def send(self, message: Any) -> None:
+        raise BrokenPipeError
+
+    def recv(self) -> Any:
+        raise EOFError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from tiny_experiments import InlinePool, tiny_experiment
 
 from pathnn.experiments.execute import Settings
 from pathnn.experiments.ledger import Ledger
+from pathnn.experiments.pool import Event
 from pathnn.experiments.ray_pool import RayPool
-from pathnn.experiments.runner import run_missing
+from pathnn.experiments.runner import Progress, run_missing
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +29,9 @@ def test_two_workers(tmp_path: Path) -> None:
     broken = tiny_experiment(1, fold=7).runs
     run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "one.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
     both = type(tiny)("tiny", "with one that fails", (*tiny.runs, *broken), True)
+    before = signal.getsignal(signal.SIGTERM)
     pool = RayPool(Settings(tmp_path / "b", "cpu", jobs=2), "local")
+    assert signal.getsignal(signal.SIGTERM) is before  # Ray's own would end the call at once
     progress = run_missing(both, both.runs, Ledger.open(tmp_path / "two.jsonl"), pool)
     assert len(progress.finished) == 3
     assert [error for _, error in progress.failed] == ["RunError: fold=7: csl has 5 splits, counted from 0."]
@@ -37,6 +41,26 @@ def test_two_workers(tmp_path: Path) -> None:
     )
     assert [seed for seed, _ in two] == [0, 1, 2]
     assert [test for _, test in two] == pytest.approx([test for _, test in one], abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_an_actor_that_dies_is_replaced(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pathnn[ray]'")
+    tiny = tiny_experiment(2)
+    endless = tiny_experiment(1, epochs=100_000).runs
+    plan = type(tiny)("tiny", "the first never ends", (*endless, tiny.runs[1]), True)
+    pool = RayPool(Settings(tmp_path / "work", "cpu", jobs=1), "local")
+    killed = []
+
+    def act(progress: Progress, event: Event | None) -> None:
+        if progress.running and not killed:
+            killed.append(pool._actors[0])
+            ray.kill(killed[0])
+
+    progress = run_missing(plan, plan.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, show=act)
+    assert [(run.seed, error[:4]) for run, error in progress.failed] == [(0, "Ray:")]
+    assert [run.seed for run in progress.finished] == [1]
 
 
 def test_without_ray_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 from tiny_experiments import made_up_line
 
+from pathnn.data import load_dataset
 from pathnn.experiments.cells import compare
 from pathnn.experiments.ledger import Ledger
+from pathnn.experiments.pairs import as_graphs
 from pathnn.experiments.published import TABLES, Score
 from pathnn.experiments.report import BEGIN, END, latex_tables, results_page, with_block, write_report
 from pathnn.experiments.select import select
 from pathnn.experiments.summary import summary_table
 from pathnn.experiments.targets import TARGETS, experiment
+from pathnn.theory.hashed_wl import wl_fingerprints
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,6 +79,16 @@ def test_a_deviation_of_zero_is_no_unit(tmp_path: Path) -> None:
     page = results_page(tmp_path)
     assert "100.0 ± 0.0 | 100.00 ± 0.00 | 5 folds | 5 | 5 | equal |" in page
     assert "90.0 ± 0.0 | 88.00 ± 4.47 | 5 folds | 5 | 5 | -2 |" in page
+    add(tmp_path, "synthetic", "exp-iso,ap", [3.0] * 5)  # three pairs more than the paper's 0 are worse
+    assert "| PathNN-AP (K=5) | 10 | 0 | 3.0 ± 0.0 | 5 seeds | 5 | 5 | -3 |" in results_page(tmp_path)
+
+
+def test_what_the_page_says_of_1_wl_on_exp_and_cexp(mirror: Path) -> None:
+    """None of the pairs of EXP, half of those of CEXP."""
+    for name, told_apart in (("exp", 0), ("cexp", 300)):
+        prints = wl_fingerprints(as_graphs(load_dataset(name).graphs))
+        assert int((prints[0::2] != prints[1::2]).any(axis=1).sum()) == told_apart
+        assert len(prints) == 1200
 
 
 def test_files_are_written_and_the_readme_keeps_its_text(tmp_path: Path) -> None:

@@ -198,6 +198,17 @@ def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:
         unpack_runs(tmp_path / "bad.tar", tmp_path / "there")
 
 
+def test_a_result_that_was_not_noted_down_is_carried_too(tmp_path: Path) -> None:
+    tiny, here = tiny_experiment(1), Settings(tmp_path / "here", "cpu")
+    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "lost.jsonl"), InlinePool(here))
+    ledger = Ledger.open(tmp_path / "tiny.jsonl")
+    assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar") == 1
+    assert unpack_runs(tmp_path / "runs.tar", tmp_path / "there") == 1
+    run_missing(tiny, tiny.runs, ledger, InlinePool(Settings(tmp_path / "there", "cpu")))
+    assert scores(ledger.path) == scores(tmp_path / "lost.jsonl")
+    assert not (tmp_path / "there" / "tiny" / tiny.runs[0].folder / "metrics.jsonl").exists()  # not trained again
+
+
 def test_a_line_cut_off_by_a_kill_is_left_out_and_overwritten(tmp_path: Path) -> None:
     path, runs = tmp_path / "tiny.jsonl", tiny_experiment(3).runs
     ledger = Ledger.open(path)

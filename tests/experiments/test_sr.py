@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,12 +12,15 @@ import pytest
 from typer.testing import CliRunner
 
 from pathnn.cli.app import app
+from pathnn.data import load_dataset
 from pathnn.experiments import sr
 from pathnn.experiments.expressive import expressive_page, sr_chart
+from pathnn.experiments.pairs import as_graphs
 from pathnn.experiments.rows import add_row, missing, read_rows
 from pathnn.experiments.sr_report import exact_at, summarize, table
+from pathnn.experiments.untrained import embeddings, untrained_models
 from pathnn.theory.graphs import edges_to_index
-from pathnn.theory.hashed import path_fingerprints
+from pathnn.theory.hashed import hashed_annotations, path_fingerprints, stack_lanes
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,6 +49,14 @@ def test_rows_resume(tmp_path: Path):
     assert {"commit", "time", "device", "versions"} <= set(row)
     assert [row["seconds"] for row in read_rows(path)] == [2.0, 3.0]
     assert missing(path, [{"k": 1}, {"k": 3}]) == [{"k": 3}]
+
+
+def test_several_may_add_rows_at_once(tmp_path: Path):
+    path = tmp_path / "rows.json"
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda k: add_row(path, {"k": k}, {"seconds": 1.0}), range(40)))
+    assert sorted(row["k"] for row in read_rows(path)) == list(range(40))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.json"]
 
 
 def test_two_families_by_command(mirror: Path, tmp_path: Path):
@@ -90,6 +102,44 @@ def test_what_is_zero_stays_zero():
     head, lines = table(rows)
     assert lines == [["f", "4", "not run", "37.50", "25.00", "25.00", "25.00", "0", "100.00", "100.00"]]
     assert len(head) == len(lines[0])
+
+
+@pytest.mark.parametrize(("family", "confused"), [("sr16622", 0), ("sr251256", 0), ("sr261034", 1), ("sr281264", 0)])
+def test_what_the_page_says_of_networks_at_k_5(mirror: Path, family: str, confused: int):
+    """Adding up confuses one pair there; what the networks confuse beyond it, they do for lack of digits."""
+    graphs = as_graphs(load_dataset(family).graphs)
+    found = hashed_annotations(graphs, collection="ap", k=5)
+    assert sr.pairs_in(stack_lanes([one.total() for one in found], (2,))) == confused
+    assert sr.pairs_in(stack_lanes([one.fingerprints()[5] for one in found], (2,))) == 0
+
+
+def test_what_the_page_says_of_a_relu(mirror: Path):
+    """No sign differs between vertices: in each layer, a channel is positive at all of them or at none."""
+    models = untrained_models(collection="ap", k=4, seeds=5, phi="relu")
+    read = []
+    for model in models:
+        for conv in model.convs:
+            conv.phi.register_forward_hook(lambda module, inputs, output: read.append(inputs[0] > 0))
+    embeddings(models, as_graphs(load_dataset("sr281264").graphs))
+    assert len(read) == 20
+    assert all(bool((positive == positive[0]).all()) for positive in read)
+
+
+def test_the_report_is_one_json_document(tmp_path: Path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "docs" / "figures").mkdir(parents=True)
+    arguments = ["reproduce", "sr", "--report", "--json", "--results", str(tmp_path / "results" / "sr.json")]
+    nothing = CliRunner().invoke(app, arguments)
+    assert nothing.exit_code == 1
+    assert "has neither sr.json nor brec.json" in nothing.stderr
+    assert not (tmp_path / "docs" / "expressive.md").exists()
+    (tmp_path / "results" / "sr.json").write_text((ROOT / "results" / "sr.json").read_text())
+    for target in ("sr", "brec"):
+        written = CliRunner().invoke(app, [arguments[0], target, *arguments[2:]])
+        assert written.exit_code == 0, written.stderr
+        assert json.loads(written.stdout)["written"] == [
+            str(tmp_path / "docs" / "expressive.md"), str(tmp_path / "docs" / "figures" / "sr.png"),
+        ]  # fmt: skip
 
 
 def test_the_page_is_generated():

@@ -30,8 +30,8 @@ SHAPES: dict[str, dict[str, dict[str, Any]]] = {
         "mlp": {"hidden_channels": 256},
     },
 }
-"""Layers as in the paper's tables (molhiv: five, as OGB has them), widths for the largest model that is no larger
-than the largest PathNN. A model without structure has no layers to spend parameters on: its width is 256.
+"""Layers as in the paper's tables (molhiv: five, as OGB has them), the largest even width with which the model is no
+larger than the largest PathNN. A model without structure has no layers to spend parameters on: its width is 256.
 """
 
 
@@ -45,9 +45,9 @@ def baseline_run(
     """
     runs = {"zinc": zinc, "molhiv": molhiv, "peptides-func": peptides_func}
     if data in runs:
-        mean = "sum" if data == "zinc" else "mean"
+        readout = "sum" if data == "zinc" else "mean"
         drop = 0.5 if data == "molhiv" else 0.0
-        base, options = runs[data]("sp"), {**SHAPES[data][model], "readout": mean, "dropout": drop}
+        base, options = runs[data]("sp"), {**SHAPES[data][model], "readout": readout, "dropout": drop}
     elif data in TU_SETS:
         base = tu(data, "sp", k=2, fold=fold)
         options = {"num_layers": 4, "hidden_channels": hidden_channels, "dropout": dropout}

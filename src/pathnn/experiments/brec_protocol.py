@@ -15,8 +15,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -24,13 +24,13 @@ from pathnn.collection import Collection
 from pathnn.experiments.brec import COPIES, relabelled
 from pathnn.experiments.merged import merged_trie
 from pathnn.experiments.rows import Row
-from pathnn.experiments.sequences import MergedLevel, SequenceFinder
+from pathnn.experiments.sequences import SequenceFinder, merged_levels
 from pathnn.nn import PathNN, paper_config
 from pathnn.nn.config import PathNNConfig
 from pathnn.nn.path_conv import PathConv
 from pathnn.paths.trie import LengthTrie
 from pathnn.theory.graphs import Graph
-from pathnn.theory.hashed import classes, hashed_annotations
+from pathnn.theory.hashed import hashed_annotations
 
 CHANNELS = 16
 THRESHOLD = 72.34
@@ -62,20 +62,17 @@ class MergedBatch:
         """Find the sequences of all layers."""
         distances = bool(config.distances)
         found = hashed_annotations(graphs, collection=config.collection, k=config.k, distances=distances)
-        whole = np.concatenate([one.levels for one in found], axis=2)
         sizes = [n for _, n in graphs]
-        finder = SequenceFinder(graphs, [0, *np.cumsum(sizes).tolist()], config, None)
-        ids, layers, count = np.zeros(sum(sizes), np.int64), [], 1
-        for length in range(1, config.k + 1):
-            after = classes(whole[length].T)
-            level = MergedLevel(ids, after, np.unique(after, return_index=True)[1])
+        finder = SequenceFinder(graphs, list(accumulate(sizes, initial=0)), config, None)
+        layers, count = [], 1
+        for length, level in enumerate(merged_levels(found, config.k), start=1):
             parts = [
                 (*merged_trie(one, finder.width, count, finder.dummy, "cpu"), one.owner, one.count.double())
                 for one in finder.batches(level, length, 10**9)
             ]
             before, chosen = torch.from_numpy(level.before[level.chosen]), torch.from_numpy(level.chosen)
-            layers.append(Layer(before, torch.from_numpy(after), chosen, tuple(parts)))
-            ids, count = after, len(level.chosen)
+            layers.append(Layer(before, torch.from_numpy(level.after), chosen, tuple(parts)))
+            count = len(level.chosen)
         return cls(tuple(layers), torch.repeat_interleave(torch.tensor(sizes)), len(graphs))
 
     def outputs(self, model: PathNN) -> Tensor:

@@ -11,12 +11,13 @@ from pathnn.engine import RunFolder
 from pathnn.experiments.cells import best_line
 from pathnn.experiments.experiment import Experiment
 from pathnn.experiments.ledger import Ledger
+from pathnn.experiments.planned import PlannedRun
 
 UNDER_WAY = ("config.yaml", "metrics.jsonl", "last.ckpt")
 """What a run goes on from; the state holds the best weights, so that the model file is made again from it."""
 
 OVER = ("config.yaml", "model.safetensors", "result.json")
-"""What is wanted of the best run of a cell."""
+"""What is wanted of the best run of a cell, and of one that is over and was not noted down."""
 
 
 class CarryError(ValueError):
@@ -24,7 +25,7 @@ class CarryError(ValueError):
 
 
 def pack_runs(experiment: Experiment, ledger: Ledger, work: Path, file: Path, *, part_mib: float | None = None) -> int:
-    """Pack the runs under way and the best finished run of every cell; returns how many runs that are.
+    """Pack the runs that the ledger does not have and the best one of every cell; returns how many runs that are.
 
     With `part_mib` the file is cut into `FILE.000`, `FILE.001`, … of at most so many MiB.
     """
@@ -60,11 +61,13 @@ def unpack_runs(file: Path, work: Path) -> int:
 
 
 def _worth_carrying(experiment: Experiment, ledger: Ledger, work: Path) -> Iterator[tuple[RunFolder, tuple[str, ...]]]:
-    cells: dict[tuple[object, ...], list] = {}  # type: ignore[type-arg]
+    cells: dict[tuple[object, ...], list[PlannedRun]] = {}
     for run in experiment.runs:
         cells.setdefault(run.cell, []).append(run)
         folder = RunFolder(work / experiment.name / run.folder)
-        if ledger.find(run) is None and folder.state.exists():
+        if ledger.find(run) is None and folder.result.exists():
+            yield folder, OVER
+        elif ledger.find(run) is None and folder.state.exists():
             yield folder, UNDER_WAY
     for runs in cells.values():
         best = best_line(experiment, runs, ledger)

@@ -10,7 +10,7 @@ from pathnn.data.files import atomic_write
 from pathnn.data.task import Task
 from pathnn.engine import RunFolder, load_model, load_task
 from pathnn.engine.checkpoint import Trained
-from pathnn.experiments.cells import best_line, measure
+from pathnn.experiments.cells import Measured, best_line, measure
 from pathnn.experiments.experiment import Experiment
 from pathnn.experiments.ledger import Ledger, Line
 from pathnn.experiments.planned import PlannedRun
@@ -91,7 +91,7 @@ def model_card(
     ledger: Ledger,
 ) -> str:
     """What a user must know of a trained model, as Markdown."""
-    table, cell = TABLES.get(line["dataset"]), measure(experiment, runs, ledger)
+    table = TABLES.get(line["dataset"])
     decimals = 4 if table is None else table.decimals + 1
     protocol = "" if table is None else table.protocol
     split = task.splits[line["fold"]]
@@ -106,16 +106,31 @@ def model_card(
         f"- **Protocol**: {experiment.title}, the paper's settings. {protocol} Of these runs this is the one with "
         f"the best validation score: seed {line['seed']}, epoch {line['best_epoch']} of {line['epochs']}.",
         f"- **Score** ({line['metric']}, {direction} is better): validation {line['val']:.{decimals}f}, test "
-        f"{line['test']:.{decimals}f}. All {cell.count if cell else 1} runs: "
-        f"{score_text(cell.mean, cell.std, decimals) if cell else ''}; that is the number to quote.",
+        f"{line['test']:.{decimals}f}. {_of_the_cell(measure(experiment, runs, ledger), decimals)}",
         "- **Limits**: made to check a paper, and for graphs like those it was trained on: the same features in the "
         "same codes, graphs of similar size. It has not been tested for any decision about people or substances.",
-        f"- **Made by**: `pathnn reproduce {experiment.name} --only {line['dataset']},{line['collection']},"
-        f"k={line['k']},fold={line['fold']},seed={line['seed']}`, commit {line['commit']}, {line['device']}, "
-        f"{line.get('time', '')}, {line['seconds']:.0f} s, torch {trained.versions.get('torch')}.",
+        f"- **Made by**: `pathnn reproduce {experiment.name} --only {_only(line)}`, commit {line['commit']}, "
+        f"{line['device']}, {line.get('time', '')}, {line['seconds']:.0f} s, torch {trained.versions.get('torch')}.",
         f"- **Licence** of the weights: MIT, as the code{_non_commercial(task)}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _of_the_cell(cell: Measured | None, decimals: int) -> str:
+    """What all runs of the cell together reached; a single one was chosen."""
+    if cell is None:
+        return "Not all runs of the protocol are done."
+    what = (
+        f"All {cell.count} {cell.unit}" if cell.count == cell.planned else f"{cell.count} of {cell.planned} {cell.unit}"
+    )
+    return f"{what}: {score_text(cell.mean, cell.std, decimals)}; that is the number to quote."
+
+
+def _only(line: Line) -> str:
+    """The run as `--only` takes it."""
+    return (
+        f"{line['model']},{line['dataset']},{line['collection']},k={line['k']},fold={line['fold']},seed={line['seed']}"
+    )
 
 
 def _non_commercial(task: Task) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pathnn.plots import draw_paths, draw_trees
+from pathnn.plots.files import save_picture
 from pathnn.plots.iterations import draw_iterations
 from pathnn.plots.page import COOL, PLAIN, REACHED, WARM, vertex_labels
 from pathnn.plots.panels import draw_panels, graph_panel, tree_panel
@@ -179,7 +180,5 @@ def save_figure(name: str, folder: Path, suffix: str = "svg") -> Path:
         raise ValueError(f"format {suffix!r} is unknown: expected one of {', '.join(FORMATS)}.")
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.{suffix}"
-    # Without dates and versions in it, the file changes only when the picture does.
-    metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[suffix]
-    FIGURES[name]().savefig(path, dpi=150, metadata=metadata)
+    save_picture(FIGURES[name](), path, dpi=150)
     return path

@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.experiments.sequences import MergedLevel, SequenceFinder, Sequences
+from pathnn.experiments.sequences import MergedLevel, SequenceFinder, Sequences, merged_levels
 from pathnn.nn import PathNN
 from pathnn.nn.config import PathNNConfig
 from pathnn.nn.path_conv import PathConv
 from pathnn.paths.trie import LengthTrie, TrieLevel
 from pathnn.theory.graphs import Graph
-from pathnn.theory.hashed import PathAnnotations, classes, hashed_annotations
+from pathnn.theory.hashed import PathAnnotations, hashed_annotations
 
 
 def merged_embeddings(
@@ -59,21 +58,15 @@ def merged_embeddings(
         annotations = hashed_annotations(
             graphs, collection=config.collection, k=config.k, extend=config.extend, distances=bool(config.distances)
         )
-    none = np.zeros((config.k + 1, 2, 0), np.uint64)
-    whole = np.concatenate([none, *(one.levels for one in annotations)], axis=2)
     ptr = list(accumulate((n for _, n in graphs), initial=0))
     finder = SequenceFinder(graphs, ptr, config, max_paths_per_source)
     dtype = next(models[0].parameters()).dtype
     states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
-    ids = np.zeros(ptr[-1], np.int64)
-    for length in range(1, config.k + 1):
-        after = classes(whole[length].T)
-        level = MergedLevel(ids, after, np.unique(after, return_index=True)[1])
+    for length, level in enumerate(merged_levels(annotations, config.k), start=1):
         states = _layer(models, states, level, length, finder, max_sequences)
-        ids = after
         step()
     graph = torch.repeat_interleave(torch.tensor([n for _, n in graphs], device=device))
-    rows = torch.from_numpy(ids).to(device)
+    rows = torch.from_numpy(level.after).to(device)
     return torch.stack([h.new_zeros(len(graphs), h.size(1)).index_add_(0, graph, h[rows]) for h in states])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,9 @@ STANDARD = Path("/tmp/nvidia-mps/control")
 
 SECONDS = 30.0
 """How long the service may take to start, to answer and to end."""
+
+PID = "nvidia-cuda-mps-control.pid"
+"""The file in the folder of a service that holds the number of its process."""
 
 PROBE = """
 import ctypes, sys
@@ -43,21 +47,14 @@ def shared_gpu(jobs: int, device: str) -> Iterator[bool]:
     if program is None or jobs == 1 or not _wanted(device):
         yield False
         return
-    folder = tempfile.mkdtemp(prefix="pathnn-mps-")
-    there = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
+    folder = Path(tempfile.mkdtemp(prefix="pathnn-mps-"))
+    there = {"CUDA_MPS_PIPE_DIRECTORY": str(folder), "CUDA_MPS_LOG_DIRECTORY": str(folder)}
     try:
         works = _succeeds([program, "-d"], there) and _succeeds([sys.executable, "-c", PROBE], there)
-        before = dict(os.environ)
-        os.environ.update(there if works else {})
-        try:
+        with _environment(there if works else {}):
             yield works
-        finally:
-            for name in there:
-                os.environ.pop(name, None)
-            os.environ.update({name: before[name] for name in there if name in before})
     finally:
-        _succeeds([program], there, say="quit\n")
-        shutil.rmtree(folder, ignore_errors=True)
+        _end(program, folder, there)
 
 
 def _wanted(device: str) -> bool:
@@ -65,16 +62,44 @@ def _wanted(device: str) -> bool:
     return device != "cpu" and os.environ.get("PATHNN_MPS") != "0" and not running and torch.cuda.is_available()
 
 
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Variables for the processes that are started inside; as before afterwards."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
 def _succeeds(command: list[str], there: dict[str, str], *, say: str = "") -> bool:
+    """Whether a program ends well and in time. Its output is not read: a service that goes on holds that open."""
     with suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(
             command,
-            input=say,
-            text=True,
+            input=say.encode(),
             env={**os.environ, **there},
             timeout=SECONDS,
-            capture_output=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             check=False,
         )
         return done.returncode == 0
     return False
+
+
+def _end(program: str, folder: Path, there: dict[str, str]) -> None:
+    """End the service: by its own command, or else, also on Ctrl-C meanwhile, by the number of its process."""
+    ended = False
+    try:
+        ended = _succeeds([program], there, say="quit\n")
+    finally:
+        if not ended:
+            with suppress(OSError, ValueError):  # without the file it has never started
+                os.kill(int((folder / PID).read_text()), signal.SIGKILL)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -15,6 +15,9 @@ from pathnn.experiments.execute import Executor, Settings, use_cores
 from pathnn.experiments.ledger import Line
 from pathnn.experiments.planned import PlannedRun
 
+GPU_LOST = ("CUDA error", "Triton Error [CUDA]", "cuDNN error")
+"""What an error says after which nothing more can be computed on the GPU in that process."""
+
 SAY_EVERY = 1.0
 """Seconds between two messages of one worker about its epochs."""
 
@@ -23,7 +26,8 @@ SAY_EVERY = 1.0
 class Event:
     """What a worker says: an epoch is over, or its run is (done, failed, or stopped to go on later).
 
-    A run that failed with its process' hold on the GPU (`fatal`) leaves a process that can do nothing more.
+    A run that failed with its process, or with that process' hold on the GPU (`fatal`), leaves a worker that can do
+    nothing more.
     """
 
     worker: int
@@ -82,7 +86,8 @@ class LocalPool:
             theirs.close()
             self._workers[worker] = (process, ours)
         self._busy.add(worker)
-        self._workers[worker][1].send(run)
+        with suppress(BrokenPipeError, ConnectionResetError):  # it has just died: `events` will say so
+            self._workers[worker][1].send(run)
 
     def busy(self) -> int:
         """How many processes have a run."""
@@ -102,9 +107,9 @@ class LocalPool:
             kind, values = connection.recv()
             event = Event(worker, kind, **values)
         except (EOFError, OSError):
-            process = self._workers.pop(worker)[0]
+            process = self._workers[worker][0]
             process.join(5)
-            event = Event(worker, "failed", error=f"its process died (exit code {process.exitcode}).")
+            event = Event(worker, "failed", error=f"its process died (exit code {process.exitcode}).", fatal=True)
         if event.fatal:
             process, connection = self._workers.pop(worker)
             connection.close()
@@ -169,4 +174,5 @@ def attempt(do: Any) -> tuple[str, dict[str, Any]]:
         raise
     except Exception as error:
         text = " ".join(str(error).split())
-        return "failed", {"error": f"{type(error).__name__}: {text[:500]}", "fatal": "CUDA error" in text}
+        fatal = any(sign in text for sign in GPU_LOST)
+        return "failed", {"error": f"{type(error).__name__}: {text[:500]}", "fatal": fatal}

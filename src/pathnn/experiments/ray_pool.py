@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pathnn.experiments.execute import Executor, Settings, use_cores
@@ -15,7 +18,7 @@ class RayPool:
 
     `address` is "local" for a Ray of its own on this machine, "auto" for the cluster this machine belongs to, or
     `ray://HOST:PORT`. Runs that were begun go on only if the folder of the runs is on a disk that all machines share;
-    otherwise they begin anew there.
+    otherwise they begin anew there. An actor that dies, or loses its GPU, fails its run, and another takes its place.
     """
 
     def __init__(self, settings: Settings, address: str) -> None:
@@ -27,14 +30,16 @@ class RayPool:
         self._own = not ray.is_initialized()
         if self._own:
             cores = settings.jobs if address == "local" else None
-            ray.init(
-                address=address, num_cpus=cores, include_dashboard=False, log_to_driver=False, configure_logging=False
-            )
+            with _own_sigterm():
+                ray.init(
+                    address=address, num_cpus=cores, include_dashboard=False, log_to_driver=False,
+                    configure_logging=False,
+                )  # fmt: skip
         actor: Any = ray.remote(_Actor)
         gpus = 1 / settings.jobs if settings.device == "cuda" else 0
         # Two calls at a time: one does the run, the other may ask it to stop.
-        actor = actor.options(num_cpus=1, num_gpus=gpus, max_concurrency=2)
-        self._actors = [actor.remote(settings) for _ in range(settings.jobs)]
+        self._kind = actor.options(num_cpus=1, num_gpus=gpus, max_concurrency=2)
+        self._actors = [self._kind.remote(settings) for _ in range(settings.jobs)]
         self._pending: dict[Any, int] = {}
 
     def start(self, worker: int, run: PlannedRun) -> None:
@@ -53,9 +58,14 @@ class RayPool:
             worker = self._pending.pop(reference)
             try:
                 kind, values = self._ray.get(reference)
-                found.append(Event(worker, kind, **values))
+                event = Event(worker, kind, **values)
             except self._ray.exceptions.RayError as error:
-                found.append(Event(worker, "failed", error=f"Ray: {' '.join(str(error).split())[:300]}"))
+                text = " ".join(str(error).split())[:300]
+                event = Event(worker, "failed", error=f"Ray: {text}", fatal=True)
+            if event.fatal:
+                self._ray.kill(self._actors[worker])
+                self._actors[worker] = self._kind.remote(self.settings)
+            found.append(event)
         return found
 
     def stop(self) -> None:
@@ -69,6 +79,17 @@ class RayPool:
             self._ray.kill(actor)
         if self._own:
             self._ray.shutdown()
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Keep what SIGTERM means to the caller: Ray would end the process with it, and not let runs end their epoch."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is not before:  # only the main thread can have changed it, and so can we
+            signal.signal(signal.SIGTERM, before)
 
 
 class _Actor:

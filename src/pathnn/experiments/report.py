@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pathnn.bench.report import table as markdown_table
 from pathnn.data.files import atomic_write
 from pathnn.experiments.cells import Compared, compare
 from pathnn.experiments.experiment import Experiment
@@ -15,7 +16,6 @@ from pathnn.experiments.summary import summary_table
 from pathnn.experiments.table_text import (
     count_text,
     difference_text,
-    markdown_row,
     ours_text,
     paper_text,
     row_label,
@@ -76,9 +76,7 @@ def open_results(name: str, results: Path) -> Ledger:
 
 
 def _section(table: PublishedTable, cells: Sequence[Compared]) -> str:
-    rows = [markdown_row(cells_of_row(cell, table)) for cell in cells]
-    lines = [markdown_row(HEAD), "|" + "---|" * len(HEAD), *rows]
-    text = "\n".join(lines)
+    text = markdown_table(HEAD, [cells_of_row(cell, table) for cell in cells])
     return f"### {table.title}\n\n{table.metric} ({'larger' if table.maximize else 'smaller'} is better). " + (
         f"{table.protocol}\n\n{text}\n"
     )
@@ -102,8 +100,13 @@ def _origin(dataset: str, plan: Experiment, ledger: Ledger) -> str:
         return ""
     days = sorted(str(line.get("time", ""))[:10] for line in lines)
     span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-    commits = ", ".join(sorted({str(line["commit"]) for line in lines}))
+    commits = ", ".join(sorted({_short(str(line["commit"])) for line in lines}))
     return f"\n*{len(lines)} runs in `results/{plan.name}.jsonl`; {_devices(lines)}; {span}; commits {commits}.*\n"
+
+
+def _short(commit: str) -> str:
+    """Twelve digits of a commit, and the + of a tree that had changes."""
+    return commit.rstrip("+")[:12] + "+" * commit.endswith("+")
 
 
 def _devices(lines: Sequence[Line]) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pathnn.bench.record import provenance
+from pathnn.data.files import atomic_write
 
 Row = dict[str, Any]
 Key = TypeVar("Key", bound=Mapping[str, Any])
@@ -19,14 +22,34 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def add_row(path: Path, key: Mapping[str, Any], result: Mapping[str, Any]) -> Row:
-    """Add `{**key, **result}` with commit, time, device and versions to a file; an old row with that key goes."""
+    """Add `{**key, **result}` with commit, time, device and versions to a file; an old row with that key goes.
+
+    Several processes may add to one file.
+    """
     row = {**key, **result, **provenance()}
-    rows = [old for old in read_rows(path) if not has_key(old, key)]
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps({"rows": [*rows, row]}, indent=1) + "\n")
-    temporary.replace(path)
+    with alone_in(path.parent):
+        rows = [old for old in read_rows(path) if not has_key(old, key)]
+        with atomic_write(path) as file:
+            file.write((json.dumps({"rows": [*rows, row]}, indent=1) + "\n").encode())
+        path.chmod(0o644)
     return row
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep another process that asks for the same from a folder; nothing is left there afterwards."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def missing(path: Path, keys: Sequence[Key]) -> list[Key]:

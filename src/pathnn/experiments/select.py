@@ -46,11 +46,10 @@ def select(runs: Sequence[PlannedRun], only: str | None) -> list[PlannedRun]:
 def _parse(term: str, exists: dict[str, list[str]]) -> tuple[str, list[str]]:
     name, equals, value = term.partition("=")
     if not equals:
-        fields = [field for field in WORDS if term in exists[field]]
-        if not fields:
+        field = next((field for field in WORDS if term in exists[field]), None)
+        if field is None:
             raise SelectionError(f"{term!r} is unknown: expected {_what_exists(exists)}.")
-        # A dataset of one's own target (zinc) is also the target's name: any of the fields will do.
-        return fields[0], [term]
+        return field, [term]
     if name not in FIELDS:
         raise SelectionError(f"the field {name!r} is unknown: expected one of {', '.join(FIELDS)}.")
     values = _range(value)

@@ -15,7 +15,7 @@ from pathnn.nn.config import PathNNConfig
 from pathnn.paths.csr import to_csr
 from pathnn.paths.limits import PathExplosionError
 from pathnn.theory.graphs import Graph
-from pathnn.theory.hashed import MODES, in_threads
+from pathnn.theory.hashed import MODES, PathAnnotations, classes, in_threads
 
 TABLE = 2**16
 """Up to so many possible sequences are counted in a table; more are written down and sorted."""
@@ -30,6 +30,24 @@ class MergedLevel:
     before: Ints  # [num_nodes]: the class of each vertex that the layer reads
     after: Ints  # [num_nodes]: the class that it ends in
     chosen: Ints  # [classes after]: one vertex of each
+
+
+def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[MergedLevel]:
+    """The vertices of all graphs in layers 1..k: those with equal annotations are alike.
+
+    >>> from pathnn.theory.examples import open_triplet
+    >>> from pathnn.theory.hashed import hashed_annotations
+    >>> (level,) = merged_levels(hashed_annotations([open_triplet()], collection="ap", k=1), 1)
+    >>> level.before.tolist(), len(level.chosen), bool(level.after[1] == level.after[2])
+    ([0, 0, 0], 2, True)
+    """
+    none = np.zeros((k + 1, 2, 0), np.uint64)
+    whole = np.concatenate([none, *(one.levels for one in annotations)], axis=2)
+    before = np.zeros(whole.shape[2], np.int64)
+    for length in range(1, k + 1):
+        after = classes(whole[length].T)
+        yield MergedLevel(before, after, np.unique(after, return_index=True)[1])
+        before = after
 
 
 @dataclass(frozen=True)

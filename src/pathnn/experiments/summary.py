@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pathnn.bench.report import table as markdown_table
 from pathnn.collection import COLLECTIONS
 from pathnn.experiments.cells import Compared, compare
 from pathnn.experiments.ledger import Ledger
 from pathnn.experiments.published import TABLES, PublishedTable
-from pathnn.experiments.table_text import count_text, markdown_row, ours_text, paper_text
+from pathnn.experiments.table_text import count_text, ours_text, paper_text
 from pathnn.experiments.targets import TARGETS, experiment
 
 
@@ -23,7 +24,7 @@ def summary_table(results: Path) -> str:
     if not any(lines):
         return "Nothing has been measured yet."
     head = ("ours (the paper's)", *(f"PathNN-{name.upper()}" for name in COLLECTIONS))
-    return "\n".join([markdown_row(head), "|" + "---|" * len(head), *filter(None, lines)])
+    return markdown_table(head, [line for line in lines if line])
 
 
 def _groups(cells: Sequence[Compared]) -> list[tuple[int | None, list[Compared]]]:
@@ -33,13 +34,13 @@ def _groups(cells: Sequence[Compared]) -> list[tuple[int | None, list[Compared]]
     return [(k, [cell for cell in cells if cell.k == k]) for k in sorted({cell.k for cell in cells if cell.k})]
 
 
-def _line(table: PublishedTable, k: int | None, cells: Sequence[Compared]) -> str:
+def _line(table: PublishedTable, k: int | None, cells: Sequence[Compared]) -> list[str]:
     """A line of the table, empty where nothing has been measured."""
     if all(cell.ours is None for cell in cells):
-        return ""
+        return []
     texts = {cell.collection: _text(cell, table) for cell in cells}
     label = f"{table.title}, {table.metric}" + ("" if k is None else f", K = {k}")
-    return markdown_row([label, *(texts.get(name, "as SP" if k == 1 else "") for name in COLLECTIONS)])
+    return [label, *(texts.get(name, "as SP" if k == 1 else "") for name in COLLECTIONS)]
 
 
 def _text(cell: Compared, table: PublishedTable) -> str:

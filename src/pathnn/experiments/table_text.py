@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pathnn.experiments.cells import Compared
 from pathnn.experiments.published import PublishedTable
 
@@ -63,14 +61,15 @@ def count_text(cell: Compared) -> str:
 
 
 def difference_text(cell: Compared, table: PublishedTable) -> str:
-    """Ours against the paper's, in its standard deviations; where that is 0, whether the means are equal."""
+    """Ours against the paper's, in its standard deviations; where it has none, whether the means are equal."""
     difference = cell.difference(maximize=table.maximize)
     if difference is not None:
         return f"{round(difference, 1) + 0.0:+.1f} σ"  # + 0.0: not -0.0
     if cell.ours is None or cell.paper.mean is None:
         return ""
+    better = (cell.ours.mean - cell.paper.mean) * (1 if table.maximize else -1)
     # A metric in float32 times 100 is not the number that it stands for.
-    return "equal" if abs(cell.ours.mean - cell.paper.mean) < 1e-5 else f"{cell.ours.mean - cell.paper.mean:+.3g}"
+    return "equal" if abs(better) < 1e-5 else f"{better:+.3g}"
 
 
 def row_texts(cell: Compared, table: PublishedTable) -> tuple[str, str, str, str, str]:
@@ -83,12 +82,3 @@ def row_texts(cell: Compared, table: PublishedTable) -> tuple[str, str, str, str
         seconds,
         difference_text(cell, table),
     )
-
-
-def markdown_row(texts: Iterable[str]) -> str:
-    """A line of a Markdown table.
-
-    >>> markdown_row(["a", ""])
-    '| a |  |'
-    """
-    return "| " + " | ".join(texts) + " |"

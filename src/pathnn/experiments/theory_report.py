@@ -54,13 +54,12 @@ def cell_text(cell: tuple[str, int | None] | None) -> str:
 def draw_examples(table: Table, folder: Path, suffix: str = "svg") -> list[Path]:
     """Draw every example of a table into `folder`, as `example-N`."""
     from pathnn.plots.example import draw_example
+    from pathnn.plots.files import save_picture
 
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"example-{number}.{suffix}" for number in range(1, len(table.examples) + 1)]
     for path, example in zip(paths, table.examples, strict=True):
-        # Without dates and versions in it, the file changes only when the picture does.
-        metadata = {"png": {"Software": None}, "svg": {"Date": None}}.get(suffix, {"CreationDate": None})
-        draw_example(example).savefig(path, dpi=110, metadata=metadata)
+        save_picture(draw_example(example), path, dpi=110)
     return paths
 
 

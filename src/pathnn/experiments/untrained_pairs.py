@@ -8,15 +8,12 @@ from typing import Any
 
 import torch
 
-from pathnn.bench.record import commit
 from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
 from pathnn.engine import build_model, predict
 from pathnn.engine.checkpoint import versions
 from pathnn.engine.config import RunConfig
-
-THRESHOLD = 1e-5
-"""The paper's: two graphs are confused when their representations are closer than this."""
+from pathnn.experiments.pairs import confused_pairs
 
 
 def count_confused(config: RunConfig, task: Task, device: torch.device | str) -> tuple[int, int]:
@@ -27,12 +24,11 @@ def count_confused(config: RunConfig, task: Task, device: torch.device | str) ->
     model = build_model(config, task).double().to(device)
     loader = PackedLoader(task.graphs, batch_size=config.batch_size, device=device)
     rows, pairs = predict(model, loader), task.pair_index().to(device)
-    distance = (rows[pairs[:, 0]] - rows[pairs[:, 1]]).norm(dim=1)
-    return int((distance < THRESHOLD).sum()), sum(p.numel() for p in model.parameters())
+    return int(confused_pairs(rows, pairs).sum()), sum(p.numel() for p in model.parameters())
 
 
 def isomorphism_result(config: RunConfig, task: Task, device: torch.device) -> dict[str, Any]:
-    """The same in the form of a run's result. Nothing is trained, so that validation repeats the test."""
+    """The same in the form of a run's result, less the commit. Nothing is trained: validation repeats the test."""
     begin = time.perf_counter()
     confused, parameters = count_confused(config, task, device)
     return {
@@ -45,7 +41,6 @@ def isomorphism_result(config: RunConfig, task: Task, device: torch.device) -> d
         "seconds": time.perf_counter() - begin,
         "parameters": parameters,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "commit": commit(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
     }

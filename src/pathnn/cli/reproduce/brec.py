@@ -11,6 +11,7 @@ import typer
 from pathnn.cli.console import note, print_json, print_table, result_only, say
 from pathnn.cli.options import Json, check_collection_name
 from pathnn.cli.progress import progress
+from pathnn.cli.reproduce.sr import write_expressive
 
 if TYPE_CHECKING:
     from pathnn.collection import Collection
@@ -58,16 +59,13 @@ def brec_command(
     json: Json = False,
 ) -> None:
     """How many of BREC's 400 pairs are told apart by SP, SP+ and AP at best, per category and K, beside 3-WL."""
+    if report:
+        write_expressive("brec", results, as_json=json)
+        return
     begin = time.perf_counter()
     with result_only(json):
         from pathnn.experiments.brec_report import protocol_file, summarize, table
 
-        if report:
-            from pathnn.experiments.expressive import write_page
-
-            for path in write_page(Path()):
-                say(f"wrote {path}")
-            return
         if protocol_k is None:
             _run(results, (k_shortest, k_shortest, k, k_plain), max_steps)
         else:

@@ -46,15 +46,15 @@ def sr_command(
     The paper's figure prints no numbers; its text says that without distances nothing is told apart at K = 4, that most
     families have less than 20 % failures, and that SR(29, 14, 6, 7) has many.
     """
+    if report:
+        write_expressive("sr", results, as_json=json)
+        return
     begin = time.perf_counter()
     with result_only(json):
         from pathnn.experiments.rows import add_row, missing
         from pathnn.experiments.sr import jobs, run
         from pathnn.experiments.sr_report import summarize
 
-        if report:
-            _report()
-            return
         wanted = jobs(_families(families), k=k, longest=longest, network_k=network_k)
         todo = missing(results, [job.key() for job in wanted])
         with progress("testing families", total=len(todo)) as step:
@@ -86,8 +86,12 @@ def _families(text: str) -> list[str]:
     return named
 
 
-def _report() -> None:
-    from pathnn.experiments.expressive import write_page
+def write_expressive(target: str, results: Path, *, as_json: bool) -> None:
+    """Write docs/expressive.md beside the folder of a results file, and say what was written."""
+    from pathnn.cli.reproduce.table_output import tell_files
 
-    for path in write_page(Path()):
-        say(f"wrote {path}")
+    with result_only(as_json):
+        from pathnn.experiments.expressive import write_page
+
+        written = write_page(results.parent, results.parent.absolute().parent)
+    tell_files(target, written, as_json=as_json)

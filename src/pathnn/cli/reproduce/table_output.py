@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from pathnn.experiments.runner import Progress
 
 
-def tell_files(experiment: Experiment, written: list[Path], *, as_json: bool) -> None:
+def tell_files(target: str, written: list[Path], *, as_json: bool) -> None:
     """Say which files were written."""
     if as_json:
-        print_json({"target": experiment.name, "written": written})
+        print_json({"target": target, "written": written})
         return
     for path in written:
         say(f"wrote {path}")

@@ -83,7 +83,7 @@ def table_command(target: str, title: str) -> Callable[..., None]:
                 if pack is not None:
                     _pack(experiment, ledger, place, pack, pack_part)
         if written is not None:
-            tell_files(experiment, written, as_json=json)
+            tell_files(target, written, as_json=json)
             return
         tell_progress(experiment, ledger, progress, as_json=json)
         if progress.failed:
@@ -182,8 +182,8 @@ def _run(
 
     jobs = place.jobs if place.ray is None else 1
     with (
+        interruptible() as interrupted,  # first, so that no signal leaves a service behind
         shared_gpu(jobs, place.device) as shared,
-        interruptible() as interrupted,
         run_progress(experiment.name) as show,
     ):
         if shared:
