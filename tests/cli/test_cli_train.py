@@ -101,6 +101,63 @@ def test_yes_or_no_targets_give_probabilities(molecules, tmp_path):
     assert all(0 <= p <= 1 for p in document["predictions"]["probability_active"])
 
 
+@pytest.fixture(scope="module")
+def hazards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Molecules with a class in words and one in codes."""
+    path = tmp_path_factory.mktemp("csv") / "hazards.csv"
+    rows = [f"{smiles},{('safe', 'toxic')[i % 2]},{(9, 3, 7)[i % 3]}" for i, smiles in enumerate(MOLECULES)]
+    path.write_text("\n".join(["smiles,hazard,code", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def classifiers(hazards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    runs = tmp_path_factory.mktemp("classifiers")
+    for column in ("hazard", "code"):
+        result = call("train", hazards, "--out", runs / column, "--target", column, "--kind", "class", *SMALL)
+        assert result.exit_code == 0, result.stderr
+    return {column: runs / column for column in ("hazard", "code")}
+
+
+@pytest.mark.parametrize(("column", "names"), [("hazard", ["safe", "toxic"]), ("code", ["3", "7", "9"])])
+def test_classes_come_back_as_they_were(classifiers, hazards, column, names):
+    found = json.loads(call("predict", classifiers[column], hazards, "--json").stdout)["predictions"]
+    assert list(found) == ["predicted_class", *(f"probability_{name}" for name in names)]
+    for i, chosen in enumerate(found["predicted_class"]):
+        probability = {name: found[f"probability_{name}"][i] for name in names}
+        assert chosen == max(probability, key=probability.__getitem__)
+        assert sum(probability.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("column", "spelling"), [("hazard", "{}"), ("code", "{}.0")])
+def test_evaluation_knows_classes_by_name(classifiers, hazards, tmp_path, column, spelling):
+    found = json.loads(call("predict", classifiers[column], hazards, "--json").stdout)["predictions"]["predicted_class"]
+    rare = min(set(found), key=found.count)
+    few = tmp_path / "few.csv"  # one class only, which is not the first of the model's in general
+    few.write_text(f"smiles,{column}\n" + "".join(f"{smiles},{spelling.format(rare)}\n" for smiles in MOLECULES))
+    result = call("evaluate", classifiers[column], few, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["score"] == pytest.approx(100 * found.count(rare) / len(found))
+
+
+def test_a_class_that_was_not_learned_is_refused(classifiers, tmp_path):
+    new = tmp_path / "new.csv"
+    new.write_text("smiles,hazard\nCCO,safe\nCCN,deadly\n")
+    result = call("evaluate", classifiers["hazard"], new)
+    assert result.exit_code == 1
+    assert (
+        "the class 'deadly', which the model was not trained on: expected the classes 'safe', 'toxic'" in result.stderr
+    )
+
+
+def test_evaluation_reads_the_column_as_training_did(trained, tmp_path):
+    new = tmp_path / "new.csv"  # two numeric columns, and sizes that look like yes and no
+    new.write_text("smiles,size,weight\nCCO,0,1\nCCN,1,2\n")
+    result = call("evaluate", trained, new, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["metric"] == "MAE"
+
+
 def test_config_files_and_options(molecules, tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text("epochs: 1\nlr: 0.01\noptions: {hidden_channels: 8, phi: relu}\ntarget: [size]\nk: 1\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -53,9 +53,9 @@ def evaluate_command(
         config = replace(
             trained.config,
             data=data,
-            target=tuple(target) if target else trained.config.target,
             smiles=smiles or trained.config.smiles,
             skip_invalid=skip_invalid or trained.config.skip_invalid,
+            **target_options(trained, target),
         )
         with progress(f"evaluating on {data}"):
             task = load_task(config)
@@ -73,6 +73,19 @@ def evaluate_command(
         )  # fmt: skip
     else:
         say(f"{task.metric_name} {found.score:.6g} on {found.graphs} graphs ({part}); loss {found.loss:.6g}")
+
+
+def target_options(trained: Trained, target: list[str] | None) -> dict[str, Any]:
+    """Which column of a CSV to compare with, and how to read it: as in training, whatever few rows look like.
+
+    Of another column than the model was trained on, only classes are taken for granted.
+    """
+    facts = trained.facts
+    if facts.target == "class":
+        return {"target": tuple(target) if target else trained.config.target, "kind": "class"}
+    if target:
+        return {"target": tuple(target)}
+    return {"target": trained.config.target or tuple(facts.classes) or None, "kind": facts.target}
 
 
 def load_run(run: Path) -> Trained:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from pathnn.data.class_names import number_name
 from pathnn.data.datasets.constant import with_ones
 from pathnn.data.datasets.registry import dataset_names, get_spec, load_dataset
 from pathnn.data.errors import BadRow, DataError, UnknownDatasetError
@@ -118,11 +119,13 @@ def task_from_graphs(
     """Any packed graphs as a task; what is not said is found from the tensors.
 
     Integer features are categories, all else is continuous. Integer targets are classes; 0 and 1 in floating
-    columns are yes and no; all else is regression. Graphs without `x` get the constant 1.
+    columns are yes and no; all else is regression. Classes may be any numbers: they are counted from 0, and
+    `task.classes` has what they were. Graphs without `x` get the constant 1.
     """
     graphs = with_ones(graphs) if graphs.x is None else graphs
     kind = kind or guess_kind(graphs)
-    graphs = _with_targets(graphs, kind)
+    given, graphs = graphs.y, _with_targets(graphs, kind)
+    names = targets or (_values(given) if kind == "class" else ())
     return Task(
         name=name,
         title=name,
@@ -130,10 +133,15 @@ def task_from_graphs(
         node_features=node_features or _features(graphs.x),
         edge_features=edge_features or _features(graphs.edge_attr),
         splits=(random_split(len(graphs)),) if kind != "none" else (),
-        classes=targets,
+        classes=names,
         notes="one random split of 80 / 10 / 10 from seed 0" if kind != "none" else "no targets",
         **_target_facts(kind, graphs.y),
     ).validate()
+
+
+def _values(y: torch.Tensor | None) -> tuple[str, ...]:
+    """The names of classes that are given as numbers: the numbers, in order."""
+    return () if y is None else tuple(number_name(value) for value in torch.unique(y).tolist())
 
 
 def guess_kind(graphs: PackedGraphs) -> TargetKind:
@@ -174,6 +182,9 @@ def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
         y = graphs.y.view(len(graphs), -1)
         if y.size(1) != 1:
             raise DataError(f"kind='class' takes one target column, got {y.size(1)}.")
+        if y.is_floating_point() and not bool(y.isfinite().all()):
+            graph = int((~y.isfinite()).nonzero()[0, 0])
+            raise DataError(f"the class of graph {graph} is NaN or infinite: expected a number. Leave that graph out.")
         return replace(graphs, y=one_column(y))
     return replace(graphs, y=graphs.y.float().view(len(graphs), -1))
 

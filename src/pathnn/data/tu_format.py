@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pathnn.data.class_names import number_name
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.ragged import offsets
@@ -196,4 +197,4 @@ def _classes(table: Array | None) -> tuple[tuple[str, ...], Tensor | None]:
     if table is None:
         return (), None
     values, codes = np.unique(table[:, 0], return_inverse=True)
-    return tuple(f"{value:g}" for value in values), torch.from_numpy(codes.astype(np.int64))
+    return tuple(number_name(value) for value in values.tolist()), torch.from_numpy(codes.astype(np.int64))
