@@ -179,6 +179,9 @@ def test_config_files_and_options(molecules, tmp_path):
         (["--target", "size", "--fold", "3"], 1, "fold=3"),
         (["--target", "size", "--epochs", "many"], 2, "epochs"),
         (["--target", "size", "--resume", "--overwrite"], 1, "contradict"),
+        (["--target", "size", "--kind", "klass"], 2, "kind='klass' is unknown"),
+        (["--target", "size", "--kind", "binary"], 1, "takes targets of 0 and 1, got 20 in graph 0"),
+        (["--target", "id", "--kind", "class"], 1, "30 classes for as many graphs"),
     ],
 )
 def test_bad_input_is_explained(molecules, tmp_path, arguments, code, message):
@@ -213,3 +216,46 @@ def test_what_is_no_run_or_no_fitting_data_is_refused(molecules, trained, tmp_pa
         assert message in " ".join(result.stderr.split())
     assert call("predict", trained, molecules, "-o", molecules).exit_code == 2
     assert call("evaluate", trained, molecules, "--split", "best").exit_code == 2
+
+
+def train_on(folder: Path, text: str, *arguments: object):
+    (folder / "own.csv").write_text(text)
+    return call("train", folder / "own.csv", "--out", folder / "run", *SMALL, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "arguments", "message"),
+    [
+        ("smiles,y", "0", [], "all targets of own.csv are the same"),
+        ("smiles,y", "a", ["--target", "y"], "one class only"),
+        ("smiles;y", "1", [], "separated by ';': expected commas"),
+        ("molecule_text,y", "1", [], "(--smiles COLUMN)"),
+        ("smiles,y,y", "1,2", ["--target", "y"], "2 columns called 'y': rename"),
+    ],
+)
+def test_tables_that_teach_nothing_are_refused(tmp_path, header, value, arguments, message):
+    mark = ";" if ";" in header else ","
+    rows = "".join(f"{smiles}{mark}{value}\n" for smiles in MOLECULES)
+    result = train_on(tmp_path, f"{header}\n{rows}", *arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_yes_or_no_needs_both_to_choose_an_epoch_and_to_report(molecules, tmp_path):
+    rare = "smiles,y\n" + "".join(f"{smiles},{int(i == 1)}\n" for i, smiles in enumerate(MOLECULES))
+    result = train_on(tmp_path, rare, "--target", "y")
+    assert result.exit_code == 1
+    assert "all have the target 0: expected both 0 and 1" in result.stderr
+    out = tmp_path / "active"
+    assert call("train", molecules, "--out", out, "--target", "active", "--split-seed", 3, *SMALL).exit_code == 0
+    (tmp_path / "no.csv").write_text("smiles,active\nCCO,0\nCCN,0\n")
+    result = call("evaluate", out, tmp_path / "no.csv", "--json")
+    assert json.loads(result.stdout)["score"] is None
+    assert "ROC-AUC not defined on 2 graphs" in call("evaluate", out, tmp_path / "no.csv").stdout
+
+
+def test_a_name_that_is_no_run_lists_the_trained_models(molecules):
+    result = call("predict", "zinc-ab", molecules)
+    assert result.exit_code == 1
+    assert "zinc-ab does not exist: expected a folder that pathnn train has written, or the name of a" in result.stderr

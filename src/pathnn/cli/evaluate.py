@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from pathnn.engine import RunConfig, Trained
 
 Run = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, or a model.safetensors file.",
+    Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, a model.safetensors file, or "
+                         "the name of a trained model (zinc-ap).",
                          show_default=False),
 ]  # fmt: skip
 Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to compute.")]
@@ -72,7 +74,8 @@ def evaluate_command(
             }
         )  # fmt: skip
     else:
-        say(f"{task.metric_name} {found.score:.6g} on {found.graphs} graphs ({part}); loss {found.loss:.6g}")
+        score_text = "not defined" if math.isnan(found.score) else f"{found.score:.6g}"
+        say(f"{task.metric_name} {score_text} on {found.graphs} graphs ({part}); loss {found.loss:.6g}")
 
 
 def target_options(trained: Trained, target: list[str] | None) -> dict[str, Any]:
@@ -89,9 +92,16 @@ def target_options(trained: Trained, target: list[str] | None) -> dict[str, Any]
 
 
 def load_run(run: Path) -> Trained:
-    """The best model of a run folder, or of a model file."""
+    """The best model of a run folder, of a model file, or a trained model by its name."""
     from pathnn.engine import RunFolder, load_model
+    from pathnn.nn.pretrained import pretrained_file, pretrained_names
 
+    if not run.exists():
+        names = pretrained_names()
+        if str(run) in names:
+            return load_model(pretrained_file(str(run)))
+        known = f", or the name of a trained model ({', '.join(names)})" if names else ""
+        raise ValueError(f"{run} does not exist: expected a folder that pathnn train has written{known}.")
     if run.is_dir() and not RunFolder(run).model.exists():
         raise ValueError(f"{run} holds no model.safetensors: expected a folder in which a run has begun.")
     return load_model(RunFolder(run).model if run.is_dir() else run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
@@ -48,6 +48,8 @@ def load_data(
     `task.skipped`.
     """
     path = Path(data).expanduser()
+    if kind is not None and kind not in get_args(TargetKind):
+        raise DataError(f"kind={kind!r} is unknown: expected one of {', '.join(get_args(TargetKind))}.")
     if isinstance(data, str) and data.lower() in dataset_names():
         return load_dataset(data)
     if not path.exists():
@@ -186,7 +188,14 @@ def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
             graph = int((~y.isfinite()).nonzero()[0, 0])
             raise DataError(f"the class of graph {graph} is NaN or infinite: expected a number. Leave that graph out.")
         return replace(graphs, y=one_column(y))
-    return replace(graphs, y=graphs.y.float().view(len(graphs), -1))
+    y = graphs.y.float().view(len(graphs), -1)
+    if kind in ("binary", "multilabel") and not bool(((y == 0) | (y == 1)).all()):
+        row, column = ((y != 0) & (y != 1)).nonzero()[0].tolist()
+        raise DataError(
+            f"kind={kind!r} takes targets of 0 and 1, got {y[row, column]:g} in graph {row}: expected kind='class' or "
+            "'regression' for other values."
+        )
+    return replace(graphs, y=y)
 
 
 def _features(values: torch.Tensor | None) -> Features | None:
@@ -207,6 +216,10 @@ def _targets(table: CsvTable, smiles: str) -> list[str]:
 
 
 def _neither(data: str | Path) -> DataError:
+    if Path(data).suffix or len(Path(data).parts) > 1:  # no dataset's name has a dot or a slash
+        return DataError(
+            f"{str(data)!r} does not exist (from {Path.cwd()}): expected a file or folder, or a dataset's name."
+        )
     try:
         get_spec(str(data))
     except UnknownDatasetError as error:

@@ -37,6 +37,10 @@ class CsvTable:
         """The cells of a column, None where a row is too short."""
         if name not in self.columns:
             raise DataError(f"{self.source} has no column {name!r}; expected one of {list(self.columns)}.")
+        if self.columns.count(name) > 1:
+            raise DataError(
+                f"{self.source} has {self.columns.count(name)} columns called {name!r}: rename all but one."
+            )
         i = self.columns.index(name)
         return [row[i] if i < len(row) else None for row in self.rows]
 
@@ -46,9 +50,12 @@ class CsvTable:
             for column in self.columns:
                 if column.strip().lower() == known:
                     return column
+        other = next((mark for mark in (";", "\t") if len(self.columns) == 1 and mark in self.columns[0]), None)
+        way = "Name the column that holds them (--smiles COLUMN)."
+        if other is not None:
+            way = f"The columns seem to be separated by {other!r}: expected commas, and points in numbers."
         raise DataError(
-            f"{self.source} has no SMILES column: expected one called smiles, got {list(self.columns)}. "
-            "Name the column that holds them."
+            f"{self.source} has no SMILES column: expected one called smiles, got {list(self.columns)}. {way}"
         )
 
 
@@ -152,6 +159,8 @@ def numeric_columns(table: CsvTable, *, leave_out: str) -> list[str]:
     """The columns, other than `leave_out`, whose cells are numbers or empty."""
     found = []
     for name in table.columns:
+        if table.columns.count(name) > 1:
+            continue
         cells = [cell for cell in table.column(name) if cell is not None and cell.strip()]
         if name != leave_out and cells and all(isinstance(_number(name, cell), float) for cell in cells):
             found.append(name)
@@ -180,7 +189,7 @@ def _number(name: str, cell: str | None) -> float | str:
     try:
         value = float(cell)
     except ValueError:
-        return f"the target {name!r} is {_short(cell)}, not a number"
+        return f"the target {name!r} is {_short(cell)}, not a number (for classes: --kind class)"
     return value if math.isfinite(value) else f"the target {name!r} is {cell.strip()}, not a finite number"
 
 
