@@ -259,3 +259,9 @@ def test_a_name_that_is_no_run_lists_the_trained_models(molecules):
     result = call("predict", "zinc-ab", molecules)
     assert result.exit_code == 1
     assert "zinc-ab does not exist: expected a folder that pathnn train has written, or the name of a" in result.stderr
+
+
+def test_a_trained_model_is_a_run_by_its_name(molecules):
+    result = call("predict", "zinc-ap", molecules, "--device", "cpu")
+    assert result.exit_code == 1, "SMILES are not in ZINC's codes, and must not be taken for them"
+    assert "was trained on zinc with categories of sizes [28]" in result.stderr
