@@ -217,3 +217,10 @@ def test_classes_of_graphs_keep_their_values() -> None:
     assert (task.classes, task.graphs.y.tolist()) == (("-1", "7", "1234567"), [2, 0, 1])
     with pytest.raises(DataError, match="class of graph 1 is NaN"):
         task_from_graphs(replace(graphs, y=torch.tensor([0.0, float("nan"), 1.0])), kind="class")
+
+
+def test_a_tu_file_with_words_is_named(tmp_path: Path) -> None:
+    for part, text in {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1\n", "graph_labels": "bad\n"}.items():
+        (tmp_path / f"MINE_{part}.txt").write_text(text)
+    with pytest.raises(DataError, match=r"^MINE_graph_labels.txt: expected numbers .*'bad'.*[^.]\.$"):
+        load_data(tmp_path)
