@@ -1,10 +1,14 @@
-"""Write docs/benchmarks.md from benchmarks/results: `python benchmarks/report.py`."""
+"""Write docs/benchmarks.md and the README's table from benchmarks/results: `python benchmarks/report.py`."""
 
 from pathlib import Path
 
+from pathnn.bench.headline import with_headline
 from pathnn.bench.report import benchmark_page
 
 ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "benchmarks.md").write_text(benchmark_page(ROOT / "benchmarks" / "results"))
+    (ROOT / "docs" / "benchmarks.md").write_text(benchmark_page(RESULTS))
+    readme = ROOT / "README.md"
+    readme.write_text(with_headline(readme.read_text(), RESULTS))

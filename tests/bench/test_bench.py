@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from pathnn.bench import extract
+from pathnn.bench.headline import with_headline
 from pathnn.bench.peer import igraph_paths, to_igraph
 from pathnn.bench.record import provenance, write_result
 from pathnn.bench.report import benchmark_page
@@ -18,6 +19,12 @@ ROOT = Path(__file__).parents[2]
 
 def test_docs_page_is_generated():
     assert (ROOT / "docs" / "benchmarks.md").read_text() == benchmark_page(ROOT / "benchmarks" / "results")
+
+
+def test_the_readme_s_table_is_generated():
+    readme = (ROOT / "README.md").read_text()
+    assert readme == with_headline(readme, ROOT / "benchmarks" / "results")
+    assert with_headline(readme.replace("ms |", "s |"), ROOT / "benchmarks" / "results") == readme
 
 
 @pytest.mark.parametrize("shape", SHAPES)

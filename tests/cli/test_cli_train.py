@@ -101,6 +101,63 @@ def test_yes_or_no_targets_give_probabilities(molecules, tmp_path):
     assert all(0 <= p <= 1 for p in document["predictions"]["probability_active"])
 
 
+@pytest.fixture(scope="module")
+def hazards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Molecules with a class in words and one in codes."""
+    path = tmp_path_factory.mktemp("csv") / "hazards.csv"
+    rows = [f"{smiles},{('safe', 'toxic')[i % 2]},{(9, 3, 7)[i % 3]}" for i, smiles in enumerate(MOLECULES)]
+    path.write_text("\n".join(["smiles,hazard,code", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def classifiers(hazards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    runs = tmp_path_factory.mktemp("classifiers")
+    for column in ("hazard", "code"):
+        result = call("train", hazards, "--out", runs / column, "--target", column, "--kind", "class", *SMALL)
+        assert result.exit_code == 0, result.stderr
+    return {column: runs / column for column in ("hazard", "code")}
+
+
+@pytest.mark.parametrize(("column", "names"), [("hazard", ["safe", "toxic"]), ("code", ["3", "7", "9"])])
+def test_classes_come_back_as_they_were(classifiers, hazards, column, names):
+    found = json.loads(call("predict", classifiers[column], hazards, "--json").stdout)["predictions"]
+    assert list(found) == ["predicted_class", *(f"probability_{name}" for name in names)]
+    for i, chosen in enumerate(found["predicted_class"]):
+        probability = {name: found[f"probability_{name}"][i] for name in names}
+        assert chosen == max(probability, key=probability.__getitem__)
+        assert sum(probability.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("column", "spelling"), [("hazard", "{}"), ("code", "{}.0")])
+def test_evaluation_knows_classes_by_name(classifiers, hazards, tmp_path, column, spelling):
+    found = json.loads(call("predict", classifiers[column], hazards, "--json").stdout)["predictions"]["predicted_class"]
+    rare = min(set(found), key=found.count)
+    few = tmp_path / "few.csv"  # one class only, which is not the first of the model's in general
+    few.write_text(f"smiles,{column}\n" + "".join(f"{smiles},{spelling.format(rare)}\n" for smiles in MOLECULES))
+    result = call("evaluate", classifiers[column], few, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["score"] == pytest.approx(100 * found.count(rare) / len(found))
+
+
+def test_a_class_that_was_not_learned_is_refused(classifiers, tmp_path):
+    new = tmp_path / "new.csv"
+    new.write_text("smiles,hazard\nCCO,safe\nCCN,deadly\n")
+    result = call("evaluate", classifiers["hazard"], new)
+    assert result.exit_code == 1
+    assert (
+        "the class 'deadly', which the model was not trained on: expected the classes 'safe', 'toxic'" in result.stderr
+    )
+
+
+def test_evaluation_reads_the_column_as_training_did(trained, tmp_path):
+    new = tmp_path / "new.csv"  # two numeric columns, and sizes that look like yes and no
+    new.write_text("smiles,size,weight\nCCO,0,1\nCCN,1,2\n")
+    result = call("evaluate", trained, new, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["metric"] == "MAE"
+
+
 def test_config_files_and_options(molecules, tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text("epochs: 1\nlr: 0.01\noptions: {hidden_channels: 8, phi: relu}\ntarget: [size]\nk: 1\n")
@@ -122,6 +179,9 @@ def test_config_files_and_options(molecules, tmp_path):
         (["--target", "size", "--fold", "3"], 1, "fold=3"),
         (["--target", "size", "--epochs", "many"], 2, "epochs"),
         (["--target", "size", "--resume", "--overwrite"], 1, "contradict"),
+        (["--target", "size", "--kind", "klass"], 2, "kind='klass' is unknown"),
+        (["--target", "size", "--kind", "binary"], 1, "takes targets of 0 and 1, got 20 in graph 0"),
+        (["--target", "id", "--kind", "class"], 1, "30 classes for as many graphs"),
     ],
 )
 def test_bad_input_is_explained(molecules, tmp_path, arguments, code, message):
@@ -156,3 +216,52 @@ def test_what_is_no_run_or_no_fitting_data_is_refused(molecules, trained, tmp_pa
         assert message in " ".join(result.stderr.split())
     assert call("predict", trained, molecules, "-o", molecules).exit_code == 2
     assert call("evaluate", trained, molecules, "--split", "best").exit_code == 2
+
+
+def train_on(folder: Path, text: str, *arguments: object):
+    (folder / "own.csv").write_text(text)
+    return call("train", folder / "own.csv", "--out", folder / "run", *SMALL, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "arguments", "message"),
+    [
+        ("smiles,y", "0", [], "all targets of own.csv are the same"),
+        ("smiles,y", "a", ["--target", "y"], "one class only"),
+        ("smiles;y", "1", [], "separated by ';': expected commas"),
+        ("molecule_text,y", "1", [], "(--smiles COLUMN)"),
+        ("smiles,y,y", "1,2", ["--target", "y"], "2 columns called 'y': rename"),
+    ],
+)
+def test_tables_that_teach_nothing_are_refused(tmp_path, header, value, arguments, message):
+    mark = ";" if ";" in header else ","
+    rows = "".join(f"{smiles}{mark}{value}\n" for smiles in MOLECULES)
+    result = train_on(tmp_path, f"{header}\n{rows}", *arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_yes_or_no_needs_both_to_choose_an_epoch_and_to_report(molecules, tmp_path):
+    rare = "smiles,y\n" + "".join(f"{smiles},{int(i == 1)}\n" for i, smiles in enumerate(MOLECULES))
+    result = train_on(tmp_path, rare, "--target", "y")
+    assert result.exit_code == 1
+    assert "all have the target 0: expected both 0 and 1" in result.stderr
+    out = tmp_path / "active"
+    assert call("train", molecules, "--out", out, "--target", "active", "--split-seed", 3, *SMALL).exit_code == 0
+    (tmp_path / "no.csv").write_text("smiles,active\nCCO,0\nCCN,0\n")
+    result = call("evaluate", out, tmp_path / "no.csv", "--json")
+    assert json.loads(result.stdout)["score"] is None
+    assert "ROC-AUC not defined on 2 graphs" in call("evaluate", out, tmp_path / "no.csv").stdout
+
+
+def test_a_name_that_is_no_run_lists_the_trained_models(molecules):
+    result = call("predict", "zinc-ab", molecules)
+    assert result.exit_code == 1
+    assert "zinc-ab does not exist: expected a folder that pathnn train has written, or the name of a" in result.stderr
+
+
+def test_a_trained_model_is_a_run_by_its_name(molecules):
+    result = call("predict", "zinc-ap", molecules, "--device", "cpu")
+    assert result.exit_code == 1, "SMILES are not in ZINC's codes, and must not be taken for them"
+    assert "was trained on zinc with categories of sizes [28]" in result.stderr

@@ -186,6 +186,18 @@ def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path: Path) -> Non
     assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o007, 0o660), (0o077, 0o600)])
+def test_a_file_gets_the_mode_that_the_umask_gives(tmp_path: Path, mask: int, mode: int) -> None:
+    before = os.umask(mask)
+    try:
+        with atomic_write(tmp_path / "a") as file:
+            file.write(b"content")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == mode
+
+
 def _interrupted(path: Path) -> None:
     with atomic_write(path) as file:
         file.write(b"half")

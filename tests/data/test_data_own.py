@@ -200,3 +200,27 @@ def test_the_kind_of_target_is_found() -> None:
         task_from_graphs(graphs, kind="regression")
     with pytest.raises(DataError, match="negative"):
         task_from_graphs(replace(graphs, x=torch.full((6, 1), -1)))
+
+
+@needs_rdkit
+def test_one_number_is_one_class_and_nan_is_none(tmp_path: Path) -> None:
+    path = csv_file(tmp_path, "smiles,code\nCCO,9\nCCC,9.0\nCC,3\nC,nan\n")
+    task = load_data(path, targets=["code"], kind="class", skip_invalid=True)
+    assert (task.classes, task.graphs.y.tolist()) == (("3", "9"), [1, 1, 0])
+    assert [bad.row for bad in task.skipped] == [4]
+
+
+def test_classes_of_graphs_keep_their_values() -> None:
+    edge = torch.tensor([[0, 1], [1, 0]])
+    graphs = from_pyg([Data(edge_index=edge, num_nodes=2, y=torch.tensor([y])) for y in (1234567, -1, 7)])
+    task = task_from_graphs(graphs)
+    assert (task.classes, task.graphs.y.tolist()) == (("-1", "7", "1234567"), [2, 0, 1])
+    with pytest.raises(DataError, match="class of graph 1 is NaN"):
+        task_from_graphs(replace(graphs, y=torch.tensor([0.0, float("nan"), 1.0])), kind="class")
+
+
+def test_a_tu_file_with_words_is_named(tmp_path: Path) -> None:
+    for part, text in {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1\n", "graph_labels": "bad\n"}.items():
+        (tmp_path / f"MINE_{part}.txt").write_text(text)
+    with pytest.raises(DataError, match=r"^MINE_graph_labels.txt: expected numbers .*'bad'.*[^.]\.$"):
+        load_data(tmp_path)

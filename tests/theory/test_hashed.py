@@ -100,10 +100,27 @@ def test_fingerprints_know_the_number_of_vertices():
     assert len({tuple(row) for row in prints[:, 2].tolist()}) == 3
 
 
+def complete(n):
+    return edges_to_index([(u, v) for u in range(n) for v in range(u)]), n
+
+
+def test_levels_without_paths_cost_nothing():
+    graphs = [complete(8), complete(7)]
+    steps = 1_000_000  # enough for the paths of up to 7 edges; 192 levels more of such walks would take 13 million
+    longest = path_fingerprints(graphs, collection="ap", k=8, max_steps=steps)
+    many = path_fingerprints(graphs, collection="ap", k=200, max_steps=steps)
+    assert (many[:, :9] == longest).all()
+    assert len({tuple(row) for row in many[0].tolist()}) == 201  # levels differ in their number, not in what is known
+
+
+def test_walks_that_end_early_are_counted():
+    with pytest.raises(PathExplosionError, match="max_steps"):
+        path_fingerprints([complete(8)], collection="ap", k=100, extend=True, max_steps=1_000_000)
+
+
 def test_steps_are_limited():
-    complete = edges_to_index([(u, v) for u in range(12) for v in range(u)]), 12
     with pytest.raises(PathExplosionError, match=r"graph 1 takes more than max_steps=1,000 steps at k=6"):
-        path_fingerprints([hexagon(), complete], collection="ap", k=6, max_steps=1000)
+        path_fingerprints([hexagon(), complete(12)], collection="ap", k=6, max_steps=1000)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from pathnn.engine import RunConfig, Trained
 
 Run = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, or a model.safetensors file.",
+    Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, a model.safetensors file, or "
+                         "the name of a trained model (zinc-ap).",
                          show_default=False),
 ]  # fmt: skip
 Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to compute.")]
@@ -53,9 +55,9 @@ def evaluate_command(
         config = replace(
             trained.config,
             data=data,
-            target=tuple(target) if target else trained.config.target,
             smiles=smiles or trained.config.smiles,
             skip_invalid=skip_invalid or trained.config.skip_invalid,
+            **target_options(trained, target),
         )
         with progress(f"evaluating on {data}"):
             task = load_task(config)
@@ -72,13 +74,34 @@ def evaluate_command(
             }
         )  # fmt: skip
     else:
-        say(f"{task.metric_name} {found.score:.6g} on {found.graphs} graphs ({part}); loss {found.loss:.6g}")
+        score_text = "not defined" if math.isnan(found.score) else f"{found.score:.6g}"
+        say(f"{task.metric_name} {score_text} on {found.graphs} graphs ({part}); loss {found.loss:.6g}")
+
+
+def target_options(trained: Trained, target: list[str] | None) -> dict[str, Any]:
+    """Which column of a CSV to compare with, and how to read it: as in training, whatever few rows look like.
+
+    Of another column than the model was trained on, only classes are taken for granted.
+    """
+    facts = trained.facts
+    if facts.target == "class":
+        return {"target": tuple(target) if target else trained.config.target, "kind": "class"}
+    if target:
+        return {"target": tuple(target)}
+    return {"target": trained.config.target or tuple(facts.classes) or None, "kind": facts.target}
 
 
 def load_run(run: Path) -> Trained:
-    """The best model of a run folder, or of a model file."""
+    """The best model of a run folder, of a model file, or a trained model by its name."""
     from pathnn.engine import RunFolder, load_model
+    from pathnn.nn.pretrained import pretrained_file, pretrained_names
 
+    if not run.exists():
+        names = pretrained_names()
+        if str(run) in names:
+            return load_model(pretrained_file(str(run)))
+        known = f", or the name of a trained model ({', '.join(names)})" if names else ""
+        raise ValueError(f"{run} does not exist: expected a folder that pathnn train has written{known}.")
     if run.is_dir() and not RunFolder(run).model.exists():
         raise ValueError(f"{run} holds no model.safetensors: expected a folder in which a run has begun.")
     return load_model(RunFolder(run).model if run.is_dir() else run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -168,7 +169,8 @@ def _load(config: RunConfig) -> Task:
 def _say_result(result: dict[str, Any], out: Path) -> None:
     from pathnn.cli.epoch_line import time_text
 
-    test = "no test graphs" if result["test_score"] is None else f"test {result['test_score']:.4g}"
+    score = result["test_score"]
+    test = "no test graphs" if score is None else "test not defined" if math.isnan(score) else f"test {score:.4g}"
     say(
         f"{result['metric']}: {test}, validation {result['val_score']:.4g}, in epoch {result['best_epoch']} of "
         f"{result['epochs']} (stopped: {result['stopped']}); {result['parameters']:,} parameters, "

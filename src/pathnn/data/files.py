@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,14 +15,15 @@ from typing import BinaryIO
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path` and rename it to `path` when all went well.
 
-    Two processes may write the same path at once: each has its own temporary file and the last rename wins. A
-    process that is killed leaves a temporary file, whose name ends in `.tmp` and which nobody reads.
+    It gets the mode that the umask gives to any new file. Two processes may write the same path at once: each has its
+    own temporary file and the last rename wins. A process that is killed leaves a temporary file, whose name ends in
+    `.tmp` and which nobody reads.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    temporary = Path(name)
+    # Not mkstemp: its files are for their owner alone, and the umask cannot be read without setting it.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

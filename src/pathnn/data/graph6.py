@@ -31,7 +31,7 @@ def read_text(path: Path) -> str:
             content = lzma.decompress(content)
         return content.decode()
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is damaged or is no text: {error}.") from error
+        raise DataError(f"{path} is damaged or is no UTF-8 text: {error}.") from error
 
 
 def read_graph6(path: Path, *, skip_invalid: bool = False) -> tuple[PackedGraphs, list[BadRow]]:

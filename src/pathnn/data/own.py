@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
+from pathnn.data.class_names import number_name
 from pathnn.data.datasets.constant import with_ones
 from pathnn.data.datasets.registry import dataset_names, get_spec, load_dataset
 from pathnn.data.errors import BadRow, DataError, UnknownDatasetError
@@ -47,6 +48,8 @@ def load_data(
     `task.skipped`.
     """
     path = Path(data).expanduser()
+    if kind is not None and kind not in get_args(TargetKind):
+        raise DataError(f"kind={kind!r} is unknown: expected one of {', '.join(get_args(TargetKind))}.")
     if isinstance(data, str) and data.lower() in dataset_names():
         return load_dataset(data)
     if not path.exists():
@@ -118,11 +121,13 @@ def task_from_graphs(
     """Any packed graphs as a task; what is not said is found from the tensors.
 
     Integer features are categories, all else is continuous. Integer targets are classes; 0 and 1 in floating
-    columns are yes and no; all else is regression. Graphs without `x` get the constant 1.
+    columns are yes and no; all else is regression. Classes may be any numbers: they are counted from 0, and
+    `task.classes` has what they were. Graphs without `x` get the constant 1.
     """
     graphs = with_ones(graphs) if graphs.x is None else graphs
     kind = kind or guess_kind(graphs)
-    graphs = _with_targets(graphs, kind)
+    given, graphs = graphs.y, _with_targets(graphs, kind)
+    names = targets or (_values(given) if kind == "class" else ())
     return Task(
         name=name,
         title=name,
@@ -130,10 +135,15 @@ def task_from_graphs(
         node_features=node_features or _features(graphs.x),
         edge_features=edge_features or _features(graphs.edge_attr),
         splits=(random_split(len(graphs)),) if kind != "none" else (),
-        classes=targets,
+        classes=names,
         notes="one random split of 80 / 10 / 10 from seed 0" if kind != "none" else "no targets",
         **_target_facts(kind, graphs.y),
     ).validate()
+
+
+def _values(y: torch.Tensor | None) -> tuple[str, ...]:
+    """The names of classes that are given as numbers: the numbers, in order."""
+    return () if y is None else tuple(number_name(value) for value in torch.unique(y).tolist())
 
 
 def guess_kind(graphs: PackedGraphs) -> TargetKind:
@@ -174,8 +184,18 @@ def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
         y = graphs.y.view(len(graphs), -1)
         if y.size(1) != 1:
             raise DataError(f"kind='class' takes one target column, got {y.size(1)}.")
+        if y.is_floating_point() and not bool(y.isfinite().all()):
+            graph = int((~y.isfinite()).nonzero()[0, 0])
+            raise DataError(f"the class of graph {graph} is NaN or infinite: expected a number. Leave that graph out.")
         return replace(graphs, y=one_column(y))
-    return replace(graphs, y=graphs.y.float().view(len(graphs), -1))
+    y = graphs.y.float().view(len(graphs), -1)
+    if kind in ("binary", "multilabel") and not bool(((y == 0) | (y == 1)).all()):
+        row, column = ((y != 0) & (y != 1)).nonzero()[0].tolist()
+        raise DataError(
+            f"kind={kind!r} takes targets of 0 and 1, got {y[row, column]:g} in graph {row}: expected kind='class' or "
+            "'regression' for other values."
+        )
+    return replace(graphs, y=y)
 
 
 def _features(values: torch.Tensor | None) -> Features | None:
@@ -196,6 +216,10 @@ def _targets(table: CsvTable, smiles: str) -> list[str]:
 
 
 def _neither(data: str | Path) -> DataError:
+    if Path(data).suffix or len(Path(data).parts) > 1:  # no dataset's name has a dot or a slash
+        return DataError(
+            f"{str(data)!r} does not exist (from {Path.cwd()}): expected a file or folder, or a dataset's name."
+        )
     try:
         get_spec(str(data))
     except UnknownDatasetError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pathnn.data.class_names import class_key, class_names, is_missing
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.graph6 import read_text
 from pathnn.data.packed import PackedGraphs
@@ -36,6 +37,10 @@ class CsvTable:
         """The cells of a column, None where a row is too short."""
         if name not in self.columns:
             raise DataError(f"{self.source} has no column {name!r}; expected one of {list(self.columns)}.")
+        if self.columns.count(name) > 1:
+            raise DataError(
+                f"{self.source} has {self.columns.count(name)} columns called {name!r}: rename all but one."
+            )
         i = self.columns.index(name)
         return [row[i] if i < len(row) else None for row in self.rows]
 
@@ -45,9 +50,12 @@ class CsvTable:
             for column in self.columns:
                 if column.strip().lower() == known:
                     return column
+        other = next((mark for mark in (";", "\t") if len(self.columns) == 1 and mark in self.columns[0]), None)
+        way = "Name the column that holds them (--smiles COLUMN)."
+        if other is not None:
+            way = f"The columns seem to be separated by {other!r}: expected commas, and points in numbers."
         raise DataError(
-            f"{self.source} has no SMILES column: expected one called smiles, got {list(self.columns)}. "
-            "Name the column that holds them."
+            f"{self.source} has no SMILES column: expected one called smiles, got {list(self.columns)}. {way}"
         )
 
 
@@ -79,9 +87,10 @@ def smiles_graphs(
     """
     texts = table.column(smiles or table.smiles_column())
     cells = [table.column(target) for target in targets]
+    classes = {class_key(label): i for i, label in enumerate(labels)}
     molecules, values, bad = [], [], []
     for i, text in enumerate(texts):
-        row = [_value(name, column[i], labels) for name, column in zip(targets, cells, strict=True)]
+        row = [_value(name, column[i], classes) for name, column in zip(targets, cells, strict=True)]
         fault = next((entry for entry in row if isinstance(entry, str)), None)
         molecule = fault or molecule_graph(text)
         if isinstance(molecule, str):
@@ -136,17 +145,13 @@ def compact(graphs: PackedGraphs) -> PackedGraphs:
 
 
 def class_labels(table: CsvTable, column: str) -> tuple[str, ...]:
-    """The distinct cells of a column that are not empty: in the order of numbers if all are numbers, else of text."""
-    cells = {cell.strip() for cell in table.column(column) if cell is not None and cell.strip()}
-    numbers = {cell: _number(column, cell) for cell in cells}
-    if all(isinstance(number, float) for number in numbers.values()):
-        return tuple(sorted(cells, key=lambda cell: (numbers[cell], cell)))
-    return tuple(sorted(cells))
+    """The names of the classes in a column."""
+    return class_names(cell for cell in table.column(column) if cell is not None and not is_missing(cell))
 
 
 def is_text(table: CsvTable, column: str) -> bool:
     """Whether a column has cells that are not empty, and none of them is a number."""
-    cells = [cell for cell in table.column(column) if cell is not None and cell.strip()]
+    cells = [cell for cell in table.column(column) if cell is not None and not is_missing(cell)]
     return bool(cells) and not any(_is_number(cell) for cell in cells)
 
 
@@ -154,6 +159,8 @@ def numeric_columns(table: CsvTable, *, leave_out: str) -> list[str]:
     """The columns, other than `leave_out`, whose cells are numbers or empty."""
     found = []
     for name in table.columns:
+        if table.columns.count(name) > 1:
+            continue
         cells = [cell for cell in table.column(name) if cell is not None and cell.strip()]
         if name != leave_out and cells and all(isinstance(_number(name, cell), float) for cell in cells):
             found.append(name)
@@ -168,11 +175,11 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _value(name: str, cell: str | None, labels: Sequence[str]) -> float | str:
+def _value(name: str, cell: str | None, classes: Mapping[Hashable, int]) -> float | str:
     """The number in a cell or the position of its class, or what is wrong with it."""
-    if not labels or cell is None or not cell.strip():
+    if not classes:
         return _number(name, cell)
-    return float(labels.index(cell.strip()))
+    return f"the target {name!r} is missing" if cell is None or is_missing(cell) else float(classes[class_key(cell)])
 
 
 def _number(name: str, cell: str | None) -> float | str:
@@ -182,7 +189,7 @@ def _number(name: str, cell: str | None) -> float | str:
     try:
         value = float(cell)
     except ValueError:
-        return f"the target {name!r} is {_short(cell)}, not a number"
+        return f"the target {name!r} is {_short(cell)}, not a number (for classes: --kind class)"
     return value if math.isfinite(value) else f"the target {name!r} is {cell.strip()}, not a finite number"
 
 

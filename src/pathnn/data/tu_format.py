@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pathnn.data.class_names import number_name
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.ragged import offsets
@@ -65,7 +66,7 @@ class TUData:
 def read_tu(path: Path) -> TUData:
     """Read a folder or a zip in TU format: each edge once and in both directions, no loops."""
     name, texts = _open(path)
-    tables = {part: _table(part, text) for part, text in texts.items()}
+    tables = {part: _table(f"{name}_{part}.txt", text) for part, text in texts.items()}
     graph = _indicator(tables["graph_indicator"])
     num_nodes, num_graphs = graph.size, int(graph[-1]) + 1
     edges, rows = _edges(tables["A"], graph)
@@ -139,13 +140,13 @@ def _split_name(filename: str) -> tuple[str, str] | None:
     return None
 
 
-def _table(part: str, text: str) -> Array:
+def _table(file: str, text: str) -> Array:
     try:
         table = parse_numbers(text)
     except ValueError as error:
-        raise DataError(f"_{part}.txt: expected numbers separated by commas: {error}.") from error
+        raise DataError(f"{file}: expected numbers separated by commas: {str(error).rstrip('.')}.") from error
     if not np.isfinite(table).all():
-        raise DataError(f"_{part}.txt: row {int(np.argmin(np.isfinite(table).all(axis=1))) + 1} is not finite.")
+        raise DataError(f"{file}: row {int(np.argmin(np.isfinite(table).all(axis=1))) + 1} is not finite.")
     return table
 
 
@@ -196,4 +197,4 @@ def _classes(table: Array | None) -> tuple[tuple[str, ...], Tensor | None]:
     if table is None:
         return (), None
     values, codes = np.unique(table[:, 0], return_inverse=True)
-    return tuple(f"{value:g}" for value in values), torch.from_numpy(codes.astype(np.int64))
+    return tuple(number_name(value) for value in values.tolist()), torch.from_numpy(codes.astype(np.int64))

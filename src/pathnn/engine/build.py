@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import nn
 
 from pathnn.data.task import Categorical, Features, Task
@@ -73,7 +74,8 @@ def _fitting(task: Task) -> dict[str, Any]:
             "(in Python: target=(COLUMN,))."
         )
     if task.target == "class" and task.out_channels < 2:
-        raise RunError(f"{task.name} has one class only: there is nothing to tell apart.")
+        raise RunError(f"{task.name} has one class only: there is nothing to tell apart. Name another --target.")
+    check_targets(task)
     if task.node_features is None:
         raise RunError(f"{task.name} has no vertex features: give graphs an x, or pack them with ones.")
     return {
@@ -82,6 +84,17 @@ def _fitting(task: Task) -> dict[str, Any]:
         "edge_channels": None if task.edge_features is None else _width(task.edge_features),
         "out_channels": task.out_channels,
     }
+
+
+def check_targets(task: Task) -> None:
+    """Raise `RunError` where the targets teach nothing: all the same, or no two graphs of a class."""
+    y = task.graphs.y
+    if y is None or len(task.graphs) < 2:
+        return
+    if task.target == "class" and torch.unique(y).numel() == len(task.graphs):
+        raise RunError(f"{task.name} has {len(y)} classes for as many graphs: expected a target that graphs share.")
+    if task.target != "class" and bool((y == y[:1]).all()):
+        raise RunError(f"all targets of {task.name} are the same: there is nothing to learn. Name another --target.")
 
 
 def _width(features: Features) -> int | tuple[int, ...]:

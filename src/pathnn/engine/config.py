@@ -20,6 +20,7 @@ Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["32-true", "tf32", "64-true", "16-mixed", "bf16-mixed"]
 Direction = Literal["metric", "released"]
 
+KINDS = ("class", "binary", "multilabel", "regression")
 MODELS: tuple[str, ...] = ("pathnn", *get_args(BaselineName))
 
 
@@ -100,6 +101,8 @@ class RunConfig:
         check_collection(self.collection)
         check_k(self.k)
         check_choice("model", self.model, MODELS)
+        if self.kind is not None:
+            check_choice("kind", self.kind, KINDS)
         check_choice("variant", self.variant, ("paper", "released"))
         check_choice("device", self.device, get_args(Device))
         check_choice("precision", self.precision, get_args(Precision))

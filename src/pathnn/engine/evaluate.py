@@ -18,7 +18,9 @@ from pathnn.engine.scaling import TargetScale
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came out: `score` is the metric in the unit of the paper (percent for accuracy)."""
+    """What came out: `score` is the metric in the unit of the paper (percent for accuracy), NaN where it is not
+    defined: the ROC curve of graphs that are all yes, or all no.
+    """
 
     loss: float
     score: float
@@ -51,6 +53,8 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale) -> Evaluatio
         raise RunError(f"{task.name} has no targets: expected a task with a loss and a metric.")
     y = as_targets(y, out)
     loss = float(task.loss()(out, scale.encode(y)))
+    if task.target == "binary" and torch.unique(y).numel() < 2:
+        return Evaluation(loss, float("nan"), out.size(0))  # one side only: the ROC curve is not defined
     metric = task.metric().to(out.device)
     metric.set_dtype(out.dtype)
     metric.update(*task.scores(scale.decode(out), y))

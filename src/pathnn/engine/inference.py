@@ -8,6 +8,7 @@ from torch import Tensor
 from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
 from pathnn.engine.checkpoint import Trained
+from pathnn.engine.classes import align_classes
 from pathnn.engine.errors import RunError
 from pathnn.engine.evaluate import Evaluation, measure, targets
 from pathnn.engine.facts import TaskFacts
@@ -35,8 +36,13 @@ def infer(trained: Trained, task: Task, index: Tensor | None = None, *, device: 
 def score(
     trained: Trained, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
 ) -> Evaluation:
-    """Loss and score of a trained model on the graphs `index` of a task (None: all)."""
+    """Loss and score of a trained model on the graphs `index` of a task (None: all).
+
+    Classes are compared by their names, however the task numbers them; see `align_classes`.
+    """
     trained.facts.check_inputs(task)
+    if trained.facts.target == "class":
+        task = align_classes(task, trained.facts.classes)
     trained.facts.check_targets(task)
     index = torch.arange(len(task.graphs)) if index is None else index
     out = infer(trained, task, index, device=device)

@@ -43,6 +43,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     """The loaders of the split `config.fold`; the dataset lies on `device` where it fits."""
     check_finite(task)
     split = choose_split(task, config)
+    check_answers(task, split)
     task = task.with_graphs(with_paths(task.graphs, model, device))
     drop = has_batch_norm(model) if config.drop_single is None else config.drop_single
     if drop and split.train.numel() == 1:
@@ -130,6 +131,21 @@ def choose_split(task: Task, config: RunConfig) -> Split:
                 "Give more data: at least ten graphs."
             )
     return split
+
+
+def check_answers(task: Task, split: Split) -> None:
+    """Raise `RunError` where a yes-or-no target is the same in all training or validation graphs: the area under the
+    ROC curve is then not defined, and there is no best epoch.
+    """
+    y = task.graphs.y
+    if task.target != "binary" or y is None:
+        return
+    for part, index in (("training", split.train), ("validation", split.val)):
+        if torch.unique(y[index.to(y.device)]).numel() < 2:
+            raise RunError(
+                f"the {index.numel()} {part} graphs of {task.name} all have the target {float(y[index[0]].item()):g}: "
+                "expected both 0 and 1. Give more data, or another split (--split-seed)."
+            )
 
 
 def check_finite(task: Task) -> None:

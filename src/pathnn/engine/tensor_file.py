@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,10 +73,8 @@ def checksum(tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> str:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Replace a file as a whole; others may read it."""
+    """Replace a file as a whole."""
     with writing(path), atomic_write(path) as file:
-        if hasattr(os, "fchmod"):  # temporary files are private, runs are shared
-            os.fchmod(file.fileno(), 0o644)
         file.write(content)
 
 

@@ -77,7 +77,6 @@ def _export(
     for path, content in ((out / f"{name}.safetensors", source.read_bytes()), (out / f"{name}.md", card.encode())):
         with atomic_write(path) as file:
             file.write(content)
-        path.chmod(0o644)
     return out / f"{name}.safetensors"
 
 

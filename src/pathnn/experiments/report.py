@@ -55,7 +55,6 @@ def write_report(results: Path, root: Path) -> list[Path]:
     for path, text in written.items():
         with atomic_write(path) as file:
             file.write(text.encode())
-        path.chmod(0o644)
     return list(written)
 
 

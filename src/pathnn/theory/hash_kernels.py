@@ -22,18 +22,22 @@ ZERO = np.uint64(0)
 def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, sums):
     """Fill `levels[l, lane, v]` for l = 1..k from the labels in level 0; returns the steps, -1 if over `limit`.
 
-    `sums[lane, v]` keeps the sums over the paths of length k.
+    `sums[lane, v]` keeps the sums over the paths of length k. Where no vertex has a path, none has a longer one: the
+    sums stay 0, and nothing is walked any more.
     """
     n = rowptr.size - 1
     total = 0
+    goes_on = True
     for length in range(1, k + 1):
         before = levels[length - 1]
-        if mode == AP:
+        steps = 0
+        if goes_on and mode == AP:
             steps = sum_simple(rowptr, col, length, extend, distances, before, limit - total, sums)
-        else:
+        elif goes_on:
             steps = sum_shortest(rowptr, col, mode, length, extend, distances, before, sums)
         if steps < 0:
             return -1
+        goes_on = np.any(sums)
         total += steps
         for v in range(n):
             for lane in range(2):
@@ -236,6 +240,7 @@ def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, t
                 product[0, depth] = multiply(product[0, depth - 1], weight[0, depth, x])
                 product[1, depth] = multiply(product[1, depth - 1], weight[1, depth, x])
                 on_path[x] = True
+                steps += 1  # also where the walk never gets to the end: a path that is too short costs as much
                 _enter(rowptr, col, x, length, weight, rest, inner, free)
                 down = True
         if not down:
