@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from pathnn.bench import batch
-from pathnn.bench.record import write_result
+from pathnn.provenance import write_result
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from pathnn.bench import epoch
-from pathnn.bench.record import write_result
+from pathnn.provenance import write_result
 
 
 def main() -> None:

@@ -9,10 +9,10 @@ import torch
 from pathnn.bench import extract
 from pathnn.bench.headline import with_headline
 from pathnn.bench.peer import igraph_paths, to_igraph
-from pathnn.bench.record import provenance, write_result
 from pathnn.bench.report import benchmark_page
 from pathnn.bench.shapes import SHAPES, graph_set
 from pathnn.paths import list_paths
+from pathnn.provenance import provenance, write_result
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,7 +73,7 @@ def test_results_say_where_they_come_from(tmp_path):
 
 def test_the_commit_says_whether_code_was_changed(monkeypatch):
     """Results that come while results are made do not count as a change."""
-    from pathnn.bench import record
+    from pathnn import provenance as record
 
     monkeypatch.delenv("PATHNN_COMMIT", raising=False)
     if not (ROOT / ".git").exists():

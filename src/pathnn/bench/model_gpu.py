@@ -22,10 +22,10 @@ from pathnn.bench.gpu_exactness import gradients, measure_exactness, predictions
 from pathnn.bench.gpu_sides import WORKLOADS as WORKLOADS
 from pathnn.bench.gpu_sides import Bench, adam, eager_steps, graphed_steps
 from pathnn.bench.gpu_timing import floor_ms, measured, milliseconds
-from pathnn.bench.record import write_result
 from pathnn.data.datasets.registry import load_dataset
 from pathnn.engine.devices import small_cublas_workspace
 from pathnn.nn import PathNN
+from pathnn.provenance import write_result
 
 log = logging.getLogger(__name__)
 

@@ -55,7 +55,7 @@ def extract_command(part: Parts = None, threads: Threads = 1, json: Json = False
     parts = [p.value for p in part or [Part.compare]]
     with result_only(json):
         from pathnn.bench import extract
-        from pathnn.bench.record import provenance
+        from pathnn.provenance import provenance
 
         _check_gpu(parts)
         measures: dict[str, Callable[[], Any]] = {
@@ -130,7 +130,7 @@ def batch_command(threads: Threads = 1, json: Json = False) -> None:
     """Assembling a ZINC batch of 128 with its AP tries, k = 4: our packed graphs against PyG's DataLoader."""
     with result_only(json):
         from pathnn.bench import batch
-        from pathnn.bench.record import provenance
+        from pathnn.provenance import provenance
 
         rounds = 15
         with progress("measuring", total=rounds + 1) as step:
@@ -230,7 +230,7 @@ def _known(chosen: list[str], known: tuple[str, ...]) -> list[str]:
 def _show(result: dict[str, Any], *, title: str, json: bool) -> None:
     """Rows of `dense_ms, ours_ms, ratio, dense_mib, ours_mib`, as JSON or as a table."""
     if json:
-        from pathnn.bench.record import provenance
+        from pathnn.provenance import provenance
 
         print_json({**provenance(), **result})
         return

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from lightning.fabric import Fabric
 
-from pathnn.bench.record import commit
 from pathnn.data.own import load_data
 from pathnn.data.task import Task
 from pathnn.engine.build import build_model
@@ -27,6 +26,7 @@ from pathnn.engine.loaders import Loaders, make_loaders, resolve
 from pathnn.engine.run_folder import RunFolder
 from pathnn.engine.state import TrainState
 from pathnn.engine.train import Epoch, train
+from pathnn.provenance import commit
 
 WHERE = ("device", "devices", "num_nodes", "epochs")
 """Options that a resumed run may change: where it runs, and how long."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from pathnn.bench.record import commit
 from pathnn.data.memory import default_max_entries
 from pathnn.data.task import Task
 from pathnn.engine import RunFolder, build_model, load_task, run
@@ -22,6 +21,7 @@ from pathnn.engine.train import Epoch
 from pathnn.experiments.ledger import Line
 from pathnn.experiments.planned import PlannedRun, config_hash
 from pathnn.experiments.untrained_pairs import isomorphism_result
+from pathnn.provenance import commit
 
 CHECKPOINT_EVERY = 30.0
 """Seconds between two checkpoints: what a kill can lose."""

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pathnn.bench.record import provenance
 from pathnn.data.files import atomic_write
+from pathnn.provenance import provenance
 
 Row = dict[str, Any]
 Key = TypeVar("Key", bound=Mapping[str, Any])

@@ -44,9 +44,9 @@ def runtime_command(
     if save is not None and not save.parent.is_dir():
         raise typer.BadParameter(f"the folder {save.parent} does not exist: make it first.", param_hint="--save")
     with result_only(json):
-        from pathnn.bench.record import provenance, write_result
         from pathnn.bench.report import RUNTIME, runtime_cells
         from pathnn.experiments.runtime import PAPER, runtime
+        from pathnn.provenance import provenance, write_result
 
         found: list[MeasuredTime] = []
         with progress("measuring", total=sum(row[0] in chosen for row in PAPER)) as step:

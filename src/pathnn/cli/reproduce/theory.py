@@ -48,11 +48,11 @@ def theory_command(
     """
     begin = time.perf_counter()
     with result_only(json):
-        from pathnn.bench.record import provenance, write_result
         from pathnn.experiments.theory import TheorySettings, theory_checks, theory_steps
         from pathnn.experiments.theory_report import check_page, draw_examples, example_text, theory_block, write_block
         from pathnn.experiments.theory_result import to_result
         from pathnn.experiments.theory_rows import theory_table
+        from pathnn.provenance import provenance, write_result
 
         # What would fail at the end fails now, not after some minutes: no matplotlib, no folder, no place on the page.
         import_module("matplotlib")

@@ -47,7 +47,7 @@ CODE = ("src", "benchmarks/*.py", "examples", "pyproject.toml")
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[2]
     return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
 
 
