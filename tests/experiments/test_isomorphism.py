@@ -18,7 +18,7 @@ from pathnn.experiments.pairs import all_pairs, check_pairs
 from pathnn.experiments.untrained import embeddings, untrained_models
 from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError
-from pathnn.theory.examples import hexagon, open_triplet, two_triangles
+from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import edges_to_index
 
 
@@ -161,3 +161,21 @@ def test_merging_refuses_other_models():
         merged_embeddings([PathNN.from_config(replace(model.config, dropout=0.5))], [hexagon()])
     with pytest.raises(ValueError, match="one input channel"):
         merged_embeddings([PathNN.from_config(replace(model.config, in_channels=2))], [hexagon()])
+
+
+def test_lengths_that_no_path_has_cost_nothing_and_change_nothing() -> None:
+    graphs = [open_triplet(), triangle()]
+    models = untrained_models(collection="ap", k=70, seeds=1)
+    merged = embeddings(models, graphs, merge=True)
+    torch.testing.assert_close(merged, embeddings(models, graphs, merge=False))
+
+
+def test_what_cannot_be_merged_is_refused_before_any_layer() -> None:
+    generator = torch.Generator().manual_seed(0)
+    pairs = torch.triu(torch.rand(16, 16, generator=generator) < 0.3, 1).nonzero().t()
+    graph = (torch.cat([pairs, pairs.flip(0)], dim=1), 16)
+    layers: list[int] = []
+    models = untrained_models(collection="ap", k=15, seeds=1)
+    with pytest.raises(PathExplosionError, match=r"too many to merge sequences of 16\. Lower k"):
+        embeddings(models, [graph], merge=True, step=lambda: layers.append(1))
+    assert not layers

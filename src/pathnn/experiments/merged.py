@@ -60,9 +60,12 @@ def merged_embeddings(
         )
     ptr = list(accumulate((n for _, n in graphs), initial=0))
     finder = SequenceFinder(graphs, ptr, config, max_paths_per_source)
+    levels = list(enumerate(merged_levels(annotations, config.k), start=1))
+    for length, level in levels:
+        finder.check(level, length)  # all of them before the first is worked on
     dtype = next(models[0].parameters()).dtype
     states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
-    for length, level in enumerate(merged_levels(annotations, config.k), start=1):
+    for length, level in levels:
         states = _layer(models, states, level, length, finder, max_sequences)
         step()
     graph = torch.repeat_interleave(torch.tensor([n for _, n in graphs], device=device))

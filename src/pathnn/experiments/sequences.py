@@ -91,8 +91,26 @@ class SequenceFinder:
         if waiting:
             yield _join(waiting)
 
+    def check(self, level: MergedLevel, length: int) -> None:
+        """Raise `PathExplosionError` if the sequences of a chosen vertex could not be told apart by a number."""
+        for vertex in level.chosen.tolist():
+            self._reach(vertex, level.before, length)
+
     def find(self, vertex: int, ids: Ints, length: int) -> tuple[Ints, Ints]:
         """The different sequences of the paths from one vertex, `[n, length + 1]`, and their counts `[n]`."""
+        graph, start, token, kinds, dist, pred = self._reach(vertex, ids, length)
+        rowptr, col = self.rows[graph]
+        base = len(kinds) + 1
+        if length >= rowptr.size - 1 and not self.extend:  # no path visits so many vertices
+            return np.empty((0, length + 1), np.int64), np.empty(0, np.int64)
+        arguments = (rowptr, col, self.mode, length, start, token, base, self.extend, dist, pred)
+        sequence, count = self._count(arguments, base ** (length + 1))
+        places = base ** np.arange(length, -1, -1, dtype=np.int64)
+        return np.append(kinds, -1)[sequence[:, None] // places % base], count
+
+    def _reach(self, vertex: int, ids: Ints, length: int) -> tuple[int, int, Ints, Ints, Ints, Ints]:
+        """The graph of a vertex, its number there, the token of each vertex in reach as a position among the kinds of
+        tokens, those kinds, and distances and predecessors."""
         graph = int(np.searchsorted(self.ptr, vertex, side="right")) - 1
         rowptr, col = self.rows[graph]
         first = int(self.ptr[graph])
@@ -103,15 +121,12 @@ class SequenceFinder:
         token = np.zeros(rowptr.size - 1, np.int64)
         token[near] = digits
         base = len(kinds) + 1
-        if base ** (length + 1) >= 2**62:
+        if base ** (length + 1) >= 2**62 and (length < rowptr.size - 1 or self.extend):
             raise PathExplosionError(
                 f"vertex {vertex - first} of graph {graph} sees {base} kinds of tokens: too many to merge sequences of "
-                f"{length + 1}. Use the plain network, or lower k."
+                f"{length + 1}. Lower k, leave the networks out (--seeds 0), or read every path (--plain)."
             )
-        arguments = (rowptr, col, self.mode, length, vertex - first, token, base, self.extend, dist, pred)
-        sequence, count = self._count(arguments, base ** (length + 1))
-        places = base ** np.arange(length, -1, -1, dtype=np.int64)
-        return np.append(kinds, -1)[sequence[:, None] // places % base], count
+        return graph, vertex - first, token, kinds, dist, pred
 
     def _count(self, arguments: tuple[object, ...], possible: int) -> tuple[Ints, Ints]:
         if possible <= TABLE:
