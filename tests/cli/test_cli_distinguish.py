@@ -78,6 +78,17 @@ def test_refuses(cli: Run, three: Path) -> None:
         assert "no CUDA device" in result.stderr
 
 
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("how", ["--merge", "--plain"])
+@pytest.mark.parametrize("collection", ["sp", "sp+", "ap"])
+def test_the_gpu_finds_what_the_cpu_finds(cli: Run, three: Path, how: str, collection: str) -> None:
+    arguments = ("distinguish", three, "-c", collection, "-k", 3, how, "--seeds", 2, "--json")
+    here, there = (json.loads(cli(*arguments, "--device", device).stdout) for device in ("cpu", "cuda"))
+    assert here["failure_rate"] == there["failure_rate"]
+    assert here["confused_by_network"] == there["confused_by_network"]
+
+
 def test_one_graph_has_nothing_to_be_compared_with(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "one.g6").write_text("@\n")
     result = cli("distinguish", tmp_path / "one.g6")

@@ -179,3 +179,15 @@ def test_what_cannot_be_merged_is_refused_before_any_layer() -> None:
     with pytest.raises(PathExplosionError, match=r"too many to merge sequences of 16\. Lower k"):
         embeddings(models, [graph], merge=True, step=lambda: layers.append(1))
     assert not layers
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_representations_are_the_same_on_a_gpu(collection: str, merge: bool) -> None:
+    graphs = some_graphs()
+    models = untrained_models(collection=collection, k=4, seeds=2)
+    truth = embeddings(models, graphs, merge=merge)
+    found = embeddings(models, graphs, merge=merge, device="cuda").cpu()
+    torch.testing.assert_close(found, truth)
