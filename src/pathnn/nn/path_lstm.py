@@ -99,10 +99,10 @@ class PathLSTM(nn.LSTM):
 
     @torch.compiler.disable
     def prepare(self, edges: Tensor | EdgeTypes | None) -> Edges:
-        """The edges, together with what the layers of one forward pass would each work out again: on a GPU, unless
-        dropout gives each layer other edges. Elsewhere the edges as they are.
+        """The edges, together with what the layers of one forward pass would each work out again: on a GPU, without
+        dropout. Elsewhere the edges as they are.
         """
-        masked = self.training and self.input_dropout > 0 and edges is not None
+        masked = self.training and self.input_dropout > 0
         if masked or self.engine == "dense" or not cuda_ready(self.weight_hh_l0):
             return edges
         from pathnn.nn.engines.cuda_product import terms
