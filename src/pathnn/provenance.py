@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from pathnn.data.files import atomic_write
+
 
 def provenance() -> dict[str, Any]:
     """Commit, time, device and versions of this run."""
@@ -53,9 +55,8 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def write_result(path: Path, result: dict[str, Any]) -> None:
     """Write `result` with its provenance as JSON, atomically."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps({**provenance(), **result}, indent=1) + "\n")
-    temporary.replace(path)
+    with atomic_write(path) as file:
+        file.write((json.dumps({**provenance(), **result}, indent=1) + "\n").encode())
 
 
 def _version(name: str) -> str | None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pathnn.bench.report import number, table
+from pathnn.bench.report import between, number, table
 
 BEGIN, END = "<!-- speed: written by python benchmarks/report.py -->", "<!-- end of speed -->"
 HEAD = ("what", "where", "path by path", "pathnn", "faster", "less memory")
@@ -31,19 +31,8 @@ def headline(folder: Path) -> str:
 
 
 def with_headline(page: str, folder: Path) -> str:
-    """A page with the table between its two marks replaced by that of the result files.
-
-    >>> with_headline("no marks", Path("results"))
-    Traceback (most recent call last):
-    ...
-    ValueError: the page lacks '<!-- speed: written by python benchmarks/report.py -->'...
-    """
-    for mark in (BEGIN, END):
-        if mark not in page:
-            raise ValueError(f"the page lacks {mark!r}: expected two marks with the table between them.")
-    before, rest = page.split(BEGIN, 1)
-    after = rest.split(END, 1)[1]
-    return f"{before}{BEGIN}\n\n{headline(folder)}\n\n{END}{after}"
+    """A page with the table between its two marks replaced by that of the result files."""
+    return between(page, BEGIN, END, headline(folder))
 
 
 def _step(folder: Path, title: str, file: str, workload: str, phase: str) -> list[str]:

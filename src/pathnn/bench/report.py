@@ -51,6 +51,23 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def between(text: str, begin: str, end: str, block: str) -> str:
+    """A text with what lies between two marks replaced.
+
+    >>> between("a <b> old <e> c", "<b>", "<e>", "new")
+    'a <b>\\n\\nnew\\n\\n<e> c'
+    >>> between("no marks", "<b>", "<e>", "new")
+    Traceback (most recent call last):
+    ...
+    ValueError: the marks <b> and <e> are missing: put them around the place of the table.
+    """
+    before, first, rest = text.partition(begin)
+    _, last, after = rest.partition(end)
+    if not first or not last:
+        raise ValueError(f"the marks {begin} and {end} are missing: put them around the place of the table.")
+    return f"{before}{begin}\n\n{block}\n\n{end}{after}"
+
+
 def _extract_cpu(result: Result) -> str:
     rows = [
         [

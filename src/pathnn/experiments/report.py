@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pathnn.bench.report import between
 from pathnn.bench.report import table as markdown_table
 from pathnn.data.files import atomic_write
 from pathnn.experiments.cells import Compared, compare
@@ -35,10 +36,6 @@ model & paper & ours & over & difference \\
 \end{{tabular}}
 \end{{table}}"""
 HEAD = ("model", "parameters", "paper", "ours", "over", "runs", "seconds", "difference")
-
-
-class ReportError(ValueError):
-    """A file that a report cannot be written into."""
 
 
 def write_report(results: Path, root: Path) -> list[Path]:
@@ -143,13 +140,5 @@ def latex_text(text: str) -> str:
 
 
 def with_block(text: str, block: str) -> str:
-    """A text with what lies between the marks replaced.
-
-    >>> with_block(f"a {BEGIN} old {END} b", "new") == f"a {BEGIN}\\n\\nnew\\n\\n{END} b"
-    True
-    """
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ReportError(f"the marks {BEGIN} and {END} are missing: put them around the place of the table.")
-    return f"{before}{BEGIN}\n\n{block}\n\n{END}{after}"
+    """A text with what lies between the marks replaced."""
+    return between(text, BEGIN, END, block)

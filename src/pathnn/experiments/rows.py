@@ -32,7 +32,6 @@ def add_row(path: Path, key: Mapping[str, Any], result: Mapping[str, Any]) -> Ro
         rows = [old for old in read_rows(path) if not has_key(old, key)]
         with atomic_write(path) as file:
             file.write((json.dumps({"rows": [*rows, row]}, indent=1) + "\n").encode())
-        path.chmod(0o644)
     return row
 
 
