@@ -100,9 +100,9 @@ class PathLSTM(nn.LSTM):
     @torch.compiler.disable
     def prepare(self, edges: Tensor | EdgeTypes | None) -> Edges:
         """The edges, together with what the layers of one forward pass would each work out again: on a GPU, without
-        dropout. Elsewhere the edges as they are.
+        dropout on edges. Elsewhere the edges as they are.
         """
-        masked = self.training and self.input_dropout > 0
+        masked = self.training and self.input_dropout > 0 and edges is not None
         if masked or self.engine == "dense" or not cuda_ready(self.weight_hh_l0):
             return edges
         from pathnn.nn.engines.cuda_product import terms
