@@ -18,6 +18,9 @@ from pathnn.data import Task, task_from_graphs
 from pathnn.engine import RunConfig, TrainState, build_model, make_fabric, make_loaders, run, train
 from pathnn.engine import graphed as graphed_module
 from pathnn.engine.graphed import make_graphed
+from pathnn.engine.graphs import GraphedStep
+from pathnn.engine.graphs_batch import Capacity, graph_sizes
+from pathnn.engine.predict import apply
 from pathnn.nn import PathLSTM
 from pathnn.paths.extract import extract_paths
 
@@ -82,7 +85,34 @@ def test_baselines_have_graphs_too(name: str, kind: str, monkeypatch: pytest.Mon
     config = replace(config_of(), model=name, options={"hidden_channels": 16, "num_layers": 3})
     with_graphs, _ = trained(config, task=task_of(kind))
     without, _ = trained(config, task=task_of(kind), graphs=False, monkeypatch=monkeypatch)
-    torch.testing.assert_close(torch.tensor(with_graphs), torch.tensor(without), rtol=2e-3, atol=2e-3)
+    ours, theirs = torch.tensor(with_graphs), torch.tensor(without)
+    torch.testing.assert_close(ours[::2], theirs[::2], rtol=2e-3, atol=2e-3)
+    # A bias before BatchNorm has no gradient but rounding, whose sign Adam follows: it shows in evaluation alone.
+    torch.testing.assert_close(ours[1::2], theirs[1::2], rtol=5e-2, atol=5e-2)
+
+
+@pytest.mark.parametrize("name", ["gin", "gcn", "graphsage", "mlp"])
+def test_the_step_of_a_baseline_is_the_same_step(name: str) -> None:
+    config = replace(config_of(), model=name, options={"hidden_channels": 16, "num_layers": 3})
+    task = task_of("edges")
+    model = build_model(config, task).cuda()
+    loaders = make_loaders(task, config, model, device="cuda")
+    graphs, index, loss = loaders.train.graphs, loaders.train.index[:8], torch.nn.L1Loss()
+    capacity = Capacity.of_sizes(graph_sizes(graphs, paths=False), 8, margin=5.0)
+    capacity = replace(capacity, nodes=capacity.nodes + graphed_module.PADDED)
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    value = GraphedStep(model, graphs, loss, capacity=capacity)(index)
+    grads = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).clone()
+    after = {key: value.clone() for key, value in model.named_buffers()}
+    model.load_state_dict(before)
+    model.zero_grad()
+    truth = loss(apply(model.train(), loaders.train.batch(index)), graphs.y[index.cuda()])  # type: ignore[index]
+    truth.backward()
+    expected = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+    assert float(value) == pytest.approx(float(truth.detach()), rel=1e-5)
+    assert float((grads - expected).norm() / expected.norm()) <= 1e-4
+    for key, buffer in model.named_buffers():
+        torch.testing.assert_close(after[key], buffer, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

@@ -199,10 +199,10 @@ def predict_padded(model: Model, batches: PaddedRows) -> tuple[Tensor, Tensor | 
     """The predictions for the true graphs of a padded batch, and their targets."""
     x, edge_attr, y = batches.assemble()
     x, edge_attr = features(model, x, edge_attr)
-    size = batches.capacity.graphs
-    structure: dict[str, Any] = {"trie": batches.trie, "batch": batches.batch, "batch_size": size + 1}
+    models, size = batches.models, batches.capacity.graphs
+    structure: dict[str, Any] = {"trie": batches.trie, "batch": batches.batch, "batch_size": models * (size + 1)}
     out = model(x, batches.edge_index, edge_attr=edge_attr, **structure)
-    return out[:size], y
+    return out.view(models, size + 1, -1)[:, :size].flatten(0, 1), y
 
 
 FIXED = ("gin", "gcn", "graphsage", "mlp")

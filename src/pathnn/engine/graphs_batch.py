@@ -51,7 +51,20 @@ class Capacity:
 
     def holds(self, totals: Tensor) -> bool:
         """Whether a batch with these totals (levels, vertices, edges) fits, with at least one of each as padding."""
-        return bool((totals < torch.tensor([*self.levels, self.nodes, self.edges])).all())
+        return bool(self.holds_each(totals).all())
+
+    def holds_each(self, totals: Tensor) -> Tensor:
+        """The same for many batches, `[..., levels + 2]`: for each total whether it fits."""
+        return totals < torch.tensor([*self.levels, self.nodes, self.edges])
+
+    def rounded(self, block: int) -> Capacity:
+        """The same with vertices and levels rounded up to whole blocks.
+
+        >>> Capacity(2, 5, 5, (5, 130)).rounded(128)
+        Capacity(graphs=2, nodes=128, edges=5, levels=(128, 256))
+        """
+        nodes, *levels = (-(-size // block) * block for size in (self.nodes, *self.levels))
+        return replace(self, nodes=nodes, levels=tuple(levels))
 
 
 def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
@@ -71,17 +84,22 @@ class PaddedRows:
     `load(index)` copies what to take; `assemble()` (which a CUDA graph can record) gathers it, without waiting for
     anything. `valid` is the number of true vertices; the others are padding, and belong to one graph more than the
     batch has. What a model reads of the structure, `trie` or `edge_index`, is for subclasses.
+
+    With several `models` there is a batch for each of them, one after the other (level by level in the trie), all of
+    the given capacity; what to take is then written to `plan` by the caller.
     """
 
     trie: PathTrie | None = None
 
-    def __init__(self, graphs: PackedGraphs, capacity: Capacity, sizes: Tensor, origin: Tensor) -> None:
-        self.graphs, self.capacity, self.sizes, self._origin = graphs, capacity, sizes, origin
+    def __init__(
+        self, graphs: PackedGraphs, capacity: Capacity, sizes: Tensor, origin: Tensor, models: int = 1
+    ) -> None:
+        self.graphs, self.capacity, self.sizes, self._origin, self.models = graphs, capacity, sizes, origin, models
         device, self._levels = graphs.device, len(capacity.levels)
-        self.plan = torch.zeros(capacity.graphs + 1, self._levels + 3, dtype=torch.int32, device=device)
-        self.valid = torch.zeros(1, dtype=torch.int32, device=device)
-        self._node = torch.zeros(capacity.nodes, dtype=torch.int64, device=device)
-        self._edge = torch.zeros(capacity.edges, dtype=torch.int64, device=device)
+        self.plan = torch.zeros(models, capacity.graphs + 1, self._levels + 3, dtype=torch.int32, device=device)
+        self.valid = torch.zeros(models, dtype=torch.int32, device=device)
+        self._node = torch.zeros(models * capacity.nodes, dtype=torch.int64, device=device)
+        self._edge = torch.zeros(models * capacity.edges, dtype=torch.int64, device=device)
         self.batch = torch.zeros_like(self._node)
 
     @property
@@ -96,8 +114,8 @@ class PaddedRows:
     def load(self, index: Tensor) -> None:
         """Say which graphs (`index` is on the CPU) `assemble` is to take."""
         plan = torch.zeros(self.plan.shape, dtype=torch.int32)
-        plan[1:, :-1] = self.sizes[index].cumsum(dim=0)
-        plan[:-1, -1] = index
+        plan[0, 1:, :-1] = self.sizes[index].cumsum(dim=0)
+        plan[0, :-1, -1] = index
         self.plan.copy_(plan.pin_memory(), non_blocking=True)
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
@@ -105,13 +123,13 @@ class PaddedRows:
         from pathnn.nn.kernels.gather import gather_rows
 
         capacity, graphs = self.capacity, self.graphs
-        gather_rows[(capacity.graphs + 1,)](
+        gather_rows[capacity.graphs + 1, self.models](
             self.plan, self._origin, self._node, self._edge, self.batch, self.valid,
             capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
         )  # fmt: skip
         x = None if graphs.x is None else widen(graphs.x[self._node])
         edge_attr = None if graphs.edge_attr is None else widen(graphs.edge_attr[self._edge])
-        y = None if graphs.y is None else graphs.y[self.plan[:-1, -1].long()]
+        y = None if graphs.y is None else graphs.y[self.plan[:, :-1, -1].flatten().long()]
         return x, edge_attr, y
 
 
@@ -120,20 +138,21 @@ class PaddedBatches(PaddedRows):
 
     trie: PathTrie
 
-    def __init__(self, graphs: PackedGraphs, capacity: Capacity) -> None:
+    def __init__(self, graphs: PackedGraphs, capacity: Capacity, models: int = 1) -> None:
         self.tries = tries = _resident(graphs)
         device, levels = graphs.device, len(capacity.levels)
         self._table, origin = _tables(graphs, tries)
-        super().__init__(graphs, capacity, graph_sizes(graphs), origin)
-        root = root_columns(tries.k).tolist()
-        children = [0 if is_root else size for is_root, size in zip(root, capacity.levels, strict=True)]
+        super().__init__(graphs, capacity, graph_sizes(graphs), origin, models)
+        root, sizes = root_columns(tries.k).tolist(), [models * size for size in capacity.levels]
+        children = [0 if is_root else size for is_root, size in zip(root, sizes, strict=True)]
         first_child = [
             -1 if is_root else at for is_root, at in zip(root, accumulate(children, initial=0), strict=False)
         ]
-        self._first = _ints(list(accumulate(capacity.levels, initial=0))[:-1], device)
+        self._first = _ints(list(accumulate(sizes, initial=0))[:-1], device)
         self._first_child, self._capacity = _ints(first_child, device), _ints(list(capacity.levels), device)
-        self.trie = _empty_trie(tries, capacity, sum(children))
-        self._planner = Planner(self.trie)
+        self.trie = _empty_trie(tries, sizes, sum(children), models * capacity.nodes, models * capacity.edges)
+        self._planner = Planner(self.trie, models)
+        self._distances = tries.k + 1
         self._block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
@@ -141,10 +160,10 @@ class PaddedBatches(PaddedRows):
         from pathnn.nn.kernels.gather import gather_entries
 
         capacity, trie, tries = self.capacity, self.trie, self.tries
-        gather_entries[capacity.graphs + 1, self._levels](
+        gather_entries[capacity.graphs + 1, self._levels, self.models](
             self.plan, self._table, self._origin, self._first, self._first_child, self._capacity,
             tries.vertex, tries.parent, tries.edge, tries.distance, trie.vertex, trie.parent, trie.edge, trie.distance,
-            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=self._block,
+            capacity.graphs, capacity.nodes, capacity.edges, self._distances, LEVELS=self._levels, BLOCK=self._block,
         )  # fmt: skip
         self.trie = replace(trie, plans=self._planner.plan(trie))
         return super().assemble()
@@ -164,20 +183,20 @@ def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
     return table, torch.stack([*starts, here.first_node, here.first_edge], dim=1).contiguous()
 
 
-def _empty_trie(tries: RaggedTries, capacity: Capacity, children: int) -> PathTrie:
+def _empty_trie(tries: RaggedTries, sizes: list[int], children: int, nodes: int, edges: int) -> PathTrie:
     def zeros(number: int) -> Tensor:
         return torch.zeros(number, dtype=torch.int32, device=tries.vertex.device)
 
-    entries = sum(capacity.levels)
+    entries = sum(sizes)
     return PathTrie(
         vertex=zeros(entries),
         parent=zeros(children),
         edge=zeros(children),
         distance=None if tries.distance is None else zeros(entries),
-        sizes=sizes_of(torch.tensor(capacity.levels), tries.k),
+        sizes=sizes_of(torch.tensor(sizes), tries.k),
         collection=tries.collection,
-        num_nodes=capacity.nodes,
-        num_edges=capacity.edges,
+        num_nodes=nodes,
+        num_edges=edges,
         extended=tries.extended,
         sampled=tries.sampled,
     )

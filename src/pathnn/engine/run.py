@@ -34,13 +34,14 @@ WHERE = ("device", "devices", "num_nodes", "epochs")
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run that is ready to go, in this process."""
+    """A run that is ready to go, in this process; `together` with how many others, itself included."""
 
     config: RunConfig
     folder: RunFolder
     fabric: Fabric
     loaders: Loaders
     state: TrainState
+    together: int = 1
 
 
 def run(
@@ -71,7 +72,7 @@ def run(
     folder = RunFolder(out)
     on_first(fabric, lambda: folder.create(resume=resume, overwrite=overwrite))
     with folder.lock() if fabric.is_global_zero else nullcontext():
-        ready = _prepare(config, task, folder, fabric, resume=resume)
+        ready = prepare(config, task, folder, fabric, resume=resume)
         done = on_first(fabric, folder.read_result)
         if done is not None and ready.state.stop_reason(ready.config, maximize=task.maximize) is not None:
             return done
@@ -98,7 +99,7 @@ def load_task(config: RunConfig) -> Task:
 class Checkpoints:
     """Writes what epochs change: a line each, and now and then the state and the best model.
 
-    A kill at any moment is made good by `_prepare`: lines never lag behind the state, and the state holds the
+    A kill at any moment is made good by `prepare`: lines never lag behind the state, and the state holds the
     weights of the best model.
     """
 
@@ -110,8 +111,13 @@ class Checkpoints:
     def add(self, epoch: Epoch) -> None:
         """Take note of an epoch, and save if it is time."""
         self.run.folder.add_epoch(epoch)
-        if monotonic() - self._saved_at >= self.every:
+        if self.due:
             self.save()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return monotonic() - self._saved_at >= self.every
 
     def save(self) -> None:
         """Save all that has changed since the last time."""
@@ -166,6 +172,7 @@ def finish(run: Run, *, curves: bool = True) -> dict[str, Any]:
         "config_hash": run.config.digest(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "processes": run.fabric.world_size,
+        "together": run.together,
         "commit": commit(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
@@ -174,7 +181,7 @@ def finish(run: Run, *, curves: bool = True) -> dict[str, Any]:
     return result
 
 
-def _prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *, resume: bool) -> Run:
+def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *, resume: bool) -> Run:
     """Everything up to the first epoch to train; of a resumed run, all files as they were after the last one
     saved.
     """

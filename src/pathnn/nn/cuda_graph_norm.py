@@ -40,18 +40,36 @@ class PaddedBatchNorm1d(nn.Module):
             return out.relu() if self.relu else out
         assert norm.num_batches_tracked is not None
         norm.num_batches_tracked.add_(1)
-        arguments = (
-            x,
-            norm.weight,
-            norm.bias,
-            self.valid,
-            norm.running_mean,
-            norm.running_var,
-            norm.eps,
-            norm.momentum,
-            self.relu,
-        )
-        return _PaddedNorm.apply(*arguments)  # type: ignore[no-untyped-call]
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
+        assert norm.momentum is not None
+        return padded_norm(
+            x, norm.weight, norm.bias, self.valid, norm.running_mean, norm.running_var,
+            eps=norm.eps, momentum=norm.momentum, relu=self.relu,
+        )  # fmt: skip
+
+
+def padded_norm(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    valid: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    *,
+    eps: float,
+    momentum: float,
+    relu: bool,
+) -> Tensor:
+    """`x`, `[rows, d]`, normalised over its valid rows, with `relu` the positive part; updates the running statistics.
+
+    `valid` has one number for each model, which has its share of the rows; weight, bias and statistics are then
+    `[models, d]`.
+    """
+    out: Tensor = _PaddedNorm.apply(  # type: ignore[no-untyped-call]
+        x, weight, bias, valid, running_mean, running_var, eps, momentum, relu
+    )
+    return out
 
 
 class _PaddedNorm(torch.autograd.Function):
@@ -71,13 +89,16 @@ class _PaddedNorm(torch.autograd.Function):
         from pathnn.nn.kernels.batch_norm import chunk_statistics, normalise
 
         x = x.contiguous()
-        (rows, width), block = x.shape, column_block(x.size(1), largest=32)
-        chunk, chunks = _chunks(rows)
-        partial = x.new_empty(chunks, 2, width, dtype=torch.float32)
+        models, width, block = valid.numel(), x.size(1), column_block(x.size(1), largest=32)
+        each = x.size(0) // models
+        chunk, chunks = _chunks(each)
+        partial = x.new_empty(models, chunks, 2, width, dtype=torch.float32)
         out, mean, scale = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
-        chunk_statistics[chunks, cover(width, block)](x, valid, partial, chunk, WIDTH=width, ROWS=ROWS, BLOCK=block)
-        normalise[cover(rows, ROWS), cover(width, block)](
-            x, valid, partial, weight, bias, running_mean, running_var, out, mean, scale, rows, chunk, chunks,
+        chunk_statistics[chunks, cover(width, block), models](
+            x, valid, partial, each, chunk, chunks, WIDTH=width, ROWS=ROWS, BLOCK=block
+        )
+        normalise[cover(each, ROWS), cover(width, block), models](
+            x, valid, partial, weight, bias, running_mean, running_var, out, mean, scale, each, chunk, chunks,
             eps, momentum, RELU=relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, BLOCK=block,
         )  # fmt: skip
         ctx.save_for_backward(x, weight, bias, valid, mean, scale)
@@ -91,16 +112,17 @@ class _PaddedNorm(torch.autograd.Function):
 
         x, weight, bias, valid, mean, scale = ctx.saved_tensors
         grad = grad.contiguous()
-        (rows, width), block = x.shape, column_block(x.size(1), largest=32)
-        chunk, chunks = _chunks(rows)
-        partial = x.new_empty(chunks, 2, width, dtype=torch.float32)
+        models, width, block = valid.numel(), x.size(1), column_block(x.size(1), largest=32)
+        each = x.size(0) // models
+        chunk, chunks = _chunks(each)
+        partial = x.new_empty(models, chunks, 2, width, dtype=torch.float32)
         grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
-        chunk_gradients[chunks, cover(width, block)](
-            grad, x, valid, mean, scale, weight, bias, partial, chunk,
+        chunk_gradients[chunks, cover(width, block), models](
+            grad, x, valid, mean, scale, weight, bias, partial, each, chunk, chunks,
             RELU=ctx.relu, WIDTH=width, ROWS=ROWS, BLOCK=block,
         )  # fmt: skip
-        normalise_backward[cover(rows, ROWS), cover(width, block)](
-            grad, x, valid, mean, scale, weight, bias, partial, grad_x, grad_weight, grad_bias, rows, chunks,
+        normalise_backward[cover(each, ROWS), cover(width, block), models](
+            grad, x, valid, mean, scale, weight, bias, partial, grad_x, grad_weight, grad_bias, each, chunks,
             RELU=ctx.relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, BLOCK=block,
         )  # fmt: skip
         return grad_x, grad_weight, grad_bias, None, None, None, None, None, None

@@ -141,7 +141,7 @@ class PathLSTM(nn.LSTM):
                 out = cuda_path_states(h, edges, tokens, summed=num_nodes is not None, max_entries=self.max_entries)
             else:
                 out = self._run_plain(h, trie, self._edges(plain), num_nodes)
-        return out / _path_counts(trie, out) if self.aggregation == "mean" and num_nodes is not None else out
+        return divide_by_paths(out, trie) if self.aggregation == "mean" and num_nodes is not None else out
 
     def _run_plain(
         self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None, num_nodes: int | None
@@ -230,7 +230,8 @@ def _sum_at(source: Tensor, states: Tensor, num_nodes: int) -> Tensor:
     return states.new_zeros(num_nodes, states.size(1)).index_add_(0, source, states)
 
 
-def _path_counts(trie: LengthTrie, like: Tensor) -> Tensor:
-    ones = torch.ones(trie.num_paths, dtype=torch.int32, device=like.device)  # bincount would wait for the GPU
-    counts = torch.zeros(trie.num_nodes, dtype=torch.int32, device=like.device).index_add_(0, trie.source, ones)
-    return counts.clamp_(min=1).to(like.dtype).unsqueeze(1)
+def divide_by_paths(sums: Tensor, trie: LengthTrie) -> Tensor:
+    """From the sums over the paths of each vertex, `[num_nodes, d]`, to their means."""
+    ones = torch.ones(trie.num_paths, dtype=torch.int32, device=sums.device)  # bincount would wait for the GPU
+    counts = torch.zeros(trie.num_nodes, dtype=torch.int32, device=sums.device).index_add_(0, trie.source, ones)
+    return sums / counts.clamp_(min=1).to(sums.dtype).unsqueeze(1)

@@ -120,7 +120,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
             order = _order(piece, h.size(0), leaves_only=not whole) if summed or whole else None
             target = out if summed else out[first : first + number]
             # the last layer's backward comes first, so that keeping its products takes no memory from anything else
-            every = whole and tokens.longest
+            every = whole and (tokens.longest or split.models > 1)
             kept = forward_sweep(tables, split, piece, target, order if summed else None, add=t > 0, every=every)
             if whole:
                 states, orders, ctx.projected = [kept.hidden, kept.cell], [order], kept.projected

@@ -63,8 +63,9 @@ class Collected:
         side = _side_stream(grad_gates.device.index)
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            self.weight_hh = add_grad_of_weight(*products, split, self.weight_hh)
-            add_small_tables(tables, tokens, grad_gates, self)
+            spans = None if tokens.plan is None or tokens.plan.spans is None else tokens.plan.spans[:-1]
+            self.weight_hh = add_grad_of_weight(*products, split, self.weight_hh, spans)
+            add_small_tables(tables, tokens, grad_gates, split.models, self)
         self._running, self._held = side, (grad_gates, products)
 
     def add_vertices(self, grad_vertex: Tensor, h: Tensor, split: SplitWeight, *, bias: bool) -> None:
@@ -76,7 +77,7 @@ class Collected:
         with torch.cuda.stream(side):
             self.weight = add_grad_of_linear_weight(grad_vertex, h, split, self.weight)
             if bias:
-                total = grad_vertex.sum(dim=0)
+                total = grad_vertex.view(split.models, -1, split.gates).sum(dim=1)
                 self.bias = total if self.bias is None else self.bias.add_(total)
         self._running, self._held = side, (*self._held, grad_vertex, h)
 
@@ -86,20 +87,24 @@ class Collected:
         self._running, self._held = None, ()
 
     def totals(self, tables: Tables) -> tuple[Tensor | None, ...]:
-        """The gradients of `W_hh`, the weight of the vertices, the bias, and the tables of edges and of distances."""
+        """The gradients of `W_hh`, the weight of the vertices, the bias, and the tables of edges and of distances;
+        `tables.vertex` is the bias.
+        """
         self.begin()
-        weight_hh = None if self.weight_hh is None else self.weight_hh.sum(dim=0)
-        weight = None if self.weight is None else self.weight.sum(dim=0)
+        weight_hh = None if self.weight_hh is None else self.weight_hh.sum(dim=1).flatten(0, 1)
+        weight = None if self.weight is None else self.weight.sum(dim=1).flatten(0, 1)
         edge, distance, bias = self.edge, self.distance, self.bias
+        models = 1 if self.weight_hh is None else self.weight_hh.size(0)
         if self.few is not None:
-            total, edges = self.few.sum(dim=0), 0
+            total, edges = self.few.sum(dim=1), 0
             if tables.edge is not None:
                 edges = tables.edge.size(0) - 1
                 edge = torch.zeros_like(tables.edge)
-                edge[:edges] = total[:edges]
-            distance = None if tables.distance is None else total[edges:]
+                edge[:edges] = total[0, :edges]
+            distance = None if tables.distance is None else total[:, edges:].flatten(0, 1)
         if distance is not None:  # each token reads one distance, and the bias
-            bias = distance.sum(dim=0)
+            bias = distance.view(models, -1, distance.size(1)).sum(dim=1)
+        bias = None if bias is None else bias.view_as(tables.vertex)
         self.reset()
         return weight_hh, weight, bias, edge, distance
 

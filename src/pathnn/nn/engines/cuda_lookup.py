@@ -40,4 +40,4 @@ class _Lookup(torch.autograd.Function):
         (index,) = ctx.saved_tensors
         with torch.cuda.device(grad.device):
             parts = sum_few_parts(grad.contiguous(), index.to(torch.int32), None, None, 0, ctx.rows, 0)
-            return parts.sum(dim=0), None
+            return parts[0].sum(dim=0), None

@@ -24,12 +24,19 @@ MOST_PARTS, ROWS_PER_PART = 16, 512
 
 
 class SplitWeight(NamedTuple):
-    """A weight `[4d, d]` in float16 parts: `parts` is `[2, 4d, width]`, over a power of two by `most`."""
+    """A weight `[4d, d]` in float16 parts: `parts` is `[2, 4d, width]`, over a power of two by `most`; or those of
+    several models, one after the other, which have as many rows each of what they are multiplied with."""
 
     parts: Tensor
     most: Tensor
     channels: int
     terms: int
+    models: int = 1
+
+    @property
+    def gates(self) -> int:
+        """Rows of the weight of one model, 4d."""
+        return self.parts.size(1) // self.models
 
     @property
     def width(self) -> int:
@@ -49,19 +56,20 @@ def _tf32_allowed() -> bool:
         return bool(torch.backends.cuda.matmul.fp32_precision == "tf32")
 
 
-def split_of(weight: Tensor, terms: int) -> SplitWeight:
-    """A weight ready for the products."""
+def split_of(weight: Tensor, terms: int, models: int = 1) -> SplitWeight:
+    """A weight, or those of several models one after the other, ready for the products."""
     rows, channels = weight.shape
+    each = rows // models
     width = cover(channels, 8) * 8
     weight = weight.detach()
-    of_rows, most = weight.new_empty(rows), weight.new_empty(1)
+    of_rows, most = weight.new_empty(rows), weight.new_empty(models)
     parts = weight.new_empty(2, rows, width, dtype=torch.float16)
     largest_of_rows[(rows,)](weight, of_rows, channels, weight.stride(0), BLOCK=power_above(width))
     split_weight[(rows,)](
-        weight, of_rows, most, parts, rows, channels, weight.stride(0),
-        WIDTH=width, BLOCK=power_above(width), ROWS=power_above(rows),
+        weight, of_rows, most, parts, rows, each, channels, weight.stride(0),
+        WIDTH=width, BLOCK=power_above(width), ROWS=power_above(each),
     )  # fmt: skip
-    return SplitWeight(parts, most, channels, terms)
+    return SplitWeight(parts, most, channels, terms, models)
 
 
 def new_hidden(like: Tensor, entries: int, weight: SplitWeight) -> Tensor:
@@ -69,9 +77,9 @@ def new_hidden(like: Tensor, entries: int, weight: SplitWeight) -> Tensor:
     return like.new_empty(weight.terms, entries, weight.width, dtype=torch.float16)
 
 
-def new_slots(like: Tensor, levels: int) -> Tensor:
-    """Places in which the largest gradient of each level is collected: `[levels, SLOTS]`, zeros."""
-    return torch.zeros(power_above(levels), SLOTS.value, dtype=torch.int32, device=like.device)
+def new_slots(like: Tensor, levels: int, models: int) -> Tensor:
+    """Places in which the largest gradient of each level is collected: `[levels, models, SLOTS]`, zeros."""
+    return torch.zeros(power_above(levels), models, SLOTS.value, dtype=torch.int32, device=like.device)
 
 
 def project_hidden(hidden: Tensor, weight: SplitWeight, out: Tensor) -> None:
@@ -81,7 +89,7 @@ def project_hidden(hidden: Tensor, weight: SplitWeight, out: Tensor) -> None:
         return
     tall, wide = 128, 64
     times_transposed[(cover(rows, tall) * cover(gates, wide),)](
-        hidden, weight.parts, weight.most, out, rows, hidden.stride(0), weight.parts.stride(0),
+        hidden, weight.parts, weight.most, out, rows, rows // weight.models, hidden.stride(0), weight.parts.stride(0),
         N=gates, WIDTH=weight.width, TERMS=weight.terms, BM=tall, BN=wide, BK=16, num_warps=4, num_stages=4,
     )  # fmt: skip
 
@@ -94,7 +102,7 @@ def grad_of_hidden(grad: Tensor, slots: Tensor, weight: SplitWeight) -> Tensor:
         return out
     tall, wide = 128, 64
     times_weight[(cover(rows, tall) * cover(weight.channels, wide),)](
-        grad, slots, weight.parts, weight.most, out, rows, weight.parts.stride(0),
+        grad, slots, weight.parts, weight.most, out, rows, rows // weight.models, weight.parts.stride(0),
         N=weight.channels, K=gates, WIDTH=weight.width, TERMS=weight.terms,
         BM=tall, BN=wide, BK=16, num_warps=4, num_stages=4,
     )  # fmt: skip
@@ -102,42 +110,48 @@ def grad_of_hidden(grad: Tensor, slots: Tensor, weight: SplitWeight) -> Tensor:
 
 
 def add_grad_of_weight(
-    grad: Tensor, slots: Tensor, hidden: Tensor, weight: SplitWeight, partial: Tensor | None
+    grad: Tensor, slots: Tensor, hidden: Tensor, weight: SplitWeight, partial: Tensor | None, spans: Tensor | None
 ) -> Tensor:
-    """`grad.T @ hidden` for all levels at once, in parts: `[parts, 4d, d]`, added to `partial` if there is one."""
+    """`grad.T @ hidden` for all levels at once, in parts: `[models, parts, 4d, d]`, added to `partial` if there is one.
+
+    `spans` says where the rows of several models lie: `kernels.product.transposed_times_hidden`.
+    """
     rows, gates = grad.shape
-    most = MOST_PARTS if partial is None else partial.size(0)
-    parts = max(1, min(most, rows // ROWS_PER_PART))
+    out, parts = _parts(grad, weight, partial)
     deep, tall, wide = 64, 64, 64
-    out = grad.new_empty(parts, gates, weight.channels) if partial is None else partial
-    each = cover(cover(rows, parts), deep) * deep
-    transposed_times_hidden[cover(weight.channels, tall) * cover(gates, wide), parts](
-        grad, slots, hidden, out, rows, each, hidden.stride(0),
+    transposed_times_hidden[cover(weight.channels, tall) * cover(gates, wide), weight.models * parts](
+        grad, slots, hidden, spans, out, rows, parts, out.size(1), weight.models, hidden.stride(0),
         ADD=partial is not None, K=gates, N=weight.channels, WIDTH=weight.width, LEVELS=slots.size(0),
-        TERMS=weight.terms, BM=tall, BN=wide, BK=deep, num_warps=4, num_stages=2,
+        TERMS=weight.terms, SPANS=1 if spans is None else spans.size(0),
+        BM=tall, BN=wide, BK=deep, num_warps=4, num_stages=2,
     )  # fmt: skip
     return out
 
 
 def add_grad_of_linear_weight(grad: Tensor, x: Tensor, weight: SplitWeight, partial: Tensor | None) -> Tensor:
-    """`grad.T @ x` in parts: `[parts, 4d, d]`, added to `partial` if there is one."""
+    """`grad.T @ x` in parts: `[models, parts, 4d, d]`, added to `partial` if there is one."""
     rows, gates = grad.shape
-    most = MOST_PARTS if partial is None else partial.size(0)
-    parts = max(1, min(most, rows // ROWS_PER_PART))
+    out, parts = _parts(grad, weight, partial)
     deep, tall, wide = 64, 64, 64
-    out = grad.new_empty(parts, gates, weight.channels) if partial is None else partial
-    transposed_times_rows[cover(gates, tall) * cover(weight.channels, wide), parts](
-        grad, x, out, rows, cover(cover(rows, parts), deep) * deep,
+    transposed_times_rows[cover(gates, tall) * cover(weight.channels, wide), weight.models * parts](
+        grad, x, out, rows // weight.models, parts, out.size(1),
         ADD=partial is not None, K=gates, N=weight.channels, TERMS=weight.terms,
         BM=tall, BN=wide, BK=deep, num_warps=4, num_stages=2,
     )  # fmt: skip
     return out
 
 
+def _parts(grad: Tensor, weight: SplitWeight, partial: Tensor | None) -> tuple[Tensor, int]:
+    """Room for the gradient of a weight in parts, and how many of them there are to write to."""
+    rows, gates = grad.shape
+    most = MOST_PARTS if partial is None else partial.size(1)
+    parts = max(1, min(most, rows // weight.models // ROWS_PER_PART))
+    return grad.new_empty(weight.models, parts, gates, weight.channels) if partial is None else partial, parts
+
+
 def linear(x: Tensor, weight: SplitWeight, bias: Tensor) -> Tensor:
     """`x @ weight.T + bias`, `[rows, 4d]`."""
-    gates = weight.parts.size(1)
-    return _rows_times(x, weight, bias, x.new_empty(x.size(0), gates), transposed=True)
+    return _rows_times(x, weight, bias, x.new_empty(x.size(0), weight.gates), transposed=True)
 
 
 def grad_of_linear(grad: Tensor, weight: SplitWeight) -> Tensor:
@@ -151,7 +165,7 @@ def _rows_times(x: Tensor, weight: SplitWeight, bias: Tensor | None, out: Tensor
         return out
     tall, wide = 64, 64
     rows_times[(cover(rows, tall) * cover(columns, wide),)](
-        x, weight.parts, weight.most, bias, out, rows, weight.parts.stride(0),
+        x, weight.parts, weight.most, bias, out, rows, rows // weight.models, weight.parts.stride(0),
         N=columns, K=x.size(1), WIDTH=weight.width, TRANSPOSED=transposed, TERMS=weight.terms,
         BM=tall, BN=wide, BK=32, num_warps=4, num_stages=3,
     )  # fmt: skip

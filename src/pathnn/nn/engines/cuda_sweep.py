@@ -126,8 +126,8 @@ def backward_sweep(
     levels, (hidden, cell, projected) = tokens.levels, kept
     starts, gates = _starts(levels), 4 * weight.channels
     grad_gates = grad.new_empty(starts[-1], gates)
-    slots = new_slots(grad, len(levels))
-    if projected is None:
+    slots = new_slots(grad, len(levels), weight.models)
+    if projected is None:  # several models have kept theirs
         projected = grad.new_empty(starts[-2], gates)
         project_hidden(hidden, weight, projected)
     grad_hidden, grad_cell, by_source = grad, None, summed
@@ -137,7 +137,9 @@ def backward_sweep(
             inner = slice(starts[t - 1], starts[t])
             children, first = tokens.children(t, starts[t] - starts[t - 1])
             parents = Parents(children, projected[inner], torch.empty_like(cell[inner]), slots[t], first)
-        _backward_level(tables, tokens, t, starts, parents, cell, grad_hidden, grad_cell, grad_gates, by_source)
+        _backward_level(
+            tables, tokens, t, starts, parents, cell, grad_hidden, grad_cell, grad_gates, by_source, weight.models
+        )
         if parents.projected is not None and parents.slots is not None:
             grad_hidden, grad_cell = grad_of_hidden(parents.projected, parents.slots, weight), parents.grad_cell
             by_source = False
@@ -170,6 +172,7 @@ def _backward_level(
     grad_cell: Tensor | None,
     grad_gates: Tensor,
     by_source: bool,
+    models: int,
 ) -> None:
     level, channels = tokens.levels[t], cell.size(1)
     parents = starts[t] - starts[t - 1] if t else level.num_entries
@@ -181,7 +184,8 @@ def _backward_level(
         above.children, level.vertex, level.edge, level.distance, tokens.types,
         tables.vertex, tables.edge, tables.distance, above.projected, cell,
         grad_hidden, grad_cell, grad_gates, above.projected, above.grad_cell, above.slots,
-        parents, starts[t], starts[t - 1] if t else 0, above.first_child, tokens.num_nodes, _no_edge(tables),
+        parents, parents // models, starts[t], starts[t - 1] if t else 0, above.first_child,
+        tokens.num_nodes, _no_edge(tables),
         BY_SOURCE=by_source, CHANNELS=channels, ROWS=rows, BLOCK=block, num_warps=WARPS,
     )  # fmt: skip
 
@@ -199,16 +203,21 @@ def sum_rows(
     )  # fmt: skip
 
 
-def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, collected: Collected) -> None:
-    """Add the gradients of the tables of edges and of distances; if they have few rows, one product for both."""
+def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, models: int, collected: Collected) -> None:
+    """Add the gradients of the tables of edges and of distances; if they have few rows, one product for both.
+
+    Several models have no edges, and their tables of distances, one after the other, few rows each.
+    """
     roots = tokens.levels[0].num_entries
     edge = _flat([level.edge for level in tokens.levels[1:]])
     distance = _flat([level.distance for level in tokens.levels])
     edges = 0 if tables.edge is None or edge is None else tables.edge.size(0) - 1
-    distances = 0 if tables.distance is None or distance is None else tables.distance.size(0)
+    distances = 0 if tables.distance is None or distance is None else tables.distance.size(0) // models
     if 0 < edges + distances <= MOST_FEW:
-        parts = collected.few
-        collected.few = sum_few_parts(grad_gates, edge, distance, tokens.types, roots, edges, distances, parts)
+        spans = None if tokens.plan is None else tokens.plan.spans
+        collected.few = sum_few_parts(
+            grad_gates, edge, distance, tokens.types, roots, edges, distances, collected.few, models, spans
+        )
         return
     if edge is not None and tables.edge is not None:
         plain = tokens.types is None or tokens.types.numel() == 0
@@ -242,22 +251,24 @@ def sum_few_parts(
     roots: int,
     edges: int,
     distances: int,
-    parts: Tensor | None = None,
+    partial: Tensor | None = None,
+    models: int = 1,
+    spans: Tensor | None = None,
 ) -> Tensor:
     """The sum of the rows of each of `edges` kinds, then of each of `distances` distances, in parts that are to be
-    summed: `[parts, edges + distances, d]`; added to `parts` if there are some.
+    summed: `[models, parts, edges + distances, d]`; added to `partial` if there is one.
 
-    `edge` begins with row `roots`; its kind is `types[edge]`, or itself.
+    `edge` begins with row `roots`; its kind is `types[edge]`, or itself. `spans` are where the rows of several models
+    lie.
     """
     entries, width = rows.shape
     block, at_once = column_block(width, largest=64), 32
-    most = MOST_PARTS if parts is None else parts.size(0)
-    programs = max(1, min(most, cover(entries, 8 * at_once)))
-    out = rows.new_empty(programs, edges + distances, width) if parts is None else parts
-    sum_few[programs, cover(width, block)](
-        rows, edge if edges else None, distance, types, out, entries, roots,
-        cover(cover(entries, programs), at_once) * at_once,
-        ADD=parts is not None, EDGES=edges, DISTANCES=distances,
+    most = MOST_PARTS if partial is None else partial.size(1)
+    parts = max(1, min(most, cover(entries // models, 8 * at_once)))
+    out = rows.new_empty(models, parts, edges + distances, width) if partial is None else partial
+    sum_few[models * parts, cover(width, block)](
+        rows, edge if edges else None, distance, types, spans, out, entries, roots, parts, out.size(1),
+        ADD=partial is not None, SPANS=1 if spans is None else spans.size(0), EDGES=edges, DISTANCES=distances,
         KINDS=max(16, 1 << (edges + distances - 1).bit_length()),
         WIDTH=width, ROWS=at_once, BLOCK=block, num_warps=4,
     )  # fmt: skip

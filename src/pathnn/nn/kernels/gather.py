@@ -5,6 +5,10 @@ vertices and its edges begin, and which graph it is; its last row holds the tota
 for each graph and level: number of entries, first entry, first child entry, and what was added to its parents;
 `origin`, `[graphs, 4]`: first vertex and edge in the features, and what was added to vertices and edges in the tries.
 Padding is spread evenly over the padded parents, vertices and edges, so that no sum becomes long.
+
+A batch may hold those of several models: the last axis of the programs counts them, each has its plan, and of every
+level, of the vertices and of the edges its part, all of the same capacity. The distances of each are counted after
+those of the models before it. A graph that has nothing in the plan (a batch with fewer graphs) is none.
 """
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
 # mypy: check-untyped-defs=False, disallow-untyped-calls=False
@@ -19,23 +23,29 @@ import triton.language as tl
 def gather_entries(
     plan, table, origin, level_first, child_first, capacity,
     vertex, parent, edge, distance, out_vertex, out_parent, out_edge, out_distance,
-    batch, nodes, edges, LEVELS: tl.constexpr, BLOCK: tl.constexpr,
+    batch, nodes, edges, distances, LEVELS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The tokens of one graph and level, or (after the last graph) the padding of a level."""
     b = tl.program_id(0)
     level = tl.program_id(1)
-    mine = plan + b * (LEVELS + 3)
+    model = tl.program_id(2)
+    mine = plan + (model * (batch + 1) + b) * (LEVELS + 3)
     start = tl.load(mine + level)
-    to = tl.load(level_first + level) + start
+    room = tl.load(capacity + level)
+    room_above = tl.load(capacity + (level - 1), mask=level > 0, other=0)
+    to = tl.load(level_first + level) + model * room + start
     child_at = tl.load(child_first + level)
-    to_child = child_at + start
-    above = tl.load(mine + (level - 1), mask=level > 0, other=0)
-    node = tl.load(mine + LEVELS)
-    link = tl.load(mine + LEVELS + 1)
+    to_child = child_at + model * room + start
+    begins_above = tl.load(mine + (level - 1), mask=level > 0, other=0)
+    above = model * room_above + begins_above
+    begins_node = tl.load(mine + LEVELS)
+    node = model * nodes + begins_node
+    begins_link = tl.load(mine + LEVELS + 1)
+    link = model * edges + begins_link
     if b < batch:
         graph = tl.load(mine + LEVELS + 2).to(tl.int64)
         here = table + (graph * LEVELS + level) * 4
-        size = tl.load(here).to(tl.int32)
+        size = tl.load(mine + (LEVELS + 3) + level) - start
         source = tl.load(here + 1)
         child = tl.load(here + 2)
         by_parent = above - tl.load(here + 3).to(tl.int32)
@@ -47,26 +57,27 @@ def gather_entries(
             v = tl.load(vertex + source + j, mask=on, other=0)
             tl.store(out_vertex + to + j, tl.where(v < 0, v - by_node, v + by_node), mask=on)
             if distance is not None:
-                tl.store(out_distance + to + j, tl.load(distance + source + j, mask=on, other=0), mask=on)
+                far = tl.load(distance + source + j, mask=on, other=0) + model * distances
+                tl.store(out_distance + to + j, far, mask=on)
             below = on & (child_at >= 0)
             p = tl.load(parent + child + j, mask=below, other=0)
             tl.store(out_parent + to_child + j, p + by_parent, mask=below)
             e = tl.load(edge + child + j, mask=below, other=0)
             tl.store(out_edge + to_child + j, tl.where(e < 0, e, e + by_edge), mask=below)
     else:
-        size = tl.load(capacity + level) - start
-        parents = tl.load(capacity + (level - 1), mask=level > 0, other=0) - above
+        size = room - start
+        parents = room_above - begins_above
         for begin in range(0, size, BLOCK):
             j = begin + tl.arange(0, BLOCK)
             on = j < size
             share = j.to(tl.int64)
-            v = node + (share * (nodes - node) // size).to(tl.int32)
+            v = node + (share * (nodes - begins_node) // size).to(tl.int32)
             tl.store(out_vertex + to + j, v, mask=on)
             if distance is not None:
-                tl.store(out_distance + to + j, tl.zeros([BLOCK], dtype=tl.int32), mask=on)
+                tl.store(out_distance + to + j, tl.zeros([BLOCK], dtype=tl.int32) + model * distances, mask=on)
             below = on & (child_at >= 0)
             tl.store(out_parent + to_child + j, above + (share * parents // size).to(tl.int32), mask=below)
-            tl.store(out_edge + to_child + j, link + (share * (edges - link) // size).to(tl.int32), mask=below)
+            tl.store(out_edge + to_child + j, link + (share * (edges - begins_link) // size).to(tl.int32), mask=below)
 
 
 @triton.jit
@@ -79,7 +90,11 @@ def gather_rows(
     Padding is row 0 of the features and graph number `batch`. `valid` becomes the number of true vertices.
     """
     b = tl.program_id(0)
-    mine = plan + b * (LEVELS + 3)
+    model = tl.program_id(1)
+    mine = plan + (model * (batch + 1) + b) * (LEVELS + 3)
+    out_node += model * nodes
+    out_batch += model * nodes
+    out_edge += model * edges
     node = tl.load(mine + LEVELS)
     link = tl.load(mine + LEVELS + 1)
     more = b < batch
@@ -94,11 +109,11 @@ def gather_rows(
         j = begin + tl.arange(0, BLOCK)
         on = j < last_node
         tl.store(out_node + j, tl.where(more, first_node + (j - node), 0), mask=on)
-        tl.store(out_batch + j, tl.zeros([BLOCK], dtype=tl.int64) + b, mask=on)
+        tl.store(out_batch + j, tl.zeros([BLOCK], dtype=tl.int64) + (model * (batch + 1) + b), mask=on)
     for begin in range(link, last_link, BLOCK):
         j = begin + tl.arange(0, BLOCK)
         tl.store(out_edge + j, tl.where(more, first_edge + (j - link), 0), mask=j < last_link)
-    tl.store(valid, node, mask=b == batch)
+    tl.store(valid + model, node, mask=b == batch)
 
 
 @triton.jit

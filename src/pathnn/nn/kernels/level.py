@@ -15,7 +15,7 @@ from triton.language.extra import libdevice
 from pathnn.nn.kernels.product import HIDDEN_SCALE, SLOTS, split
 
 _INDICES = ["parent", "vertex", "edge", "distance", "types", "start"]
-_NUMBERS = ["entries", "parents", "dummy_row", "no_edge", "first_entry", "first_parent", "first_child"]
+_NUMBERS = ["entries", "parents", "each", "dummy_row", "no_edge", "first_entry", "first_parent", "first_child"]
 
 
 @triton.jit
@@ -107,7 +107,7 @@ def forward_entries(
 def backward_children(
     start, vertex, edge, distance, types, vertex_table, edge_table, distance_table, projected, cell,
     grad_hidden, grad_cell, grad_gates, grad_projected, grad_cell_parent, slots,
-    parents, first_entry, first_parent, first_child, dummy_row, no_edge,
+    parents, each, first_entry, first_parent, first_child, dummy_row, no_edge,
     BY_SOURCE: tl.constexpr, CHANNELS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Gradients before activation of the children of some parents, and their sums.
@@ -117,7 +117,8 @@ def backward_children(
     `grad_gates`, their sums to `grad_projected`, and those of the parents' cells (rows `first_parent` on of `cell`) to
     `grad_cell_parent`. The gradient of h is `grad_hidden[child]`, or with `BY_SOURCE` `grad_hidden[vertex of the
     child]`. `grad_projected` may be `projected` itself: a program reads its rows before it writes them. The largest
-    absolute value of those sums (its bits: an atomic maximum does not depend on the order) is collected in `slots`.
+    absolute value of those sums (its bits: an atomic maximum does not depend on the order) is collected in `slots`,
+    for each model (`kernels.product`) of `each` parents.
     """
     p = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -171,4 +172,5 @@ def backward_children(
         tl.store(grad_cell_parent + p[:, None] * CHANNELS + col[None, :], sum_c, mask=mask)
         most = tl.maximum(tl.maximum(tl.abs(sum_i), tl.abs(sum_f)), tl.maximum(tl.abs(sum_g), tl.abs(sum_o)))
         bits = tl.max(tl.max(most, axis=1), axis=0).to(tl.int32, bitcast=True)
-        tl.atomic_max(slots + tl.program_id(0) % SLOTS, bits, sem="relaxed")
+        model = tl.program_id(0) * ROWS // each
+        tl.atomic_max(slots + model * SLOTS + tl.program_id(0) % SLOTS, bits, sem="relaxed")

@@ -7,6 +7,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from pathnn.nn.kernels.product import part_of
+
 
 @triton.jit(do_not_specialize=["first_row", "stride", "span"], do_not_specialize_on_alignment=["order", "start"])
 def sum_segments(
@@ -33,52 +35,62 @@ def sum_segments(
 
 
 @triton.jit(
-    do_not_specialize=["entries", "roots", "per_program"],
+    do_not_specialize=["entries", "roots", "parts", "room"],
     do_not_specialize_on_alignment=["edge", "distance", "types"],
 )
 def sum_few(
-    rows, edge, distance, types, partial, entries, roots, per_program,
+    rows, edge, distance, types, spans, partial, entries, roots, parts, room,
     ADD: tl.constexpr, EDGES: tl.constexpr, DISTANCES: tl.constexpr, KINDS: tl.constexpr,
-    WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    SPANS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """For each of `EDGES` rows of the edge table, then each of `DISTANCES` rows of the distance table, the sum of the
     `rows` of the entries that read it: into (`ADD`: to) `partial[program]`, `[EDGES + DISTANCES, WIDTH]`, to be summed.
 
     A product with a matrix of zeros and ones on tensor cores; a float32 number is the sum of three bfloat16 ones, so
     that nothing is lost. The first `roots` entries have no edge, so `edge` begins with the entry after them. `KINDS` is
-    a power of two not below 16 that holds both.
+    a power of two not below 16 that holds both. The entries of one of several models are those of `SPANS` levels
+    (`kernels.product.transposed_times_hidden`), its distances are counted after those of the models before it.
     """
     program = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     width = col < WIDTH
     kinds = tl.arange(0, KINDS)
     total = tl.zeros([KINDS, BLOCK], dtype=tl.float32)
-    first = program * per_program
-    last = tl.minimum(first + per_program, entries.to(tl.int64))
-    for begin in range(first, last, ROWS):
-        at = begin + tl.arange(0, ROWS)
-        on = at < last
-        values = tl.load(rows + at[:, None] * WIDTH + col[None, :], mask=on[:, None] & width[None, :], other=0.0)
-        reads = tl.zeros([KINDS, ROWS], dtype=tl.float32)
-        if edge is not None:
-            e = tl.load(edge + (at - roots), mask=on & (at >= roots), other=-1)
-            kind = e
-            if types is not None:
-                kind = tl.load(types + e, mask=e >= 0, other=0).to(tl.int32)
-                kind = tl.where(e < 0, -1, kind)
-            reads += tl.where(kinds[:, None] == kind[None, :], 1.0, 0.0)
-        if distance is not None:
-            far = tl.load(distance + at, mask=on, other=-1 - EDGES)
-            reads += tl.where(kinds[:, None] == (EDGES + far)[None, :], 1.0, 0.0)
-        ones = reads.to(tl.bfloat16)
-        high = values.to(tl.bfloat16)
-        rest = values - high.to(tl.float32)
-        middle = rest.to(tl.bfloat16)
-        low = (rest - middle.to(tl.float32)).to(tl.bfloat16)
-        total += tl.dot(
-            ones, high, tl.dot(ones, middle, tl.dot(ones, low))
-        )  # tensor cores round sums down: keep them short
-    out = partial + program * ((EDGES + DISTANCES) * WIDTH) + kinds[:, None] * WIDTH + col[None, :]
+    model = program // parts
+    for span in range(SPANS):
+        start, each = program * 0, entries.to(tl.int64)
+        if spans is not None:
+            start, each = tl.load(spans + 2 * span).to(tl.int64), tl.load(spans + 2 * span + 1).to(tl.int64)
+        first, last = part_of(start + model * each, each, program - model * parts, parts, ROWS)
+        for begin in range(first, last, ROWS):
+            at = begin + tl.arange(0, ROWS)
+            on = at < last
+            values = tl.load(rows + at[:, None] * WIDTH + col[None, :], mask=on[:, None] & width[None, :], other=0.0)
+            reads = tl.zeros([KINDS, ROWS], dtype=tl.float32)
+            if edge is not None:
+                e = tl.load(edge + (at - roots), mask=on & (at >= roots), other=-1)
+                kind = e
+                if types is not None:
+                    kind = tl.load(types + e, mask=e >= 0, other=0).to(tl.int32)
+                    kind = tl.where(e < 0, -1, kind)
+                reads += tl.where(kinds[:, None] == kind[None, :], 1.0, 0.0)
+            if distance is not None:
+                far = tl.load(distance + at, mask=on, other=-1 - EDGES) - model * DISTANCES
+                reads += tl.where(kinds[:, None] == (EDGES + far)[None, :], 1.0, 0.0)
+            ones = reads.to(tl.bfloat16)
+            high = values.to(tl.bfloat16)
+            rest = values - high.to(tl.float32)
+            middle = rest.to(tl.bfloat16)
+            low = (rest - middle.to(tl.float32)).to(tl.bfloat16)
+            total += tl.dot(
+                ones, high, tl.dot(ones, middle, tl.dot(ones, low))
+            )  # tensor cores round sums down: keep them short
+    out = (
+        partial
+        + (model * (room - parts) + program) * ((EDGES + DISTANCES) * WIDTH)
+        + kinds[:, None] * WIDTH
+        + col[None, :]
+    )
     mask = (kinds < EDGES + DISTANCES)[:, None] & width[None, :]
     if ADD:
         total += tl.load(out, mask=mask, other=0.0)

@@ -1,0 +1,195 @@
+"""Several whole runs at once on one GPU: of one model and dataset, which differ in fold and seed alone.
+
+Every run has its folder, its checkpoints and its result, as if it were done alone, and can go on alone or in other
+company.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from pathnn.data.task import Task
+from pathnn.engine.config import RunConfig
+from pathnn.engine.devices import make_fabric
+from pathnn.engine.errors import NotFiniteError, RunError, RunStoppedError
+from pathnn.engine.graphs import padding_fault
+from pathnn.engine.run import Checkpoints, Run, finish, load_task, prepare
+from pathnn.engine.run_folder import RunFolder
+from pathnn.engine.stacked_train import StackedTrainer
+from pathnn.engine.state import Best, at_least_as_good
+from pathnn.engine.train import Epoch
+from pathnn.nn.engines.cuda import cuda_ready
+from pathnn.nn.stacked import stack_fault
+from pathnn.paths.ragged import RaggedTries
+
+Outcome = dict[str, Any] | NotFiniteError
+"""What came of a run: its result, or the error that ended it."""
+
+
+def run_together(
+    configs: Sequence[RunConfig],
+    outs: Sequence[Path],
+    *,
+    task: Task | None = None,
+    report: Callable[[int, Epoch], None] | None = None,
+    checkpoint_every: float = 0.0,
+    stop: Callable[[], bool] | None = None,
+) -> Iterator[tuple[int, Outcome]]:
+    """Train as `configs` say, each into its folder of `outs`, and yield (which run, what came of it) as they end.
+
+    Runs that were begun go on. The options are those of `run`; `report` gets the number of the run, too. A run whose
+    loss is not finite ends alone, the others go on. `TogetherError` says that these runs cannot be done together.
+
+    ```python
+    configs = [RunConfig(data="nci1", preset="nci1", collection="sp", k=2, fold=fold) for fold in range(10)]
+    for number, result in run_together(configs, [Path(f"runs/{fold}") for fold in range(10)]):
+        print(number, result["test_score"])
+    ```
+    """
+    task = load_task(configs[0]) if task is None else task
+    with ExitStack() as locks:
+        runs = []
+        for config, out in zip(configs, outs, strict=True):
+            folder, fabric = RunFolder(out), make_fabric(config)
+            folder.create(resume=True)
+            locks.enter_context(folder.lock())
+            ready = prepare(config, task, folder, fabric, resume=True)
+            runs.append(replace(ready, together=len(configs)))
+        fault = together_fault(runs)
+        if fault is not None:
+            raise TogetherError(fault)
+        yield from _Together(runs, report, checkpoint_every, stop).go()
+
+
+class TogetherError(RunError):
+    """Runs that have to be done one by one."""
+
+
+def together_fault(runs: Sequence[Run]) -> str | None:
+    """Why runs cannot be done together, or None."""
+    first = runs[0]
+    model, loaders = first.state.model, first.loaders
+    alike = {replace(run.config, fold=0, seed=0, max_entries=None).digest() for run in runs}
+    if len(alike) > 1:
+        return "their options differ in more than fold and seed."
+    if first.fabric.device.type != "cuda" or not cuda_ready(next(model.parameters())):
+        return "they are not on an NVIDIA GPU with Triton."
+    if first.config.precision != "32-true" or first.config.clip is not None or first.config.standardize:
+        return "precision, clip or standardize are not the defaults."
+    graphs = loaders.train.graphs
+    if graphs.device.type != "cuda" or graphs.x is None or not isinstance(graphs.tries, RaggedTries):
+        return "the dataset is not on the GPU."
+    if loaders.task.loss is None or not hasattr(loaders.task.loss(), "reduction"):
+        return "the loss of the task is not one for each graph."
+    return stack_fault(model) or padding_fault(model)
+
+
+class _Together:
+    def __init__(
+        self,
+        runs: list[Run],
+        report: Callable[[int, Epoch], None] | None,
+        checkpoint_every: float,
+        stop: Callable[[], bool] | None,
+    ) -> None:
+        self.runs, self.report, self.stop = runs, report, stop
+        self.checkpoints = [Checkpoints(run, checkpoint_every) for run in runs]
+        self.numbers: list[int] = []
+
+    def go(self) -> Iterator[tuple[int, Outcome]]:
+        """All epochs of all runs."""
+        numbers = []
+        for number, run in enumerate(self.runs):
+            if self._over(number):
+                yield number, run.folder.read_result() or self._finish(number)
+            else:
+                numbers.append(number)
+        while numbers:  # again with fewer networks when half of them are done
+            trainer, places = StackedTrainer([self.runs[i] for i in numbers]), {n: i for i, n in enumerate(numbers)}
+            while len(numbers) > trainer.models // 2:
+                ended = self._epoch(trainer, places, numbers)
+                for number, outcome in ended.items():
+                    numbers.remove(number)
+                    yield number, outcome
+            for number in numbers:
+                trainer.store(places[number])
+
+    def _epoch(self, trainer: StackedTrainer, places: dict[int, int], numbers: list[int]) -> dict[int, Outcome]:
+        """One epoch of the runs `numbers`; what came of those that are over."""
+        started, going = perf_counter(), [False] * trainer.models
+        for number in numbers:
+            going[places[number]] = True
+        losses = trainer.train_epoch(going)
+        ended: dict[int, Outcome] = {}
+        for number in numbers:
+            if not torch.tensor(losses[places[number]]).isfinite():
+                ended[number] = NotFiniteError(
+                    f"the loss is not a finite number in epoch {self.runs[number].state.epoch + 1}. Lower lr, or "
+                    "look for very large features."
+                )
+        left = [number for number in numbers if number not in ended]
+        epochs = self._take_note(trainer, places, left, losses)
+        seconds = (perf_counter() - started) / max(len(left), 1)
+        for number in left:
+            self.runs[number].state.seconds += seconds
+            epoch = replace(epochs[number], seconds=seconds)
+            if self.checkpoints[number].due or self._over(number):
+                trainer.store(places[number])
+            self.checkpoints[number].add(epoch)
+            if self.report is not None:
+                self.report(number, epoch)
+            if self._over(number):
+                self.checkpoints[number].save()
+                ended[number] = self._finish(number)
+        self._ask(trainer, places, [number for number in left if number not in ended])
+        return ended
+
+    def _take_note(
+        self, trainer: StackedTrainer, places: dict[int, int], numbers: list[int], losses: list[float]
+    ) -> dict[int, Epoch]:
+        """Scores of an epoch: the state of each run is that after it, but for the weights, which the trainer has."""
+        val = trainer.evaluate("val", [places[number] for number in numbers])
+        better, found = [], {}
+        for number in numbers:
+            state, score = self.runs[number].state, val[places[number]].score
+            state.epoch += 1
+            if state.best is None or at_least_as_good(score, state.best.val_score, self._maximize(number)):
+                better.append(number)
+        tested = [places[number] for number in better if len(self.runs[number].loaders.test)]
+        test = trainer.evaluate("test", tested) if tested else {}
+        for number in numbers:
+            place, run, lr = places[number], self.runs[number], self.runs[number].state.lr
+            test_score = None
+            if number in better:
+                test_score = test[place].score if place in test else None
+                run.state.best = Best(run.state.epoch, val[place].score, test_score, trainer.weights(place))
+            if run.state.scheduler is not None:
+                run.state.scheduler.step(val[place].score)
+            scores = losses[place], val[place].loss, val[place].score, test_score
+            found[number] = Epoch(run.state.epoch, *scores, number in better, lr, 0.0)
+        return found
+
+    def _ask(self, trainer: StackedTrainer, places: dict[int, int], numbers: list[int]) -> None:
+        """Save all and end, if that is wished."""
+        if numbers and self.stop is not None and self.stop():
+            for number in numbers:
+                trainer.store(places[number])
+                self.checkpoints[number].save()
+            raise RunStoppedError(f"{len(numbers)} runs were stopped: they can go on, alone or together.")
+
+    def _maximize(self, number: int) -> bool:
+        return self.runs[number].loaders.task.maximize
+
+    def _over(self, number: int) -> bool:
+        run = self.runs[number]
+        return run.state.stop_reason(run.config, maximize=self._maximize(number)) is not None
+
+    def _finish(self, number: int) -> dict[str, Any]:
+        return finish(self.runs[number], curves=False)

@@ -1,0 +1,128 @@
+"""Runs that are trained together are the runs that they would be alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from engine_tasks import tiny_task
+from torch import nn
+
+from pathnn.collection import Collection
+from pathnn.engine import RunConfig, RunStoppedError, build_model, make_loaders, run
+from pathnn.engine.graphs_batch import Capacity, graph_sizes
+from pathnn.engine.predict import apply
+from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
+from pathnn.engine.together import TogetherError, run_together
+from pathnn.nn import PathNN
+from pathnn.nn.stacked import Stack
+
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATHNN_TRITON", "1")
+
+
+def config_of(
+    seed: int, *, collection: Collection = "sp", k: int = 2, epochs: int = 3, dropout: float = 0.0
+) -> RunConfig:
+    return RunConfig(
+        data="tiny", preset="nci1", collection=collection, k=k, batch_size=8, device="cuda", seed=seed, epochs=epochs,
+        options={"hidden_channels": 16, "dropout": dropout, "in_channels": 3, "out_channels": 2},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("collection", "k"), [("sp", 2), ("sp+", 3), ("ap", 3), ("sp", 1)])
+def test_each_network_has_the_gradients_that_it_has_alone(collection: Collection, k: int) -> None:
+    task, configs = tiny_task(40, classes=True), [config_of(seed, collection=collection, k=k) for seed in range(3)]
+    models = [build_model(config, task).cuda() for config in configs]
+    loaders = make_loaders(task, configs[0], models[0], device="cuda")
+    graphs, loss = loaders.train.graphs, nn.CrossEntropyLoss(reduction="none")
+    stack = Stack([model for model in models if isinstance(model, PathNN)])
+    first, adam = models[0], StackedAdam(stack, weight_decay=0.0)
+    assert isinstance(first, PathNN)
+    capacity = Capacity.typical(graphs, 8, margin=5.0)
+    steps = StackedSteps(first, stack, adam, graphs, loss, capacity=capacity)
+    batches = [torch.arange(8), torch.arange(10, 17), torch.arange(20, 28)]  # the second has one graph less
+    plan = plan_of([[batch] for batch in batches], graph_sizes(graphs), 8)[0].cuda()
+    steps.step(plan, torch.zeros(3, 3, device="cuda"))  # nobody changes its weights
+    found = stack.views(stack.grad)
+    for i, (model, batch) in enumerate(zip(models, batches, strict=True)):
+        model.train()
+        values = loss(apply(model, loaders.train.batch(batch)), graphs.y[batch.cuda()])  # type: ignore[index]
+        values.mean().backward()
+        assert float(steps.total[i]) == pytest.approx(float(values.detach().sum()), rel=1e-4)
+        ours = torch.cat([found[name][i].flatten() for name, _ in model.named_parameters()])
+        theirs = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+        assert float((ours - theirs).norm() / theirs.norm()) <= 1e-4
+        for name, buffer in model.named_buffers():
+            if name in stack.statistics:
+                torch.testing.assert_close(stack.statistics[name][i], buffer, rtol=1e-4, atol=1e-5)
+
+
+def metrics(folder: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_runs_together_are_the_runs_alone(tmp_path: Path) -> None:
+    task, configs = tiny_task(60, classes=True), [config_of(seed) for seed in range(3)]
+    found = dict(run_together(configs, [tmp_path / f"together{i}" for i in range(3)], task=task))
+    for i, config in enumerate(configs):
+        alone = run(config, tmp_path / f"alone{i}", task=task, curves=False)
+        result = found[i]
+        assert isinstance(result, dict)
+        assert (result["epochs"], result["together"], alone["together"]) == (alone["epochs"], 3, 1)
+        ours, theirs = metrics(tmp_path / f"together{i}"), metrics(tmp_path / f"alone{i}")
+        for name in ("train_loss", "lr"):
+            values = [[epoch[name] for epoch in epochs] for epochs in (ours, theirs)]
+            assert values[0] == pytest.approx(values[1], rel=2e-3)
+
+
+def test_runs_that_were_stopped_go_on_together_or_alone(tmp_path: Path) -> None:
+    task, configs = tiny_task(60, classes=True), [config_of(seed, epochs=4) for seed in range(3)]
+    whole = [tmp_path / f"whole{i}" for i in range(3)]
+    parts = [tmp_path / f"parts{i}" for i in range(3)]
+    list(run_together(configs, whole, task=task))
+    asked = iter([False, True])
+    with pytest.raises(RunStoppedError, match="3 runs were stopped"):
+        list(run_together(configs, parts, task=task, stop=lambda: next(asked)))
+    run(configs[2], parts[2], task=task, resume=True, curves=False)
+    assert sorted(number for number, _ in run_together(configs, parts, task=task)) == [0, 1, 2]
+    for i in range(3):
+        losses = [[epoch["train_loss"] for epoch in metrics(folder[i])] for folder in (whole, parts)]
+        assert losses[0] == pytest.approx(losses[1], rel=0 if i < 2 else 2e-3)
+
+
+def test_one_run_that_diverges_does_not_disturb_the_others(tmp_path: Path) -> None:
+    task, configs = tiny_task(60, classes=True), [config_of(seed, collection="ap", k=3) for seed in range(2)]
+    expected = dict(run_together(configs, [tmp_path / "a0", tmp_path / "a1"], task=task))
+    wrong = replace(configs[1], seed=7)
+    run(replace(wrong, epochs=1), tmp_path / "b1", task=task, curves=False)
+    from pathnn.engine.checkpoint import load_state, save_state
+
+    state = load_state(tmp_path / "b1" / "last.ckpt")
+    state["model"]["head.linear2.bias"] += float("nan")
+    save_state(tmp_path / "b1" / "last.ckpt", state, config=wrong)
+    (tmp_path / "b1" / "result.json").unlink()
+    found = dict(run_together([configs[0], wrong], [tmp_path / "b0", tmp_path / "b1"], task=task))
+    assert "not a finite number" in str(found[1])
+    first, second = found[0], expected[0]
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
+    assert first["val_score"] == second["val_score"]
+    losses = [[epoch["train_loss"] for epoch in metrics(tmp_path / name)] for name in ("a0", "b0")]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+
+
+def test_runs_that_differ_in_more_than_fold_and_seed_are_refused(tmp_path: Path) -> None:
+    configs = [config_of(0), config_of(1, dropout=0.5)]
+    with pytest.raises(TogetherError, match="more than fold and seed"):
+        list(run_together(configs, [tmp_path / "a", tmp_path / "b"], task=tiny_task(40, classes=True)))
