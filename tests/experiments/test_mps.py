@@ -138,8 +138,10 @@ def test_a_process_that_has_lost_the_gpu_is_replaced(tmp_path: Path) -> None:
     assert not attempt(lambda: fail("CUDA out of memory. Tried to allocate 2 GiB"))[1]["fatal"]
     pool, process, connection = LocalPool(Settings(tmp_path, "cpu", jobs=1)), Ended(), Said((kind, values))
     pool._workers[0] = (process, connection)  # type: ignore[assignment]
-    pool._busy.add(0)
-    assert pool._read(0, connection).error.startswith("RuntimeError: CUDA error")  # type: ignore[arg-type]
+    pool._busy[0] = {0, 2}  # the second of its runs is over
+    events = pool._read(0, connection)  # type: ignore[arg-type]
+    assert [event.place for event in events] == [0, 2]
+    assert all(event.error.startswith("RuntimeError: CUDA error") for event in events)
     assert process.killed
     assert (pool._workers, pool.busy()) == ({}, 0)
 
@@ -147,8 +149,8 @@ def test_a_process_that_has_lost_the_gpu_is_replaced(tmp_path: Path) -> None:
 def test_a_process_that_dies_before_it_gets_its_run_fails_that_run_alone(tmp_path: Path) -> None:
     pool, process, connection = LocalPool(Settings(tmp_path, "cpu", jobs=1)), Ended(), Gone(None)
     pool._workers[0] = (process, connection)  # type: ignore[assignment]
-    pool.start(0, tiny_run())
-    event = pool._read(0, connection)  # type: ignore[arg-type]
+    pool.start(0, [tiny_run()])
+    (event,) = pool._read(0, connection)  # type: ignore[arg-type]
     assert (event.kind, event.error) == ("failed", "its process died (exit code -9).")
     assert (pool._workers, pool.busy()) == ({}, 0)
 

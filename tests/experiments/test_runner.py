@@ -13,7 +13,7 @@ from tiny_experiments import InlinePool, made_up_line, tiny_experiment, tiny_run
 
 from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
 from pathnn.experiments.execute import Settings
-from pathnn.experiments.experiment import slots
+from pathnn.experiments.experiment import Experiment, slots
 from pathnn.experiments.ledger import KEYS, Ledger, LedgerError, check_line
 from pathnn.experiments.planned import config_hash
 from pathnn.experiments.pool import Event, LocalPool
@@ -141,7 +141,7 @@ def test_a_killed_process_is_replaced_and_ctrl_c_saves_the_others(tmp_path: Path
     def act(progress: Progress, event: Event | None) -> None:
         begun = {run.seed for run, epoch in progress.running.values() if epoch}
         if begun == {0, 1} and not killed:
-            worker = next(worker for worker, (run, _) in progress.running.items() if run.seed == 0)
+            worker = next(worker for (worker, _), (run, _) in progress.running.items() if run.seed == 0)
             killed.append(pool._workers[worker][0].pid)
             os.kill(killed[0], signal.SIGKILL)
 
@@ -298,3 +298,42 @@ def test_the_targets_are_the_papers() -> None:
         released = [run.config for run in runs if run.model == "pathnn-released"]
         assert all("released" in (config.variant, config.plateau_direction) for config in released)
         assert all((run.config.fold, run.config.seed) == (run.fold, run.seed) for run in runs)
+
+
+def preset_runs(count: int) -> Experiment:
+    """Seeds of a run that could be trained together on a GPU."""
+    tiny = tiny_experiment(count)
+    changed = [replace(run, config=replace(run.config, preset="csl")) for run in tiny.runs]
+    return replace(tiny, runs=tuple(changed))
+
+
+def test_runs_for_one_time_go_to_one_worker_and_all_come_back(tmp_path: Path) -> None:
+    tiny, pool = preset_runs(3), LocalPool(Settings(tmp_path / "work", "cpu", jobs=1, together=2))
+    together: list[set[int]] = []
+
+    def show(progress: Progress, event: Event | None) -> None:
+        together.append({run.seed for run, _ in progress.running.values()})
+
+    ledger = Ledger.open(tmp_path / "tiny.jsonl")
+    progress = run_missing(tiny, tiny.runs, ledger, pool, show=show)
+    assert (progress.done, progress.failed, progress.running) == (3, [], {})
+    assert {0, 1} in together
+    assert {0, 1, 2} not in together
+    alone = Ledger.open(tmp_path / "alone.jsonl")
+    run_missing(tiny, tiny.runs, alone, InlinePool(Settings(tmp_path / "alone", "cpu")))
+    assert scores(ledger.path) == scores(alone.path)
+
+
+def test_a_process_that_dies_fails_all_its_runs(tmp_path: Path) -> None:
+    tiny = preset_runs(2)
+    endless = replace(tiny, runs=tuple(replace(r, config=replace(r.config, epochs=100_000)) for r in tiny.runs))
+    pool = LocalPool(Settings(tmp_path / "work", "cpu", jobs=1, together=2))
+
+    def act(progress: Progress, event: Event | None) -> None:
+        if len(progress.running) == 2 and pool._workers:
+            pool._workers[0][0].kill()
+
+    progress = run_missing(endless, endless.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, show=act)
+    assert [(run.seed, error) for run, error in progress.failed] == [
+        (seed, "its process died (exit code -9).") for seed in (0, 1)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pathnn.engine import RunConfig
@@ -44,11 +44,12 @@ class InlinePool:
     """Does runs in this process, with the real executor or a function in its place."""
 
     def __init__(self, do: Settings | Callable[[PlannedRun], Line], size: int = 1) -> None:
-        self.size, self.done, self.stopped = size, [], False
+        self.size, self.together, self.done, self.stopped = size, 1, [], False
         self._do = Executor(do) if isinstance(do, Settings) else do
         self._waiting: deque[tuple[int, PlannedRun]] = deque()
 
-    def start(self, worker: int, run: PlannedRun) -> None:
+    def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
+        (run,) = runs
         self._waiting.append((worker, run))
 
     def busy(self) -> int:

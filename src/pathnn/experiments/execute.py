@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from pathnn.engine import RunFolder, build_model, load_task, run
 from pathnn.engine.config import Device, RunConfig
 from pathnn.engine.loaders import with_paths
 from pathnn.engine.run import Run
+from pathnn.engine.together import Outcome, TogetherError, run_together
 from pathnn.engine.train import Epoch
 from pathnn.experiments.ledger import Line
 from pathnn.experiments.planned import PlannedRun, config_hash
@@ -34,12 +35,14 @@ class Settings:
     Attributes:
         work: the folder of the run folders.
         device: "auto", "cpu" or "cuda".
-        jobs: how many runs share this machine.
+        jobs: how many workers share this machine.
+        together: how many runs a worker trains at once on a GPU, where they differ in fold and seed alone.
     """
 
     work: Path
     device: Device = "auto"
     jobs: int = 1
+    together: int = 1
 
 
 @dataclass
@@ -63,10 +66,66 @@ class Executor:
             config = replace(planned.config, device=self.settings.device)
             result = isomorphism_result(config, self.task(config), device_of(config))
             return result_line(planned, config, {**result, "commit": self.commit})
-        folder = RunFolder(self.settings.work / planned.target / planned.folder)
+        folder = self._folder(planned)
         done = folder.read_result()  # of a run that was over before its result was noted down
         if done is None:
             done = {**self._train(planned.config, folder, report, stop), "commit": self.commit}
+        return self._line(planned, done)
+
+    def together(
+        self,
+        planned: Sequence[PlannedRun],
+        *,
+        report: Callable[[int, Epoch], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Iterator[tuple[int, Line | Exception]]:
+        """Results of runs with the same `together_key`, as they come: (which one, its line, or what ended it). One
+        after the other where they cannot be trained together.
+        """
+        left = []
+        for place, one in enumerate(planned):
+            done = self._folder(one).read_result()
+            if done is None:
+                left.append(place)
+            else:
+                yield place, self._line(one, done)
+        tell = None if report is None else (lambda number, epoch: report(left[number], epoch))
+        try:
+            for number, outcome in self._train_together([planned[place] for place in left], tell, stop):
+                place = left[number]
+                if isinstance(outcome, dict):
+                    yield place, self._line(planned[place], {**outcome, "commit": self.commit})
+                else:
+                    yield place, outcome
+        except TogetherError:
+            for place in left:
+                yield place, self(planned[place], stop=stop)
+
+    def _train_together(
+        self,
+        planned: list[PlannedRun],
+        report: Callable[[int, Epoch], None] | None,
+        stop: Callable[[], bool] | None,
+    ) -> Iterator[tuple[int, Outcome]]:
+        if not planned:
+            return
+        folders = [self._folder(run) for run in planned]
+        configs = [
+            replace(run.config, **self._where(run.config, folder)) for run, folder in zip(planned, folders, strict=True)
+        ]
+        try:
+            yield from run_together(
+                configs, [folder.path for folder in folders], task=self.task(configs[0]), report=report, stop=stop,
+                checkpoint_every=CHECKPOINT_EVERY,
+            )  # fmt: skip
+        finally:
+            _free_memory()
+
+    def _folder(self, planned: PlannedRun) -> RunFolder:
+        return RunFolder(self.settings.work / planned.target / planned.folder)
+
+    def _line(self, planned: PlannedRun, done: dict[str, Any]) -> Line:
+        folder = self._folder(planned)
         line = result_line(planned, folder.read_config(), done)
         tidy(folder)
         return line
@@ -86,9 +145,7 @@ class Executor:
                 checkpoint_every=CHECKPOINT_EVERY, curves=False,
             )  # fmt: skip
         finally:
-            gc.collect()
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()  # the other processes on this GPU may need it
+            _free_memory()
 
     def task(self, config: RunConfig) -> Task:
         """The data of a run, with its paths, where the run wants them; kept until a run needs other data."""
@@ -109,6 +166,12 @@ class Executor:
             most = default_max_entries("cuda" if cuda else "cpu", hidden_channels=width) // self.settings.jobs
             where["max_entries"] = 1 << (max(most, 1).bit_length() - 1)
         return where
+
+
+def _free_memory() -> None:
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()  # the other processes on this GPU may need it
 
 
 def device_of(config: RunConfig) -> torch.device:
@@ -132,6 +195,7 @@ def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) 
         "test": result["test_score"],
         **{name: result[name] for name in ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters")},
         **{name: result[name] for name in ("device", "commit", "time", "versions")},
+        "together": result.get("together", 1),
         "config": config.to_dict(),
         "config_hash": config_hash(config),
     }

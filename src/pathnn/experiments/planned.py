@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
 from pathnn.collection import Collection
 from pathnn.engine.config import RunConfig
+from pathnn.nn.presets import paper_config
 
 Kind = Literal["train", "isomorphism"]
 """What a run does: train a model, or count the pairs of graphs that an untrained one confuses."""
@@ -82,6 +83,31 @@ class PlannedRun:
     def folder(self) -> str:
         """The name of its run folder: `name` with the hash of the config, so that another config has another."""
         return f"{self.name}-{config_hash(self.config)[:8]}"
+
+
+def together_key(run: PlannedRun) -> str | None:
+    """Runs with the same key can be trained together on a GPU (`pathnn.engine.together`): they differ in fold and seed
+    alone. None for a run that has to be trained alone.
+
+    >>> from pathnn.experiments.paper import tu, zinc
+    >>> runs = [
+    ...     PlannedRun(target="tu", model="pathnn", dataset="nci1", collection="sp", k=2, fold=fold,
+    ...                config=tu("nci1", "sp", fold=fold))
+    ...     for fold in (0, 1)
+    ... ]
+    >>> together_key(runs[0]) == together_key(runs[1])
+    True
+    >>> together_key(
+    ...     PlannedRun(target="zinc", model="pathnn", dataset="zinc", collection="ap", k=4, config=zinc())
+    ... ) is None
+    True
+    """
+    config = run.config
+    if run.kind != "train" or run.collection is None or config.preset is None:
+        return None
+    if paper_config(config.preset, collection=run.collection).edge_channels is not None:
+        return None
+    return f"{run.cell} {config_hash(replace(config, fold=0, seed=0))}"
 
 
 def config_hash(config: RunConfig | Mapping[str, Any]) -> str:

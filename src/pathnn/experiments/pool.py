@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Literal, Protocol
 
+from pathnn.engine.train import Epoch
 from pathnn.experiments.execute import Executor, Settings, use_cores
 from pathnn.experiments.ledger import Line
 from pathnn.experiments.planned import PlannedRun
@@ -24,7 +26,8 @@ SAY_EVERY = 1.0
 
 @dataclass(frozen=True)
 class Event:
-    """What a worker says: an epoch is over, or its run is (done, failed, or stopped to go on later).
+    """What a worker says: an epoch is over, or a run is (done, failed, or stopped to go on later); `place` is which of
+    the runs that it was given.
 
     A run that failed with its process, or with that process' hold on the GPU (`fatal`), leaves a worker that can do
     nothing more.
@@ -32,6 +35,7 @@ class Event:
 
     worker: int
     kind: Literal["epoch", "done", "failed", "stopped"]
+    place: int = 0
     epoch: int = 0
     line: Line | None = None
     error: str = ""
@@ -40,15 +44,17 @@ class Event:
 
 
 class Pool(Protocol):
-    """Workers that runs are given to, wherever they are."""
+    """Workers that runs are given to, wherever they are: one run at a time, or up to `together` of the same
+    `together_key`."""
 
     size: int
+    together: int
 
-    def start(self, worker: int, run: PlannedRun) -> None:
-        """Give an idle worker a run."""
+    def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
+        """Give an idle worker a run, or some."""
 
     def busy(self) -> int:
-        """How many workers have a run."""
+        """How many workers have something to do."""
         ...
 
     def events(self, timeout: float) -> list[Event]:
@@ -65,18 +71,18 @@ class Pool(Protocol):
 class LocalPool:
     """`size` processes on this machine, which share its cores and its GPU.
 
-    A process that dies (killed, out of memory) fails its run, and another takes its place.
+    A process that dies (killed, out of memory) fails its runs, and another takes its place.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.size, self.settings = settings.jobs, settings
+        self.size, self.together, self.settings = settings.jobs, settings.together, settings
         self._context = get_context("spawn")  # CUDA does not survive a fork
         self._stop = self._context.Event()
         self._workers: dict[int, tuple[SpawnProcess, Connection]] = {}
-        self._busy: set[int] = set()
+        self._busy: dict[int, set[int]] = {}  # by worker, which of its runs are not over
 
-    def start(self, worker: int, run: PlannedRun) -> None:
-        """Give an idle worker a run; its process is started when it gets its first."""
+    def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
+        """Give an idle worker a run, or some; its process is started when it gets its first."""
         if worker in self._workers and not self._workers[worker][0].is_alive():
             self._workers.pop(worker)[1].close()  # killed while it had nothing to do
         if worker not in self._workers:
@@ -85,12 +91,12 @@ class LocalPool:
             process.start()
             theirs.close()
             self._workers[worker] = (process, ours)
-        self._busy.add(worker)
+        self._busy[worker] = set(range(len(runs)))
         with suppress(BrokenPipeError, ConnectionResetError):  # it has just died: `events` will say so
-            self._workers[worker][1].send(run)
+            self._workers[worker][1].send(list(runs))
 
     def busy(self) -> int:
-        """How many processes have a run."""
+        """How many processes have something to do."""
         return len(self._busy)
 
     def events(self, timeout: float) -> list[Event]:
@@ -99,10 +105,10 @@ class LocalPool:
         found = []
         for connection in wait(list(busy), timeout):
             assert isinstance(connection, Connection)
-            found.append(self._read(busy[connection], connection))
+            found += self._read(busy[connection], connection)
         return found
 
-    def _read(self, worker: int, connection: Connection) -> Event:
+    def _read(self, worker: int, connection: Connection) -> list[Event]:
         try:
             kind, values = connection.recv()
             event = Event(worker, kind, **values)
@@ -115,9 +121,12 @@ class LocalPool:
             connection.close()
             process.kill()
             process.join()
+            return [replace(event, place=place) for place in sorted(self._busy.pop(worker))]
         if event.kind != "epoch":
-            self._busy.discard(worker)
-        return event
+            self._busy[worker].discard(event.place)
+            if not self._busy[worker]:
+                del self._busy[worker]
+        return [event]
 
     def stop(self) -> None:
         """Ask all workers to stop after the epoch that they are in."""
@@ -146,23 +155,48 @@ def work(connection: Connection, settings: Settings, stop: Any) -> None:
     # A parent that is gone is no error of ours.
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            connection.send(outcome(execute, connection.recv(), connection, stop))
+            for message in outcomes(execute, connection.recv(), stop.is_set, connection.send):
+                connection.send(message)
 
 
-def outcome(execute: Executor, run: PlannedRun, connection: Connection, stop: Any) -> tuple[str, dict[str, Any]]:
-    """What came of a run, as a message."""
-    said = time.monotonic()
-
-    def report(epoch: Any, _: Any) -> None:
-        nonlocal said
-        if time.monotonic() - said >= SAY_EVERY:
-            said = time.monotonic()
-            connection.send(("epoch", {"epoch": epoch.epoch}))
-
-    return attempt(lambda: execute(run, report=report, stop=stop.is_set))
+Message = tuple[str, dict[str, Any]]
+"""What a worker says: the kind of an `Event`, and its values."""
 
 
-def attempt(do: Any) -> tuple[str, dict[str, Any]]:
+def outcomes(
+    execute: Executor,
+    runs: Sequence[PlannedRun],
+    stop: Callable[[], bool],
+    say: Callable[[Message], None] = lambda message: None,
+) -> Iterator[Message]:
+    """What comes of some runs, as messages, when it comes; `say` is told about epochs in between."""
+    said = [time.monotonic()] * len(runs)
+
+    def report(place: int, epoch: Epoch) -> None:
+        if time.monotonic() - said[place] >= SAY_EVERY:
+            said[place] = time.monotonic()
+            say(("epoch", {"place": place, "epoch": epoch.epoch}))
+
+    if len(runs) == 1:
+        yield attempt(lambda: execute(runs[0], report=lambda epoch, _: report(0, epoch), stop=stop))
+        return
+    left = set(range(len(runs)))
+    results = execute.together(runs, report=report, stop=stop)
+    while left:
+        kind, values = attempt(lambda: next(results))
+        if kind != "done":  # all that are left end alike
+            yield from ((kind, {**values, "place": place}) for place in sorted(left))
+            return
+        place, line = values["line"]
+        left.remove(place)
+        yield "done" if isinstance(line, dict) else "failed", {"place": place, **_ending(line)}
+
+
+def _ending(line: Line | Exception) -> dict[str, Any]:
+    return {"line": line} if isinstance(line, dict) else _failure(line)
+
+
+def attempt(do: Callable[[], Any]) -> Message:
     """A result, a stop or an error as a message; losing the parent is no outcome."""
     from pathnn.engine import RunStoppedError
 
@@ -173,6 +207,10 @@ def attempt(do: Any) -> tuple[str, dict[str, Any]]:
     except (BrokenPipeError, ConnectionResetError):
         raise
     except Exception as error:
-        text = " ".join(str(error).split())
-        fatal = any(sign in text for sign in GPU_LOST)
-        return "failed", {"error": f"{type(error).__name__}: {text[:500]}", "fatal": fatal}
+        return "failed", _failure(error)
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    text = " ".join(str(error).split())
+    fatal = any(sign in text for sign in GPU_LOST)
+    return {"error": f"{type(error).__name__}: {text[:500]}", "fatal": fatal}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from pathnn.experiments.execute import Executor, Settings, use_cores
 from pathnn.experiments.planned import PlannedRun
-from pathnn.experiments.pool import Event, attempt
+from pathnn.experiments.pool import Event, Message, outcomes
 
 
 class RayPool:
@@ -26,7 +27,7 @@ class RayPool:
             import ray
         except ModuleNotFoundError as error:
             raise ValueError("--ray needs Ray, which is not installed: pip install 'pathnn[ray]'.") from error
-        self.size, self.settings, self._ray = settings.jobs, settings, ray
+        self.size, self.together, self.settings, self._ray = settings.jobs, settings.together, settings, ray
         self._own = not ray.is_initialized()
         if self._own:
             cores = settings.jobs if address == "local" else None
@@ -40,14 +41,14 @@ class RayPool:
         # Two calls at a time: one does the run, the other may ask it to stop.
         self._kind = actor.options(num_cpus=1, num_gpus=gpus, max_concurrency=2)
         self._actors = [self._kind.remote(settings) for _ in range(settings.jobs)]
-        self._pending: dict[Any, int] = {}
+        self._pending: dict[Any, tuple[int, int]] = {}  # which worker, and how many runs it has
 
-    def start(self, worker: int, run: PlannedRun) -> None:
-        """Give an idle actor a run."""
-        self._pending[self._actors[worker].execute.remote(run)] = worker
+    def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
+        """Give an idle actor a run, or some."""
+        self._pending[self._actors[worker].execute.remote(list(runs))] = worker, len(runs)
 
     def busy(self) -> int:
-        """How many actors have a run."""
+        """How many actors have something to do."""
         return len(self._pending)
 
     def events(self, timeout: float) -> list[Event]:
@@ -55,17 +56,17 @@ class RayPool:
         ready, _ = self._ray.wait(list(self._pending), num_returns=1, timeout=timeout)
         found = []
         for reference in ready:
-            worker = self._pending.pop(reference)
+            worker, number = self._pending.pop(reference)
             try:
-                kind, values = self._ray.get(reference)
-                event = Event(worker, kind, **values)
+                events = [Event(worker, kind, **values) for kind, values in self._ray.get(reference)]
             except self._ray.exceptions.RayError as error:
                 text = " ".join(str(error).split())[:300]
-                event = Event(worker, "failed", error=f"Ray: {text}", fatal=True)
-            if event.fatal:
+                lost = Event(worker, "failed", error=f"Ray: {text}", fatal=True)
+                events = [replace(lost, place=place) for place in range(number)]
+            if any(event.fatal for event in events):
                 self._ray.kill(self._actors[worker])
                 self._actors[worker] = self._kind.remote(self.settings)
-            found.append(event)
+            found += events
         return found
 
     def stop(self) -> None:
@@ -97,8 +98,8 @@ class _Actor:
         use_cores(settings.jobs)
         self._execute, self._stop = Executor(settings), threading.Event()
 
-    def execute(self, run: PlannedRun) -> tuple[str, dict[str, Any]]:
-        return attempt(lambda: self._execute(run, stop=self._stop.is_set))
+    def execute(self, runs: list[PlannedRun]) -> list[Message]:
+        return list(outcomes(self._execute, runs, self._stop.is_set))
 
     def stop(self) -> None:
         self._stop.set()

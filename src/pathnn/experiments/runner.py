@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from pathnn.experiments.experiment import Experiment, slots
 from pathnn.experiments.ledger import Ledger
-from pathnn.experiments.planned import PlannedRun
+from pathnn.experiments.planned import PlannedRun, together_key
 from pathnn.experiments.pool import Event, Pool
 
 PATIENCE = 600.0
@@ -23,7 +23,7 @@ class Progress:
         total: trainings that the protocol asks for, of the runs that were selected.
         before: how many of them were done when the call began.
         finished: done by this call.
-        running: by worker, the run and its last epoch.
+        running: by worker and place (which of the runs it was given), the run and its last epoch.
         failed: runs and what went wrong.
         stopped: runs that were begun and can go on later.
         reason: why the call ended before everything was done, or "".
@@ -33,7 +33,7 @@ class Progress:
     before: int
     started: float = field(default_factory=time.monotonic)
     finished: list[PlannedRun] = field(default_factory=list)
-    running: dict[int, tuple[PlannedRun, int]] = field(default_factory=dict)
+    running: dict[tuple[int, int], tuple[PlannedRun, int]] = field(default_factory=dict)
     failed: list[tuple[PlannedRun, str]] = field(default_factory=list)
     stopped: list[PlannedRun] = field(default_factory=list)
     reason: str = ""
@@ -111,15 +111,17 @@ class _Loop:
         return bool(self.progress.running or self._queue())
 
     def hand_out(self) -> None:
-        """Give every idle worker a run."""
+        """Give every idle worker a run, or some that can be trained together."""
         running = self.progress.running
-        for worker in (number for number in range(self.pool.size) if number not in running):
-            run = self._next(worker)
-            if run is None:
+        busy = {worker for worker, _ in running}
+        for worker in (number for number in range(self.pool.size) if number not in busy):
+            runs = self._next(worker)
+            if not runs:
                 break
-            self.pool.start(worker, run)
-            running[worker], self.last[worker] = (run, 0), run
-            self.begun += 1
+            self.pool.start(worker, runs)
+            running.update({(worker, place): (run, 0) for place, run in enumerate(runs)})
+            self.last[worker] = runs[0]
+            self.begun += len(runs)
         self.show(self.progress, None)
 
     def _queue(self) -> list[PlannedRun]:
@@ -134,29 +136,36 @@ class _Loop:
             self.queue = [run for run in missing if run.key not in taken]
         return self.queue
 
-    def _next(self, worker: int) -> PlannedRun | None:
-        """The next run, if possible one on the data that the worker has at hand."""
+    def _next(self, worker: int) -> list[PlannedRun]:
+        """The next run, if possible one on the data that the worker has at hand, and others for the same time."""
         queue, last = self._queue(), self.last.get(worker)
         if not queue:
-            return None
+            return []
         same = (i for i, run in enumerate(queue) if last is not None and run.cell == last.cell)
-        return queue.pop(next(same, 0))
+        first = queue.pop(next(same, 0))
+        most = self.pool.together if self.limit is None else min(self.pool.together, self.limit - self.begun)
+        key = together_key(first) if most > 1 else None
+        others = [run for run in queue if key is not None and together_key(run) == key][: most - 1]
+        for run in others:
+            queue.remove(run)
+        return [first, *others]
 
     def listen(self, timeout: float) -> None:
         """Take in what workers say."""
         running = self.progress.running
-        events = [replace(event, run=running[event.worker][0]) for event in self.pool.events(timeout)]
+        events = [replace(event, run=running[event.worker, event.place][0]) for event in self.pool.events(timeout)]
         for event in events:  # all of them before anything else can go wrong
             self._take(event)
         for event in events:
             self.show(self.progress, event)
 
     def _take(self, event: Event) -> None:
-        progress, (run, _) = self.progress, self.progress.running[event.worker]
+        progress, at = self.progress, (event.worker, event.place)
+        run, _ = progress.running[at]
         if event.kind == "epoch":
-            progress.running[event.worker] = (run, event.epoch)
+            progress.running[at] = (run, event.epoch)
             return
-        del progress.running[event.worker]
+        del progress.running[at]
         self.queue = None
         if event.kind == "done" and event.line is not None:
             try:

@@ -12,7 +12,12 @@ Only = Annotated[
     typer.Option("--only", metavar="WORDS", show_default=False,
                  help="Some of the runs: models, datasets, collections, fields; such as ap,seed=3 or nci1,fold=0-4."),
 ]  # fmt: skip
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time, on the cores or the GPU they share.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes that share the cores or the GPU.")]
+Together = Annotated[
+    int | None,
+    typer.Option("--together", min=1, show_default="10 on a GPU, else 1",
+                 help="Runs that differ in fold and seed alone, trained at once by each of the --jobs."),
+]  # fmt: skip
 Results = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Where TARGET.jsonl is.")]
 Work = Annotated[
     Path | None,

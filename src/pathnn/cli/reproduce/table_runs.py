@@ -26,6 +26,7 @@ from pathnn.cli.reproduce.table_options import (
     Report,
     Results,
     TimeLimit,
+    Together,
     Unpack,
     Work,
 )  # fmt: skip
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from pathnn.experiments.planned import PlannedRun
     from pathnn.experiments.pool import Pool
     from pathnn.experiments.runner import Progress
+
+TOGETHER = 10
+"""Runs that each process trains at once on a GPU: the folds of a cell with the same options."""
 
 TARGETS = {
     "zinc": "ZINC12K (table 5)",
@@ -55,6 +59,7 @@ def table_command(target: str, title: str) -> Callable[..., None]:
     def command(
         only: Only = None,
         jobs: Jobs = 1,
+        together: Together = None,
         results: Results = Path("results"),
         work: Work = None,
         device: Device = "auto",
@@ -70,7 +75,7 @@ def table_command(target: str, title: str) -> Callable[..., None]:
     ) -> None:
         if device not in ("auto", "cpu", "cuda"):
             raise typer.BadParameter(f"--device {device}: expected auto, cpu or cuda.")
-        begin, place = time.monotonic(), Place(results, work, device, jobs, ray)
+        begin, place = time.monotonic(), Place(results, work, device, jobs, together, ray)
         with result_only(json):
             experiment, runs, ledger = _plan(target, only, results)
             if unpack is not None:
@@ -107,6 +112,7 @@ class Place:
     work: Path | None
     device: str
     jobs: int
+    together: int | None
     ray: str | None
 
     def settings(self) -> Settings:
@@ -114,7 +120,14 @@ class Place:
         from pathnn.experiments.execute import Settings
 
         device: Any = self.device
-        return Settings((self.work or self.results / ".runs").absolute(), device, self.jobs)
+        return Settings((self.work or self.results / ".runs").absolute(), device, self.jobs, self._together())
+
+    def _together(self) -> int:
+        if self.together is not None:
+            return self.together
+        import torch
+
+        return TOGETHER if self.device != "cpu" and torch.cuda.is_available() else 1
 
 
 def _check_device(place: Place) -> None:
