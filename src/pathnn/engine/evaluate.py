@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from lightning.fabric import Fabric
 from torch import Tensor
+from torchmetrics import Metric
 
 from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
@@ -47,16 +48,20 @@ def evaluate(
     return measure(out, targets(task, loader.index), task, scale)
 
 
-def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale) -> Evaluation:
-    """Loss and score of the network's outputs (in its own unit) against targets."""
+def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale, *, metric: Metric | None = None) -> Evaluation:
+    """Loss and score of the network's outputs (in its own unit) against targets. `metric` is one that `task` has made,
+    to be used again.
+    """
     if task.loss is None or task.metric is None:
         raise RunError(f"{task.name} has no targets: expected a task with a loss and a metric.")
     y = as_targets(y, out)
     loss = float(task.loss()(out, scale.encode(y)))
     if task.target == "binary" and torch.unique(y).numel() < 2:
         return Evaluation(loss, float("nan"), out.size(0))  # one side only: the ROC curve is not defined
-    metric = task.metric().to(out.device)
-    metric.set_dtype(out.dtype)
+    if metric is None:
+        metric = task.metric().to(out.device)
+        metric.set_dtype(out.dtype)
+    metric.reset()
     metric.update(*task.scores(scale.decode(out), y))
     return Evaluation(loss, float(metric.compute()) * task.scale, out.size(0))
 

@@ -126,6 +126,7 @@ class StackedSteps:
         true = torch.arange(self.capacity.graphs, device=out.device) < count
         losses = torch.where(true, each, 0.0).sum(dim=1)
         (losses / count.squeeze(1).clamp(min=1)).sum().backward()  # type: ignore[no-untyped-call]
+        stack.release()
         self.adam.step(stack.grad, self._pace)
         self.total += losses.detach()
 

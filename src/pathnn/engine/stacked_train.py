@@ -45,6 +45,7 @@ class StackedTrainer:
         self._steps = [self._make_steps(Capacity.of_sizes(chosen, self._size, margin=margin)) for margin in MARGINS]
         self._plans: dict[str, tuple[Tensor, list[StackedSteps]]] = {}
         self._targets: dict[tuple[int, str], Tensor] = {}
+        self._metric = None if first.loaders.task.metric is None else first.loaders.task.metric()
 
     @property
     def models(self) -> int:
@@ -147,7 +148,8 @@ class StackedTrainer:
         task, index = self.runs[i].loaders.task, self._loader(i, part).index
         if (i, part) not in self._targets:
             self._targets[i, part] = targets(task, index).cpu()
-        return measure(out[: index.numel()], self._targets[i, part], task, self.runs[i].loaders.scale)
+        scale = self.runs[i].loaders.scale
+        return measure(out[: index.numel()], self._targets[i, part], task, scale, metric=self._metric)
 
 
 def _loss(function: nn.Module, out: Tensor, y: Tensor) -> Tensor:

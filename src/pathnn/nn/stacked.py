@@ -9,10 +9,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from pathnn.nn.cuda_graph_norm import padded_norm
 from pathnn.nn.edge_types import EdgeTypes
@@ -21,6 +23,9 @@ from pathnn.nn.engines.prepared import Prepared
 from pathnn.nn.path_lstm import PathLSTM, divide_by_paths
 from pathnn.nn.path_nn import PathNN
 from pathnn.paths.trie import LengthTrie
+
+PART = 128
+"""Rows of a part of the sum that is the gradient of a linear layer's weight."""
 
 
 class Stack(nn.Module):
@@ -61,6 +66,10 @@ class Stack(nn.Module):
         """Make the views anew, for one forward pass and its gradients."""
         self._parts = self.views(self.flat)
 
+    def release(self) -> None:
+        """Let the views go, and with them what autograd keeps of the stream that they were made on."""
+        self._parts = {}
+
     def views(self, flat: Tensor) -> dict[str, Tensor]:
         """`flat`, or what lies like it, by name: `[models, *shape]`."""
         sizes = [self.models * shape.numel() for shape in self.shapes.values()]
@@ -92,12 +101,34 @@ class StackedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """`[rows, in]` to `[rows, out]`."""
-        weight = self.stack[f"{self.name}.weight"]
-        rows = x.view(self.stack.models, -1, x.size(1))
-        if not self.bias:
+        bias = self.stack[f"{self.name}.bias"] if self.bias else None
+        out: Tensor = _Linear.apply(x, self.stack[f"{self.name}.weight"], bias)  # type: ignore[no-untyped-call]
+        return out
+
+
+class _Linear(torch.autograd.Function):
+    """A product per network. The gradient of a small weight is a sum over many rows: it is taken in parts."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        rows = x.view(weight.size(0), -1, x.size(1))
+        if bias is None:
             return torch.bmm(rows, weight.transpose(1, 2)).flatten(0, 1)
-        bias = self.stack[f"{self.name}.bias"].unsqueeze(1)
-        return torch.baddbmm(bias, rows, weight.transpose(1, 2)).flatten(0, 1)
+        return torch.baddbmm(bias.unsqueeze(1), rows, weight.transpose(1, 2)).flatten(0, 1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, weight = ctx.saved_tensors
+        models, (_, wide, deep) = weight.size(0), weight.shape
+        grad = grad.contiguous().view(models, -1, wide)
+        each = grad.size(1)
+        parts = each // PART if each % PART == 0 else 1
+        grad_x = torch.bmm(grad, weight).flatten(0, 1) if ctx.needs_input_grad[0] else None
+        left = grad.view(models * parts, -1, wide).transpose(1, 2)
+        grad_weight = torch.bmm(left, x.view(models * parts, -1, deep)).view(models, parts, wide, deep).sum(dim=1)
+        return grad_x, grad_weight, grad.sum(dim=1) if ctx.needs_input_grad[2] else None
 
 
 class StackedNorm(nn.Module):
