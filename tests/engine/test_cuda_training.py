@@ -81,7 +81,6 @@ def test_graphs_give_what_single_operations_give(kind: str, monkeypatch: pytest.
 @pytest.mark.parametrize("kind", ["classes", "edges"])
 @pytest.mark.parametrize("name", ["gin", "gcn", "graphsage", "mlp"])
 def test_baselines_have_graphs_too(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATHNN_GRAPH_BASELINES", "1")
     config = replace(config_of(), model=name, options={"hidden_channels": 16, "num_layers": 3})
     with_graphs, _ = trained(config, task=task_of(kind))
     without, _ = trained(config, task=task_of(kind), graphs=False, monkeypatch=monkeypatch)

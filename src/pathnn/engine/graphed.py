@@ -6,7 +6,6 @@ processes, some baselines, a dataset that is not on the GPU), is worked on opera
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,7 @@ from pathnn.engine.graphs_batch import Capacity, graph_sizes
 from pathnn.engine.loaders import Loaders, batch_indices
 from pathnn.engine.predict import Forward, apply
 from pathnn.engine.state import TrainState
-from pathnn.nn import Baseline, PathNN
+from pathnn.nn import PathNN
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.paths.ragged import RaggedTries
 
@@ -115,8 +114,6 @@ def make_graphed(state: TrainState, loaders: Loaders, config: RunConfig) -> Grap
         return None
     if not cuda_ready(next(model.parameters())) or (isinstance(model, PathNN) and model.lstm.engine != "trie"):
         return None
-    if isinstance(model, Baseline) and os.environ.get("PATHNN_GRAPH_BASELINES") != "1":
-        return None  # not yet tried on a GPU
     graphs = loaders.train.graphs
     if padding_fault(model) is not None or loaders.task.loss is None or graphs.x is None:
         return None
