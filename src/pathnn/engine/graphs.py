@@ -20,14 +20,12 @@ from pathnn.engine.build import Model
 from pathnn.engine.graphs_batch import Capacity, PaddedBatches, PaddedRows
 from pathnn.engine.graphs_edges import PaddedEdges
 from pathnn.engine.predict import features
+from pathnn.engine.recording import record
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.engines.cuda_lookup import MOST_ROWS, SmallEmbedding
 from pathnn.nn.fixed_gcn import FixedGCN, SharedNorm
-
-WARM_UP = 3
-"""Runs before recording, in which kernels are compiled and libraries make their handles."""
 
 
 class GraphedStep:
@@ -99,18 +97,12 @@ class GraphedStep:
         twin = padded_twin(self.model, self.batches.valid)
         random = torch.cuda.get_rng_state()
         buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
-        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UP):
-                self.model.zero_grad(set_to_none=True)
-                self._run(twin)
-        torch.cuda.current_stream().wait_stream(side)
-        self.model.zero_grad(set_to_none=True)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool, stream=side):  # libraries keep their memory per stream
+
+        def run() -> None:
+            self.model.zero_grad(set_to_none=True)
             self._loss = self._run(twin)
-        self._graph = graph
+
+        self._graph = record(run, self._pool)
         self._grads = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
         for buffer, before in buffers:
             buffer.copy_(before)
@@ -167,16 +159,10 @@ class GraphedForward:
         return self._out.clone()
 
     def _record(self) -> None:
-        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UP):
-                self._predict()
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool, stream=side):
+        def run() -> None:
             self._out = self._predict()
-        self._graph = graph
+
+        self._graph = record(run, self._pool)
 
     def _predict(self) -> Tensor:
         if isinstance(self._twin, PathNN):

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.engine.graphs import WARM_UP, predict_padded
+from pathnn.engine.graphs import predict_padded
 from pathnn.engine.graphs_batch import Capacity, PaddedBatches
+from pathnn.engine.recording import record
 from pathnn.nn import PathNN
 from pathnn.nn.kernels.blocks import cover
 from pathnn.nn.stacked import Stack, stacked_twin
@@ -142,7 +143,7 @@ class StackedSteps:
         changed = [self.stack.flat.detach(), self.adam.mean, self.adam.square, self.total]
         changed += self.stack.statistics.values()
         before, random = [tensor.clone() for tensor in changed], torch.cuda.get_rng_state()
-        graph = self._record(self.run_step)
+        graph = record(self.run_step, self._pool)
         for tensor, kept in zip(changed, before, strict=True):
             tensor.copy_(kept)
         torch.cuda.set_rng_state(random)
@@ -154,20 +155,7 @@ class StackedSteps:
         def run() -> None:
             self._out = self.run_forward()
 
-        return self._record(run)
-
-    def _record(self, run: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UP):
-                run()
-        torch.cuda.current_stream().wait_stream(side)
-        self.stack.flat.grad = None
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool, stream=side):
-            run()
-        return graph
+        return record(run, self._pool)
 
 
 def plan_of(batches: Sequence[Sequence[Tensor]], sizes: Tensor, graphs: int) -> Tensor:
