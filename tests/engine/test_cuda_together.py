@@ -122,7 +122,18 @@ def test_one_run_that_diverges_does_not_disturb_the_others(tmp_path: Path) -> No
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
-def test_runs_that_differ_in_more_than_fold_and_seed_are_refused(tmp_path: Path) -> None:
-    configs = [config_of(0), config_of(1, dropout=0.5)]
-    with pytest.raises(TogetherError, match="more than fold and seed"):
+def test_each_network_has_its_own_dropout(tmp_path: Path) -> None:
+    task, configs = tiny_task(60, classes=True), [config_of(0), config_of(0, dropout=0.5), config_of(0, dropout=0.9)]
+    folders = [tmp_path / str(i) for i in range(3)]
+    list(run_together(configs, folders, task=task))
+    run(configs[0], tmp_path / "alone", task=task, curves=False)
+    losses = [[epoch["train_loss"] for epoch in metrics(folder)] for folder in [*folders, tmp_path / "alone"]]
+    assert losses[0] == pytest.approx(losses[3], rel=2e-3)
+    assert losses[0][0] != pytest.approx(losses[1][0], rel=1e-2)
+    assert losses[1][0] != pytest.approx(losses[2][0], rel=1e-2)
+
+
+def test_runs_that_differ_in_more_are_refused(tmp_path: Path) -> None:
+    configs = [config_of(0), config_of(1, k=3)]
+    with pytest.raises(TogetherError, match="more than fold, seed and dropout"):
         list(run_together(configs, [tmp_path / "a", tmp_path / "b"], task=tiny_task(40, classes=True)))

@@ -27,7 +27,7 @@ def test_without_a_gpu_runs_are_done_one_by_one(tmp_path: Path) -> None:
 
 def test_other_options_are_refused(tmp_path: Path) -> None:
     configs = [tiny_config(), tiny_config(lr=0.1)]
-    with pytest.raises(TogetherError, match="more than fold and seed"):
+    with pytest.raises(TogetherError, match="more than fold, seed and dropout"):
         list(run_together(configs, [tmp_path / "a", tmp_path / "b"], task=tiny_task()))
 
 

@@ -337,3 +337,20 @@ def test_a_process_that_dies_fails_all_its_runs(tmp_path: Path) -> None:
     assert [(run.seed, error) for run, error in progress.failed] == [
         (seed, "its process died (exit code -9).") for seed in (0, 1)
     ]
+
+
+def test_a_cell_of_the_tudatasets_is_trained_in_few_large_groups(tmp_path: Path) -> None:
+    """Widths cannot share a group; folds, seeds and rates of dropout can, and the winners wait for each other."""
+    whole = experiment("tu")
+    runs = select(whole.runs, "enzymes,pathnn,sp,k=2")
+    pool = InlinePool(lambda run: made_up_line(run, val=run.config.options["hidden_channels"] + run.fold), 2, 20)
+    progress = run_missing(whole, runs, Ledger.open(tmp_path / "tu.jsonl"), pool)
+    assert (progress.left, progress.failed) == (0, [])
+    assert [len(group) for group in pool.given] == [20, 20, 20, 10]
+    assert [{run.config.options["hidden_channels"] for run in group} for group in pool.given] == [
+        {32},
+        {64},
+        {64},
+        {64},
+    ]
+    assert [{run.assess for run in group} for group in pool.given] == [{False}, {False}, {True}, {True}]

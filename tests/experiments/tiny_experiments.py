@@ -43,25 +43,27 @@ def made_up_line(run: PlannedRun, val: float, test: float = 50.0) -> Line:
 class InlinePool:
     """Does runs in this process, with the real executor or a function in its place."""
 
-    def __init__(self, do: Settings | Callable[[PlannedRun], Line], size: int = 1) -> None:
-        self.size, self.together, self.done, self.stopped = size, 1, [], False
+    def __init__(self, do: Settings | Callable[[PlannedRun], Line], size: int = 1, together: int = 1) -> None:
+        self.size, self.together, self.stopped = size, together, False
+        self.done: list[PlannedRun] = []
+        self.given: list[list[PlannedRun]] = []
         self._do = Executor(do) if isinstance(do, Settings) else do
-        self._waiting: deque[tuple[int, PlannedRun]] = deque()
+        self._waiting: deque[tuple[int, int, PlannedRun]] = deque()
 
     def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
-        (run,) = runs
-        self._waiting.append((worker, run))
+        self.given.append(list(runs))
+        self._waiting += [(worker, place, run) for place, run in enumerate(runs)]
 
     def busy(self) -> int:
         return len(self._waiting)
 
     def events(self, timeout: float) -> list[Event]:
-        worker, run = self._waiting.popleft()
+        worker, place, run = self._waiting.popleft()
         self.done.append(run)
         if self.stopped:
-            return [Event(worker, "stopped")]
+            return [Event(worker, "stopped", place)]
         kind, values = attempt(lambda: self._do(run))
-        return [Event(worker, kind, **values)]
+        return [Event(worker, kind, place, **values)]
 
     def stop(self) -> None:
         self.stopped = True

@@ -1,4 +1,4 @@
-"""Several whole runs at once on one GPU: of one model and dataset, which differ in fold and seed alone.
+"""Several whole runs at once on one GPU: of one model and dataset, which differ in fold, seed and dropout alone.
 
 Every run has its folder, its checkpoints and its result, as if it were done alone, and can go on alone or in other
 company.
@@ -76,9 +76,8 @@ def together_fault(runs: Sequence[Run]) -> str | None:
     """Why runs cannot be done together, or None."""
     first = runs[0]
     model, loaders = first.state.model, first.loaders
-    alike = {replace(run.config, fold=0, seed=0, max_entries=None).digest() for run in runs}
-    if len(alike) > 1:
-        return "their options differ in more than fold and seed."
+    if len({common(run.config).digest() for run in runs}) > 1:
+        return "their options differ in more than fold, seed and dropout."
     if first.fabric.device.type != "cuda" or not cuda_ready(next(model.parameters())):
         return "they are not on an NVIDIA GPU with Triton."
     if first.config.precision != "32-true" or first.config.clip is not None or first.config.standardize:
@@ -89,6 +88,18 @@ def together_fault(runs: Sequence[Run]) -> str | None:
     if loaders.task.loss is None or not hasattr(loaders.task.loss(), "reduction"):
         return "the loss of the task is not one for each graph."
     return stack_fault(model) or padding_fault(model)
+
+
+def common(config: RunConfig) -> RunConfig:
+    """A config without what may differ between runs that are done together.
+
+    >>> options = {"hidden_channels": 64}
+    >>> one = RunConfig(data="nci1", fold=1, options={**options, "dropout": 0.5})
+    >>> common(one) == common(RunConfig(data="nci1", fold=2, options=options))
+    True
+    """
+    options = {name: value for name, value in config.options.items() if name != "dropout"}
+    return replace(config, fold=0, seed=0, max_entries="auto", options=options)
 
 
 class _Together:

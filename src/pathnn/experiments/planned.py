@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
 from pathnn.collection import Collection
 from pathnn.engine.config import RunConfig
+from pathnn.engine.together import common
 from pathnn.nn.presets import paper_config
 
 Kind = Literal["train", "isomorphism"]
@@ -86,8 +87,8 @@ class PlannedRun:
 
 
 def together_key(run: PlannedRun) -> str | None:
-    """Runs with the same key can be trained together on a GPU (`pathnn.engine.together`): they differ in fold and seed
-    alone. None for a run that has to be trained alone.
+    """Runs with the same key can be trained together on a GPU (`pathnn.engine.together`): they differ in fold, seed and
+    dropout alone. None for a run that has to be trained alone.
 
     >>> from pathnn.experiments.paper import tu, zinc
     >>> runs = [
@@ -107,7 +108,7 @@ def together_key(run: PlannedRun) -> str | None:
         return None
     if paper_config(config.preset, collection=run.collection).edge_channels is not None:
         return None
-    return f"{run.cell} {config_hash(replace(config, fold=0, seed=0))}"
+    return f"{run.cell} {config_hash(common(config))}"
 
 
 def config_hash(config: RunConfig | Mapping[str, Any]) -> str:

@@ -133,8 +133,18 @@ class _Loop:
             taken = {run.key for run, _ in [*progress.running.values(), *progress.failed]}
             taken |= {run.key for run in progress.stopped}
             missing = self.experiment.missing(self.runs, self.ledger)
-            self.queue = [run for run in missing if run.key not in taken]
+            self.queue = self._ready([run for run in missing if run.key not in taken])
         return self.queue
+
+    def _ready(self, queue: list[PlannedRun]) -> list[PlannedRun]:
+        """Those to begin now. Where runs are trained together, the winners of a cell wait until the last of its folds
+        has been decided: they are then trained at once, and not some by some.
+        """
+        if self.pool.together == 1:
+            return queue
+        running = [run for run, _ in self.progress.running.values()]
+        undecided = {run.cell for run in [*queue, *running] if not run.assess}
+        return [run for run in queue if not (run.assess and run.cell in undecided)]
 
     def _next(self, worker: int) -> list[PlannedRun]:
         """The next run, if possible one on the data that the worker has at hand, and others for the same time."""

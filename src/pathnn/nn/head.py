@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn.nn.choices import check_choice
@@ -24,12 +23,11 @@ class MLPHead(nn.Module):
         super().__init__()
         self.linear1 = nn.Linear(channels, channels)
         self.linear2 = nn.Linear(channels, out_channels)
-        self.dropout = dropout
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, h: Tensor) -> Tensor:
         """Predict from `[n, channels]`: `[n, out_channels]`."""
-        h = F.dropout(self.linear1(h).relu(), self.dropout, self.training)
-        out: Tensor = self.linear2(h)
+        out: Tensor = self.linear2(self.dropout(self.linear1(h).relu()))
         return out
 
 

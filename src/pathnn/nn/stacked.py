@@ -33,10 +33,12 @@ class Stack(nn.Module):
 
     `flat` holds all weights: those of all networks for the first parameter, then for the second, and so on; `owner`
     says for each of its numbers which network it is of. `stack[name]`, `[models, *shape]`, are views of it, made by
-    `refresh`, through which gradients reach `flat`. `statistics` has the running statistics by name.
+    `refresh`, through which gradients reach `flat`. `statistics` has the running statistics by name, `dropout` the rate
+    of each network.
     """
 
     owner: Tensor
+    dropout: Tensor
 
     def __init__(self, models: Sequence[PathNN]) -> None:
         super().__init__()
@@ -60,6 +62,8 @@ class Stack(nn.Module):
             for name, buffer in first.named_buffers()
             if buffer.is_floating_point()
         }
+        self.rates = [model.config.dropout for model in models]
+        self.register_buffer("dropout", torch.tensor(self.rates, device=self.flat.device), persistent=False)
         self._parts: dict[str, Tensor] = {}
 
     def refresh(self) -> None:
@@ -131,6 +135,25 @@ class _Linear(torch.autograd.Function):
         return grad_x, grad_weight, grad.sum(dim=1) if ctx.needs_input_grad[2] else None
 
 
+class StackedDropout(nn.Module):
+    """Dropout at each network's own rate."""
+
+    def __init__(self, stack: Stack) -> None:
+        super().__init__()
+        self.stack = stack
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Of each network's rows, some numbers become 0, and the others larger."""
+        rates = set(self.stack.rates)
+        if not self.training or rates == {0.0}:
+            return x
+        if len(rates) == 1:
+            return F.dropout(x, rates.pop())
+        keep = 1.0 - self.stack.dropout.view(-1, 1)
+        rows = x.view(self.stack.models, -1)
+        return (rows * torch.where(torch.rand_like(rows) < keep, 1.0 / keep, 0.0)).view_as(x)
+
+
 class StackedNorm(nn.Module):
     """BatchNorm of each network over the first `valid` of its rows; see `PaddedBatchNorm1d`."""
 
@@ -162,7 +185,7 @@ class StackedLSTM(nn.Module):
         super().__init__()
         self.stack, self.name, self.channels = stack, name, lstm.channels
         self.distances = lstm.distance_encoder is not None
-        self.aggregation, self.dropout = lstm.aggregation, lstm.input_dropout
+        self.aggregation, self.dropout = lstm.aggregation, StackedDropout(stack)
 
     def prepare(self, edges: Tensor | EdgeTypes | None) -> Prepared:
         """What the layers of one forward pass share."""
@@ -185,7 +208,7 @@ class StackedLSTM(nn.Module):
 
     def forward(self, h: Tensor, trie: LengthTrie, edges: Prepared) -> Tensor:
         """Aggregate the representations of the paths at their sources: `[rows, channels]`."""
-        h = F.dropout(h, self.dropout, self.training)
+        h = self.dropout(h)
         tokens = cuda_tokens(trie, edges, distances=self.distances)
         out = cuda_path_states(h, edges, tokens, summed=True, max_entries=None)
         return divide_by_paths(out, trie) if self.aggregation == "mean" else out
@@ -210,6 +233,8 @@ def stacked_twin(model: PathNN, stack: Stack, valid: Tensor) -> PathNN:
                 modules[key] = StackedLSTM(stack, name, child)
             elif isinstance(child, nn.Linear):
                 modules[key] = StackedLinear(stack, name, child)
+            elif isinstance(child, nn.Dropout):
+                modules[key] = StackedDropout(stack)
             elif isinstance(child, nn.BatchNorm1d):
                 relu = key in following and isinstance(modules[following[key]], nn.ReLU)
                 modules[key] = StackedNorm(stack, name, child, valid, relu=relu)

@@ -15,8 +15,8 @@ Only = Annotated[
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes that share the cores or the GPU.")]
 Together = Annotated[
     int | None,
-    typer.Option("--together", min=1, show_default="10 on a GPU, else 1",
-                 help="Runs that differ in fold and seed alone, trained at once by each of the --jobs."),
+    typer.Option("--together", min=1, show_default="20 on a GPU, else 1",
+                 help="Runs that differ in fold, seed and dropout alone, trained at once by each of the --jobs."),
 ]  # fmt: skip
 Results = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Where TARGET.jsonl is.")]
 Work = Annotated[
