@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -196,6 +197,20 @@ def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:
     (tmp_path / "bad.tar").write_bytes(b"x" * 2000)
     with pytest.raises(CarryError, match="damaged"):
         unpack_runs(tmp_path / "bad.tar", tmp_path / "there")
+    with pytest.raises(CarryError, match="is a folder: expected a file that --pack wrote"):
+        unpack_runs(tmp_path / "here", tmp_path / "there")
+
+
+@pytest.mark.parametrize("name", ["notes.csv", "tiny/a/notes.csv", "tiny/a", "config.yaml"])
+def test_a_tar_file_of_something_else_is_not_unpacked(tmp_path: Path, name: str) -> None:
+    (tmp_path / "config.yaml").touch()
+    (tmp_path / "folder").mkdir()
+    with tarfile.open(tmp_path / "other.tar", "w") as tar:
+        tar.add(tmp_path / "config.yaml", arcname="tiny/a/config.yaml")
+        tar.add(tmp_path / ("folder" if name == "tiny/a" else "config.yaml"), arcname=name)
+    with pytest.raises(CarryError, match=f"was not written by --pack: it holds '{name}', expected TARGET/RUN/config"):
+        unpack_runs(tmp_path / "other.tar", tmp_path / "there")
+    assert not (tmp_path / "there").exists()
 
 
 def test_a_result_that_was_not_noted_down_is_carried_too(tmp_path: Path) -> None:
