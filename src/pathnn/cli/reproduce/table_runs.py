@@ -70,6 +70,7 @@ def table_command(target: str, title: str) -> Callable[..., None]:
     ) -> None:
         if device not in ("auto", "cpu", "cuda"):
             raise typer.BadParameter(f"--device {device}: expected auto, cpu or cuda.")
+        _check_folders({"--results": results, "--work": work})
         begin, place = time.monotonic(), Place(results, work, device, jobs, ray)
         with result_only(json):
             experiment, runs, ledger = _plan(target, only, results)
@@ -115,6 +116,13 @@ class Place:
 
         device: Any = self.device
         return Settings((self.work or self.results / ".runs").absolute(), device, self.jobs)
+
+
+def _check_folders(folders: dict[str, Path | None]) -> None:
+    """Refuse a file where a folder is to be: every single run would fail there."""
+    for option, folder in folders.items():
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise typer.BadParameter(f"{folder} is a file: expected a folder, or a new name.", param_hint=option)
 
 
 def _check_device(place: Place) -> None:
