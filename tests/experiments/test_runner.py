@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tiny_experiments import InlinePool, made_up_line, tiny_experiment, tiny_run
 
+from pathnn.experiments import runner
 from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
 from pathnn.experiments.execute import Settings
 from pathnn.experiments.experiment import slots
@@ -133,8 +134,11 @@ def test_processes_share_the_work_and_give_the_same_results(tmp_path: Path) -> N
         assert one == pytest.approx(two, abs=1e-4)  # the number of threads may differ
 
 
-def test_a_killed_process_is_replaced_and_ctrl_c_saves_the_others(tmp_path: Path) -> None:
+def test_a_killed_process_is_replaced_and_ctrl_c_saves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two runs that never end: the first is killed, a short third one takes its place, then Ctrl-C."""
+    monkeypatch.setattr(runner, "PATIENCE", 30.0)
     endless = tiny_experiment(2, epochs=100_000)
     tiny = replace(endless, runs=(*endless.runs, tiny_run(2, epochs=1)))
     pool, killed = LocalPool(Settings(tmp_path / "work", "cpu", jobs=2)), []
