@@ -68,9 +68,9 @@ def table_command(target: str, title: str) -> Callable[..., None]:
         export: Export = None,
         json: Json = False,
     ) -> None:
+        _check_folders({"--results": results, "--work": work})
         if device not in ("auto", "cpu", "cuda"):
             raise typer.BadParameter(f"--device {device}: expected auto, cpu or cuda.")
-        _check_folders({"--results": results, "--work": work})
         begin, place = time.monotonic(), Place(results, work, device, jobs, ray)
         with result_only(json):
             experiment, runs, ledger = _plan(target, only, results)
