@@ -9,7 +9,7 @@ demo: install
 	$(BIN)/python examples/demo.py
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal -o faulthandler_exit_on_timeout=true
 
 lint: install
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -67,7 +68,7 @@ def test_an_interrupt_is_quiet(tmp_path: Path) -> None:
     fifo = tmp_path / "slow.g6"
     os.mkfifo(fifo)  # the command waits here for data that never come
     process = start("paths", str(fifo))
-    writer = os.open(fifo, os.O_WRONLY)  # returns once the command reads
+    writer = open_for_reader(fifo, process)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     try:
@@ -77,6 +78,25 @@ def test_an_interrupt_is_quiet(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=60)
     os.close(writer)
     assert (process.returncode, out, err) == (130, "", "")
+
+
+def open_for_reader(fifo: Path, process: subprocess.Popen[str]) -> int:
+    """Open a pipe once the command reads from it. Plain `open` would wait for ever for a command that has failed."""
+    while process.poll() is None:
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # nobody reads yet
+                raise
+            time.sleep(0.01)
+    return pytest.fail(f"it ended with {process.returncode} before it read: {process.communicate()}")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs named pipes")
+def test_a_command_that_never_reads_fails_the_test_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "slow.g6")
+    with pytest.raises(pytest.fail.Exception, match=r"before it read: .*No such command"):
+        open_for_reader(tmp_path / "slow.g6", start("pahts"))
 
 
 def test_the_frame_itself_needs_no_torch() -> None:

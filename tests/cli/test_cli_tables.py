@@ -96,10 +96,31 @@ def test_report_and_export_train_nothing(cli: Run, tiny: Experiment, tmp_path: P
 
 def test_report_writes_its_files(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "zinc.jsonl").touch()
     result = cli("reproduce", "molhiv", "--results", tmp_path / "results", "--report")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("wrote") == 6
     assert "not measured" in (tmp_path / "results" / "molhiv.tex").read_text()
+
+
+def test_report_without_results_leaves_what_is_there(cli: Run, tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "results.md"
+    page.parent.mkdir()
+    page.write_text("tables")
+    result = cli("reproduce", "zinc", "--report", "--results", tmp_path / "reslts")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "reslts holds no results: expected a folder with one of zinc.jsonl, " in result.stderr
+    assert page.read_text() == "tables"
+    assert not (tmp_path / "reslts").exists()
+
+
+@pytest.mark.parametrize("option", ["--results", "--work"])
+def test_a_file_in_place_of_a_folder_is_exit_2(cli: Run, tiny: Experiment, tmp_path: Path, option: str) -> None:
+    (tmp_path / "a.csv").touch()
+    result = cli("reproduce", "zinc", "--results", tmp_path, option, tmp_path / "a.csv")
+    assert result.exit_code == 2
+    assert f"{option}: " in result.stderr
+    assert "is a file: expected a folder" in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_the_first_signal_is_a_wish_and_the_second_an_order(capsys: pytest.CaptureFixture[str]) -> None:

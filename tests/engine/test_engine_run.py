@@ -210,7 +210,7 @@ def test_a_state_of_another_version_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("pathnn.engine.checkpoint.STATE_VERSION", 2)
     with pytest.raises(CheckpointError, match=r"has version 1 .* reads version 2"):
         run(config, out, task=tiny_task(), resume=True)
-    with pytest.raises(CheckpointError, match="is no pathnn-model file"):
+    with pytest.raises(CheckpointError, match=r"is no pathnn-model file: .*Give one that pathnn train has written"):
         load_model(out / "last.ckpt")
 
 

@@ -8,17 +8,22 @@ from pathlib import Path
 import pytest
 from tiny_experiments import InlinePool, tiny_experiment
 
+from pathnn.experiments import runner
 from pathnn.experiments.execute import Settings
 from pathnn.experiments.ledger import Ledger
 from pathnn.experiments.pool import Event
 from pathnn.experiments.ray_pool import RayPool
 from pathnn.experiments.runner import Progress, run_missing
 
+LIMIT = 200.0
+"""Seconds after which a call gives up; it takes 20, on a busy machine 90."""
+
 
 @pytest.fixture(autouse=True)
 def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATHNN_DATA", str(tmp_path / "cache"))
     monkeypatch.delenv("PATHNN_MIRROR", raising=False)
+    monkeypatch.setattr(runner, "PATIENCE", 10.0)  # a Ray that has lost a worker is to fail a test, not to hold it up
 
 
 @pytest.mark.slow
@@ -32,7 +37,8 @@ def test_two_workers(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGTERM)
     pool = RayPool(Settings(tmp_path / "b", "cpu", jobs=2), "local")
     assert signal.getsignal(signal.SIGTERM) is before  # Ray's own would end the call at once
-    progress = run_missing(both, both.runs, Ledger.open(tmp_path / "two.jsonl"), pool)
+    progress = run_missing(both, both.runs, Ledger.open(tmp_path / "two.jsonl"), pool, seconds=LIMIT)
+    assert progress.reason == ""
     assert len(progress.finished) == 3
     assert [error for _, error in progress.failed] == ["RunError: fold=7: csl has 5 splits, counted from 0."]
     one, two = (
@@ -58,7 +64,8 @@ def test_an_actor_that_dies_is_replaced(tmp_path: Path) -> None:
             killed.append(pool._actors[0])
             ray.kill(killed[0])
 
-    progress = run_missing(plan, plan.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, show=act)
+    progress = run_missing(plan, plan.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, seconds=LIMIT, show=act)
+    assert progress.reason == ""
     assert [(run.seed, error[:4]) for run, error in progress.failed] == [(0, "Ray:")]
     assert [run.seed for run in progress.finished] == [1]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tiny_experiments import InlinePool, made_up_line, tiny_experiment, tiny_run
 
+from pathnn.experiments import runner
 from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
 from pathnn.experiments.execute import Settings
 from pathnn.experiments.experiment import Experiment, slots
@@ -132,8 +134,11 @@ def test_processes_share_the_work_and_give_the_same_results(tmp_path: Path) -> N
         assert one == pytest.approx(two, abs=1e-4)  # the number of threads may differ
 
 
-def test_a_killed_process_is_replaced_and_ctrl_c_saves_the_others(tmp_path: Path) -> None:
+def test_a_killed_process_is_replaced_and_ctrl_c_saves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two runs that never end: the first is killed, a short third one takes its place, then Ctrl-C."""
+    monkeypatch.setattr(runner, "PATIENCE", 30.0)
     endless = tiny_experiment(2, epochs=100_000)
     tiny = replace(endless, runs=(*endless.runs, tiny_run(2, epochs=1)))
     pool, killed = LocalPool(Settings(tmp_path / "work", "cpu", jobs=2)), []
@@ -196,6 +201,20 @@ def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:
     (tmp_path / "bad.tar").write_bytes(b"x" * 2000)
     with pytest.raises(CarryError, match="damaged"):
         unpack_runs(tmp_path / "bad.tar", tmp_path / "there")
+    with pytest.raises(CarryError, match="is a folder: expected a file that --pack wrote"):
+        unpack_runs(tmp_path / "here", tmp_path / "there")
+
+
+@pytest.mark.parametrize("name", ["notes.csv", "tiny/a/notes.csv", "tiny/a", "config.yaml"])
+def test_a_tar_file_of_something_else_is_not_unpacked(tmp_path: Path, name: str) -> None:
+    (tmp_path / "config.yaml").touch()
+    (tmp_path / "folder").mkdir()
+    with tarfile.open(tmp_path / "other.tar", "w") as tar:
+        tar.add(tmp_path / "config.yaml", arcname="tiny/a/config.yaml")
+        tar.add(tmp_path / ("folder" if name == "tiny/a" else "config.yaml"), arcname=name)
+    with pytest.raises(CarryError, match=f"was not written by --pack: it holds '{name}', expected TARGET/RUN/config"):
+        unpack_runs(tmp_path / "other.tar", tmp_path / "there")
+    assert not (tmp_path / "there").exists()
 
 
 def test_a_result_that_was_not_noted_down_is_carried_too(tmp_path: Path) -> None:

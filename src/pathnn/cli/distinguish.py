@@ -107,10 +107,13 @@ def check_device(name: str) -> str:
     """Return `name` if torch can use that device, raise `ValueError` otherwise."""
     import torch
 
+    unknown = f"--device {name} is unknown: expected cpu, cuda or cuda:N."
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ValueError(f"--device {name} is unknown: expected cpu, cuda or cuda:N.") from error
+        raise ValueError(unknown) from error
+    if device.type not in ("cpu", "cuda"):
+        raise ValueError(unknown)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"--device {name}: there is no CUDA device here. Leave it out to use the CPU.")
     return name

@@ -47,7 +47,9 @@ def read_tensors(path: Path, *, kind: str, version: int) -> tuple[dict[str, Tens
             f"{path} is damaged or no {kind} file ({error}). Use a copy of it, or train again with --overwrite."
         ) from error
     if text.get("format") != kind:
-        raise CheckpointError(f"{path} is no {kind} file: its format is {text.get('format')!r}.")
+        raise CheckpointError(
+            f"{path} is no {kind} file: its format is {text.get('format')!r}. Give one that pathnn train has written."
+        )
     if text.get("version") != str(version):
         raise CheckpointError(
             f"{path} has version {text.get('version')} of the format {kind}; this pathnn reads version "

@@ -42,6 +42,8 @@ def pack_runs(experiment: Experiment, ledger: Ledger, work: Path, file: Path, *,
 
 def unpack_runs(file: Path, work: Path) -> int:
     """Put packed runs into the folder `work`; returns how many. A run that is there already is left alone."""
+    if file.is_dir():
+        raise CarryError(f"{file} is a folder: expected a file that --pack wrote.")
     parts = [file] if file.exists() else sorted(file.parent.glob(f"{file.name}.[0-9][0-9][0-9]"))
     if not parts:
         raise CarryError(f"{file} does not exist: expected a file that --pack wrote, or its parts {file.name}.000, …")
@@ -50,7 +52,7 @@ def unpack_runs(file: Path, work: Path) -> int:
     came: set[Path] = set()
     try:
         with tarfile.open(fileobj=content, mode="r:") as tar:
-            for member in tar.getmembers():
+            for member in _ours(file, tar):
                 folder = (work / member.name).parent
                 if folder not in there:
                     tar.extract(member, work, filter="data")
@@ -58,6 +60,18 @@ def unpack_runs(file: Path, work: Path) -> int:
     except tarfile.TarError as error:
         raise CarryError(f"{file} is damaged, or was not written by --pack: {error}.") from error
     return len(came)
+
+
+def _ours(file: Path, tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    """What is in the file, if it is all of `pack_runs`; anything else is not to land among the runs."""
+    for member in tar.getmembers():
+        parts = Path(member.name).parts
+        if not (member.isfile() and len(parts) == 3 and parts[-1] in {*UNDER_WAY, *OVER}):
+            raise CarryError(
+                f"{file} was not written by --pack: it holds {member.name!r}, expected TARGET/RUN/{UNDER_WAY[0]} and "
+                "the like. Nothing was unpacked."
+            )
+    return tar.getmembers()
 
 
 def _worth_carrying(experiment: Experiment, ledger: Ledger, work: Path) -> Iterator[tuple[RunFolder, tuple[str, ...]]]:

@@ -41,8 +41,12 @@ HEAD = ("model", "parameters", "paper", "ours", "over", "runs", "seconds", "diff
 def write_report(results: Path, root: Path) -> list[Path]:
     """Write the LaTeX tables beside the results, and in the project's folder `root` the page and the README's table.
 
-    Returns the files written. Where `root` has no folder `docs`, the page is written beside the results too.
+    Returns the files written. Where `root` has no folder `docs`, the page is written beside the results too. A folder
+    without results is refused: empty tables would take the place of those that are there.
     """
+    if not any((results / f"{name}.jsonl").exists() for name in TARGETS):
+        files = ", ".join(f"{name}.jsonl" for name in TARGETS)
+        raise ValueError(f"{results} holds no results: expected a folder with one of {files}, which runs write.")
     written = {results / f"{name}.tex": latex_tables(name, results) for name in TARGETS}
     page = root / "docs" / "results.md" if (root / "docs").is_dir() else results / "results.md"
     written[page] = results_page(results)

@@ -73,6 +73,7 @@ def table_command(target: str, title: str) -> Callable[..., None]:
         export: Export = None,
         json: Json = False,
     ) -> None:
+        _check_folders({"--results": results, "--work": work})
         if device not in ("auto", "cpu", "cuda"):
             raise typer.BadParameter(f"--device {device}: expected auto, cpu or cuda.")
         begin, place = time.monotonic(), Place(results, work, device, jobs, together, ray)
@@ -128,6 +129,13 @@ class Place:
         import torch
 
         return TOGETHER if self.device != "cpu" and torch.cuda.is_available() else 1
+
+
+def _check_folders(folders: dict[str, Path | None]) -> None:
+    """Refuse a file where a folder is to be: every single run would fail there."""
+    for option, folder in folders.items():
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise typer.BadParameter(f"{folder} is a file: expected a folder, or a new name.", param_hint=option)
 
 
 def _check_device(place: Place) -> None:
