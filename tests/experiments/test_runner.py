@@ -7,6 +7,7 @@ import os
 import signal
 import tarfile
 from dataclasses import replace
+from multiprocessing.synchronize import SemLock
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,12 @@ def test_a_killed_process_is_replaced_and_ctrl_c_saves_the_others(
     assert (progress.reason, progress.left) == ("interrupted", 2)
     assert (tmp_path / "work" / "tiny" / tiny.runs[1].folder / "last.ckpt").exists()
     assert [line["seed"] for line in Ledger.open(ledger.path)] == [2]
+
+
+def test_a_killed_process_holds_no_lock_of_the_others(tmp_path: Path) -> None:
+    """In one kill of some thousand, a process is just asking whether to stop."""
+    shared = LocalPool(Settings(tmp_path / "work", "cpu"))._stop
+    assert not any(isinstance(part, SemLock) for part in vars(shared).values())
 
 
 def test_an_error_of_the_caller_ends_the_workers_and_keeps_results(tmp_path: Path) -> None:

@@ -77,7 +77,8 @@ class LocalPool:
     def __init__(self, settings: Settings) -> None:
         self.size, self.together, self.settings = settings.jobs, settings.together, settings
         self._context = get_context("spawn")  # CUDA does not survive a fork
-        self._stop = self._context.Event()
+        # No `Event`, which has a lock: a process killed while it holds it would leave all others, and us, waiting.
+        self._stop: Any = self._context.RawValue("b", 0)
         self._workers: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._busy: dict[int, set[int]] = {}  # by worker, which of its runs are not over
 
@@ -130,7 +131,7 @@ class LocalPool:
 
     def stop(self) -> None:
         """Ask all workers to stop after the epoch that they are in."""
-        self._stop.set()
+        self._stop.value = 1
 
     def close(self) -> None:
         """End all processes."""
@@ -155,7 +156,7 @@ def work(connection: Connection, settings: Settings, stop: Any) -> None:
     # A parent that is gone is no error of ours.
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            for message in outcomes(execute, connection.recv(), stop.is_set, connection.send):
+            for message in outcomes(execute, connection.recv(), lambda: bool(stop.value), connection.send):
                 connection.send(message)
 
 
