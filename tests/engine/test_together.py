@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
 import torch
 from engine_tasks import one_thread, tiny_config, tiny_task
+from stacked_stub import saved_epoch, stub_training
 from torch import nn
 
-from pathnn.engine import run
+from pathnn.engine import RunStoppedError, run
+from pathnn.engine.run import Checkpoints
 from pathnn.engine.stacked_steps import StackedAdam
 from pathnn.engine.together import TogetherError, run_together
+from pathnn.engine.train import Epoch
 from pathnn.nn import PathNN
 from pathnn.nn.stacked import Stack
 
@@ -54,3 +59,43 @@ def test_the_paces_are_those_of_adam() -> None:
             mean, square = 0.9 * mean + 0.1 * grad, 0.999 * square + 0.001 * grad**2
             value -= size * mean / (square.sqrt() / root + adam.eps)
             torch.testing.assert_close(value, weight.detach())
+
+
+def test_a_state_is_saved_with_the_weights_of_its_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock goes on while an epoch is noted down: whenever the state is saved, its weights are brought first."""
+    stub_training(monkeypatch)
+    clock = count()
+    monkeypatch.setattr(sys.modules[Checkpoints.__module__], "monotonic", lambda: float(next(clock)))
+    configs, outs, seen = [tiny_config(seed=seed, epochs=20) for seed in (0, 1)], [tmp_path / "a", tmp_path / "b"], []
+
+    def report(number: int, epoch: Epoch) -> None:
+        if (outs[number] / "last.ckpt").exists():
+            seen.append(saved_epoch(outs[number]))
+
+    list(run_together(configs, outs, task=tiny_task(), report=report, checkpoint_every=4.0))
+    assert len({epoch for epoch, _ in seen}) > 3
+    assert all(weights == {float(epoch)} for epoch, weights in seen)
+    assert saved_epoch(outs[1]) == (20, {20.0})
+
+
+def test_runs_that_end_in_the_epoch_of_a_stop_are_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stub_training(monkeypatch, lambda run: float("nan") if run.config.seed == 2 else 1.0)
+    outs, asked = [tmp_path / str(seed) for seed in range(3)], iter([False, True])
+    found: dict[int, object] = {}
+    configs = [tiny_config(seed=seed, epochs=3) for seed in range(3)]
+    with pytest.raises(RunStoppedError):
+        list(run_together(configs[1:2], outs[1:2], task=tiny_task(), stop=lambda: True))
+    with pytest.raises(RunStoppedError, match="1 runs were stopped"):
+        found.update(run_together(configs, outs, task=tiny_task(), stop=lambda: next(asked)))
+    assert sorted(found) == [1, 2]
+    assert "not a finite number in epoch 1" in str(found[2])
+    assert (outs[1] / "result.json").exists()
+    assert saved_epoch(outs[0]) == (2, {2.0})
+
+
+def test_fewer_networks_are_trained_when_half_of_them_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = stub_training(monkeypatch, lambda run: float("nan") if run.state.epoch == run.config.seed else 1.0)
+    outs = [tmp_path / str(seed) for seed in range(4)]
+    found = dict(run_together([tiny_config(seed=s, epochs=9) for s in range(4)], outs, task=tiny_task()))
+    assert sorted(found) == [0, 1, 2, 3]
+    assert made == [4, 2, 1]

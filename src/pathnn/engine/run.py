@@ -100,7 +100,8 @@ class Checkpoints:
     """Writes what epochs change: a line each, and now and then the state and the best model.
 
     A kill at any moment is made good by `prepare`: lines never lag behind the state, and the state holds the
-    weights of the best model.
+    weights of the best model. Where the weights are worked on elsewhere, `bring` brings them to the run: it is called
+    before the state is written.
     """
 
     def __init__(self, run: Run, every: float) -> None:
@@ -108,22 +109,19 @@ class Checkpoints:
         self._saved_at, self._saved_epoch = monotonic(), run.state.epoch
         self._saved_best = _best_epoch(run)
 
-    def add(self, epoch: Epoch) -> None:
+    def add(self, epoch: Epoch, bring: Callable[[], None] | None = None) -> None:
         """Take note of an epoch, and save if it is time."""
         self.run.folder.add_epoch(epoch)
-        if self.due:
-            self.save()
+        if monotonic() - self._saved_at >= self.every:
+            self.save(bring)
 
-    @property
-    def due(self) -> bool:
-        """Whether it is time to save."""
-        return monotonic() - self._saved_at >= self.every
-
-    def save(self) -> None:
+    def save(self, bring: Callable[[], None] | None = None) -> None:
         """Save all that has changed since the last time."""
         run = self.run
         if run.state.epoch != self._saved_epoch:
             run.folder.sync_epochs()
+            if bring is not None:
+                bring()
             save_state(run.folder.state, run.state.state_dict(), config=run.config)
         if _best_epoch(run) != self._saved_best:
             save_best(run)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import Any
-
-import torch
 
 from pathnn.data.task import Task
 from pathnn.engine.config import RunConfig
@@ -112,7 +112,8 @@ class _Together:
     ) -> None:
         self.runs, self.report, self.stop = runs, report, stop
         self.checkpoints = [Checkpoints(run, checkpoint_every) for run in runs]
-        self.numbers: list[int] = []
+        self._trainer: StackedTrainer | None = None
+        self.places: dict[int, int] = {}  # by run, which of the trainer's networks it is
 
     def go(self) -> Iterator[tuple[int, Outcome]]:
         """All epochs of all runs."""
@@ -123,49 +124,57 @@ class _Together:
             else:
                 numbers.append(number)
         while numbers:  # again with fewer networks when half of them are done
-            trainer, places = StackedTrainer([self.runs[i] for i in numbers]), {n: i for i, n in enumerate(numbers)}
-            while len(numbers) > trainer.models // 2:
-                ended = self._epoch(trainer, places, numbers)
-                for number, outcome in ended.items():
+            self._trainer = None  # the memory of the old one goes before that of the new comes
+            self._trainer = StackedTrainer([self.runs[number] for number in numbers])
+            self.places = {number: place for place, number in enumerate(numbers)}
+            while len(numbers) > self.trainer.models // 2:
+                for number, outcome in self._epoch(numbers).items():
                     numbers.remove(number)
                     yield number, outcome
+                self._ask(numbers)
             for number in numbers:
-                trainer.store(places[number])
+                self._bring(number)
 
-    def _epoch(self, trainer: StackedTrainer, places: dict[int, int], numbers: list[int]) -> dict[int, Outcome]:
+    @property
+    def trainer(self) -> StackedTrainer:
+        """Where the networks are trained now."""
+        assert self._trainer is not None
+        return self._trainer
+
+    def _bring(self, number: int) -> None:
+        """Bring a network from the trainer to its run."""
+        self.trainer.store(self.places[number])
+
+    def _epoch(self, numbers: list[int]) -> dict[int, Outcome]:
         """One epoch of the runs `numbers`; what came of those that are over."""
-        started, going = perf_counter(), [False] * trainer.models
+        started, going = perf_counter(), [False] * self.trainer.models
         for number in numbers:
-            going[places[number]] = True
-        losses = trainer.train_epoch(going)
+            going[self.places[number]] = True
+        losses = self.trainer.train_epoch(going)
         ended: dict[int, Outcome] = {}
         for number in numbers:
-            if not torch.tensor(losses[places[number]]).isfinite():
+            if not isfinite(losses[self.places[number]]):
                 ended[number] = NotFiniteError(
                     f"the loss is not a finite number in epoch {self.runs[number].state.epoch + 1}. Lower lr, or "
-                    "look for very large features."
+                    "look for very large features; what was saved before is kept."
                 )
         left = [number for number in numbers if number not in ended]
-        epochs = self._take_note(trainer, places, left, losses)
+        epochs = self._take_note(left, losses)
         seconds = (perf_counter() - started) / max(len(left), 1)
         for number in left:
             self.runs[number].state.seconds += seconds
             epoch = replace(epochs[number], seconds=seconds)
-            if self.checkpoints[number].due or self._over(number):
-                trainer.store(places[number])
-            self.checkpoints[number].add(epoch)
+            self.checkpoints[number].add(epoch, partial(self._bring, number))
             if self.report is not None:
                 self.report(number, epoch)
             if self._over(number):
-                self.checkpoints[number].save()
+                self.checkpoints[number].save(partial(self._bring, number))
                 ended[number] = self._finish(number)
-        self._ask(trainer, places, [number for number in left if number not in ended])
         return ended
 
-    def _take_note(
-        self, trainer: StackedTrainer, places: dict[int, int], numbers: list[int], losses: list[float]
-    ) -> dict[int, Epoch]:
+    def _take_note(self, numbers: list[int], losses: list[float]) -> dict[int, Epoch]:
         """Scores of an epoch: the state of each run is that after it, but for the weights, which the trainer has."""
+        trainer, places = self.trainer, self.places
         val = trainer.evaluate("val", [places[number] for number in numbers])
         better, found = [], {}
         for number in numbers:
@@ -187,12 +196,11 @@ class _Together:
             found[number] = Epoch(run.state.epoch, *scores, number in better, lr, 0.0)
         return found
 
-    def _ask(self, trainer: StackedTrainer, places: dict[int, int], numbers: list[int]) -> None:
+    def _ask(self, numbers: list[int]) -> None:
         """Save all and end, if that is wished."""
         if numbers and self.stop is not None and self.stop():
             for number in numbers:
-                trainer.store(places[number])
-                self.checkpoints[number].save()
+                self.checkpoints[number].save(partial(self._bring, number))
             raise RunStoppedError(f"{len(numbers)} runs were stopped: they can go on, alone or together.")
 
     def _maximize(self, number: int) -> bool:
