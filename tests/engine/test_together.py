@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +14,8 @@ from engine_tasks import one_thread, tiny_config, tiny_task
 from stacked_stub import saved_epoch, stub_training
 from torch import nn
 
-from pathnn.engine import RunStoppedError, run
+from pathnn.data import PackedGraphs
+from pathnn.engine import RunFolder, RunStoppedError, run
 from pathnn.engine.run import Checkpoints
 from pathnn.engine.stacked_steps import StackedAdam
 from pathnn.engine.together import TogetherError, run_together
@@ -99,3 +102,31 @@ def test_fewer_networks_are_trained_when_half_of_them_are_done(tmp_path: Path, m
     found = dict(run_together([tiny_config(seed=s, epochs=9) for s in range(4)], outs, task=tiny_task()))
     assert sorted(found) == [0, 1, 2, 3]
     assert made == [4, 2, 1]
+
+
+def test_a_run_that_cannot_begin_leaves_the_others_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stub_training(monkeypatch)
+    outs, told = [tmp_path / str(seed) for seed in range(3)], set()
+    configs = [tiny_config(seed=seed) for seed in range(3)]
+    run(replace(configs[1], epochs=1), outs[1], task=tiny_task(), curves=False)
+    (outs[1] / "last.ckpt").write_bytes(b"damaged")
+    found = dict(run_together(configs, outs, task=tiny_task(), report=lambda number, epoch: told.add(number)))
+    assert "last.ckpt is damaged" in str(found[1])
+    assert [found[i]["epochs"] for i in (0, 2)] == [3, 3]  # type: ignore[index]
+    assert told == {0, 2}
+    with RunFolder(outs[0]).lock():
+        again = dict(run_together(configs[:2], outs[:2], task=tiny_task()))
+    assert "being written by another process" in str(again[0])
+
+
+def test_paths_are_made_once_for_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stub_training(monkeypatch)
+    made, extract = [], PackedGraphs.with_paths
+
+    def with_paths(self: PackedGraphs, **options: Any) -> PackedGraphs:
+        made.append(1)
+        return extract(self, **options)
+
+    monkeypatch.setattr(PackedGraphs, "with_paths", with_paths)
+    list(run_together([tiny_config(seed=s) for s in (0, 1)], [tmp_path / "a", tmp_path / "b"], task=tiny_task()))
+    assert len(made) == 1

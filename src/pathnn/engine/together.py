@@ -29,7 +29,7 @@ from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.stacked import stack_fault
 from pathnn.paths.ragged import RaggedTries
 
-Outcome = dict[str, Any] | NotFiniteError
+Outcome = dict[str, Any] | RunError
 """What came of a run: its result, or the error that ended it."""
 
 
@@ -44,8 +44,9 @@ def run_together(
 ) -> Iterator[tuple[int, Outcome]]:
     """Train as `configs` say, each into its folder of `outs`, and yield (which run, what came of it) as they end.
 
-    Runs that were begun go on. The options are those of `run`; `report` gets the number of the run, too. A run whose
-    loss is not finite ends alone, the others go on. `TogetherError` says that these runs cannot be done together.
+    Runs that were begun go on. The options are those of `run`; `report` gets the number of the run, too. A run that
+    cannot begin (a damaged checkpoint), or whose loss is not finite, ends alone, the others go on. `TogetherError` says
+    that these runs cannot be done together.
 
     ```python
     configs = [RunConfig(data="nci1", preset="nci1", collection="sp", k=2, fold=fold) for fold in range(10)]
@@ -54,18 +55,33 @@ def run_together(
     ```
     """
     task = load_task(configs[0]) if task is None else task
+    numbers, runs = [], []
     with ExitStack() as locks:
-        runs = []
-        for config, out in zip(configs, outs, strict=True):
-            folder, fabric = RunFolder(out), make_fabric(config)
-            folder.create(resume=True)
-            locks.enter_context(folder.lock())
-            ready = prepare(config, task, folder, fabric, resume=True)
-            runs.append(replace(ready, together=len(configs)))
+        for number, (config, out) in enumerate(zip(configs, outs, strict=True)):
+            try:
+                ready = _prepare(config, out, task, locks)
+            except RunError as error:
+                yield number, error
+                continue
+            task = ready.loaders.task  # with its paths, on the GPU: the others need not make them again
+            numbers.append(number)
+            runs.append(ready)
+        if not runs:
+            return
         fault = together_fault(runs)
         if fault is not None:
             raise TogetherError(fault)
-        yield from _Together(runs, report, checkpoint_every, stop).go()
+        runs = [replace(run, together=len(runs)) for run in runs]
+        tell = None if report is None else (lambda place, epoch: report(numbers[place], epoch))
+        for place, outcome in _Together(runs, tell, checkpoint_every, stop).go():
+            yield numbers[place], outcome
+
+
+def _prepare(config: RunConfig, out: Path, task: Task, locks: ExitStack) -> Run:
+    folder, fabric = RunFolder(out), make_fabric(config)
+    folder.create(resume=True)
+    locks.enter_context(folder.lock())
+    return prepare(config, task, folder, fabric, resume=True)
 
 
 class TogetherError(RunError):
