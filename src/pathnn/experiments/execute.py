@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +14,12 @@ from pathnn.data.memory import default_max_entries
 from pathnn.data.task import Task
 from pathnn.engine import RunFolder, build_model, load_task, run
 from pathnn.engine.config import Device, RunConfig
+from pathnn.engine.errors import RunError
 from pathnn.engine.loaders import with_paths
 from pathnn.engine.run import Run
-from pathnn.engine.together import Outcome, TogetherError, run_together
+from pathnn.engine.together import Outcome, run_together
 from pathnn.engine.train import Epoch
+from pathnn.experiments.groups import free_memory, in_groups
 from pathnn.experiments.ledger import Line
 from pathnn.experiments.planned import PlannedRun, config_hash
 from pathnn.experiments.untrained_pairs import isomorphism_result
@@ -36,7 +37,7 @@ class Settings:
         work: the folder of the run folders.
         device: "auto", "cpu" or "cuda".
         jobs: how many workers share this machine.
-        together: how many runs a worker trains at once on a GPU, where they differ in fold and seed alone.
+        together: how many runs a worker trains at once on a GPU, where they differ in fold, seed and dropout alone.
     """
 
     work: Path
@@ -66,11 +67,11 @@ class Executor:
             config = replace(planned.config, device=self.settings.device)
             result = isomorphism_result(config, self.task(config), device_of(config))
             return result_line(planned, config, {**result, "commit": self.commit})
-        folder = self._folder(planned)
-        done = folder.read_result()  # of a run that was over before its result was noted down
-        if done is None:
-            done = {**self._train(planned.config, folder, report, stop), "commit": self.commit}
-        return self._line(planned, done)
+        noted = self._noted(planned)
+        if noted is not None:
+            return noted
+        result = self._train(planned.config, self._folder(planned), report, stop)
+        return self._line(planned, {**result, "commit": self.commit})
 
     def together(
         self,
@@ -80,26 +81,33 @@ class Executor:
         stop: Callable[[], bool] | None = None,
     ) -> Iterator[tuple[int, Line | Exception]]:
         """Results of runs with the same `together_key`, as they come: (which one, its line, or what ended it). One
-        after the other where they cannot be trained together.
+        after the other where they cannot be trained together, in smaller groups where memory is short.
         """
         left = []
         for place, one in enumerate(planned):
-            done = self._folder(one).read_result()
-            if done is None:
+            try:
+                line = self._noted(one)
+            except RunError as error:
+                yield place, error
+                continue
+            if line is None:
                 left.append(place)
             else:
-                yield place, self._line(one, done)
-        tell = None if report is None else (lambda number, epoch: report(left[number], epoch))
-        try:
-            for number, outcome in self._train_together([planned[place] for place in left], tell, stop):
-                place = left[number]
-                if isinstance(outcome, dict):
-                    yield place, self._line(planned[place], {**outcome, "commit": self.commit})
-                else:
-                    yield place, outcome
-        except TogetherError:
-            for place in left:
-                yield place, self(planned[place], stop=stop)
+                yield place, line
+
+        def alone(place: int) -> Line:
+            tell = None if report is None else (lambda epoch, _: report(place, epoch))
+            return self(planned[place], report=tell, stop=stop)
+
+        def group(places: list[int]) -> Iterator[tuple[int, Line | Exception]]:
+            tell = None if report is None else (lambda number, epoch: report(places[number], epoch))
+            for number, outcome in self._train_together([planned[place] for place in places], tell, stop):
+                yield places[number], self._ended(planned[places[number]], outcome)
+
+        yield from in_groups(left, group, alone)
+
+    def _ended(self, planned: PlannedRun, outcome: Outcome) -> Line | Exception:
+        return self._line(planned, {**outcome, "commit": self.commit}) if isinstance(outcome, dict) else outcome
 
     def _train_together(
         self,
@@ -107,8 +115,6 @@ class Executor:
         report: Callable[[int, Epoch], None] | None,
         stop: Callable[[], bool] | None,
     ) -> Iterator[tuple[int, Outcome]]:
-        if not planned:
-            return
         folders = [self._folder(run) for run in planned]
         configs = [
             replace(run.config, **self._where(run.config, folder)) for run, folder in zip(planned, folders, strict=True)
@@ -119,10 +125,15 @@ class Executor:
                 checkpoint_every=CHECKPOINT_EVERY,
             )  # fmt: skip
         finally:
-            _free_memory()
+            free_memory()
 
     def _folder(self, planned: PlannedRun) -> RunFolder:
         return RunFolder(self.settings.work / planned.target / planned.folder)
+
+    def _noted(self, planned: PlannedRun) -> Line | None:
+        """The line of a run that was over before its result was noted down."""
+        done = self._folder(planned).read_result()
+        return None if done is None else self._line(planned, done)
 
     def _line(self, planned: PlannedRun, done: dict[str, Any]) -> Line:
         folder = self._folder(planned)
@@ -145,7 +156,7 @@ class Executor:
                 checkpoint_every=CHECKPOINT_EVERY, curves=False,
             )  # fmt: skip
         finally:
-            _free_memory()
+            free_memory()
 
     def task(self, config: RunConfig) -> Task:
         """The data of a run, with its paths, where the run wants them; kept until a run needs other data."""
@@ -166,12 +177,6 @@ class Executor:
             most = default_max_entries("cuda" if cuda else "cpu", hidden_channels=width) // self.settings.jobs
             where["max_entries"] = 1 << (max(most, 1).bit_length() - 1)
         return where
-
-
-def _free_memory() -> None:
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()  # the other processes on this GPU may need it
 
 
 def device_of(config: RunConfig) -> torch.device:

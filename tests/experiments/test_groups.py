@@ -1,0 +1,96 @@
+"""Runs that cannot be trained at once are trained in smaller groups, or one by one; one that fails ends alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_experiments import tiny_experiment
+
+from pathnn.engine import RunStoppedError
+from pathnn.engine.together import TogetherError
+from pathnn.engine.train import Epoch
+from pathnn.experiments import execute
+from pathnn.experiments.execute import Executor, Settings
+from pathnn.experiments.groups import in_groups
+from pathnn.experiments.pool import outcomes
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setenv("PATHNN_DATA", str(tmp_path_factory.getbasetemp() / "experiments-cache"))
+    monkeypatch.setenv("PATHNN_OFFLINE", "1")
+
+
+def test_where_memory_is_short_groups_are_halved() -> None:
+    tried: list[list[int]] = []
+
+    def together(places: list[int]) -> Iterator[tuple[int, str]]:
+        tried.append(list(places))
+        if len(places) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        yield places[0], "together"
+        if 3 in places:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        yield places[1], "together"
+
+    found = dict(in_groups([0, 1, 2, 3, 4], together, lambda place: "alone"))
+    assert tried == [[0, 1, 2, 3, 4], [0, 1, 2], [0, 1], [3, 4]]
+    assert found == {0: "together", 1: "together", 2: "alone", 3: "together", 4: "alone"}
+    assert list(in_groups([], together, lambda place: "alone")) == []
+
+
+def test_one_that_fails_alone_ends_alone_and_a_stop_ends_all() -> None:
+    def together(places: list[int]) -> Iterator[tuple[int, str]]:
+        raise TogetherError("no GPU")
+        yield 0, ""
+
+    def alone(place: int) -> str:
+        if place == 3:
+            raise RunStoppedError("stopped")
+        if place:
+            return "done"
+        raise ValueError("wrong")
+
+    found = in_groups([0, 1, 3, 2], together, alone)
+    place, error = next(found)
+    assert (place, repr(error)) == (0, "ValueError('wrong')")
+    assert next(found) == (1, "done")
+    with pytest.raises(RunStoppedError):
+        next(found)
+
+
+def test_runs_of_a_group_that_are_done_one_by_one_end_one_by_one(tmp_path: Path) -> None:
+    """Without a GPU: the first has a damaged result, the second a damaged checkpoint, the others are well."""
+    execute_run, runs = Executor(Settings(tmp_path, "cpu", together=4)), tiny_experiment(4).runs
+    for run, file in zip(runs[:2], ("result.json", "last.ckpt"), strict=True):
+        (tmp_path / "tiny" / run.folder).mkdir(parents=True)
+        (tmp_path / "tiny" / run.folder / "config.yaml").write_text(run.config.to_yaml())
+        (tmp_path / "tiny" / run.folder / file).write_text("damaged")
+    told: set[int] = set()
+
+    def report(place: int, epoch: Epoch) -> None:
+        told.add(place)
+
+    found = dict(execute_run.together(runs, report=report))
+    assert "result.json is damaged" in str(found[0])
+    assert "last.ckpt is damaged" in str(found[1])
+    assert told == {2, 3}
+    messages = list(outcomes(execute_run, runs, lambda: False))
+    assert [(kind, values["place"]) for kind, values in messages] == [
+        ("failed", 0), ("done", 2), ("done", 3), ("failed", 1),
+    ]  # fmt: skip
+
+
+def test_a_group_that_takes_too_much_memory_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*arguments: object, **options: object) -> Iterator[tuple[int, dict[str, object]]]:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+        yield 0, {}
+
+    monkeypatch.setattr(execute, "run_together", no_room)
+    found = dict(Executor(Settings(tmp_path, "cpu", together=3)).together(tiny_experiment(3).runs))
+    assert [found[place]["seed"] for place in range(3)] == [0, 1, 2]  # type: ignore[index]
