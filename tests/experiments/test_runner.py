@@ -17,8 +17,8 @@ from pathnn.experiments import runner
 from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
 from pathnn.experiments.execute import Settings
 from pathnn.experiments.experiment import Experiment, slots
-from pathnn.experiments.ledger import KEYS, Ledger, LedgerError, check_line
-from pathnn.experiments.planned import config_hash
+from pathnn.experiments.ledger import KEYS, Ledger, LedgerError, Line, check_line
+from pathnn.experiments.planned import PlannedRun, config_hash
 from pathnn.experiments.pool import Event, LocalPool
 from pathnn.experiments.runner import Progress, run_missing
 from pathnn.experiments.select import SelectionError, select
@@ -380,3 +380,32 @@ def test_a_cell_of_the_tudatasets_is_trained_in_few_large_groups(tmp_path: Path)
         {64},
     ]
     assert [{run.assess for run in group} for group in pool.given] == [{False}, {False}, {True}, {True}]
+
+
+def test_winners_do_not_wait_for_runs_that_failed_or_are_not_selected(tmp_path: Path) -> None:
+    whole, failed = experiment("tu"), 3
+    runs = select(whole.runs, "enzymes,pathnn,sp,k=2")
+
+    def do(run: PlannedRun) -> Line:
+        if run.fold == failed and not run.assess:
+            raise ValueError("failed")
+        return made_up_line(run, val=50.0)
+
+    ledger = Ledger(tmp_path / "tu.jsonl")
+    progress = run_missing(whole, runs, ledger, InlinePool(do, 2, 20))
+    assert (len(progress.finished), len(progress.failed)) == (9 * 7, 4)
+    some = Ledger(tmp_path / "some.jsonl")
+    for run, line in whole.done([run for run in runs if not run.assess], ledger):
+        if (run.fold, run.grid) != (0, "hidden=64,dropout=0.5"):
+            some.add(line)
+    progress = run_missing(whole, [run for run in runs if run.assess], some, InlinePool(do, 2, 20))
+    assert len(progress.finished) == 8 * 3
+
+
+def test_winners_that_are_trained_alone_do_not_wait(tmp_path: Path) -> None:
+    whole = experiment("tu")
+    pool = InlinePool(lambda run: made_up_line(run, val=50.0), 1, 20)
+    progress = run_missing(whole, select(whole.runs, "enzymes,gcn,fold=0-1"), Ledger(tmp_path / "tu.jsonl"), pool)
+    assert progress.left == 0
+    first_winner = next(i for i, run in enumerate(pool.done) if run.assess)
+    assert any(not run.assess for run in pool.done[first_winner:])

@@ -138,13 +138,14 @@ class _Loop:
 
     def _ready(self, queue: list[PlannedRun]) -> list[PlannedRun]:
         """Those to begin now. Where runs are trained together, the winners of a cell wait until the last of its folds
-        has been decided: they are then trained at once, and not some by some.
+        has been decided: they are then trained at once, and not some by some. Nobody waits for a run that has failed,
+        or that nobody does.
         """
         if self.pool.together == 1:
             return queue
         running = [run for run, _ in self.progress.running.values()]
         undecided = {run.cell for run in [*queue, *running] if not run.assess}
-        return [run for run in queue if not (run.assess and run.cell in undecided)]
+        return [run for run in queue if not (run.assess and run.cell in undecided and together_key(run) is not None)]
 
     def _next(self, worker: int) -> list[PlannedRun]:
         """The next run, if possible one on the data that the worker has at hand, and others for the same time."""
