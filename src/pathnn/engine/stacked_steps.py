@@ -52,10 +52,10 @@ class StackedAdam:
         """Change the weights of the networks that take part."""
         from pathnn.nn.kernels.adam import adam_step
 
-        weight = self.stack.flat.detach()
+        weight, rests = self.stack.flat.detach(), [1.0 - beta for beta in self.betas]
         adam_step[(cover(weight.numel(), 1024),)](
             weight, grad, self.mean, self.square, self.stack.owner, pace, weight.numel(),
-            *self.betas, self.eps, self.weight_decay, BLOCK=1024,
+            *rests, self.eps, self.weight_decay, BLOCK=1024,
         )  # fmt: skip
 
 

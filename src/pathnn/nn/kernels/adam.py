@@ -10,10 +10,12 @@ import triton.language as tl
 
 @triton.jit
 def adam_step(
-    weight, grad, mean, square, owner, pace, number, beta1, beta2, eps, decay, BLOCK: tl.constexpr
+    weight, grad, mean, square, owner, pace, number, rest1, rest2, eps, decay, BLOCK: tl.constexpr
 ):  # fmt: skip
     """One step of each weight; `owner` is its model, and `pace`, `[models, 3]`, says of a model: step size over the
-    first bias correction, root of the second, and whether it takes part (not 0)."""
+    first bias correction, root of the second, and whether it takes part (not 0).
+
+    `rest1` and `rest2` are 1 - beta: a beta rounded to float32 would be another by 1e-5 of its distance to 1."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     here = at < number
     model = tl.load(owner + at, mask=here, other=0)
@@ -23,8 +25,9 @@ def adam_step(
     w = tl.load(weight + at, mask=on, other=0.0)
     g = tl.load(grad + at, mask=on, other=0.0) + decay * w
     m = tl.load(mean + at, mask=on, other=0.0)
-    m += (1.0 - beta1) * (g - m)
-    v = beta2 * tl.load(square + at, mask=on, other=0.0) + (1.0 - beta2) * g * g
+    m += rest1 * (g - m)
+    v = tl.load(square + at, mask=on, other=0.0)
+    v += rest2 * (g * g - v)
     tl.store(mean + at, m, mask=on)
     tl.store(square + at, v, mask=on)
     tl.store(weight + at, w - size * m / (tl.sqrt(v) / root + eps), mask=on)
