@@ -132,3 +132,21 @@ def test_the_first_signal_is_a_wish_and_the_second_an_order(capsys: pytest.Captu
             signal.raise_signal(signal.SIGINT)
     assert "stopping after the epochs under way" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize(
+    ("device", "gpu", "asked", "ray", "expected"),
+    [
+        ("auto", True, None, None, table_runs.TOGETHER),
+        ("cuda", True, 3, None, 3),
+        ("cpu", True, 3, "auto", 1),
+        ("auto", False, 3, None, 1),
+        ("cuda", False, 3, "auto", 3),
+    ],
+)
+def test_runs_are_grouped_where_a_gpu_trains_them(
+    monkeypatch: pytest.MonkeyPatch, device: str, gpu: bool, asked: int | None, ray: str | None, expected: int
+) -> None:
+    """Elsewhere one process would do a group run by run, and the other --jobs nothing."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: gpu)
+    assert table_runs.Place(Path("results"), None, device, 2, asked, ray).settings().together == expected

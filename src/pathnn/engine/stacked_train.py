@@ -1,4 +1,4 @@
-"""Epochs of several runs at once: training and predictions of networks that differ in weights and split alone."""
+"""Epochs of several runs at once: training and predictions of networks that differ in weights, split and dropout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Worker processes on this machine: each does one run at a time, and says how it goes."""
+"""Worker processes on this machine: each does one run at a time, or some that are trained together, and says how it
+goes."""
 
 from __future__ import annotations
 

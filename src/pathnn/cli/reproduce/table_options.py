@@ -16,7 +16,7 @@ Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes that s
 Together = Annotated[
     int | None,
     typer.Option("--together", min=1, show_default="20 on a GPU, else 1",
-                 help="Runs that differ in fold, seed and dropout alone, trained at once by each of the --jobs."),
+                 help="On a GPU: runs that differ in fold, seed and dropout alone, trained at once by each job."),
 ]  # fmt: skip
 Results = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Where TARGET.jsonl is.")]
 Work = Annotated[

@@ -124,11 +124,13 @@ class Place:
         return Settings((self.work or self.results / ".runs").absolute(), device, self.jobs, self._together())
 
     def _together(self) -> int:
-        if self.together is not None:
-            return self.together
+        """Without a GPU a group is done run by run: others of the --jobs had better take some of them."""
         import torch
 
-        return TOGETHER if self.device != "cpu" and torch.cuda.is_available() else 1
+        if self.device != "cpu" and torch.cuda.is_available():
+            return TOGETHER if self.together is None else self.together
+        elsewhere = self.device != "cpu" and self.ray is not None
+        return self.together if elsewhere and self.together is not None else 1
 
 
 def _check_folders(folders: dict[str, Path | None]) -> None:
