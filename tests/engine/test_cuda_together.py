@@ -13,6 +13,7 @@ from torch import nn
 
 from pathnn.collection import Collection
 from pathnn.engine import RunConfig, RunStoppedError, build_model, make_loaders, run
+from pathnn.engine import together as together_module
 from pathnn.engine.graphs_batch import Capacity, graph_sizes
 from pathnn.engine.predict import apply
 from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
@@ -131,6 +132,19 @@ def test_each_network_has_its_own_dropout(tmp_path: Path) -> None:
     assert losses[0] == pytest.approx(losses[3], rel=2e-3)
     assert losses[0][0] != pytest.approx(losses[1][0], rel=1e-2)
     assert losses[1][0] != pytest.approx(losses[2][0], rel=1e-2)
+
+
+def test_where_memory_is_short_some_wait_for_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together_module, "most_together", lambda run: 2)
+    task, configs = tiny_task(60, classes=True), [config_of(seed) for seed in range(3)]
+    epochs: list[int] = []
+    found = dict(
+        run_together(
+            configs, [tmp_path / str(i) for i in range(3)], task=task, report=lambda number, _: epochs.append(number)
+        )
+    )
+    assert epochs == [0, 1] * 3 + [2] * 3
+    assert [result["together"] for result in found.values() if isinstance(result, dict)] == [2, 2, 1]
 
 
 def test_runs_that_differ_in_more_are_refused(tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ from stacked_stub import saved_epoch, stub_training
 from torch import nn
 
 from pathnn.data import PackedGraphs
-from pathnn.engine import RunFolder, RunStoppedError, run
-from pathnn.engine.run import Checkpoints
+from pathnn.engine import RunFolder, RunStoppedError, make_fabric, run
+from pathnn.engine.graphs_batch import Capacity, graph_sizes
+from pathnn.engine.run import Checkpoints, prepare
 from pathnn.engine.stacked_steps import StackedAdam
-from pathnn.engine.together import TogetherError, run_together
+from pathnn.engine.together import TogetherError, most_together, run_together
 from pathnn.engine.train import Epoch
 from pathnn.nn import PathNN
 from pathnn.nn.stacked import Stack
@@ -37,6 +38,17 @@ def test_other_options_are_refused(tmp_path: Path) -> None:
     configs = [tiny_config(), tiny_config(lr=0.1)]
     with pytest.raises(TogetherError, match="more than fold, seed and dropout"):
         list(run_together(configs, [tmp_path / "a", tmp_path / "b"], task=tiny_task()))
+
+
+def test_how_many_the_memory_holds(tmp_path: Path) -> None:
+    config = tiny_config(max_entries=20_000)
+    ready = prepare(config, tiny_task(), RunFolder(tmp_path), make_fabric(config), resume=False)
+    entries = sum(Capacity.of_sizes(graph_sizes(ready.loaders.train.graphs), 8, margin=4.5).levels)
+    assert most_together(ready) == 20_000 // (2 * entries) > 1
+    ready.loaders.train.max_entries = entries
+    assert most_together(ready) == 0
+    ready.loaders.train.max_entries = None
+    assert most_together(ready) == 64
 
 
 def test_the_paces_are_those_of_adam() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import tarfile
+import time
 from dataclasses import replace
 from multiprocessing.synchronize import SemLock
 from pathlib import Path
@@ -409,3 +410,18 @@ def test_winners_that_are_trained_alone_do_not_wait(tmp_path: Path) -> None:
     assert progress.left == 0
     first_winner = next(i for i, run in enumerate(pool.done) if run.assess)
     assert any(not run.assess for run in pool.done[first_winner:])
+
+
+def test_the_time_left_counts_runs_under_way_by_their_epochs() -> None:
+    """After 100 seconds two of five runs are under way, from epoch 20 to 60 and from 1 to 41 of at most 80; then one
+    more was done after 50 epochs."""
+    runs = [tiny_run(seed, epochs=80) for seed in range(3)]
+    progress = Progress(5, 0, started=time.monotonic() - 100)
+    assert progress.time_left() is None
+    progress.running = {(0, 0): (runs[1], 60), (0, 1): (runs[2], 41)}
+    progress.first = {(0, 0): 20, (0, 1): 1}
+    expected = 100 / (40 / 80 + 40 / 80) * (5 - 60 / 80 - 41 / 80)
+    assert progress.time_left() == pytest.approx(expected, rel=0.01)
+    progress.finished, progress.epochs = [runs[0]], [50]
+    expected = 100 / (1 + 40 / 60 + 40 / 50) * (4 - 60 / 60 - 41 / 50)
+    assert progress.time_left() == pytest.approx(expected, rel=0.01)

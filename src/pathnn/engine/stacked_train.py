@@ -18,8 +18,8 @@ from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
 from pathnn.nn import PathNN
 from pathnn.nn.stacked import Stack
 
-MARGINS = (2.0, 4.5)
-"""Shapes for batches up to so many standard deviations above the mean: one for most steps, one for nearly all."""
+MARGINS = (2.0, 3.0, 4.5)
+"""Shapes for batches up to so many standard deviations above the mean: the largest of twenty batches decides."""
 
 
 class StackedTrainer:

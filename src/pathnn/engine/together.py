@@ -20,14 +20,18 @@ from pathnn.engine.config import RunConfig
 from pathnn.engine.devices import make_fabric
 from pathnn.engine.errors import NotFiniteError, RunError, RunStoppedError
 from pathnn.engine.graphs import padding_fault
+from pathnn.engine.graphs_batch import Capacity, graph_sizes
 from pathnn.engine.run import Checkpoints, Run, finish, load_task, prepare
 from pathnn.engine.run_folder import RunFolder
-from pathnn.engine.stacked_train import StackedTrainer
+from pathnn.engine.stacked_train import MARGINS, StackedTrainer
 from pathnn.engine.state import Best, at_least_as_good
 from pathnn.engine.train import Epoch
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.stacked import stack_fault
 from pathnn.paths.ragged import RaggedTries
+
+MOST = 64
+"""Runs at a time; more gain nothing."""
 
 Outcome = dict[str, Any] | RunError
 """What came of a run: its result, or the error that ended it."""
@@ -45,8 +49,8 @@ def run_together(
     """Train as `configs` say, each into its folder of `outs`, and yield (which run, what came of it) as they end.
 
     Runs that were begun go on. The options are those of `run`; `report` gets the number of the run, too. A run that
-    cannot begin (a damaged checkpoint), or whose loss is not finite, ends alone, the others go on. `TogetherError` says
-    that these runs cannot be done together.
+    cannot begin (a damaged checkpoint), or whose loss is not finite, ends alone, the others go on. Where the memory
+    does not hold all at once, some wait for others. `TogetherError` says that these runs cannot be done together.
 
     ```python
     configs = [RunConfig(data="nci1", preset="nci1", collection="sp", k=2, fold=fold) for fold in range(10)]
@@ -71,10 +75,16 @@ def run_together(
         fault = together_fault(runs)
         if fault is not None:
             raise TogetherError(fault)
-        runs = [replace(run, together=len(runs)) for run in runs]
-        tell = None if report is None else (lambda place, epoch: report(numbers[place], epoch))
-        for place, outcome in _Together(runs, tell, checkpoint_every, stop).go():
-            yield numbers[place], outcome
+        most = most_together(runs[0])
+        for first in range(0, len(runs), most):
+            group, own = runs[first : first + most], numbers[first : first + most]
+            tell = None if report is None else partial(_counted, own, report)
+            for place, outcome in _Together(group, tell, checkpoint_every, stop).go():
+                yield own[place], outcome
+
+
+def _counted(numbers: list[int], report: Callable[[int, Epoch], None], place: int, epoch: Epoch) -> None:
+    report(numbers[place], epoch)
 
 
 def _prepare(config: RunConfig, out: Path, task: Task, locks: ExitStack) -> Run:
@@ -103,7 +113,20 @@ def together_fault(runs: Sequence[Run]) -> str | None:
         return "the dataset is not on the GPU."
     if loaders.task.loss is None or not hasattr(loaders.task.loss(), "reduction"):
         return "the loss of the task is not one for each graph."
+    if most_together(first) < 2:
+        return "a batch of one of them takes most of the memory."
     return stack_fault(model) or padding_fault(model)
+
+
+def most_together(run: Run) -> int:
+    """How many runs like this one the memory holds at once, at least 0: `max_entries` entries of a trie, of which each
+    takes twice as much here, because nothing is computed again."""
+    loader = run.loaders.train
+    if loader.max_entries is None:
+        return MOST
+    sizes = graph_sizes(loader.graphs)
+    each = sum(Capacity.of_sizes(sizes, run.config.batch_size, margin=MARGINS[-1]).levels)
+    return min(loader.max_entries // (2 * each), MOST)
 
 
 def common(config: RunConfig) -> RunConfig:
@@ -126,8 +149,8 @@ class _Together:
         checkpoint_every: float,
         stop: Callable[[], bool] | None,
     ) -> None:
-        self.runs, self.report, self.stop = runs, report, stop
-        self.checkpoints = [Checkpoints(run, checkpoint_every) for run in runs]
+        self.runs, self.report, self.stop = [replace(run, together=len(runs)) for run in runs], report, stop
+        self.checkpoints = [Checkpoints(run, checkpoint_every) for run in self.runs]
         self._trainer: StackedTrainer | None = None
         self.places: dict[int, int] = {}  # by run, which of the trainer's networks it is
 

@@ -10,10 +10,10 @@ continue them.
 
 "Over" is the number of seeds or folds behind a mean; deviations are sample standard deviations over the same. "Runs"
 and "seconds" count all trainings of a cell, those that chose hyperparameters included; seconds are training and
-evaluation time, with several runs at a time where they shared a device. "Difference" is ours minus the paper's in the
-paper's standard deviations, with the sign turned so that + is better; where the paper has none, or 0, it is the plain
-difference of the means, or "equal". Test scores are those of the epoch with the best validation score; nothing was
-chosen by a test score.
+evaluation time, with several runs at a time where they shared a device (of runs trained together each has its share).
+"Difference" is ours minus the paper's in the paper's standard deviations, with the sign turned so that + is better;
+where the paper has none, or 0, it is the plain difference of the means, or "equal". Test scores are those of the
+epoch with the best validation score; nothing was chosen by a test score.
 
 GIN, GCN and MLP are baselines on our harness: the layers of PyG with residual connections and, but for table 1,
 BatchNorm; the optimiser, schedule, readout, dropout and head of the PathNN runs; and a width that gives about the same

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import mean
 
 from pathnn.experiments.experiment import Experiment, slots
 from pathnn.experiments.ledger import Ledger
@@ -24,6 +25,8 @@ class Progress:
         before: how many of them were done when the call began.
         finished: done by this call.
         running: by worker and place (which of the runs it was given), the run and its last epoch.
+        first: by worker and place, the epoch that was heard of first: a run that goes on does not begin with 1.
+        epochs: of the runs done by this call.
         failed: runs and what went wrong.
         stopped: runs that were begun and can go on later.
         reason: why the call ended before everything was done, or "".
@@ -34,6 +37,8 @@ class Progress:
     started: float = field(default_factory=time.monotonic)
     finished: list[PlannedRun] = field(default_factory=list)
     running: dict[tuple[int, int], tuple[PlannedRun, int]] = field(default_factory=dict)
+    first: dict[tuple[int, int], int] = field(default_factory=dict)
+    epochs: list[int] = field(default_factory=list)
     failed: list[tuple[PlannedRun, str]] = field(default_factory=list)
     stopped: list[PlannedRun] = field(default_factory=list)
     reason: str = ""
@@ -49,11 +54,16 @@ class Progress:
         return self.total - self.done
 
     def time_left(self) -> float | None:
-        """Seconds until all is done at the pace of this call; None before anything is known."""
-        if not self.finished:
-            return None
-        pace = (time.monotonic() - self.started) / len(self.finished)
-        return pace * (self.left - len(self.failed))
+        """Seconds until all is done at the pace of this call; None before anything is known.
+
+        A run under way counts by its epochs, of which it is taken to need as many as those that are done, or as it may.
+        """
+        done, left = float(len(self.finished)), float(self.left - len(self.failed))
+        for at, (run, epoch) in self.running.items():
+            most = max(mean(self.epochs) if self.epochs else run.config.epochs, epoch, 1)
+            done += (epoch - self.first.get(at, epoch)) / most
+            left -= epoch / most
+        return None if done <= 0 else (time.monotonic() - self.started) / done * max(left, 0.0)
 
 
 def run_missing(
@@ -175,8 +185,10 @@ class _Loop:
         run, _ = progress.running[at]
         if event.kind == "epoch":
             progress.running[at] = (run, event.epoch)
+            progress.first.setdefault(at, event.epoch)
             return
         del progress.running[at]
+        progress.first.pop(at, None)
         self.queue = None
         if event.kind == "done" and event.line is not None:
             try:
@@ -185,6 +197,7 @@ class _Loop:
                 progress.failed.append((run, str(error)))
             else:
                 progress.finished.append(run)
+                progress.epochs.append(event.line["epochs"])
         elif event.kind == "failed":
             progress.failed.append((run, event.error))
         else:

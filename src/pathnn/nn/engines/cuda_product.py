@@ -23,6 +23,23 @@ MOST_PARTS, ROWS_PER_PART = 16, 512
 """The gradient of the weight is summed in parts of about so many rows, but not in more parts than that."""
 
 
+class Tile(NamedTuple):
+    """What one program of a product works on (rows and columns of the result, and how many numbers of each sum at a
+    time), and with what."""
+
+    tall: int
+    wide: int
+    deep: int
+    warps: int
+    stages: int
+
+
+FORWARD = BACKWARD = Tile(128, 64, 16, 4, 4)
+VERTICES = Tile(64, 64, 32, 4, 3)
+WEIGHT = Tile(64, 64, 64, 4, 2)
+"""The tiles of `W_hh h` and its gradient, of what vertices bring along, and of the gradients of weights."""
+
+
 class SplitWeight(NamedTuple):
     """A weight `[4d, d]` in float16 parts: `parts` is `[2, 4d, width]`, over a power of two by `most`; or those of
     several models, one after the other, which have as many rows each of what they are multiplied with."""
@@ -87,10 +104,10 @@ def project_hidden(hidden: Tensor, weight: SplitWeight, out: Tensor) -> None:
     rows, gates = out.shape
     if rows == 0:
         return
-    tall, wide = 128, 64
-    times_transposed[(cover(rows, tall) * cover(gates, wide),)](
+    tile = FORWARD
+    times_transposed[(cover(rows, tile.tall) * cover(gates, tile.wide),)](
         hidden, weight.parts, weight.most, out, rows, rows // weight.models, hidden.stride(0), weight.parts.stride(0),
-        N=gates, WIDTH=weight.width, TERMS=weight.terms, BM=tall, BN=wide, BK=16, num_warps=4, num_stages=4,
+        N=gates, WIDTH=weight.width, TERMS=weight.terms, **_options(tile),
     )  # fmt: skip
 
 
@@ -100,11 +117,10 @@ def grad_of_hidden(grad: Tensor, slots: Tensor, weight: SplitWeight) -> Tensor:
     out = grad.new_empty(rows, weight.channels)
     if rows == 0:
         return out
-    tall, wide = 128, 64
-    times_weight[(cover(rows, tall) * cover(weight.channels, wide),)](
+    tile = BACKWARD
+    times_weight[(cover(rows, tile.tall) * cover(weight.channels, tile.wide),)](
         grad, slots, weight.parts, weight.most, out, rows, rows // weight.models, weight.parts.stride(0),
-        N=weight.channels, K=gates, WIDTH=weight.width, TERMS=weight.terms,
-        BM=tall, BN=wide, BK=16, num_warps=4, num_stages=4,
+        N=weight.channels, K=gates, WIDTH=weight.width, TERMS=weight.terms, **_options(tile),
     )  # fmt: skip
     return out
 
@@ -118,12 +134,11 @@ def add_grad_of_weight(
     """
     rows, gates = grad.shape
     out, parts = _parts(grad, weight, partial)
-    deep, tall, wide = 64, 64, 64
-    transposed_times_hidden[cover(weight.channels, tall) * cover(gates, wide), weight.models * parts](
+    tile = WEIGHT
+    transposed_times_hidden[cover(weight.channels, tile.tall) * cover(gates, tile.wide), weight.models * parts](
         grad, slots, hidden, spans, out, rows, parts, out.size(1), weight.models, hidden.stride(0),
         ADD=partial is not None, K=gates, N=weight.channels, WIDTH=weight.width, LEVELS=slots.size(0),
-        TERMS=weight.terms, SPANS=1 if spans is None else spans.size(0),
-        BM=tall, BN=wide, BK=deep, num_warps=4, num_stages=2,
+        TERMS=weight.terms, SPANS=1 if spans is None else spans.size(0), **_options(tile),
     )  # fmt: skip
     return out
 
@@ -132,13 +147,18 @@ def add_grad_of_linear_weight(grad: Tensor, x: Tensor, weight: SplitWeight, part
     """`grad.T @ x` in parts: `[models, parts, 4d, d]`, added to `partial` if there is one."""
     rows, gates = grad.shape
     out, parts = _parts(grad, weight, partial)
-    deep, tall, wide = 64, 64, 64
-    transposed_times_rows[cover(gates, tall) * cover(weight.channels, wide), weight.models * parts](
+    tile = WEIGHT
+    transposed_times_rows[cover(gates, tile.tall) * cover(weight.channels, tile.wide), weight.models * parts](
         grad, x, out, rows // weight.models, parts, out.size(1),
-        ADD=partial is not None, K=gates, N=weight.channels, TERMS=weight.terms,
-        BM=tall, BN=wide, BK=deep, num_warps=4, num_stages=2,
+        ADD=partial is not None, K=gates, N=weight.channels, TERMS=weight.terms, **_options(tile),
     )  # fmt: skip
     return out
+
+
+def _options(tile: Tile) -> dict[str, int]:
+    return {
+        "BM": tile.tall, "BN": tile.wide, "BK": tile.deep, "num_warps": tile.warps, "num_stages": tile.stages,
+    }  # fmt: skip
 
 
 def _parts(grad: Tensor, weight: SplitWeight, partial: Tensor | None) -> tuple[Tensor, int]:
@@ -163,10 +183,9 @@ def _rows_times(x: Tensor, weight: SplitWeight, bias: Tensor | None, out: Tensor
     rows, columns = out.shape
     if rows == 0:
         return out
-    tall, wide = 64, 64
-    rows_times[(cover(rows, tall) * cover(columns, wide),)](
+    tile = VERTICES
+    rows_times[(cover(rows, tile.tall) * cover(columns, tile.wide),)](
         x, weight.parts, weight.most, bias, out, rows, rows // weight.models, weight.parts.stride(0),
-        N=columns, K=x.size(1), WIDTH=weight.width, TRANSPOSED=transposed, TERMS=weight.terms,
-        BM=tall, BN=wide, BK=32, num_warps=4, num_stages=3,
+        N=columns, K=x.size(1), WIDTH=weight.width, TRANSPOSED=transposed, TERMS=weight.terms, **_options(tile),
     )  # fmt: skip
     return out

@@ -38,6 +38,9 @@ class Kept(NamedTuple):
 TILE, WARPS = 256, 2
 """Numbers per program and gate, four for each thread."""
 
+AT_ONCE, SUM_WARPS = 8, 2
+"""Rows that a sum of rows reads at a time, and the warps of a program."""
+
 MOST_FEW = 128
 """Rows of both small tables up to which their gradient is a product with zeros and ones; above, rows are sorted."""
 
@@ -199,7 +202,7 @@ def sum_rows(
     block = column_block(out.size(1))
     sum_segments[out.size(0), cover(out.size(1), block)](
         rows, order.order, order.start, out, first_row, stride, span,
-        ADD=add, WIDTH=out.size(1), AT_ONCE=8, BLOCK=block, num_warps=2,
+        ADD=add, WIDTH=out.size(1), AT_ONCE=AT_ONCE, BLOCK=block, num_warps=SUM_WARPS,
     )  # fmt: skip
 
 
