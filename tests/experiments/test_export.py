@@ -13,11 +13,11 @@ from pathnn import PathNN
 from pathnn.data import load_dataset
 from pathnn.engine import load_model, load_task
 from pathnn.experiments.cells import best_line
-from pathnn.experiments.execute import Settings
 from pathnn.experiments.export import ExportError, export_models, model_card
 from pathnn.experiments.ledger import Ledger
 from pathnn.experiments.planned import config_hash
 from pathnn.experiments.runner import run_missing
+from pathnn.experiments.settings import Settings
 from pathnn.experiments.targets import TARGETS, experiment
 from pathnn.nn.pretrained import model_folders, pretrained_names
 

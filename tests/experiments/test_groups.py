@@ -13,9 +13,10 @@ from pathnn.engine import RunStoppedError
 from pathnn.engine.together import TogetherError
 from pathnn.engine.train import Epoch
 from pathnn.experiments import execute
-from pathnn.experiments.execute import Executor, Settings
+from pathnn.experiments.execute import Executor
 from pathnn.experiments.groups import in_groups
 from pathnn.experiments.pool import outcomes
+from pathnn.experiments.settings import Settings
 
 
 @pytest.fixture(autouse=True)

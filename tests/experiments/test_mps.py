@@ -12,9 +12,9 @@ import torch
 from tiny_experiments import tiny_run
 
 from pathnn.experiments import mps
-from pathnn.experiments.execute import Settings
 from pathnn.experiments.mps import shared_gpu
 from pathnn.experiments.pool import LocalPool, attempt
+from pathnn.experiments.settings import Settings
 
 SCRIPT = """#!/bin/sh
 echo "$* $(cat)" >> {log}

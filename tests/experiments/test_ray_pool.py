@@ -9,11 +9,11 @@ import pytest
 from tiny_experiments import InlinePool, tiny_experiment
 
 from pathnn.experiments import runner
-from pathnn.experiments.execute import Settings
 from pathnn.experiments.ledger import Ledger
 from pathnn.experiments.pool import Event
 from pathnn.experiments.ray_pool import RayPool
 from pathnn.experiments.runner import Progress, run_missing
+from pathnn.experiments.settings import Settings
 
 LIMIT = 200.0
 """Seconds after which a call gives up; it takes 20, on a busy machine 90."""

@@ -16,13 +16,13 @@ from tiny_experiments import InlinePool, made_up_line, tiny_experiment, tiny_run
 
 from pathnn.experiments import runner
 from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
-from pathnn.experiments.execute import Settings
 from pathnn.experiments.experiment import Experiment, slots
 from pathnn.experiments.ledger import KEYS, Ledger, LedgerError, Line, check_line
 from pathnn.experiments.planned import PlannedRun, config_hash
 from pathnn.experiments.pool import Event, LocalPool
 from pathnn.experiments.runner import Progress, run_missing
 from pathnn.experiments.select import SelectionError, select
+from pathnn.experiments.settings import Settings
 from pathnn.experiments.targets import experiment
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pathnn.engine import RunConfig
-from pathnn.experiments.execute import Executor, Settings
+from pathnn.experiments.execute import Executor
 from pathnn.experiments.experiment import Experiment
 from pathnn.experiments.ledger import Line
 from pathnn.experiments.planned import PlannedRun, config_hash
 from pathnn.experiments.pool import Event, attempt
+from pathnn.experiments.settings import Settings
 
 
 def tiny_run(seed: int = 0, *, epochs: int = 2, **options: Any) -> PlannedRun:

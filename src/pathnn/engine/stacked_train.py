@@ -125,7 +125,8 @@ class StackedTrainer:
         )
 
     def _choose(self, plan: Tensor) -> list[StackedSteps]:
-        """For each step of a plan the smallest shape that holds its batches; a new one for those that fit none."""
+        """For each step of a plan the smallest shape that holds its batches; those that fit none get a new one, with
+        some room."""
         totals = plan[:, :, -1, :-1].long()
         chosen: list[StackedSteps | None] = [None] * plan.size(0)
         for steps in self._steps:
@@ -133,7 +134,8 @@ class StackedTrainer:
             chosen = [before or (steps if fit else None) for before, fit in zip(chosen, fits, strict=True)]
         left = [i for i, steps in enumerate(chosen) if steps is None]
         if left:
-            self._steps.append(self._make_steps(Capacity.holding(totals[left].flatten(0, 1).amax(dim=0), self._size)))
+            largest = totals[left].flatten(0, 1).amax(dim=0)
+            self._steps.append(self._make_steps(Capacity.holding(largest + largest // 20, self._size)))
             return self._choose(plan)
         return [steps for steps in chosen if steps is not None]
 

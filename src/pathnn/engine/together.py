@@ -75,9 +75,10 @@ def run_together(
         fault = together_fault(runs)
         if fault is not None:
             raise TogetherError(fault)
-        most = most_together(runs[0])
-        for first in range(0, len(runs), most):
-            group, own = runs[first : first + most], numbers[first : first + most]
+        groups = -(-len(runs) // most_together(runs[0]))
+        size = -(-len(runs) // groups)
+        for first in range(0, len(runs), size):
+            group, own = runs[first : first + size], numbers[first : first + size]
             tell = None if report is None else partial(_counted, own, report)
             for place, outcome in _Together(group, tell, checkpoint_every, stop).go():
                 yield own[place], outcome

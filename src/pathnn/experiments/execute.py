@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,37 +11,21 @@ import torch
 from pathnn.data.memory import default_max_entries
 from pathnn.data.task import Task
 from pathnn.engine import RunFolder, build_model, load_task, run
-from pathnn.engine.config import Device, RunConfig
+from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import RunError
 from pathnn.engine.loaders import with_paths
 from pathnn.engine.run import Run
 from pathnn.engine.together import Outcome, run_together
 from pathnn.engine.train import Epoch
 from pathnn.experiments.groups import free_memory, in_groups
-from pathnn.experiments.ledger import Line
-from pathnn.experiments.planned import PlannedRun, config_hash
+from pathnn.experiments.ledger import Line, result_line
+from pathnn.experiments.planned import PlannedRun
+from pathnn.experiments.settings import Settings, device_of
 from pathnn.experiments.untrained_pairs import isomorphism_result
 from pathnn.provenance import commit
 
 CHECKPOINT_EVERY = 30.0
 """Seconds between two checkpoints: what a kill can lose."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is the same for all runs of a call.
-
-    Attributes:
-        work: the folder of the run folders.
-        device: "auto", "cpu" or "cuda".
-        jobs: how many workers share this machine.
-        together: how many runs a worker trains at once on a GPU, where they differ in fold, seed and dropout alone.
-    """
-
-    work: Path
-    device: Device = "auto"
-    jobs: int = 1
-    together: int = 1
 
 
 @dataclass
@@ -179,41 +161,6 @@ class Executor:
         return where
 
 
-def device_of(config: RunConfig) -> torch.device:
-    """Where a run computes."""
-    cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
-    return torch.device("cuda" if cuda else "cpu")
-
-
-def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) -> Line:
-    """The line of a finished run."""
-    return {
-        "target": planned.target,
-        "model": planned.model,
-        "dataset": planned.dataset,
-        "collection": planned.collection,
-        "k": planned.k,
-        "fold": planned.fold,
-        "seed": planned.seed,
-        "grid": planned.grid,
-        "val": result["val_score"],
-        "test": result["test_score"],
-        **{name: result[name] for name in ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters")},
-        **{name: result[name] for name in ("device", "commit", "time", "versions")},
-        "together": result.get("together", 1),
-        "config": config.to_dict(),
-        "config_hash": config_hash(config),
-    }
-
-
 def tidy(folder: RunFolder) -> None:
     """Of a run that is over keep the model, the metrics and the result: no state to go on from."""
     folder.state.unlink(missing_ok=True)
-
-
-def use_cores(jobs: int) -> None:
-    """Give this process its share of the cores, and no more threads than `OMP_NUM_THREADS` allows."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    allowed = os.environ.get("OMP_NUM_THREADS", "")
-    threads = max(1, available // jobs)
-    torch.set_num_threads(min(threads, int(allowed)) if allowed.isdigit() and int(allowed) else threads)

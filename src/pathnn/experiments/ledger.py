@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from pathnn.engine.config import RunConfig
 from pathnn.experiments.planned import Key, PlannedRun, config_hash
 
 Line = dict[str, Any]
@@ -97,6 +98,27 @@ class Ledger:
     def _take(self, line: Line) -> None:
         self.lines.append(line)
         self._by_key[line_key(line)] = line
+
+
+def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) -> Line:
+    """The line of a finished run."""
+    return {
+        "target": planned.target,
+        "model": planned.model,
+        "dataset": planned.dataset,
+        "collection": planned.collection,
+        "k": planned.k,
+        "fold": planned.fold,
+        "seed": planned.seed,
+        "grid": planned.grid,
+        "val": result["val_score"],
+        "test": result["test_score"],
+        **{name: result[name] for name in ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters")},
+        **{name: result[name] for name in ("device", "commit", "time", "versions")},
+        "together": result.get("together", 1),
+        "config": config.to_dict(),
+        "config_hash": config_hash(config),
+    }
 
 
 def line_key(line: Line) -> Key:

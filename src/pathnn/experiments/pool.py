@@ -14,9 +14,10 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, Literal, Protocol
 
 from pathnn.engine.train import Epoch
-from pathnn.experiments.execute import Executor, Settings, use_cores
+from pathnn.experiments.execute import Executor
 from pathnn.experiments.ledger import Line
 from pathnn.experiments.planned import PlannedRun
+from pathnn.experiments.settings import Settings, use_cores
 
 GPU_LOST = ("CUDA error", "Triton Error [CUDA]", "cuDNN error")
 """What an error says after which nothing more can be computed on the GPU in that process."""

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from pathnn.experiments.execute import Executor, Settings, use_cores
+from pathnn.experiments.execute import Executor
 from pathnn.experiments.planned import PlannedRun
 from pathnn.experiments.pool import Event, Message, outcomes
+from pathnn.experiments.settings import Settings, use_cores
 
 
 class RayPool:

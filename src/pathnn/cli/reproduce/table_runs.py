@@ -33,12 +33,12 @@ from pathnn.cli.reproduce.table_options import (
 from pathnn.cli.reproduce.table_output import tell_files, tell_progress
 
 if TYPE_CHECKING:
-    from pathnn.experiments.execute import Settings
     from pathnn.experiments.experiment import Experiment
     from pathnn.experiments.ledger import Ledger
     from pathnn.experiments.planned import PlannedRun
     from pathnn.experiments.pool import Pool
     from pathnn.experiments.runner import Progress
+    from pathnn.experiments.settings import Settings
 
 TOGETHER = 20
 """Runs that each process trains at once on a GPU: the ten folds of a cell with and without dropout."""
@@ -118,7 +118,7 @@ class Place:
 
     def settings(self) -> Settings:
         """The same for the workers."""
-        from pathnn.experiments.execute import Settings
+        from pathnn.experiments.settings import Settings
 
         device: Any = self.device
         return Settings((self.work or self.results / ".runs").absolute(), device, self.jobs, self._together())
