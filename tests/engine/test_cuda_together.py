@@ -69,6 +69,18 @@ def test_each_network_has_the_gradients_that_it_has_alone(collection: Collection
                 torch.testing.assert_close(stack.statistics[name][i], buffer, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["gin", "gcn", "graphsage", "mlp"])
+def test_baselines_are_trained_together_as_alone(name: str, tmp_path: Path) -> None:
+    task = tiny_task(60, classes=True)
+    options = {"hidden_channels": 16, "num_layers": 3}
+    configs = [replace(config_of(seed), model=name, preset=None, options=options) for seed in range(3)]
+    list(run_together(configs, [tmp_path / f"together{i}" for i in range(3)], task=task))
+    for i, config in enumerate(configs):
+        run(config, tmp_path / f"alone{i}", task=task, curves=False)
+        losses = [[epoch["train_loss"] for epoch in metrics(tmp_path / f"{how}{i}")] for how in ("together", "alone")]
+        assert losses[0] == pytest.approx(losses[1], rel=2e-3)
+
+
 def metrics(folder: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 

@@ -20,6 +20,7 @@ from pathnn.engine import graphed as graphed_module
 from pathnn.engine.graphed import make_graphed
 from pathnn.engine.graphs import GraphedStep
 from pathnn.engine.graphs_batch import Capacity, graph_sizes
+from pathnn.engine.graphs_edges import PADDED
 from pathnn.engine.predict import apply
 from pathnn.nn import PathLSTM
 from pathnn.paths.extract import extract_paths
@@ -98,7 +99,7 @@ def test_the_step_of_a_baseline_is_the_same_step(name: str) -> None:
     loaders = make_loaders(task, config, model, device="cuda")
     graphs, index, loss = loaders.train.graphs, loaders.train.index[:8], torch.nn.L1Loss()
     capacity = Capacity.of_sizes(graph_sizes(graphs, paths=False), 8, margin=5.0)
-    capacity = replace(capacity, nodes=capacity.nodes + graphed_module.PADDED)
+    capacity = replace(capacity, nodes=capacity.nodes + PADDED)
     before = {key: value.clone() for key, value in model.state_dict().items()}
     value = GraphedStep(model, graphs, loss, capacity=capacity)(index)
     grads = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).clone()

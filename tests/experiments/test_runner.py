@@ -403,7 +403,8 @@ def test_winners_do_not_wait_for_runs_that_failed_or_are_not_selected(tmp_path: 
     assert len(progress.finished) == 8 * 3
 
 
-def test_winners_that_are_trained_alone_do_not_wait(tmp_path: Path) -> None:
+def test_winners_that_are_trained_alone_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathnn.experiments.runner.together_key", lambda run: None)
     whole = experiment("tu")
     pool = InlinePool(lambda run: made_up_line(run, val=50.0), 1, 20)
     progress = run_missing(whole, select(whole.runs, "enzymes,gcn,fold=0-1"), Ledger(tmp_path / "tu.jsonl"), pool)

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from pathnn.nn import PathNN
+from pathnn.nn import Baseline, PathNN
+from pathnn.nn.baselines import BaselineName
 from pathnn.nn.stacked import Stack, StackedLinear, StackedNorm, stack_fault, stacked_twin
 
 
@@ -80,13 +81,29 @@ def test_batch_norm_in_evaluation_is_that_of_each_network() -> None:
             torch.testing.assert_close(out[own], model.get_submodule(name)(x[own]), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["gin", "gcn", "graphsage", "mlp"])
+def test_baselines_predict_what_each_predicts_alone(name: BaselineName) -> None:
+    torch.manual_seed(0)
+    models = [Baseline(name, 5, 8, 2).eval() for _ in range(3)]
+    edge_index, x = torch.tensor([[0, 1, 1, 2, 3], [1, 0, 2, 1, 3]]), torch.randn(3, 4, 5)
+    stack = Stack(models)
+    twin = stacked_twin(models[0], stack, torch.full((3,), 4, dtype=torch.int32)).eval()
+    with torch.no_grad():
+        stack.refresh()
+        edges = torch.cat([edge_index + 4 * i for i in range(3)], dim=1)
+        out = twin(x.flatten(0, 1), edges, batch=torch.arange(3).repeat_interleave(4), batch_size=3)
+        for i, model in enumerate(models):
+            torch.testing.assert_close(out[i : i + 1], model(x[i], edge_index), rtol=1e-5, atol=1e-5)
+
+
 def test_what_cannot_be_stacked_is_refused() -> None:
     with pytest.raises(ValueError, match="different shapes"):
         Stack([*networks(1), PathNN(5, 16, 2, collection="ap", k=2)])
     edges = PathNN(5, 8, 2, collection="ap", k=2, edge_channels=3)
     assert "edge features" in str(stack_fault(edges))
     assert "encoder.embeddings.0" in str(stack_fault(PathNN((4,), 8, 2, collection="ap", k=2)))
-    assert "only PathNN" in str(stack_fault(nn.Linear(2, 2)))
+    assert "only PathNN and the baselines" in str(stack_fault(nn.Linear(2, 2)))
+    assert "convs.0" in str(stack_fault(Baseline("gat", 5, 8, 2)))
     assert stack_fault(networks(1)[0]) is None
     with pytest.raises(ValueError, match="edge features"):
         stacked_twin(edges, Stack([edges]), torch.zeros(1, dtype=torch.int32))

@@ -7,7 +7,6 @@ processes, some baselines, a dataset that is not on the GPU), is worked on opera
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,7 @@ from pathnn.engine.config import RunConfig
 from pathnn.engine.evaluate import as_targets
 from pathnn.engine.graphs import GraphedForward, GraphedStep, padding_fault
 from pathnn.engine.graphs_batch import Capacity, graph_sizes
+from pathnn.engine.graphs_edges import with_room
 from pathnn.engine.loaders import Loaders, batch_indices
 from pathnn.engine.predict import Forward, apply
 from pathnn.engine.state import TrainState
@@ -29,10 +29,6 @@ from pathnn.paths.ragged import RaggedTries
 
 MARGINS = (1.0, 3.0)
 """Shapes for batches up to so many standard deviations above the mean: little padding for most, room for nearly all."""
-
-
-PADDED = 64
-"""Vertices among which the padded edges of a baseline's batch are shared out, at least."""
 
 
 class Graphed:
@@ -80,8 +76,7 @@ class Graphed:
         return steps
 
     def _room(self, capacity: Capacity) -> Capacity:
-        """For edges, more padded vertices: few of them with many loops would get large numbers."""
-        return capacity if self._paths else replace(capacity, nodes=capacity.nodes + PADDED)
+        return capacity if self._paths else with_room(capacity)
 
     def _make_forward(self, loader: PackedLoader) -> Forward:
         model, sizes = self._model, graph_sizes(loader.graphs, paths=self._paths)

@@ -176,9 +176,10 @@ def autocast(enabled: bool) -> torch.autocast:
     return torch.autocast("cuda", torch.bfloat16, enabled=enabled, cache_enabled=False)
 
 
-def padded_batches(model: Model, graphs: PackedGraphs, capacity: Capacity) -> PaddedRows:
-    """Batches with what the model reads of a graph: its paths, or its edges."""
-    return PaddedBatches(graphs, capacity) if isinstance(model, PathNN) else PaddedEdges(graphs, capacity)
+def padded_batches(model: Model, graphs: PackedGraphs, capacity: Capacity, models: int = 1) -> PaddedRows:
+    """Batches with what the model reads of a graph: its paths, or its edges; one for each of `models` alike."""
+    kind = PaddedBatches if isinstance(model, PathNN) else PaddedEdges
+    return kind(graphs, capacity, models)
 
 
 def predict_padded(model: Model, batches: PaddedRows) -> tuple[Tensor, Tensor | None]:

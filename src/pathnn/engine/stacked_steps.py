@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.engine.graphs import predict_padded
-from pathnn.engine.graphs_batch import Capacity, PaddedBatches
+from pathnn.engine.build import Model
+from pathnn.engine.graphs import padded_batches, predict_padded
+from pathnn.engine.graphs_batch import Capacity
 from pathnn.engine.recording import record
-from pathnn.nn import PathNN
 from pathnn.nn.kernels.blocks import cover
 from pathnn.nn.stacked import Stack, stacked_twin
 
@@ -73,7 +73,7 @@ class StackedSteps:
 
     def __init__(
         self,
-        model: PathNN,
+        model: Model,
         stack: Stack,
         adam: StackedAdam,
         graphs: PackedGraphs,
@@ -83,7 +83,7 @@ class StackedSteps:
         pool: Any = None,
     ) -> None:
         self.stack, self.adam = stack, adam
-        self.batches = PaddedBatches(graphs, capacity.rounded(BLOCK), stack.models)
+        self.batches = padded_batches(model, graphs, capacity.rounded(BLOCK), stack.models)
         self._twin = stacked_twin(model, stack, self.batches.valid)
         self._loss, self._pool = loss, pool
         device = graphs.device

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from pathnn.data.loader import PackedLoader
 from pathnn.engine.evaluate import Evaluation, as_targets, measure, targets
 from pathnn.engine.graphs_batch import Capacity, graph_sizes
+from pathnn.engine.graphs_edges import with_room
 from pathnn.engine.loaders import batch_indices
 from pathnn.engine.run import Run
 from pathnn.engine.seeding import seed_torch
@@ -33,13 +34,12 @@ class StackedTrainer:
         self.runs = list(runs)
         first = self.runs[0]
         model, loader = first.state.model, first.loaders.train
-        assert isinstance(model, PathNN)
+        self._paths = isinstance(model, PathNN)
         self._model, self._graphs, self._size = model, loader.graphs, first.config.batch_size
-        models = [run.state.model for run in self.runs]
-        self.stack = Stack([model for model in models if isinstance(model, PathNN)])
+        self.stack = Stack([run.state.model for run in self.runs])
         self.adam = StackedAdam(self.stack, weight_decay=first.config.weight_decay)
         self._load_optimizers()
-        self._sizes = graph_sizes(loader.graphs)
+        self._sizes = graph_sizes(loader.graphs, paths=self._paths)
         self._pool = torch.cuda.graph_pool_handle()
         chosen = self._sizes[torch.cat([run.loaders.train.index for run in self.runs])]
         self._steps = [self._make_steps(Capacity.of_sizes(chosen, self._size, margin=margin)) for margin in MARGINS]
@@ -120,6 +120,7 @@ class StackedTrainer:
         assert task.loss is not None
         loss = task.loss()
         loss.reduction = "none"  # type: ignore[assignment]
+        capacity = capacity if self._paths else with_room(capacity)
         return StackedSteps(
             self._model, self.stack, self.adam, self._graphs, partial(_loss, loss), capacity=capacity, pool=self._pool
         )

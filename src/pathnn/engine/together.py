@@ -26,6 +26,7 @@ from pathnn.engine.run_folder import RunFolder
 from pathnn.engine.stacked_train import MARGINS, StackedTrainer
 from pathnn.engine.state import Best, at_least_as_good
 from pathnn.engine.train import Epoch
+from pathnn.nn import PathNN
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.stacked import stack_fault
 from pathnn.paths.ragged import RaggedTries
@@ -110,7 +111,8 @@ def together_fault(runs: Sequence[Run]) -> str | None:
     if first.config.precision != "32-true" or first.config.clip is not None or first.config.standardize:
         return "precision, clip or standardize are not the defaults."
     graphs = loaders.train.graphs
-    if graphs.device.type != "cuda" or graphs.x is None or not isinstance(graphs.tries, RaggedTries):
+    paths = isinstance(graphs.tries, RaggedTries) or not isinstance(model, PathNN)
+    if graphs.device.type != "cuda" or graphs.x is None or not paths:
         return "the dataset is not on the GPU."
     if loaders.task.loss is None or not hasattr(loaders.task.loss(), "reduction"):
         return "the loss of the task is not one for each graph."
@@ -125,8 +127,9 @@ def most_together(run: Run) -> int:
     loader = run.loaders.train
     if loader.max_entries is None:
         return MOST
-    sizes = graph_sizes(loader.graphs)
-    each = sum(Capacity.of_sizes(sizes, run.config.batch_size, margin=MARGINS[-1]).levels)
+    sizes = graph_sizes(loader.graphs, paths=isinstance(run.state.model, PathNN))
+    batch = Capacity.of_sizes(sizes, run.config.batch_size, margin=MARGINS[-1])
+    each = sum(batch.levels) or batch.nodes + batch.edges  # a baseline has no entries, but messages
     return min(loader.max_entries // (2 * each), MOST)
 
 

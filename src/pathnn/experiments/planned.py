@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from pathnn.collection import Collection
 from pathnn.engine.config import RunConfig
+from pathnn.engine.graphs import FIXED
 from pathnn.engine.together import common
-from pathnn.nn.presets import paper_config
+from pathnn.nn.presets import PRESETS, paper_config
 
 Kind = Literal["train", "isomorphism"]
 """What a run does: train a model, or count the pairs of graphs that an untrained one confuses."""
@@ -103,12 +104,12 @@ def together_key(run: PlannedRun) -> str | None:
     ... ) is None
     True
     """
-    config = run.config
-    if run.kind != "train" or run.collection is None or config.preset is None:
+    if run.kind != "train" or (run.collection is None and run.config.model not in FIXED):
         return None
-    if paper_config(config.preset, collection=run.collection).edge_channels is not None:
+    known = run.dataset if run.collection is None else run.config.preset
+    if known not in PRESETS or paper_config(known, collection=run.collection or "sp").edge_channels is not None:
         return None
-    return f"{run.cell} {config_hash(common(config))}"
+    return f"{run.cell} {config_hash(common(run.config))}"
 
 
 def config_hash(config: RunConfig | Mapping[str, Any]) -> str:

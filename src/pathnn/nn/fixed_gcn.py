@@ -29,8 +29,12 @@ class FixedGCN(nn.Module):
         own, weight = self._norm(edge_index, x)
         h = self.conv.lin(x)
         messages = h.index_select(0, source) * weight
-        out: Tensor = (h * own).index_add(0, target, messages) + self.conv.bias
-        return out
+        return self.add_bias((h * own).index_add(0, target, messages))
+
+    def add_bias(self, out: Tensor) -> Tensor:
+        """The last step of the layer."""
+        biased: Tensor = out + self.conv.bias
+        return biased
 
 
 class SharedNorm:

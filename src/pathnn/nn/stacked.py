@@ -16,10 +16,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from pathnn.nn.baselines import Baseline
 from pathnn.nn.cuda_graph_norm import padded_norm
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.engines.cuda import cuda_path_states, cuda_tokens
 from pathnn.nn.engines.prepared import Prepared
+from pathnn.nn.fixed_gcn import FixedGCN, SharedNorm
 from pathnn.nn.path_lstm import PathLSTM, divide_by_paths
 from pathnn.nn.path_nn import PathNN
 from pathnn.paths.trie import LengthTrie
@@ -40,7 +42,7 @@ class Stack(nn.Module):
     owner: Tensor
     dropout: Tensor
 
-    def __init__(self, models: Sequence[PathNN]) -> None:
+    def __init__(self, models: Sequence[PathNN | Baseline]) -> None:
         super().__init__()
         first = models[0]
         self.models = len(models)
@@ -97,9 +99,9 @@ class Stack(nn.Module):
 
 
 class StackedLinear(nn.Module):
-    """`nn.Linear` of each network for its rows."""
+    """`nn.Linear` (or PyG's) of each network for its rows."""
 
-    def __init__(self, stack: Stack, name: str, linear: nn.Linear) -> None:
+    def __init__(self, stack: Stack, name: str, linear: Any) -> None:
         super().__init__()
         self.stack, self.name, self.bias = stack, name, linear.bias is not None
 
@@ -133,6 +135,19 @@ class _Linear(torch.autograd.Function):
         left = grad.view(models * parts, -1, wide).transpose(1, 2)
         grad_weight = torch.bmm(left, x.view(models * parts, -1, deep)).view(models, parts, wide, deep).sum(dim=1)
         return grad_x, grad_weight, grad.sum(dim=1) if ctx.needs_input_grad[2] else None
+
+
+class StackedGCN(FixedGCN):
+    """`GCNConv` of each network for its rows, whose edges lead to none of another's."""
+
+    def __init__(self, stack: Stack, name: str, conv: Any, norm: SharedNorm) -> None:
+        super().__init__(nn.ModuleDict({"lin": StackedLinear(stack, f"{name}.lin", conv.lin)}), norm)
+        self.stack, self.name = stack, name
+
+    def add_bias(self, out: Tensor) -> Tensor:
+        """The last step of the layer."""
+        bias = self.stack[f"{self.name}.bias"].unsqueeze(1)
+        return (out.view(self.stack.models, -1, out.size(1)) + bias).flatten(0, 1)
 
 
 class StackedDropout(nn.Module):
@@ -217,13 +232,14 @@ class StackedLSTM(nn.Module):
         return self.stack[f"{self.name}.{name}"]
 
 
-def stacked_twin(model: PathNN, stack: Stack, valid: Tensor) -> PathNN:
+def stacked_twin(model: PathNN | Baseline, stack: Stack, valid: Tensor) -> PathNN | Baseline:
     """A network like `model` that does what all networks of `stack` do, each for its rows; `valid`, `[models]`, int32,
     is how many of them are no padding."""
     fault = stack_fault(model)
     if fault is not None:
         raise ValueError(fault)
-    twin = copy.deepcopy(model)
+    linear, gcn = _pyg_layers(model)
+    twin, norm = copy.deepcopy(model), SharedNorm()
     for prefix, parent in list(twin.named_modules()):
         modules = parent._modules
         following = dict(pairwise(modules)) if isinstance(parent, nn.Sequential) else {}
@@ -231,7 +247,9 @@ def stacked_twin(model: PathNN, stack: Stack, valid: Tensor) -> PathNN:
             name = f"{prefix}.{key}" if prefix else key
             if isinstance(child, PathLSTM):
                 modules[key] = StackedLSTM(stack, name, child)
-            elif isinstance(child, nn.Linear):
+            elif isinstance(child, gcn):
+                modules[key] = StackedGCN(stack, name, child, norm)
+            elif isinstance(child, (nn.Linear, *linear)):
                 modules[key] = StackedLinear(stack, name, child)
             elif isinstance(child, nn.Dropout):
                 modules[key] = StackedDropout(stack)
@@ -245,13 +263,25 @@ def stacked_twin(model: PathNN, stack: Stack, valid: Tensor) -> PathNN:
 
 def stack_fault(model: nn.Module) -> str | None:
     """Why networks like `model` cannot be stacked, or None."""
-    if not isinstance(model, PathNN):
-        return "only PathNN can be stacked: train other models one by one."
-    if model.config.edge_channels is not None or model.config.extend or model.lstm.engine != "trie":
-        return "networks with edge features, dummy tokens or the dense engine cannot be stacked: train them one by one."
-    known = (nn.Linear, nn.BatchNorm1d, PathLSTM)
+    if not isinstance(model, PathNN | Baseline):
+        return "only PathNN and the baselines can be stacked: train other models one by one."
+    if model.config.edge_channels is not None:
+        return "networks with edge features cannot be stacked: train them one by one."
+    if isinstance(model, PathNN) and (model.config.extend or model.lstm.engine != "trie"):
+        return "networks with dummy tokens or the dense engine cannot be stacked: train them one by one."
+    linear, gcn = _pyg_layers(model)
+    known = (nn.Linear, nn.BatchNorm1d, PathLSTM, *linear, *gcn)
     for name, module in model.named_modules():
         own = list(module.parameters(recurse=False))
         if own and not isinstance(module, known) and not name.startswith("lstm."):
             return f"{name} ({type(module).__name__}) cannot be stacked: train the models one by one."
     return None
+
+
+def _pyg_layers(model: nn.Module) -> tuple[tuple[type[nn.Module], ...], tuple[type[nn.Module], ...]]:
+    """PyG's linear layer and GCN layer, where the model may have some: importing them takes a second."""
+    if not isinstance(model, Baseline):
+        return (), ()
+    from torch_geometric import nn as pyg
+
+    return (pyg.Linear,), (pyg.GCNConv,)

@@ -120,12 +120,16 @@ def gather_rows(
 def gather_edges(
     plan, origin, edge_index, out, all_edges, batch, nodes, edges, LEVELS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """The ends of the edges of the batch, `[2, edges]`; `edge_index`, `[2, all_edges]`, counts vertices within a graph.
+    """The ends of the edges of the batch, `[2, models * edges]`; `edge_index`, `[2, all_edges]`, counts vertices within
+    a graph.
 
     Padding is loops at the padded vertices.
     """
     b = tl.program_id(0)
-    mine = plan + b * (LEVELS + 3)
+    model = tl.program_id(1)
+    mine = plan + (model * (batch + 1) + b) * (LEVELS + 3)
+    every = tl.num_programs(1) * edges
+    out += model * edges
     node = tl.load(mine + LEVELS)
     link = tl.load(mine + LEVELS + 1)
     more = b < batch
@@ -139,4 +143,5 @@ def gather_edges(
         loop = node + (j - link) % (nodes - node)
         for end in tl.static_range(2):
             v = tl.load(edge_index + end * all_edges + first + (j - link), mask=true, other=0)
-            tl.store(out + end * edges + j, tl.where(more, v.to(tl.int32) + node, loop).to(tl.int64), mask=on)
+            vertex = model * nodes + tl.where(more, v.to(tl.int32) + node, loop)
+            tl.store(out + end * every + j, vertex.to(tl.int64), mask=on)
