@@ -128,6 +128,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
         if keep:
             ctx.save_for_backward(h, *states)
             ctx.ready, ctx.pieces, ctx.orders, ctx.tokens, ctx.summed = ready, pieces, orders, tokens, summed
+            ctx.tables = tables if split.models > 1 else None  # several small models have the memory for it
         return out
 
     @staticmethod
@@ -142,7 +143,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
         collected = ready.collected if is_wanted(ready.anchor) else None
         grad_vertex: Tensor | None = None
         with torch.cuda.device(h.device):
-            tables = _tables(h, ready)
+            tables = _tables(h, ready) if ctx.tables is None else ctx.tables
             for levels in ctx.pieces:
                 if collected is not None:
                     collected.begin()  # what the piece before has left goes before this one's room is taken
@@ -170,7 +171,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
 
 
 def _tables(h: Tensor, ready: Prepared) -> Tables:
-    """The projected inputs; that of the vertices is quicker made again in the backward pass than kept until then."""
+    """The projected inputs; that of the vertices is made again in the backward pass, which takes less memory."""
     from pathnn.nn.engines.cuda_product import linear
 
     return Tables(linear(h, ready.split_weight, ready.bias), ready.edge, ready.distance)
