@@ -224,3 +224,13 @@ def test_a_tu_file_with_words_is_named(tmp_path: Path) -> None:
         (tmp_path / f"MINE_{part}.txt").write_text(text)
     with pytest.raises(DataError, match=r"^MINE_graph_labels.txt: expected numbers .*'bad'.*[^.]\.$"):
         load_data(tmp_path)
+
+
+def test_a_row_with_more_cells_than_the_header_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r'row 2: 3 cells, but the header has 2\. Put cells .* into "quotes"'):
+        load_data(str(csv_file(tmp_path, "smiles,logS\nCCO,-0.5\nCCC,2,0\n")))
+
+
+@needs_rdkit
+def test_empty_cells_after_the_last_column_do_no_harm(tmp_path: Path) -> None:
+    assert len(load_data(str(csv_file(tmp_path, "smiles,logS\nCCO,-0.5,\nCCC,2,,\nC,1\n"))).graphs) == 3

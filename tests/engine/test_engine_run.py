@@ -288,3 +288,13 @@ def test_yaml_cannot_run_code():
         RunConfig.from_yaml("data: !!python/object/apply:os.getcwd []")
     with pytest.raises(RunError, match="expected lines"):
         RunConfig.from_yaml("- 1")
+
+
+def test_a_refused_run_leaves_no_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="fold=3"):
+        run(tiny_config(fold=3), tmp_path / "new", task=tiny_task())
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    with pytest.raises(RunError, match="fold=3"):
+        run(tiny_config(fold=3), tmp_path / "old", task=tiny_task())
+    assert (tmp_path / "old").is_dir()

@@ -68,6 +68,12 @@ def read_csv(path: Path) -> CsvTable:
         raise DataError(f"{path} is no CSV file: {error}.") from error
     if len(rows) < 2:
         raise DataError(f"{path} has no rows: expected a header line and one line per molecule.")
+    for number, row in enumerate(rows[1:], start=1):
+        if any(cell.strip() for cell in row[len(rows[0]) :]):
+            raise DataError(
+                f"{path}, row {number}: {len(row)} cells, but the header has {len(rows[0])}. Put cells that contain a "
+                'comma into "quotes".'
+            )
     return CsvTable(str(path), rows[0], tuple(rows[1:]))
 
 

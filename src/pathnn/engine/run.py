@@ -69,10 +69,15 @@ def run(
     """
     task = load_task(config) if task is None else task
     fabric = make_fabric(config)
-    folder = RunFolder(out)
+    folder, new = RunFolder(out), not out.exists()
     on_first(fabric, lambda: folder.create(resume=resume, overwrite=overwrite))
     with folder.lock() if fabric.is_global_zero else nullcontext():
-        ready = prepare(config, task, folder, fabric, resume=resume)
+        try:
+            ready = prepare(config, task, folder, fabric, resume=resume)
+        except RunError:
+            if new and fabric.is_global_zero:
+                folder.abandon()
+            raise
         done = on_first(fabric, folder.read_result)
         if done is not None and ready.state.stop_reason(ready.config, maximize=task.maximize) is not None:
             return done

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,12 @@ class RunFolder:
         self.check(resume=resume, overwrite=overwrite)
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
+
+    def abandon(self) -> None:
+        """Remove the folder if no run was begun in it and nothing else is there."""
+        with suppress(OSError):
+            (self.path / LOCK).unlink(missing_ok=True)
+            self.path.rmdir()
 
     def check(self, *, resume: bool = False, overwrite: bool = False) -> None:
         """Make sure that the folder may be written to.
