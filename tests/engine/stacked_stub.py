@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pathnn.engine import together
+from pathnn.engine import together, together_epochs
 from pathnn.engine.checkpoint import load_state
 from pathnn.engine.evaluate import Evaluation
 from pathnn.engine.run import Run
@@ -48,7 +48,7 @@ def stub_training(monkeypatch: pytest.MonkeyPatch, loss: Callable[[Run], float] 
     """Let `run_together` use the stub; returns the list of how many networks each trainer had."""
     made: list[int] = []
     stub = type("Stub", (StubTrainer,), {"made": made, "loss": staticmethod(loss)})
-    monkeypatch.setattr(together, "StackedTrainer", stub)
+    monkeypatch.setattr(together_epochs, "StackedTrainer", stub)
     monkeypatch.setattr(together, "together_fault", lambda runs: None)
     return made
 

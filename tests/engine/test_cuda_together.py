@@ -19,7 +19,7 @@ from pathnn.engine.predict import apply
 from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
 from pathnn.engine.together import TogetherError, run_together
 from pathnn.nn import PathNN
-from pathnn.nn.stacked import Stack
+from pathnn.nn.stack import Stack
 
 pytestmark = [
     pytest.mark.cuda,

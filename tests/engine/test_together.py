@@ -22,7 +22,7 @@ from pathnn.engine.stacked_steps import StackedAdam
 from pathnn.engine.together import TogetherError, most_together, run_together
 from pathnn.engine.train import Epoch
 from pathnn.nn import PathNN
-from pathnn.nn.stacked import Stack
+from pathnn.nn.stack import Stack
 
 __all__ = ["one_thread"]
 
@@ -32,6 +32,14 @@ def test_without_a_gpu_runs_are_done_one_by_one(tmp_path: Path) -> None:
     with pytest.raises(TogetherError, match="not on an NVIDIA GPU"):
         list(run_together(configs, outs, task=tiny_task()))
     assert run(configs[0], outs[0], task=tiny_task(), resume=True, curves=False)["epochs"] == 3  # nothing is locked
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_as_many_folders_as_configs_are_wanted(tmp_path: Path, number: int) -> None:
+    configs = [tiny_config(seed=seed) for seed in range(number)]
+    with pytest.raises(ValueError, match=f"{number} configs and {min(number, 1)} folders"):
+        list(run_together(configs, [tmp_path / "a"][:number], task=tiny_task()))
+    assert not (tmp_path / "a").exists()
 
 
 def test_other_options_are_refused(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from torch import nn
 
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.baselines import BaselineName
-from pathnn.nn.stacked import Stack, StackedLinear, StackedNorm, stack_fault, stacked_twin
+from pathnn.nn.stack import Stack
+from pathnn.nn.stacked import stack_fault, stacked_twin
+from pathnn.nn.stacked_layers import StackedLinear, StackedNorm
 
 
 def networks(count: int = 3, hidden: int = 8) -> list[PathNN]:
@@ -97,6 +99,8 @@ def test_baselines_predict_what_each_predicts_alone(name: BaselineName) -> None:
 
 
 def test_what_cannot_be_stacked_is_refused() -> None:
+    with pytest.raises(ValueError, match="no models to stack"):
+        Stack([])
     with pytest.raises(ValueError, match="different shapes"):
         Stack([*networks(1), PathNN(5, 16, 2, collection="ap", k=2)])
     edges = PathNN(5, 8, 2, collection="ap", k=2, edge_channels=3)

@@ -189,7 +189,7 @@ def predict_padded(model: Model, batches: PaddedRows) -> tuple[Tensor, Tensor | 
     models, size = batches.models, batches.capacity.graphs
     structure: dict[str, Any] = {"trie": batches.trie, "batch": batches.batch, "batch_size": models * (size + 1)}
     out = model(x, batches.edge_index, edge_attr=edge_attr, **structure)
-    return out.view(models, size + 1, -1)[:, :size].flatten(0, 1), y
+    return out.unflatten(0, (models, size + 1))[:, :size].flatten(0, 1), y
 
 
 FIXED = ("gin", "gcn", "graphsage", "mlp")

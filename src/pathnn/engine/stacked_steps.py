@@ -18,7 +18,8 @@ from pathnn.engine.graphs import padded_batches, predict_padded
 from pathnn.engine.graphs_batch import Capacity
 from pathnn.engine.recording import record
 from pathnn.nn.kernels.blocks import cover
-from pathnn.nn.stacked import Stack, stacked_twin
+from pathnn.nn.stack import Stack
+from pathnn.nn.stacked import stacked_twin
 
 BLOCK = 128
 """Rows of one network come in multiples of this: no block of a product has rows of two."""

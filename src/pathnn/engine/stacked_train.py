@@ -17,7 +17,7 @@ from pathnn.engine.run import Run
 from pathnn.engine.seeding import seed_torch
 from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
 from pathnn.nn import PathNN
-from pathnn.nn.stacked import Stack
+from pathnn.nn.stack import Stack
 
 MARGINS = (2.0, 3.0, 4.5)
 """Shapes for batches up to so many standard deviations above the mean: the largest of twenty batches decides."""

@@ -15,7 +15,8 @@ from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import RunError
 from pathnn.engine.loaders import with_paths
 from pathnn.engine.run import Run
-from pathnn.engine.together import Outcome, run_together
+from pathnn.engine.together import run_together
+from pathnn.engine.together_epochs import Outcome
 from pathnn.engine.train import Epoch
 from pathnn.experiments.groups import free_memory, in_groups
 from pathnn.experiments.ledger import Line, result_line

@@ -1,0 +1,159 @@
+"""The layers of several networks at once: each takes its rows to its own network's weights.
+
+Rows of the first network come first, then those of the second, and so on, as many for each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from pathnn.nn.cuda_graph_norm import padded_norm
+from pathnn.nn.edge_types import EdgeTypes
+from pathnn.nn.engines.cuda import cuda_path_states, cuda_tokens
+from pathnn.nn.engines.prepared import Prepared
+from pathnn.nn.fixed_gcn import FixedGCN, SharedNorm
+from pathnn.nn.path_lstm import PathLSTM, divide_by_paths
+from pathnn.nn.stack import Stack
+from pathnn.paths.trie import LengthTrie
+
+PART = 128
+"""Rows of a part of the sum that is the gradient of a linear layer's weight."""
+
+
+class StackedLinear(nn.Module):
+    """`nn.Linear` (or PyG's) of each network for its rows."""
+
+    def __init__(self, stack: Stack, name: str, linear: Any) -> None:
+        super().__init__()
+        self.stack, self.name, self.bias = stack, name, linear.bias is not None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[rows, in]` to `[rows, out]`."""
+        bias = self.stack[f"{self.name}.bias"] if self.bias else None
+        out: Tensor = _Linear.apply(x, self.stack[f"{self.name}.weight"], bias)  # type: ignore[no-untyped-call]
+        return out
+
+
+class _Linear(torch.autograd.Function):
+    """A product per network. The gradient of a small weight is a sum over many rows: it is taken in parts."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        rows = x.view(weight.size(0), -1, x.size(1))
+        if bias is None:
+            return torch.bmm(rows, weight.transpose(1, 2)).flatten(0, 1)
+        return torch.baddbmm(bias.unsqueeze(1), rows, weight.transpose(1, 2)).flatten(0, 1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, weight = ctx.saved_tensors
+        models, (_, wide, deep) = weight.size(0), weight.shape
+        grad = grad.contiguous().view(models, -1, wide)
+        each = grad.size(1)
+        parts = each // PART if each % PART == 0 else 1
+        grad_x = torch.bmm(grad, weight).flatten(0, 1) if ctx.needs_input_grad[0] else None
+        left = grad.view(models * parts, -1, wide).transpose(1, 2)
+        grad_weight = torch.bmm(left, x.view(models * parts, -1, deep)).view(models, parts, wide, deep).sum(dim=1)
+        return grad_x, grad_weight, grad.sum(dim=1) if ctx.needs_input_grad[2] else None
+
+
+class StackedGCN(FixedGCN):
+    """`GCNConv` of each network for its rows, whose edges lead to none of another's."""
+
+    def __init__(self, stack: Stack, name: str, conv: Any, norm: SharedNorm) -> None:
+        super().__init__(nn.ModuleDict({"lin": StackedLinear(stack, f"{name}.lin", conv.lin)}), norm)
+        self.stack, self.name = stack, name
+
+    def add_bias(self, out: Tensor) -> Tensor:
+        """The last step of the layer."""
+        bias = self.stack[f"{self.name}.bias"].unsqueeze(1)
+        return (out.view(self.stack.models, -1, out.size(1)) + bias).flatten(0, 1)
+
+
+class StackedDropout(nn.Module):
+    """Dropout at each network's own rate."""
+
+    def __init__(self, stack: Stack) -> None:
+        super().__init__()
+        self.stack = stack
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Of each network's rows, some numbers become 0, and the others larger."""
+        rates = set(self.stack.rates)
+        if not self.training or rates == {0.0}:
+            return x
+        if len(rates) == 1:
+            return F.dropout(x, rates.pop())
+        keep = 1.0 - self.stack.dropout.view(-1, 1)
+        rows = x.view(self.stack.models, -1)
+        return (rows * torch.where(torch.rand_like(rows) < keep, 1.0 / keep, 0.0)).view_as(x)
+
+
+class StackedNorm(nn.Module):
+    """BatchNorm of each network over the first `valid` of its rows; see `PaddedBatchNorm1d`."""
+
+    def __init__(self, stack: Stack, name: str, norm: nn.BatchNorm1d, valid: Tensor, *, relu: bool) -> None:
+        super().__init__()
+        assert norm.momentum is not None
+        self.stack, self.name, self.valid, self.relu = stack, name, valid, relu
+        self.eps, self.momentum = norm.eps, norm.momentum
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise `[rows, channels]`."""
+        stack, statistics = self.stack, self.stack.statistics
+        weight, bias = stack[f"{self.name}.weight"], stack[f"{self.name}.bias"]
+        mean, var = statistics[f"{self.name}.running_mean"], statistics[f"{self.name}.running_var"]
+        if self.training:
+            return padded_norm(
+                x, weight, bias, self.valid, mean, var, eps=self.eps, momentum=self.momentum, relu=self.relu
+            )
+        scale = weight * (var + self.eps).rsqrt()
+        rows = x.view(stack.models, -1, x.size(1))
+        out = torch.addcmul((bias - mean * scale).unsqueeze(1), rows, scale.unsqueeze(1)).flatten(0, 1)
+        return out.relu() if self.relu else out
+
+
+class StackedLSTM(nn.Module):
+    """`PathLSTM` of each network for its rows and its part of the trie; on a GPU, without edges and dummy tokens."""
+
+    def __init__(self, stack: Stack, name: str, lstm: PathLSTM) -> None:
+        super().__init__()
+        self.stack, self.name, self.channels = stack, name, lstm.channels
+        self.distances = lstm.distance_encoder is not None
+        self.aggregation, self.dropout = lstm.aggregation, StackedDropout(stack)
+
+    def prepare(self, edges: Tensor | EdgeTypes | None) -> Prepared:
+        """What the layers of one forward pass share."""
+        from pathnn.nn.engines.cuda_collect import Collected, share
+        from pathnn.nn.engines.cuda_product import split_of, terms
+
+        models, channels = self.stack.models, self.channels
+        weight_ih, weight_hh = self._part("weight_ih_l0"), self._part("weight_hh_l0").flatten(0, 1)
+        bias = self._part("bias_ih_l0") + self._part("bias_hh_l0")
+        vertex = weight_ih[:, :, :channels].reshape(-1, channels)
+        distance = None
+        if self.distances:
+            table = self._part("distance_encoder.weight")
+            distance = torch.bmm(table, weight_ih[:, :, channels:].transpose(1, 2)).flatten(0, 1)
+        collected = Collected()
+        anchor = share(weight_hh, vertex, bias, None, distance, collected)
+        splits = split_of(vertex, terms(), models), split_of(weight_hh, terms(), models)
+        projected = None if distance is None else distance.detach()
+        return Prepared(None, bias.detach(), None, projected, *splits, collected, anchor)
+
+    def forward(self, h: Tensor, trie: LengthTrie, edges: Prepared) -> Tensor:
+        """Aggregate the representations of the paths at their sources: `[rows, channels]`."""
+        h = self.dropout(h)
+        tokens = cuda_tokens(trie, edges, distances=self.distances)
+        out = cuda_path_states(h, edges, tokens, summed=True, max_entries=None)
+        return divide_by_paths(out, trie) if self.aggregation == "mean" else out
+
+    def _part(self, name: str) -> Tensor:
+        return self.stack[f"{self.name}.{name}"]
