@@ -67,7 +67,12 @@ def test_a_reader_that_leaves_is_no_fault() -> None:
 def test_an_interrupt_is_quiet(tmp_path: Path) -> None:
     fifo = tmp_path / "slow.g6"
     os.mkfifo(fifo)  # the command waits here for data that never come
-    process = start("paths", str(fifo))
+    # A shell has its background jobs ignore this signal, and so would the command: as if it were in the foreground.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = start("paths", str(fifo))
+    finally:
+        signal.signal(signal.SIGINT, before)
     writer = open_for_reader(fifo, process)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
