@@ -156,3 +156,16 @@ def test_the_results_are_consistent():
             assert row[name] is None or all(count >= exact_at(row, 4) for count in row[name])
         counts = list(row["exact"].values())
         assert counts == sorted(counts, reverse=True)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"lines": []}'])
+def test_a_file_without_rows_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "sr.json").write_text(text)
+    with pytest.raises(ValueError, match=r"sr\.json holds no results that can be read"):
+        read_rows(tmp_path / "sr.json")
+    assert (tmp_path / "sr.json").read_text() == text
+
+
+def test_a_folder_in_place_of_a_results_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a folder: expected a file for results"):
+        missing(tmp_path, [{"k": 1}])

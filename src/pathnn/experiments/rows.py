@@ -18,7 +18,16 @@ Key = TypeVar("Key", bound=Mapping[str, Any])
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of a result file, none where there is no file."""
-    return list(json.loads(path.read_text())["rows"]) if path.exists() else []
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: expected a file for results, such as {path / 'results.json'}.")
+    if not path.exists():
+        return []
+    try:
+        return list(json.loads(path.read_text())["rows"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} holds no results that can be read ({error}). Mend it, or give another file."
+        ) from error
 
 
 def add_row(path: Path, key: Mapping[str, Any], result: Mapping[str, Any]) -> Row:

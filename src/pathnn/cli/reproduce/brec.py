@@ -42,7 +42,9 @@ ProtocolCollection = Annotated[
     ),
 ]
 Protocol = Annotated[str, typer.Option("--protocol-pairs", metavar="FIRST-LAST", help="Pairs for the protocol.")]
-Results = Annotated[Path, typer.Option("--results", help="Where results are kept; what is there is not run again.")]
+Results = Annotated[
+    Path, typer.Option("--results", metavar="FILE", help="Where results are kept; what is there is not run again.")
+]
 Report = Annotated[bool, typer.Option("--report", help="Run nothing; write docs/expressive.md from the results.")]
 
 

@@ -25,7 +25,9 @@ NetworkK = Annotated[
     int | None,
     typer.Option("--network-k", min=1, help="Networks read paths up to this length, too.", show_default=False),
 ]
-Results = Annotated[Path, typer.Option("--results", help="Where results are kept; what is there is not run again.")]
+Results = Annotated[
+    Path, typer.Option("--results", metavar="FILE", help="Where results are kept; what is there is not run again.")
+]
 Report = Annotated[
     bool, typer.Option("--report", help="Run nothing; write docs/expressive.md and its chart from the results.")
 ]
