@@ -19,7 +19,7 @@ from pathnn.experiments.untrained import embeddings, untrained_models
 from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
-from pathnn.theory.graphs import edges_to_index
+from pathnn.theory.graphs import disjoint_union, edges_to_index
 
 
 def numbered(graph: nx.Graph, seed: int = 0):
@@ -65,12 +65,9 @@ def test_batch_norm_counts_every_vertex(phi):
     model = untrained_models(collection="ap", k=3, seeds=1, phi=phi)[0]
     graphs = some_graphs()
     merged = embeddings([model], graphs)[0]
-    sizes = torch.tensor([n for _, n in graphs])
-    first = (sizes.cumsum(0) - sizes).tolist()
-    edge_index = torch.cat([edges + start for (edges, _), start in zip(graphs, first, strict=True)], dim=1)
+    edge_index, num_nodes, batch = disjoint_union(graphs)
     with torch.no_grad():
-        ones = torch.ones(int(sizes.sum()), 1).double()
-        plain = model.embed(ones, edge_index, batch=torch.repeat_interleave(sizes))
+        plain = model.embed(torch.ones(num_nodes, 1).double(), edge_index, batch=batch)
     torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
     with pytest.raises(ValueError, match="expected merge=True"):
         embeddings([model], graphs, merge=False)

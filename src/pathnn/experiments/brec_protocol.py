@@ -5,90 +5,31 @@ Of 32 relabelled copies of each graph, the differences of the outputs are then t
 threshold. The same test between copies of one graph must find nothing; a pair where it does is not reliable and does
 not count.
 
-A PathNN on SP+ or AP gives copies of a graph the same output up to rounding. Merging equal tokens over all copies thus
-changes nothing, and makes training cheap; and the covariance of the differences is next to 0. For that case the
-protocol's authors add 1e-7 to its diagonal, and so do we.
+A PathNN on SP+ or AP gives copies of a graph the same output up to rounding, so the covariance of the differences is
+next to 0. For that case the protocol's authors add 1e-7 to its diagonal, and so do we.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
 from pathnn.collection import Collection
 from pathnn.experiments.brec import COPIES, relabelled
-from pathnn.experiments.merged import merged_trie
+from pathnn.experiments.brec_batches import Batches
 from pathnn.experiments.rows import Row
-from pathnn.experiments.sequences import SequenceFinder, merged_levels
 from pathnn.nn import PathNN, paper_config
-from pathnn.nn.config import PathNNConfig
-from pathnn.nn.path_conv import PathConv
-from pathnn.paths.trie import LengthTrie
 from pathnn.theory.graphs import Graph
-from pathnn.theory.hashed import hashed_annotations
 
 CHANNELS = 16
 THRESHOLD = 72.34
 EPSILON = 1e-7
 EPOCHS, STEPS, LEARNING_RATE, WEIGHT_DECAY, ENOUGH = 20, 4, 1e-4, 1e-4, 0.2
-"""Training: epochs of 4 steps (64 graphs in batches of 16), Adam, and the loss at which it stops."""
-
-
-@dataclass(frozen=True)
-class Layer:
-    """What one layer reads, with equal tokens merged."""
-
-    before: Tensor  # [classes]: the class before of each class after
-    after: Tensor  # [num_nodes]: the class of each vertex
-    chosen: Tensor  # [classes]: a vertex of each class
-    parts: tuple[tuple[LengthTrie, Tensor, Tensor, Tensor], ...]  # trie, its entry, class and number per sequence
-
-
-@dataclass(frozen=True)
-class MergedBatch:
-    """Graphs as the layers of a network read them; made once, read in each step."""
-
-    layers: tuple[Layer, ...]
-    graph: Tensor  # [num_nodes]
-    num_graphs: int
-
-    @classmethod
-    def of(cls, graphs: Sequence[Graph], config: PathNNConfig) -> MergedBatch:
-        """Find the sequences of all layers."""
-        distances = bool(config.distances)
-        found = hashed_annotations(graphs, collection=config.collection, k=config.k, distances=distances)
-        sizes = [n for _, n in graphs]
-        finder = SequenceFinder(graphs, list(accumulate(sizes, initial=0)), config, None)
-        layers, count = [], 1
-        for length, level in enumerate(merged_levels(found, config.k), start=1):
-            parts = [
-                (*merged_trie(one, finder.width, count, finder.dummy, "cpu"), one.owner, one.count.double())
-                for one in finder.batches(level, length, 10**9)
-            ]
-            before, chosen = torch.from_numpy(level.before[level.chosen]), torch.from_numpy(level.chosen)
-            layers.append(Layer(before, torch.from_numpy(level.after), chosen, tuple(parts)))
-            count = len(level.chosen)
-        return cls(tuple(layers), torch.repeat_interleave(torch.tensor(sizes)), len(graphs))
-
-    def outputs(self, model: PathNN) -> Tensor:
-        """The network's output for each graph, differentiable: `[num_graphs, out_channels]`."""
-        h = model.encoder(torch.ones(1, 1, dtype=torch.float64))
-        for layer, conv in zip(self.layers, model.convs, strict=True):
-            assert isinstance(conv, PathConv)
-            h = conv.scale(h)
-            total = h.new_zeros(len(layer.chosen), h.size(1))
-            for trie, entry, owner, count in layer.parts:
-                paths = model.lstm.path_representations(h, trie)
-                total = total.index_add(0, owner, paths[entry] * count.unsqueeze(1))
-            h = conv.phi(conv.norm((h[layer.before] + total)[layer.after]))[layer.chosen]
-        last = self.layers[-1].after
-        out: Tensor = model.head(h.new_zeros(self.num_graphs, h.size(1)).index_add(0, self.graph, h[last]))
-        return out
+"""Training: epochs of 4 steps, Adam, and the loss at which it stops."""
 
 
 def protocol_model(collection: Collection, k: int, seed: int) -> PathNN:
@@ -120,16 +61,14 @@ def run_pair(
 ) -> Row:
     """Train a network on a pair, and test: `told_apart` needs a difference, and none between copies of one graph."""
     begin = time.perf_counter()
-    numbered = [relabelled(graph, seed + i) for graph in (first, second) for i in range(copies)]
+    ours, theirs = ([relabelled(graph, seed + i) for i in range(copies)] for graph in (first, second))
     again = [relabelled(first, seed + copies + i) for i in range(copies)]
     model = protocol_model(collection, k, seed)
-    batch = MergedBatch.of(numbered, model.config)
-    epochs = train(model, batch, copies)
+    batches = Batches.of(ours, theirs, model.config)
+    epochs = train(model, batches)
     with torch.no_grad():
-        out = batch.outputs(model)
-        reliability = MergedBatch.of(numbered[:copies] + again, model.config).outputs(model)
-    statistic = hotelling(out[:copies], out[copies:])
-    of_copies = hotelling(reliability[:copies], reliability[copies:])
+        statistic = hotelling(*batches.outputs(model))
+        of_copies = hotelling(*Batches.of(ours, again, model.config).outputs(model))
     return {
         "told_apart": statistic > THRESHOLD > of_copies,
         "reliable": of_copies < THRESHOLD,
@@ -157,18 +96,17 @@ def run_block(graphs: Sequence[Graph], pairs: Sequence[int], *, collection: Coll
     }
 
 
-def train(model: PathNN, batch: MergedBatch, copies: int) -> int:
+def train(model: PathNN, batches: Batches) -> int:
     """Minimise the cosine between the outputs of the two graphs; returns the number of epochs."""
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
     loss_of = nn.CosineEmbeddingLoss(margin=0.0)
-    apart = -torch.ones(copies, dtype=torch.float64)
     for epoch in range(1, EPOCHS + 1):
         losses = []
-        for _ in range(STEPS):
+        for step in range(STEPS):
             optimizer.zero_grad()
-            out = batch.outputs(model)
-            loss = loss_of(out[:copies], out[copies:], apart)
+            ours, theirs = batches.step_outputs(model, step)
+            loss = loss_of(ours, theirs, -ours.new_ones(len(ours)))
             loss.backward()
             optimizer.step()
             losses.append(float(loss.detach()))

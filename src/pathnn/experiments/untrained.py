@@ -15,7 +15,7 @@ from pathnn.nn import PathNN, paper_config
 from pathnn.nn.choices import check_choice
 from pathnn.nn.path_conv import PhiName
 from pathnn.paths import count_paths, extract_paths
-from pathnn.theory.graphs import Graph
+from pathnn.theory.graphs import Graph, disjoint_union
 from pathnn.theory.hashed import PathAnnotations
 
 UntrainedPhi = Literal["identity", "relu", "tanh", "mlp"]
@@ -117,13 +117,10 @@ def _embed(
     models: Sequence[PathNN], graphs: list[Graph], entries: int, device: str | torch.device, step: Callable[[], None]
 ) -> Tensor:
     config = models[0].config
-    sizes = torch.tensor([n for _, n in graphs])
-    shift = (sizes.cumsum(0) - sizes).tolist()
-    edge_index = torch.cat([edges + first for (edges, _), first in zip(graphs, shift, strict=True)], dim=1).to(device)
-    batch = torch.repeat_interleave(sizes).to(device)
-    num_nodes = int(sizes.sum())
+    edge_index, num_nodes, batch = disjoint_union(graphs)
+    batch = batch.to(device)
     trie = extract_paths(
-        edge_index, num_nodes, collection=config.collection, k=config.k, distances=bool(config.distances),
+        edge_index.to(device), num_nodes, collection=config.collection, k=config.k, distances=bool(config.distances),
         extend=config.extend, max_paths=None, batch=batch,
     )  # fmt: skip
     ones = torch.ones(num_nodes, 1, dtype=torch.float64, device=device)
