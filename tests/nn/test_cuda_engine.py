@@ -54,6 +54,9 @@ def features(trie: PathTrie, kind: str, width: int) -> tuple[Any, list[Tensor]]:
     """Edge features of a kind, and the tensors that need a gradient."""
     if kind == "none":
         return None, []
+    if kind == "sums":
+        parts = torch.randn(7, width, requires_grad=True)
+        return sums_of(parts, torch.randint(0, 12, (trie.num_edges,))), [parts]
     rows = {"few": 4, "many": 200}.get(kind, trie.num_edges)
     table = torch.randn(rows, width, requires_grad=True)
     if kind == "continuous":
@@ -61,9 +64,18 @@ def features(trie: PathTrie, kind: str, width: int) -> tuple[Any, list[Tensor]]:
     return EdgeTypes(table, torch.randint(0, rows, (trie.num_edges,))), [table]
 
 
+def sums_of(parts: Tensor, types: Tensor) -> EdgeTypes:
+    """Twelve kinds of edges: one of the first three parts and one of the last four."""
+    pairs = torch.cartesian_prod(torch.arange(3), 3 + torch.arange(4)).to(parts.device)
+    return EdgeTypes(parts[pairs].sum(dim=1), types, parts, (1 << pairs).sum(dim=1, dtype=torch.int32))
+
+
 def moved(edges: Any) -> tuple[Any, list[Tensor]]:
     if edges is None:
         return None, []
+    if isinstance(edges, EdgeTypes) and edges.parts is not None:
+        parts = edges.parts.detach().cuda().requires_grad_()
+        return sums_of(parts, edges.types.cuda()), [parts]
     table = (edges.table if isinstance(edges, EdgeTypes) else edges).detach().cuda().requires_grad_()
     return (EdgeTypes(table, edges.types.cuda()) if isinstance(edges, EdgeTypes) else table), [table]
 
@@ -90,7 +102,7 @@ def assert_parity(lstm: PathLSTM, trie: PathTrie, kind: str, *, each: bool = Fal
         assert error <= (BACKWARD if i else FORWARD), (i, error)
 
 
-@pytest.mark.parametrize("kind", ["none", "few", "many", "continuous"])
+@pytest.mark.parametrize("kind", ["none", "few", "many", "sums", "continuous"])
 @pytest.mark.parametrize("distances", [False, True])
 @pytest.mark.parametrize("extend", [False, True])
 def test_parity(kind: str, distances: bool, extend: bool) -> None:
@@ -98,6 +110,11 @@ def test_parity(kind: str, distances: bool, extend: bool) -> None:
     edge_channels = None if kind == "none" else 5
     rows = trie.k + 1 + extend if distances else None
     assert_parity(PathLSTM(20, distances=rows, edge_channels=edge_channels, extended=extend), trie, kind)
+
+
+def test_sums_of_parts_beside_many_distances() -> None:
+    """Above the limit for small tables every kind has its own sum again."""
+    assert_parity(PathLSTM(20, distances=125, edge_channels=5), trie_of(), "sums")
 
 
 @pytest.mark.parametrize("kind", ["many", "continuous"])

@@ -30,6 +30,14 @@ def test_edge_types_are_the_same_features(sizes):
     edges = encoder.encode_edges(x)
     assert isinstance(edges, EdgeTypes)
     assert torch.allclose(edges.expand(), encoder(x))
+    if len(sizes) > 1:
+        assert edges.parts is not None
+        assert edges.marks is not None
+        read = (edges.marks[:, None] >> torch.arange(sum(sizes))) & 1
+        assert torch.allclose(read.float() @ edges.parts, edges.table, atol=1e-6)
+    else:
+        assert edges.parts is edges.marks is None
+    assert CategoricalEncoder([20, 12], 8).encode_edges(torch.zeros(3, 2, dtype=torch.long)).parts is None
     assert isinstance(CategoricalEncoder([300], 8).encode_edges(torch.zeros(3, dtype=torch.long)), torch.Tensor)
 
 

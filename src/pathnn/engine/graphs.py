@@ -26,6 +26,7 @@ from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.engines.cuda_lookup import MOST_ROWS, SmallEmbedding
 from pathnn.nn.fixed_gcn import FixedGCN, SharedNorm
+from pathnn.nn.tall_linear import TallLinear
 
 
 class GraphedStep:
@@ -214,7 +215,7 @@ def padding_fault(model: Model) -> str | None:
 
 def padded_twin(model: Model, valid: Tensor) -> Model:
     """A model of the same parameters and buffers (not copies) whose BatchNorms read the first `valid` rows only, and
-    whose small embeddings have the quicker gradient."""
+    whose small embeddings and linear layers have the quicker gradient."""
     fault = padding_fault(model)
     if fault is not None:
         raise ValueError(fault)
@@ -237,6 +238,8 @@ def padded_twin(model: Model, valid: Tensor) -> Model:
                     modules[following[name]] = nn.Identity()
             elif isinstance(child, nn.Embedding) and parent is not own and child.num_embeddings <= MOST_ROWS:
                 modules[name] = SmallEmbedding(child)
+            elif isinstance(child, nn.Linear):
+                modules[name] = TallLinear(child)
     return twin
 
 

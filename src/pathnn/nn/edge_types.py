@@ -6,11 +6,18 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+MOST_PARTS = 31
+"""Bits of a mark."""
+
 
 class EdgeTypes(NamedTuple):
     """Edge features as a table of kinds and the kind of each edge.
 
-    Shapes: `table` is `[num_types, edge_channels]`, `types` is `[num_edges]`.
+    Where the rows of the table are sums of even fewer vectors, those are `parts`, and bit j of `marks` says whether
+    part j is in the sum: gradients can then be summed for each part.
+
+    Shapes: `table` is `[num_types, edge_channels]`, `types` is `[num_edges]`, `parts` is `[num_parts, edge_channels]`
+    with at most `MOST_PARTS` rows, `marks` is `[num_types]`, int32.
 
     >>> import torch
     >>> bonds = EdgeTypes(torch.eye(2), torch.tensor([0, 1, 1]))
@@ -20,6 +27,8 @@ class EdgeTypes(NamedTuple):
 
     table: Tensor
     types: Tensor
+    parts: Tensor | None = None
+    marks: Tensor | None = None
 
     def expand(self) -> Tensor:
         """The features of every edge, `[num_edges, edge_channels]`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Literal, get_args
 
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn.nn.choices import check_choice
-from pathnn.nn.edge_types import EdgeTypes
+from pathnn.nn.edge_types import MOST_PARTS, EdgeTypes
 
 EncoderName = Literal["mlp", "one-hot", "categorical"]
 
@@ -104,7 +104,12 @@ class CategoricalEncoder(nn.Module):
             index = index * size + column
         ranges = [torch.arange(size, device=edge_attr.device) for size in self.sizes]
         combinations = torch.cartesian_prod(*ranges).reshape(-1, len(self.sizes))
-        return EdgeTypes(self(combinations), index)
+        if len(self.sizes) == 1 or sum(self.sizes) > MOST_PARTS:
+            return EdgeTypes(self(combinations), index)
+        first = torch.tensor([0, *accumulate(self.sizes[:-1])], device=edge_attr.device)
+        marks = (1 << (combinations + first)).sum(dim=1, dtype=torch.int32)
+        parts = torch.cat([embedding.weight for embedding in self.embeddings])  # type: ignore[misc]
+        return EdgeTypes(self(combinations), index, parts, marks)
 
 
 def mlp_layers(widths: Sequence[int], *, norm: bool) -> list[nn.Module]:

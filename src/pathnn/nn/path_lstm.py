@@ -113,16 +113,22 @@ class PathLSTM(nn.LSTM):
     def _prepare(self, edges: Tensor | EdgeTypes | None, terms: int) -> Prepared:
         from pathnn.nn.engines.cuda_collect import Collected, share
         from pathnn.nn.engines.cuda_product import split_of
+        from pathnn.nn.engines.cuda_sweep import MOST_FEW
 
         weight, bias = self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0
         distances = None if self.distance_encoder is None else self.distance_encoder.weight
         with torch.autocast(weight.device.type, enabled=False), torch.cuda.device(weight.device):
             edges = self._edges(edges)
-            small = project_small(distances, edges, weight_ih=weight, channels=self.channels)
+            if isinstance(edges, EdgeTypes) and edges.parts is not None:
+                rows = edges.parts.size(0) + (0 if distances is None else distances.size(0))
+                edges = edges if rows <= MOST_FEW else edges._replace(parts=None, marks=None)
+            tables = small = project_small(distances, edges, weight_ih=weight, channels=self.channels)
+            if isinstance(edges, EdgeTypes) and edges.parts is not None:  # gradients are summed for each part
+                small = F.linear(edges.parts, weight[:, -edges.parts.size(1) :]), tables[1]
             collected = Collected()
             vertex = weight[:, : self.channels]
             anchor = share(self.weight_hh_l0, vertex, bias, *small, collected)
-            edge, distance = (None if table is None else table.detach() for table in small)
+            edge, distance = (None if table is None else table.detach() for table in tables)
             splits = split_of(vertex, terms), split_of(self.weight_hh_l0, terms)
         return Prepared(edges, bias.detach(), edge, distance, *splits, collected, anchor)
 
@@ -166,7 +172,8 @@ class PathLSTM(nn.LSTM):
         if edges is None:
             return None
         if isinstance(edges, EdgeTypes) and not masked:
-            return EdgeTypes(edges.table.to(dtype), edges.types)
+            parts = None if edges.parts is None else edges.parts.to(dtype)
+            return edges._replace(table=edges.table.to(dtype), parts=parts)
         features = edges.expand() if isinstance(edges, EdgeTypes) else edges
         return F.dropout(features.to(dtype), self.input_dropout, self.training)
 

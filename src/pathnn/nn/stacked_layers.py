@@ -19,10 +19,8 @@ from pathnn.nn.engines.prepared import Prepared
 from pathnn.nn.fixed_gcn import FixedGCN, SharedNorm
 from pathnn.nn.path_lstm import PathLSTM, divide_by_paths
 from pathnn.nn.stack import Stack
+from pathnn.nn.tall_linear import grad_of_weight
 from pathnn.paths.trie import LengthTrie
-
-PART = 128
-"""Rows of a part of the sum that is the gradient of a linear layer's weight."""
 
 
 class StackedLinear(nn.Module):
@@ -40,7 +38,7 @@ class StackedLinear(nn.Module):
 
 
 class _Linear(torch.autograd.Function):
-    """A product per network. The gradient of a small weight is a sum over many rows: it is taken in parts."""
+    """A product per network."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -54,13 +52,10 @@ class _Linear(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight = ctx.saved_tensors
-        models, (_, wide, deep) = weight.size(0), weight.shape
+        models, wide, deep = weight.shape
         grad = grad.contiguous().view(models, -1, wide)
-        each = grad.size(1)
-        parts = each // PART if each % PART == 0 else 1
         grad_x = torch.bmm(grad, weight).flatten(0, 1) if ctx.needs_input_grad[0] else None
-        left = grad.view(models * parts, -1, wide).transpose(1, 2)
-        grad_weight = torch.bmm(left, x.view(models * parts, -1, deep)).view(models, parts, wide, deep).sum(dim=1)
+        grad_weight = grad_of_weight(grad, x.view(models, -1, deep))
         return grad_x, grad_weight, grad.sum(dim=1) if ctx.needs_input_grad[2] else None
 
 

@@ -32,13 +32,16 @@ if TYPE_CHECKING:
 class Tokens(NamedTuple):
     """The tokens of a trie as it stores them (a dummy vertex below 0, the edge itself and not its kind), level by
     level; `types` is the kind of each edge where edges come in few kinds, `num_nodes` the row of the dummy token,
-    `plan` what was worked out for this trie before, `longest` that of the last layer."""
+    `plan` what was worked out for this trie before, `longest` that of the last layer, `marks` which of the `parts`
+    each kind of edge is the sum of (see `EdgeTypes`)."""
 
     levels: list[LevelRows]
     types: Tensor | None
     num_nodes: int
     plan: LengthPlan | None = None
     longest: bool = False
+    marks: Tensor | None = None
+    parts: int = 0
 
     @property
     def num_entries(self) -> int:
@@ -73,8 +76,10 @@ def cuda_tokens(trie: LengthTrie, ready: Prepared, *, distances: bool) -> Tokens
         )
         for level in trie.levels
     ]
-    types = edges.types if isinstance(edges, EdgeTypes) else None
-    return Tokens(levels, types, trie.num_nodes, trie.plan, trie.longest)
+    if not isinstance(edges, EdgeTypes):
+        return Tokens(levels, None, trie.num_nodes, trie.plan, trie.longest)
+    parts = 0 if edges.parts is None else edges.parts.size(0)
+    return Tokens(levels, edges.types, trie.num_nodes, trie.plan, trie.longest, edges.marks if parts else None, parts)
 
 
 def cuda_path_states(h: Tensor, ready: Prepared, tokens: Tokens, *, summed: bool, max_entries: int | None) -> Tensor:

@@ -96,9 +96,9 @@ class Collected:
         edge, distance, bias = self.edge, self.distance, self.bias
         models = 1 if self.weight_hh is None else self.weight_hh.size(0)
         if self.few is not None:
-            total, edges = self.few.sum(dim=1), 0
+            total = self.few.sum(dim=1)
+            edges = total.size(1) - (0 if tables.distance is None else tables.distance.size(0) // models)
             if tables.edge is not None:
-                edges = tables.edge.size(0) - 1
                 edge = torch.zeros_like(tables.edge)
                 edge[:edges] = total[0, :edges]
             distance = None if tables.distance is None else total[:, edges:].flatten(0, 1)

@@ -19,6 +19,11 @@ class SmallEmbedding(nn.Module):
         super().__init__()
         self.embedding = embedding
 
+    @property
+    def weight(self) -> Tensor:
+        """The table itself."""
+        return self.embedding.weight
+
     def forward(self, index: Tensor) -> Tensor:
         """The rows `index`, `[n]`: `[n, d]`."""
         out: Tensor = _Lookup.apply(self.embedding.weight, index)  # type: ignore[no-untyped-call]

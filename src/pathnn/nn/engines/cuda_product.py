@@ -34,10 +34,13 @@ class Tile(NamedTuple):
     stages: int
 
 
-FORWARD = BACKWARD = Tile(128, 64, 16, 4, 4)
-VERTICES = Tile(64, 64, 32, 4, 3)
-WEIGHT = Tile(64, 64, 64, 4, 2)
-"""The tiles of `W_hh h` and its gradient, of what vertices bring along, and of the gradients of weights."""
+HIDDEN = {64: Tile(128, 64, 32, 4, 3), 128: Tile(64, 128, 32, 4, 3)}
+VERTICES = {64: Tile(64, 64, 32, 4, 3), 128: Tile(64, 128, 32, 4, 3)}
+"""The tiles of `W_hh h` and its gradient, and of what vertices bring along, for each width of blocks."""
+
+HIDDEN_WEIGHT = {64: Tile(64, 64, 64, 4, 2), 128: Tile(128, 64, 64, 8, 2)}
+VERTICES_WEIGHT = Tile(64, 64, 64, 4, 2)
+"""The tiles of the gradients of `W_hh`, for each width of blocks, and of the weight of the vertices."""
 
 
 class SplitWeight(NamedTuple):
@@ -104,7 +107,7 @@ def project_hidden(hidden: Tensor, weight: SplitWeight, out: Tensor) -> None:
     rows, gates = out.shape
     if rows == 0:
         return
-    tile = FORWARD
+    tile = HIDDEN[_width(gates)]
     times_transposed[(cover(rows, tile.tall) * cover(gates, tile.wide),)](
         hidden, weight.parts, weight.most, out, rows, rows // weight.models, hidden.stride(0), weight.parts.stride(0),
         N=gates, WIDTH=weight.width, TERMS=weight.terms, **_options(tile),
@@ -117,7 +120,7 @@ def grad_of_hidden(grad: Tensor, slots: Tensor, weight: SplitWeight) -> Tensor:
     out = grad.new_empty(rows, weight.channels)
     if rows == 0:
         return out
-    tile = BACKWARD
+    tile = HIDDEN[_width(weight.channels)]
     times_weight[(cover(rows, tile.tall) * cover(weight.channels, tile.wide),)](
         grad, slots, weight.parts, weight.most, out, rows, rows // weight.models, weight.parts.stride(0),
         N=weight.channels, K=gates, WIDTH=weight.width, TERMS=weight.terms, **_options(tile),
@@ -134,7 +137,7 @@ def add_grad_of_weight(
     """
     rows, gates = grad.shape
     out, parts = _parts(grad, weight, partial)
-    tile = WEIGHT
+    tile = HIDDEN_WEIGHT[_width(weight.channels)]
     transposed_times_hidden[cover(weight.channels, tile.tall) * cover(gates, tile.wide), weight.models * parts](
         grad, slots, hidden, spans, out, rows, parts, out.size(1), weight.models, hidden.stride(0),
         ADD=partial is not None, K=gates, N=weight.channels, WIDTH=weight.width, LEVELS=slots.size(0),
@@ -147,12 +150,17 @@ def add_grad_of_linear_weight(grad: Tensor, x: Tensor, weight: SplitWeight, part
     """`grad.T @ x` in parts: `[models, parts, 4d, d]`, added to `partial` if there is one."""
     rows, gates = grad.shape
     out, parts = _parts(grad, weight, partial)
-    tile = WEIGHT
+    tile = VERTICES_WEIGHT
     transposed_times_rows[cover(gates, tile.tall) * cover(weight.channels, tile.wide), weight.models * parts](
         grad, x, out, rows // weight.models, parts, out.size(1),
         ADD=partial is not None, K=gates, N=weight.channels, TERMS=weight.terms, **_options(tile),
     )  # fmt: skip
     return out
+
+
+def _width(columns: int) -> int:
+    """The blocks, 64 or 128 wide, that leave the fewest idle lanes; the wider ones of equals."""
+    return 128 if cover(columns, 128) * 2 <= cover(columns, 64) else 64
 
 
 def _options(tile: Tile) -> dict[str, int]:
@@ -183,7 +191,7 @@ def _rows_times(x: Tensor, weight: SplitWeight, bias: Tensor | None, out: Tensor
     rows, columns = out.shape
     if rows == 0:
         return out
-    tile = VERTICES
+    tile = VERTICES[_width(columns)]
     rows_times[(cover(rows, tile.tall) * cover(columns, tile.wide),)](
         x, weight.parts, weight.most, bias, out, rows, rows // weight.models, weight.parts.stride(0),
         N=columns, K=x.size(1), WIDTH=weight.width, TRANSPOSED=transposed, TERMS=weight.terms, **_options(tile),

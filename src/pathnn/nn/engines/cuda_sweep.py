@@ -35,14 +35,18 @@ class Kept(NamedTuple):
     projected: Tensor | None
 
 
-TILE, WARPS = 256, 2
-"""Numbers per program and gate, four for each thread."""
+TILE, WARPS = 128, 2
+"""Numbers per program and gate, two for each thread."""
 
-AT_ONCE, SUM_WARPS = 8, 2
+AT_ONCE, SUM_WARPS = 4, 1
 """Rows that a sum of rows reads at a time, and the warps of a program."""
 
 MOST_FEW = 128
 """Rows of both small tables up to which their gradient is a product with zeros and ones; above, rows are sorted."""
+
+FEW_PARTS, FEW_ROWS, FEW_AT_ONCE, FEW_WARPS = 64, 256, 32, 4
+"""That product is summed in so many parts at most, of at least so many rows; a program, with so many warps, reads a
+few rows at a time."""
 
 MOST_PARTS, ROWS_PER_PART = 64, 256
 """A sum of sorted rows is cut into parts of about so many rows, but not into more parts than that."""
@@ -214,12 +218,22 @@ def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, models:
     roots = tokens.levels[0].num_entries
     edge = _flat([level.edge for level in tokens.levels[1:]])
     distance = _flat([level.distance for level in tokens.levels])
-    edges = 0 if tables.edge is None or edge is None else tables.edge.size(0) - 1
+    edges = 0 if tables.edge is None or edge is None else tokens.parts or tables.edge.size(0) - 1
     distances = 0 if tables.distance is None or distance is None else tables.distance.size(0) // models
     if 0 < edges + distances <= MOST_FEW:
         spans = None if tokens.plan is None else tokens.plan.spans
         collected.few = sum_few_parts(
-            grad_gates, edge, distance, tokens.types, roots, edges, distances, collected.few, models, spans
+            grad_gates,
+            edge,
+            distance,
+            tokens.types,
+            roots,
+            edges,
+            distances,
+            collected.few,
+            models,
+            spans,
+            tokens.marks,
         )
         return
     if edge is not None and tables.edge is not None:
@@ -257,23 +271,24 @@ def sum_few_parts(
     partial: Tensor | None = None,
     models: int = 1,
     spans: Tensor | None = None,
+    marks: Tensor | None = None,
 ) -> Tensor:
     """The sum of the rows of each of `edges` kinds, then of each of `distances` distances, in parts that are to be
     summed: `[models, parts, edges + distances, d]`; added to `partial` if there is one.
 
-    `edge` begins with row `roots`; its kind is `types[edge]`, or itself. `spans` are where the rows of several models
-    lie.
+    `edge` begins with row `roots`; its kind is `types[edge]`, or itself; with `marks` the sums are those of the parts
+    of its kind (`EdgeTypes`). `spans` are where the rows of several models lie.
     """
     entries, width = rows.shape
-    block, at_once = column_block(width, largest=64), 32
-    most = MOST_PARTS if partial is None else partial.size(1)
-    parts = max(1, min(most, cover(entries // models, 8 * at_once)))
+    block, at_once = column_block(width, largest=64), FEW_AT_ONCE
+    most = FEW_PARTS if partial is None else partial.size(1)
+    parts = max(1, min(most, cover(entries // models, FEW_ROWS)))
     out = rows.new_empty(models, parts, edges + distances, width) if partial is None else partial
     sum_few[models * parts, cover(width, block)](
-        rows, edge if edges else None, distance, types, spans, out, entries, roots, parts, out.size(1),
+        rows, edge if edges else None, distance, types, marks, spans, out, entries, roots, parts, out.size(1),
         ADD=partial is not None, SPANS=1 if spans is None else spans.size(0), EDGES=edges, DISTANCES=distances,
         KINDS=max(16, 1 << (edges + distances - 1).bit_length()),
-        WIDTH=width, ROWS=at_once, BLOCK=block, num_warps=4,
+        WIDTH=width, ROWS=at_once, BLOCK=block, num_warps=FEW_WARPS,
     )  # fmt: skip
     return out
 

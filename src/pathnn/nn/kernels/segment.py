@@ -36,15 +36,16 @@ def sum_segments(
 
 @triton.jit(
     do_not_specialize=["entries", "roots", "parts", "room"],
-    do_not_specialize_on_alignment=["edge", "distance", "types"],
+    do_not_specialize_on_alignment=["edge", "distance", "types", "marks"],
 )
 def sum_few(
-    rows, edge, distance, types, spans, partial, entries, roots, parts, room,
+    rows, edge, distance, types, marks, spans, partial, entries, roots, parts, room,
     ADD: tl.constexpr, EDGES: tl.constexpr, DISTANCES: tl.constexpr, KINDS: tl.constexpr,
     SPANS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """For each of `EDGES` rows of the edge table, then each of `DISTANCES` rows of the distance table, the sum of the
     `rows` of the entries that read it: into (`ADD`: to) `partial[program]`, `[EDGES + DISTANCES, WIDTH]`, to be summed.
+    With `marks` there are `EDGES` parts instead, and an entry reads those whose bit is in the mark of its kind.
 
     A product with a matrix of zeros and ones on tensor cores; a float32 number is the sum of three bfloat16 ones, so
     that nothing is lost. The first `roots` entries have no edge, so `edge` begins with the entry after them. `KINDS` is
@@ -73,7 +74,12 @@ def sum_few(
                 if types is not None:
                     kind = tl.load(types + e, mask=e >= 0, other=0).to(tl.int32)
                     kind = tl.where(e < 0, -1, kind)
-                reads += tl.where(kinds[:, None] == kind[None, :], 1.0, 0.0)
+                if marks is None:
+                    reads += tl.where(kinds[:, None] == kind[None, :], 1.0, 0.0)
+                else:
+                    bits = tl.load(marks + kind, mask=kind >= 0, other=0)
+                    here = (bits[None, :] >> tl.minimum(kinds, 31)[:, None]) & 1
+                    reads += tl.where((kinds < EDGES)[:, None], here.to(tl.float32), 0.0)
             if distance is not None:
                 far = tl.load(distance + at, mask=on, other=-1 - EDGES) - model * DISTANCES
                 reads += tl.where(kinds[:, None] == (EDGES + far)[None, :], 1.0, 0.0)
