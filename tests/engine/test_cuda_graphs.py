@@ -26,7 +26,7 @@ def _triton(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATHNN_TRITON", "1")
 
 
-def random_graphs(number: int, *, extend: bool = False) -> PackedGraphs:
+def random_graphs(number: int, *, extend: bool = False, kinds: tuple[int, ...] = (4,)) -> PackedGraphs:
     torch.manual_seed(0)
     nodes = torch.randint(1, 12, (number,)).tolist()
     pairs = [torch.triu(torch.rand(n, n) < 0.35, 1).nonzero().t() for n in nodes]
@@ -34,15 +34,15 @@ def random_graphs(number: int, *, extend: bool = False) -> PackedGraphs:
     graphs = replace(
         graphs,
         x=torch.randint(0, 9, (graphs.num_nodes,)),
-        edge_attr=torch.randint(0, 4, (graphs.num_edges,)),
+        edge_attr=torch.stack([torch.randint(0, kind, (graphs.num_edges,)) for kind in kinds], dim=1),
         y=torch.randn(number, 1),
     )
     return graphs.with_paths(collection="ap", k=3, extend=extend).to("cuda")
 
 
-def model_for(*, extend: bool = False) -> PathNN:
+def model_for(*, extend: bool = False, kinds: tuple[int, ...] = (4,)) -> PathNN:
     torch.manual_seed(1)
-    return PathNN((9,), 24, 1, collection="ap", k=3, edge_channels=(4,), phi="mlp", extend=extend).cuda()
+    return PathNN((9,), 24, 1, collection="ap", k=3, edge_channels=kinds, phi="mlp", extend=extend).cuda()
 
 
 def eager(model: PathNN, graphs: PackedGraphs, index: Tensor) -> Tensor:
@@ -59,8 +59,9 @@ def difference(value: Tensor, truth: Tensor) -> float:
 
 
 @pytest.mark.parametrize("extend", [False, True])
-def test_step_is_the_same_step(extend: bool) -> None:
-    graphs, model = random_graphs(64, extend=extend), model_for(extend=extend)
+@pytest.mark.parametrize("kinds", [(4,), (5, 6, 2), (300,)])
+def test_step_is_the_same_step(extend: bool, kinds: tuple[int, ...]) -> None:
+    graphs, model = random_graphs(64, extend=extend, kinds=kinds), model_for(extend=extend, kinds=kinds)
     twin, loss = copy.deepcopy(model), nn.L1Loss()
     step = GraphedStep(twin, graphs, loss, capacity=Capacity.typical(graphs, 16, margin=5.0))
     done = 0

@@ -106,10 +106,11 @@ class CategoricalEncoder(nn.Module):
         combinations = torch.cartesian_prod(*ranges).reshape(-1, len(self.sizes))
         if len(self.sizes) == 1 or sum(self.sizes) > MOST_PARTS:
             return EdgeTypes(self(combinations), index)
-        first = torch.tensor([0, *accumulate(self.sizes[:-1])], device=edge_attr.device)
-        marks = (1 << (combinations + first)).sum(dim=1, dtype=torch.int32)
+        marks = combinations.new_zeros(combinations.size(0))
+        for first, column in zip(accumulate(self.sizes, initial=0), combinations.unbind(dim=1), strict=False):
+            marks = marks | (torch.ones_like(marks) << (first + column))
         parts = torch.cat([embedding.weight for embedding in self.embeddings])  # type: ignore[misc]
-        return EdgeTypes(self(combinations), index, parts, marks)
+        return EdgeTypes(self(combinations), index, parts, marks.int())
 
 
 def mlp_layers(widths: Sequence[int], *, norm: bool) -> list[nn.Module]:
