@@ -16,7 +16,6 @@ from torch import Tensor
 
 from pathnn.data import Task, task_from_graphs
 from pathnn.engine import RunConfig, TrainState, build_model, make_fabric, make_loaders, run, train
-from pathnn.engine import graphed as graphed_module
 from pathnn.engine.graphed import make_graphed
 from pathnn.engine.graphs import GraphedStep
 from pathnn.engine.graphs_batch import Capacity, graph_sizes
@@ -141,7 +140,7 @@ def test_less_precision_gives_about_the_same(precision: Any, tolerance: float) -
 
 def test_batches_that_fit_no_graph_are_trained_on_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     expected, _ = trained(config_of())
-    monkeypatch.setattr(graphed_module, "MARGINS", (-1.0,))
+    monkeypatch.setattr(Capacity, "shapes", lambda sizes, number: [Capacity.of_sizes(sizes, number, margin=-1.0)])
     values, _ = trained(config_of())
     torch.testing.assert_close(torch.tensor(values), torch.tensor(expected), rtol=2e-3, atol=2e-3)
 

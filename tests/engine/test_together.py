@@ -48,15 +48,17 @@ def test_other_options_are_refused(tmp_path: Path) -> None:
         list(run_together(configs, [tmp_path / "a", tmp_path / "b"], task=tiny_task()))
 
 
-def test_how_many_the_memory_holds(tmp_path: Path) -> None:
+def test_how_many_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny_config(max_entries=20_000)
     ready = prepare(config, tiny_task(), RunFolder(tmp_path), make_fabric(config), resume=False)
-    entries = sum(Capacity.of_sizes(graph_sizes(ready.loaders.train.graphs), 8, margin=4.5).levels)
+    entries = sum(Capacity.shapes(graph_sizes(ready.loaders.train.graphs), 8)[-1].levels)
     assert most_together(ready) == 20_000 // (2 * entries) > 1
     ready.loaders.train.max_entries = entries
     assert most_together(ready) == 0
     ready.loaders.train.max_entries = None
     assert most_together(ready) == 64
+    monkeypatch.setattr("pathnn.engine.together.BUSY", entries)
+    assert most_together(ready) == 1  # one keeps the GPU busy
 
 
 def test_the_paces_are_those_of_adam() -> None:

@@ -27,9 +27,6 @@ from pathnn.nn import PathNN
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.paths.ragged import RaggedTries
 
-MARGINS = (1.0, 3.0)
-"""Shapes for batches up to so many standard deviations above the mean: little padding for most, room for nearly all."""
-
 
 class Graphed:
     """The graphs of a run, recorded when they are first needed."""
@@ -69,8 +66,8 @@ class Graphed:
         loader = self._loaders.train
         chosen = graph_sizes(loader.graphs, paths=self._paths)[loader.index]
         steps = []
-        for margin in MARGINS:
-            capacity = self._room(Capacity.of_sizes(chosen, number, margin=margin))
+        for shape in Capacity.shapes(chosen, number):
+            capacity = self._room(shape)
             if fits_memory(capacity, loader):
                 steps.append(GraphedStep(self._model, loader.graphs, self._loss, capacity=capacity, **self._options))
         return steps

@@ -13,6 +13,11 @@ from pathnn.nn.engines.cuda_plan import Planner
 from pathnn.paths.ragged import RaggedTries, root_columns, sizes_of
 from pathnn.paths.trie import PathTrie
 
+SAMPLE = 512
+SHARES = (0.96, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2)
+STEP = 1.06
+"""Shapes of batches are found from so many random ones, to hold these shares of them; closer ones are left out."""
+
 
 @dataclass(frozen=True)
 class Capacity:
@@ -44,6 +49,32 @@ class Capacity:
         return cls.holding(need, batch_size)
 
     @classmethod
+    def shapes(cls, sizes: Tensor, batch_size: int, *, models: int = 1) -> list[Capacity]:
+        """A few capacities for random batches of such graphs, the smallest first; the last holds nearly all batches.
+        With several models at once each holds the largest of their batches.
+
+        Each has at least `STEP` times as many entries as the one before, so that graphs of one size have one.
+
+        >>> Capacity.shapes(torch.tensor([[3, 6, 3, 6]] * 100), 32)
+        [Capacity(graphs=32, nodes=97, edges=193, levels=(97, 193))]
+        """
+        generator = torch.Generator().manual_seed(0)
+        batches = torch.stack([
+            sizes[torch.randperm(len(sizes), generator=generator)[:batch_size]].sum(dim=0) for _ in range(SAMPLE)
+        ])  # fmt: skip
+        if models > 1:
+            batches = batches[torch.randint(SAMPLE, (SAMPLE, models), generator=generator)].amax(dim=1)
+        batches = batches[_amount(batches).argsort()]
+        largest = sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)
+        highest = batches.amax(dim=0)
+        found = [torch.minimum(highest + highest // 32, largest)]
+        for share in SHARES:
+            total = batches[: int(SAMPLE * share)].amax(dim=0)
+            if _amount(total) * STEP < _amount(found[-1]):
+                found.append(total)
+        return [cls.holding(total, batch_size) for total in reversed(found)]
+
+    @classmethod
     def holding(cls, totals: Tensor, batch_size: int) -> Capacity:
         """What a batch with these totals needs, and room for padding."""
         *levels, nodes, edges = (totals + 1).tolist()
@@ -65,6 +96,11 @@ class Capacity:
         """
         nodes, *levels = (-(-size // block) * block for size in (self.nodes, *self.levels))
         return replace(self, nodes=nodes, levels=tuple(levels))
+
+
+def _amount(totals: Tensor) -> Tensor:
+    """Entries of all levels, or without paths vertices and edges: what the time of a step depends on."""
+    return (totals[..., :-2] if totals.size(-1) > 2 else totals).sum(dim=-1)
 
 
 def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:

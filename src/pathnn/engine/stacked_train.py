@@ -19,9 +19,6 @@ from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
 from pathnn.nn import PathNN
 from pathnn.nn.stack import Stack
 
-MARGINS = (2.0, 3.0, 4.5)
-"""Shapes for batches up to so many standard deviations above the mean: the largest of twenty batches decides."""
-
 
 class StackedTrainer:
     """Trains the networks of some runs of one model and dataset side by side; `store` brings a network back to its run.
@@ -42,7 +39,7 @@ class StackedTrainer:
         self._sizes = graph_sizes(loader.graphs, paths=self._paths)
         self._pool = torch.cuda.graph_pool_handle()
         chosen = self._sizes[torch.cat([run.loaders.train.index for run in self.runs])]
-        self._steps = [self._make_steps(Capacity.of_sizes(chosen, self._size, margin=margin)) for margin in MARGINS]
+        self._steps = [self._make_steps(shape) for shape in Capacity.shapes(chosen, self._size, models=self.models)]
         self._plans: dict[str, tuple[Tensor, list[StackedSteps]]] = {}
         self._targets: dict[tuple[int, str], Tensor] = {}
         self._metric = None if first.loaders.task.metric is None else first.loaders.task.metric()

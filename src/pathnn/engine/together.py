@@ -20,7 +20,6 @@ from pathnn.engine.graphs import padding_fault
 from pathnn.engine.graphs_batch import Capacity, graph_sizes
 from pathnn.engine.run import Run, load_task, prepare
 from pathnn.engine.run_folder import RunFolder
-from pathnn.engine.stacked_train import MARGINS
 from pathnn.engine.together_epochs import Outcome, Together
 from pathnn.engine.train import Epoch
 from pathnn.nn import PathNN
@@ -28,8 +27,8 @@ from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.stacked import stack_fault
 from pathnn.paths.ragged import RaggedTries
 
-MOST = 64
-"""Runs at a time; more gain nothing."""
+BUSY, MOST = 2**20, 64
+"""Entries of all batches together, and runs, at a time; more gain nothing."""
 
 
 def run_together(
@@ -113,20 +112,20 @@ def together_fault(runs: Sequence[Run]) -> str | None:
     if loaders.task.loss is None or not hasattr(loaders.task.loss(), "reduction"):
         return "the loss of the task is not one for each graph."
     if most_together(first) < 2:
-        return "a batch of one of them takes most of the memory."
+        return "a batch of one of them keeps the GPU busy, or takes most of the memory."
     return stack_fault(model) or padding_fault(model)
 
 
 def most_together(run: Run) -> int:
-    """How many runs like this one the memory holds at once, at least 0: `max_entries` entries of a trie, of which each
-    takes twice as much here, because nothing is computed again."""
+    """How many runs like this one are worth doing at once, at least 0. Batches of all of them keep the GPU busy with
+    `BUSY` entries of a trie (more gains nothing, and wastes room: the largest batch decides), and the memory holds
+    `max_entries`, of which each takes twice as much here, because nothing is computed again."""
     loader = run.loaders.train
-    if loader.max_entries is None:
-        return MOST
     sizes = graph_sizes(loader.graphs, paths=isinstance(run.state.model, PathNN))
-    batch = Capacity.of_sizes(sizes, run.config.batch_size, margin=MARGINS[-1])
-    each = sum(batch.levels) or batch.nodes + batch.edges  # a baseline has no entries, but messages
-    return min(loader.max_entries // (2 * each), MOST)
+    shapes = Capacity.shapes(sizes, run.config.batch_size)
+    least, most = (sum(shape.levels) or shape.nodes + shape.edges for shape in (shapes[0], shapes[-1]))  # or messages
+    held = MOST if loader.max_entries is None else loader.max_entries // (2 * most)
+    return min(held, BUSY // least, MOST)
 
 
 def common(config: RunConfig) -> RunConfig:

@@ -1,0 +1,66 @@
+"""The shapes of padded batches: little padding, also where a few graphs are much larger than the others."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import Tensor
+
+from pathnn.engine.graphs_batch import Capacity
+
+
+def batches_of(sizes: Tensor, batch_size: int, number: int) -> Tensor:
+    return torch.stack([sizes[torch.randperm(len(sizes))[:batch_size]].sum(dim=0) for _ in range(number)])
+
+
+def totals(capacity: Capacity) -> Tensor:
+    return torch.tensor([*capacity.levels, capacity.nodes, capacity.edges])
+
+
+def few_large_graphs() -> Tensor:
+    """Vertices of 1000 graphs, most of them small; as many edges as in a complete graph; two levels."""
+    nodes = torch.cat([torch.randint(5, 20, (970,)), torch.randint(60, 120, (30,))])
+    edges = nodes * (nodes - 1)
+    return torch.stack([edges, edges * (nodes - 2), nodes, edges], dim=1)
+
+
+@pytest.mark.parametrize("models", [1, 3])
+def test_most_of_the_room_is_used(models: int):
+    torch.manual_seed(0)
+    sizes = few_large_graphs()
+    shapes = Capacity.shapes(sizes, 32, models=models)
+    assert 3 <= len(shapes) <= 8
+    amounts = [sum(shape.levels) for shape in shapes]
+    assert all(b >= 1.05 * a for a, b in pairwise(amounts))
+    used = room = 0
+    for step in batches_of(sizes, 32, 600).view(-1, models, 4):
+        fitting = [shape for shape in shapes if bool(shape.holds_each(step).all())]
+        room += models * sum(fitting[0].levels) if fitting else models * int(step[:, :-2].sum(dim=1).max())
+        used += int(step[:, :-2].sum())
+    assert used / room > (0.7 if models == 1 else 0.45)
+    fits = shapes[-1].holds_each(batches_of(sizes, 32, 1000)).all(dim=1)
+    assert float(fits.float().mean()) > 0.98
+
+
+def test_the_global_random_numbers_are_left_alone():
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    first = Capacity.shapes(few_large_graphs()[:50], 8)
+    torch.manual_seed(3)
+    again = Capacity.shapes(few_large_graphs()[:50], 8)
+    assert first == again
+    torch.manual_seed(3)
+    Capacity.shapes(torch.ones(9, 4, dtype=torch.long), 8)
+    assert torch.equal(torch.rand(1), expected)
+
+
+@pytest.mark.parametrize("columns", [2, 4])
+@pytest.mark.parametrize(("graphs", "batch_size"), [(1, 1), (3, 8), (8, 8), (5, 1)])
+def test_few_graphs(graphs: int, batch_size: int, columns: int):
+    sizes = torch.arange(graphs * columns).view(graphs, columns)
+    *_, last = Capacity.shapes(sizes, batch_size)
+    assert bool(last.holds_each(sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)).all())
+    assert Capacity.shapes(torch.zeros(4, 4, dtype=torch.long), 2) == [Capacity(2, 1, 1, (1, 1))]
