@@ -56,7 +56,7 @@ class Capacity:
         Each has at least `STEP` times as many entries as the one before, so that graphs of one size have one.
 
         >>> Capacity.shapes(torch.tensor([[3, 6, 3, 6]] * 100), 32)
-        [Capacity(graphs=32, nodes=97, edges=193, levels=(97, 193))]
+        [Capacity(graphs=32, nodes=100, edges=199, levels=(97, 193))]
         """
         generator = torch.Generator().manual_seed(0)
         batches = torch.stack([
@@ -72,6 +72,8 @@ class Capacity:
             total = batches[: int(SAMPLE * share)].amax(dim=0)
             if _amount(total) * STEP < _amount(found[-1]):
                 found.append(total)
+        if sizes.size(1) > 2:  # padded entries are spread over padded vertices and edges: some are needed
+            found = [torch.cat([total[:-2], total[-2:] + total[-2:] // 32]) for total in found]
         return [cls.holding(total, batch_size) for total in reversed(found)]
 
     @classmethod

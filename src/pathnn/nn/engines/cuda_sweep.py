@@ -39,7 +39,9 @@ TILE, WARPS = 128, 2
 """Numbers per program and gate, two for each thread."""
 
 AT_ONCE, SUM_WARPS = 4, 1
-"""Rows that a sum of rows reads at a time, and the warps of a program."""
+LONG, LONG_AT_ONCE, LONG_WARPS = 64, 32, 4
+"""Rows that a sum of rows reads at a time, and the warps of a program; and those where sums have that many rows on
+average."""
 
 MOST_FEW = 128
 """Rows of both small tables up to which their gradient is a product with zeros and ones; above, rows are sorted."""
@@ -203,10 +205,11 @@ def sum_rows(
     """Sum rows into each place of `out`, in their order; rows are counted from `first_row` in `order`."""
     if out.numel() == 0:
         return
-    block = column_block(out.size(1))
+    block, long = column_block(out.size(1)), rows.size(0) >= LONG * out.size(0)
     sum_segments[out.size(0), cover(out.size(1), block)](
         rows, order.order, order.start, out, first_row, stride, span,
-        ADD=add, WIDTH=out.size(1), AT_ONCE=AT_ONCE, BLOCK=block, num_warps=SUM_WARPS,
+        ADD=add, WIDTH=out.size(1), AT_ONCE=LONG_AT_ONCE if long else AT_ONCE, BLOCK=block,
+        num_warps=LONG_WARPS if long else SUM_WARPS,
     )  # fmt: skip
 
 
