@@ -25,7 +25,7 @@ def main() -> None:
             f"{row['ratio']:5.1f}x"
         )
     if args.json:
-        write_result(args.json, {"workloads": rows})
+        write_result(args.json, {"workloads": rows}, device=args.device)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def main() -> None:
         result["gpu"] = extract.on_gpu()
         print(result["gpu"])
     if args.json:
-        write_result(args.json, result)
+        write_result(args.json, result, device="cuda" if "gpu" in parts else "cpu")
 
 
 def print_compare(rows: list[dict]) -> None:

@@ -16,13 +16,19 @@ import torch
 from pathnn.data.files import atomic_write
 
 
-def provenance() -> dict[str, Any]:
-    """Commit, time, device and versions of this run."""
-    cuda = torch.cuda.is_available()
+def provenance(device: str = "cpu") -> dict[str, Any]:
+    """Commit, time, device and versions of work that was done on a device ("auto": on a GPU if there is one).
+
+    >>> provenance()["device"] == f"{platform.machine()}, {os.cpu_count()} cores"
+    True
+    """
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    gpu = torch.device(device).type == "cuda"
     return {
         "commit": commit(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "device": torch.cuda.get_device_name() if cuda else f"{platform.machine()}, {os.cpu_count()} cores",
+        "device": torch.cuda.get_device_name(device) if gpu else f"{platform.machine()}, {os.cpu_count()} cores",
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
     }
 
@@ -53,10 +59,10 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
 
 
-def write_result(path: Path, result: dict[str, Any]) -> None:
-    """Write `result` with its provenance as JSON, atomically."""
+def write_result(path: Path, result: dict[str, Any], *, device: str = "cpu") -> None:
+    """Write `result` with its provenance as JSON, atomically; `device` is where it was measured."""
     with atomic_write(path) as file:
-        file.write((json.dumps({**provenance(), **result}, indent=1) + "\n").encode())
+        file.write((json.dumps({**provenance(device), **result}, indent=1) + "\n").encode())
 
 
 def _version(name: str) -> str | None:

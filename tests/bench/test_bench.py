@@ -71,6 +71,15 @@ def test_results_say_where_they_come_from(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
 
 
+def test_the_device_is_the_one_that_did_the_work(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"name of {device}")
+    assert [provenance(device)["device"] for device in ("cuda:1", "auto")] == ["name of cuda:1", "name of cuda"]
+    assert "cores" in provenance()["device"]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert provenance("auto")["device"] == provenance("cpu")["device"]
+
+
 def test_the_commit_says_whether_code_was_changed(monkeypatch):
     """Results that come while results are made do not count as a change."""
     from pathnn import provenance as record

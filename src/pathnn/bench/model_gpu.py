@@ -134,7 +134,7 @@ def main() -> None:
     log.setLevel(logging.DEBUG if options.kernels else logging.INFO)
     chosen = options.workload or [*WORKLOADS, "large"]
     names = [name for name in chosen if name != "large"]
-    save = partial(write_result, options.json)
+    save = partial(write_result, options.json, device="cuda")
     save(run(names, rounds=options.rounds, large="large" in chosen, save=save))
 
 

@@ -70,7 +70,7 @@ def extract_command(part: Parts = None, threads: Threads = 1, json: Json = False
                 result[name] = measures[name]()
                 step()
     if json:
-        print_json({**provenance(), **result})
+        print_json({**provenance("cuda" if "gpu" in parts else "cpu"), **result})
         return
     for name, found in result.items():
         PRINT[name](found)
@@ -164,7 +164,7 @@ def model_command(
         on_gpu = _on_gpu(device)
         result = _model_gpu(workload) if on_gpu else _model_cpu(workload, threads)
     where = "a GPU" if on_gpu else f"the CPU, {threads} thread(s)"
-    _show(result, title=f"One step on {where}", json=json)
+    _show(result, title=f"One step on {where}", device="cuda" if on_gpu else "cpu", json=json)
 
 
 @bench.command("epoch", epilog="Example: pathnn bench epoch --graphs 1280 --json")
@@ -187,7 +187,8 @@ def epoch_command(
         with progress("measuring", total=1) as step:
             rows = epoch.run(device="cuda" if on_gpu else "cpu", epochs=epochs, graphs=number)
             step()
-    _show({"workloads": rows}, title=f"An epoch of {rows[0]['graphs']:,} graphs", json=json)
+    title = f"An epoch of {rows[0]['graphs']:,} graphs"
+    _show({"workloads": rows}, title=title, device="cuda" if on_gpu else "cpu", json=json)
 
 
 def _on_gpu(device: Device) -> bool:
@@ -227,12 +228,12 @@ def _known(chosen: list[str], known: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-def _show(result: dict[str, Any], *, title: str, json: bool) -> None:
+def _show(result: dict[str, Any], *, title: str, device: str, json: bool) -> None:
     """Rows of `dense_ms, ours_ms, ratio, dense_mib, ours_mib`, as JSON or as a table."""
     if json:
         from pathnn.provenance import provenance
 
-        print_json({**provenance(), **result})
+        print_json({**provenance(device), **result})
         return
     from pathnn.bench.report import number
 

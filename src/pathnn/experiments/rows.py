@@ -30,12 +30,12 @@ def read_rows(path: Path) -> list[Row]:
         ) from error
 
 
-def add_row(path: Path, key: Mapping[str, Any], result: Mapping[str, Any]) -> Row:
+def add_row(path: Path, key: Mapping[str, Any], result: Mapping[str, Any], *, device: str = "cpu") -> Row:
     """Add `{**key, **result}` with commit, time, device and versions to a file; an old row with that key goes.
 
     Several processes may add to one file.
     """
-    row = {**key, **result, **provenance()}
+    row = {**key, **result, **provenance(device)}
     path.parent.mkdir(parents=True, exist_ok=True)
     with alone_in(path.parent):
         rows = [old for old in read_rows(path) if not has_key(old, key)]

@@ -55,9 +55,9 @@ def runtime_command(
                 step()
         rows: list[dict[str, Any]] = [row.as_dict() for row in found]
         if save is not None:
-            write_result(save, {"runtime": rows})
+            write_result(save, {"runtime": rows}, device=device)
     if json:
-        print_json({**provenance(), "runtime": rows, "seconds": time.perf_counter() - begin})
+        print_json({**provenance(device), "runtime": rows, "seconds": time.perf_counter() - begin})
         return
     print_table(
         RUNTIME,
@@ -65,4 +65,4 @@ def runtime_command(
         title="Running time in seconds: a Tesla T4 (paper), this machine (ours)",
         left=2,
     )
-    say(f"device: {provenance()['device']}; mean of {epochs} epochs; {time.perf_counter() - begin:.0f} s")
+    say(f"device: {provenance(device)['device']}; mean of {epochs} epochs; {time.perf_counter() - begin:.0f} s")

@@ -63,7 +63,7 @@ def sr_command(
             for job in wanted:
                 if job.key() in todo:
                     note(f"{job.family}: {job.test}{f', k = {job.k}' if job.k else ''}")
-                    add_row(results, job.key(), run(job, device=check_device(device)))
+                    add_row(results, job.key(), run(job, device=check_device(device)), device=device)
                     step()
         rows = [row for row in summarize(results) if row["family"] in {job.family for job in wanted}]
     if json:
