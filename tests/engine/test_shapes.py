@@ -44,6 +44,15 @@ def test_most_of_the_room_is_used(models: int):
     assert float(fits.float().mean()) > 0.98
 
 
+def test_many_graphs_are_not_shuffled_for_every_batch(monkeypatch: pytest.MonkeyPatch):
+    shuffled, randperm = [], torch.randperm
+    monkeypatch.setattr(torch, "randperm", lambda n, **options: shuffled.append(n) or randperm(n, **options))
+    assert Capacity.shapes(torch.ones(100_000, 4, dtype=torch.long), 32)[0].nodes == 34
+    assert len(shuffled) == 1
+    Capacity.shapes(torch.ones(100, 4, dtype=torch.long), 32)
+    assert len(shuffled) == 1 + -(-512 // 3)
+
+
 def test_the_global_random_numbers_are_left_alone():
     torch.manual_seed(3)
     expected = torch.rand(1)

@@ -59,9 +59,7 @@ class Capacity:
         [Capacity(graphs=32, nodes=100, edges=199, levels=(97, 193))]
         """
         generator = torch.Generator().manual_seed(0)
-        batches = torch.stack([
-            sizes[torch.randperm(len(sizes), generator=generator)[:batch_size]].sum(dim=0) for _ in range(SAMPLE)
-        ])  # fmt: skip
+        batches = _random_batches(sizes, batch_size, generator)
         if models > 1:
             batches = batches[torch.randint(SAMPLE, (SAMPLE, models), generator=generator)].amax(dim=1)
         batches = batches[_amount(batches).argsort()]
@@ -98,6 +96,15 @@ class Capacity:
         """
         nodes, *levels = (-(-size // block) * block for size in (self.nodes, *self.levels))
         return replace(self, nodes=nodes, levels=tuple(levels))
+
+
+def _random_batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> Tensor:
+    """Totals of `SAMPLE` random batches, cut from shuffled graphs as in training: `[SAMPLE, columns]`."""
+    graphs, columns = sizes.shape
+    each = min(batch_size, graphs)
+    number = min(SAMPLE, graphs // each) if each else SAMPLE  # of one shuffle: a permutation of many graphs takes long
+    shuffles = [torch.randperm(graphs, generator=generator)[: number * each] for _ in range(-(-SAMPLE // number))]
+    return torch.cat([sizes[index].view(number, each, columns).sum(dim=1) for index in shuffles])[:SAMPLE]
 
 
 def _amount(totals: Tensor) -> Tensor:
