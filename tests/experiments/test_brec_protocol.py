@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -15,7 +16,9 @@ from pathnn.experiments.brec import relabelled
 from pathnn.experiments.brec_batches import Batches, MergedBatch, PlainBatch
 from pathnn.experiments.brec_page import brec_section
 from pathnn.experiments.brec_protocol import hotelling, protocol_model, run_pair
-from pathnn.experiments.brec_report import protocol_rows
+from pathnn.experiments.brec_report import protocol_file, protocol_rows, table
+from pathnn.experiments.rows import add_row
+from pathnn.nn import PathNN
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import disjoint_union, edges_to_index
 
@@ -60,6 +63,14 @@ def test_every_path_is_read_or_equal_tokens_are_merged():
         torch.testing.assert_close(found[8:], part, rtol=1e-9, atol=1e-9)
 
 
+def test_paths_are_read_as_the_config_says():
+    config = replace(protocol_model("sp", 3, seed=0).config, extend=True)
+    graphs, model = [prism(), petersen()], PathNN.from_config(config).double()
+    edge_index, num_nodes, batch = disjoint_union(graphs)
+    plain = model(torch.ones(num_nodes, 1).double(), edge_index, batch=batch)
+    torch.testing.assert_close(PlainBatch.of(graphs, config).outputs(model), plain)
+
+
 def test_the_tie_rule_of_sp_blurs_the_test():
     """Copies of one graph have different outputs, and yet are not told apart."""
     found = run_pair(prism(), petersen(), collection="sp", k=3, copies=32)
@@ -102,6 +113,31 @@ def test_rows_of_the_protocol():
     other, row = protocol_rows(raw)
     assert (row["name"], row["total"], row["over"], row["unreliable"]) == ("AP, trained", 2, 380, 1)
     assert (other["name"], other["k"], other["total"], other["over"]) == ("SP+, trained", 6, 1, 390)
+    _, lines = table([other, row])
+    assert lines[0] == ["SP+, trained", "6", "1 of 10", *["—"] * 6, "1", "390"]  # not tested is not zero
+    (whole,) = protocol_rows([{**raw[0], "pairs": [*range(60)]}] * 2)  # a block that was done twice counts once
+    assert table([whole])[1][0][2:4] == ["2", "—"]
+    assert whole["over"] == 340
+
+
+def test_a_block_that_another_process_has_done_is_left_out(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "brec.json"
+    done = []
+
+    def run_block(_graphs, pairs, *, collection, k):
+        done.append(pairs[0])
+        if pairs[0] == 0:  # meanwhile the next one is done elsewhere
+            key = {"test": "protocol", "collection": collection, "k": k, "seed": 0, "first": 10}
+            add_row(protocol_file(path), key, {"told_apart": [], "unreliable": [], "pairs": [*range(10, 20)]})
+        return {"told_apart": [], "unreliable": [], "pairs": list(pairs)}
+
+    monkeypatch.setattr("pathnn.experiments.brec_protocol.run_block", run_block)
+    arguments = ["--protocol-k", "2", "--protocol-pairs", "0-29", "--results", str(path)]
+    found = CliRunner().invoke(app, ["reproduce", "brec", *arguments])
+    assert found.exit_code == 0, found.stderr
+    assert done == [0, 20]
 
 
 def test_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

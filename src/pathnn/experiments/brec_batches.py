@@ -67,7 +67,7 @@ class PlainBatch:
         edge_index, num_nodes, graph = disjoint_union(graphs)
         trie = extract_paths(
             edge_index, num_nodes, collection=config.collection, k=config.k, distances=bool(config.distances),
-            max_paths=None, batch=graph,
+            extend=config.extend, max_paths=None, batch=graph,
         )  # fmt: skip
         return cls(trie, graph, len(graphs))
 

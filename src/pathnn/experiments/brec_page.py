@@ -22,11 +22,14 @@ def brec_section(path: Path) -> str:
     unreliable = ", ".join(
         f"{row['unreliable']} ({row['name'].removesuffix(', trained')}, K = {row['k']})" for row in trained
     )
+    partly = ""
+    if any(row["over"] for row in trained):
+        partly = '\nA dash: no pair of the category was tested; "1 of 10": ten of its pairs were.'
     return f"""## BREC
 
 `pathnn reproduce brec`: 400 pairs that 1-WL does not tell apart (Wang and Zhang, ICML 2024), the number of them
 that each test tells apart. Lines at which nothing changes are left out. "Not tested": a graph would have taken more
-than {steps:,} steps at that K or before, or the protocol was not run.
+than {steps:,} steps at that K or before, or the protocol was not run.{partly}
 
 {markdown_table(head, lines)}
 

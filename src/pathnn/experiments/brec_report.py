@@ -39,17 +39,18 @@ def protocol_file(path: Path) -> Path:
 
 
 def protocol_rows(raw: Sequence[Row]) -> list[Row]:
-    """BREC's own protocol: one row per collection and K; pairs that were not trained on count as not tested."""
+    """BREC's own protocol: one row per collection and K; pairs that were not trained on count as not tested (`tested`
+    has the number of those that were, by category)."""
     found = []
     rows = [row for row in raw if row["test"] == "protocol"]
     for collection, k in sorted({(row["collection"], row["k"]) for row in rows}, key=_order):
         blocks = [row for row in rows if (row["collection"], row["k"]) == (collection, k)]
         told = {pair for row in blocks for pair in row["told_apart"]}
-        left = 400 - sum(len(row["pairs"]) for row in blocks)
+        tested = _counts(pair for row in blocks for pair in row["pairs"])
+        left = 400 - tested["total"]
         unreliable = sum(len(row["unreliable"]) for row in blocks)
-        found.append(
-            {"name": f"{collection.upper()}, trained", "k": k, "over": left, "unreliable": unreliable, **_counts(told)}
-        )
+        own = {"over": left, "unreliable": unreliable, "tested": tested["told_apart"]}
+        found.append({"name": f"{collection.upper()}, trained", "k": k, **own, **_counts(told)})
     return found
 
 
@@ -77,7 +78,8 @@ def _counts(pairs: Iterable[int]) -> Row:
 
 
 def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Head and lines: one per test and K, but not those at which nothing more is told apart than at the K before."""
+    """Head and lines: one per test and K, but not those at which nothing more is told apart than at the K before.
+    A dash is a category of which no pair was tested."""
     head = ["test", "K", *(f"{name} ({len(where)})" for name, where in CATEGORIES.items()), "all (400)", "not tested"]
     lines = []
     last: Row = {}
@@ -85,11 +87,18 @@ def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         after = rows[i + 1]["name"] if i + 1 < len(rows) else None
         if last.get("name") == row["name"] == after and last["total"] == row["total"] and last["over"] == row["over"]:
             continue
-        counts = [str(n) for n in row["told_apart"].values()]
+        counts = [_cell(row, name) for name in CATEGORIES]
         k = "" if row["k"] is None else str(row["k"])
         lines.append([row["name"], k, *counts, str(row["total"]), str(row["over"])])
         last = row
     return head, lines
+
+
+def _cell(row: Row, category: str) -> str:
+    told, tested = row["told_apart"][category], row.get("tested", {}).get(category)
+    if tested == 0:
+        return "—"
+    return str(told) if tested in (None, len(CATEGORIES[category])) else f"{told} of {tested}"
 
 
 def copies(path: Path) -> list[Row]:

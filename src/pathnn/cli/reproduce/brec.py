@@ -29,7 +29,10 @@ MaxSteps = Annotated[
 ProtocolK = Annotated[
     int | None,
     typer.Option(
-        "--protocol-k", min=1, help="Also BREC's own protocol, with paths up to this length.", show_default=False
+        "--protocol-k",
+        min=1,
+        help="Instead of the exact test, BREC's own protocol, with paths up to this length.",
+        show_default=False,
     ),
 ]
 ProtocolCollection = Annotated[
@@ -122,6 +125,9 @@ def _run_protocol(results: Path, collection: Collection, k: int, pairs: str) -> 
     with progress("training on pairs", total=len(todo)) as step:
         for one in todo:
             start = int(str(one["first"]))
+            if not missing(results, [one]):  # another process, which began meanwhile, has done it
+                step()
+                continue
             note(f"protocol, {collection}, k = {k}: pairs {start} to {start + BLOCK - 1}")
             add_row(results, one, run_block(graphs, range(start, start + BLOCK), collection=collection, k=k))
             step()
