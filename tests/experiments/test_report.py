@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from pathnn.experiments.published import TABLES, Score
 from pathnn.experiments.report import BEGIN, END, latex_tables, results_page, with_block, write_report
 from pathnn.experiments.select import select
 from pathnn.experiments.summary import summary_table
+from pathnn.experiments.table_text import seconds_text
 from pathnn.experiments.targets import TARGETS, experiment
 from pathnn.theory.hashed_wl import wl_fingerprints
 
@@ -41,7 +43,9 @@ def test_mean_deviation_and_difference(tmp_path: Path) -> None:
     assert (ap.ours.count, ap.ours.planned, ap.ours.unit, ap.ours.runs) == (3, 10, "seeds", 3)
     assert ap.difference(maximize=False) == pytest.approx(0.5)  # a smaller error is better
     page = results_page(tmp_path)
-    assert "| PathNN-AP (K=4) | 10 | 0.090 ± 0.004 | 0.0880 ± 0.0020 | 3 of 10 seeds | 3 | 3 | +0.5 σ |" in page
+    assert "| PathNN-AP (K=4) | 10 | 0.090 ± 0.004 | 0.0880 ± 0.0020 | 3 of 10 seeds | 3 | 3 (CPU) | +0.5 σ |" in page
+    gpu, both = (replace(ap, ours=replace(ap.ours, devices=names)) for names in (("GPU",), ("GPU", "cpu")))
+    assert [seconds_text(one) for one in (gpu, both)] == ["3", "3 (CPU, GPU)"]
     assert "| PathNN-SP (K=4) |  | 0.104 ± 0.002 | not measured |" in page
     assert "0.0880 $\\pm$ 0.0020 & 3 of 10 seeds & +0.5 $\\sigma$" in latex_tables("zinc", tmp_path)
     assert summary_table(tmp_path).count("\n") == 2
@@ -77,10 +81,10 @@ def test_a_deviation_of_zero_is_no_unit(tmp_path: Path) -> None:
     add(tmp_path, "synthetic", "csl,sp+", [100.0] * 5)
     add(tmp_path, "synthetic", "csl,sp", [90.0] * 4 + [80.0])
     page = results_page(tmp_path)
-    assert "100.0 ± 0.0 | 100.00 ± 0.00 | 5 folds | 5 | 5 | equal |" in page
-    assert "90.0 ± 0.0 | 88.00 ± 4.47 | 5 folds | 5 | 5 | -2 |" in page
+    assert "100.0 ± 0.0 | 100.00 ± 0.00 | 5 folds | 5 | 5 (CPU) | equal |" in page
+    assert "90.0 ± 0.0 | 88.00 ± 4.47 | 5 folds | 5 | 5 (CPU) | -2 |" in page
     add(tmp_path, "synthetic", "exp-iso,ap", [3.0] * 5)  # three pairs more than the paper's 0 are worse
-    assert "| PathNN-AP (K=5) | 10 | 0 | 3.0 ± 0.0 | 5 seeds | 5 | 5 | -3 |" in results_page(tmp_path)
+    assert "| PathNN-AP (K=5) | 10 | 0 | 3.0 ± 0.0 | 5 seeds | 5 | 5 (CPU) | -3 |" in results_page(tmp_path)
 
 
 def test_what_the_page_says_of_1_wl_on_exp_and_cexp(mirror: Path) -> None:

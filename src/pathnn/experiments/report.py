@@ -20,6 +20,7 @@ from pathnn.experiments.table_text import (
     ours_text,
     paper_text,
     row_label,
+    seconds_text,
 )
 from pathnn.experiments.targets import TARGETS, experiment
 
@@ -86,10 +87,10 @@ def cells_of_row(cell: Compared, table: PublishedTable) -> list[str]:
     """The texts of a row, in the order of `HEAD`."""
     ours = cell.ours
     parameters = "" if ours is None or ours.parameters is None else f"{ours.parameters:,}"
-    runs, seconds = ("", "") if ours is None else (str(ours.runs), f"{ours.seconds:,.0f}")
+    runs = "" if ours is None else str(ours.runs)
     return [
-        row_label(cell), parameters, paper_text(cell, table), ours_text(cell, table), count_text(cell), runs, seconds,
-        difference_text(cell, table),
+        row_label(cell), parameters, paper_text(cell, table), ours_text(cell, table), count_text(cell), runs,
+        seconds_text(cell), difference_text(cell, table),
     ]  # fmt: skip
 
 

@@ -10,7 +10,8 @@ continue them.
 
 "Over" is the number of seeds or folds behind a mean; deviations are sample standard deviations over the same. "Runs"
 and "seconds" count all trainings of a cell, those that chose hyperparameters included; seconds are training and
-evaluation time, with several runs at a time where they shared a device (of runs trained together each has its share).
+evaluation time, with several runs at a time where they shared a device (of runs trained together each has its share),
+on a GPU unless marked "(CPU)": those cannot be compared with the others.
 "Difference" is ours minus the paper's in the paper's standard deviations, with the sign turned so that + is better;
 where the paper has none, or 0, it is the plain difference of the means, or "equal". Test scores are those of the
 epoch with the best validation score; nothing was chosen by a test score.

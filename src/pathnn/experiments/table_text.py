@@ -72,13 +72,21 @@ def difference_text(cell: Compared, table: PublishedTable) -> str:
     return "equal" if abs(better) < 1e-5 else f"{better:+.3g}"
 
 
+def seconds_text(cell: Compared) -> str:
+    """The seconds behind our number, and whether they are a CPU's: those of a GPU cannot be compared with them."""
+    if cell.ours is None:
+        return ""
+    cpu = "cpu" in cell.ours.devices
+    where = "" if not cpu else " (CPU)" if len(cell.ours.devices) == 1 else " (CPU, GPU)"
+    return f"{cell.ours.seconds:,.0f}{where}"
+
+
 def row_texts(cell: Compared, table: PublishedTable) -> tuple[str, str, str, str, str]:
     """Paper, ours, how many, seconds and difference."""
-    seconds = "" if cell.ours is None else f"{cell.ours.seconds:,.0f}"
     return (
         paper_text(cell, table),
         ours_text(cell, table),
         count_text(cell),
-        seconds,
+        seconds_text(cell),
         difference_text(cell, table),
     )
