@@ -42,18 +42,25 @@ class Graphed:
             "autocast": config.precision == "bf16-mixed",
             "pool": torch.cuda.graph_pool_handle(),
         }
-        self._steps: dict[int, list[GraphedStep]] = {}
+        self._sizes = graph_sizes(loaders.train.graphs, paths=self._paths)
+        self._shapes: dict[int, list[Capacity]] = {}
+        self._steps: dict[Capacity, GraphedStep] = {}
         self._forwards: dict[str, Forward] = {}
 
     def step(self, index: Tensor) -> Tensor | None:
         """The loss of a training step, its gradients in `p.grad`; None if the batch fits no graph."""
         number = index.numel()
-        if number not in self._steps:
-            self._steps[number] = self._make_steps(number)
-        for step in self._steps[number]:
-            if step.fits(index):
-                return step(index)
-        return None
+        if number not in self._shapes:
+            self._shapes[number] = self._find_shapes(number)
+        totals = self._sizes[index].sum(dim=0)
+        capacity = next((shape for shape in self._shapes[number] if shape.holds(totals)), None)
+        if capacity is None:
+            return None
+        if capacity not in self._steps:
+            self._steps[capacity] = GraphedStep(
+                self._model, self._loaders.train.graphs, self._loss, capacity=capacity, **self._options
+            )
+        return self._steps[capacity](index)
 
     def forward(self, part: str) -> Forward:
         """The outputs for a batch of the validation or the test graphs."""
@@ -62,15 +69,10 @@ class Graphed:
             self._forwards[part] = self._make_forward(loader)
         return self._forwards[part]
 
-    def _make_steps(self, number: int) -> list[GraphedStep]:
+    def _find_shapes(self, number: int) -> list[Capacity]:
         loader = self._loaders.train
-        chosen = graph_sizes(loader.graphs, paths=self._paths)[loader.index]
-        steps = []
-        for shape in Capacity.shapes(chosen, number):
-            capacity = self._room(shape)
-            if fits_memory(capacity, loader):
-                steps.append(GraphedStep(self._model, loader.graphs, self._loss, capacity=capacity, **self._options))
-        return steps
+        shapes = [self._room(shape) for shape in Capacity.shapes(self._sizes[loader.index], number)]
+        return [shape for shape in shapes if fits_memory(shape, loader)]
 
     def _room(self, capacity: Capacity) -> Capacity:
         return capacity if self._paths else with_room(capacity)

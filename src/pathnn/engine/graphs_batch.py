@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 
 import torch
@@ -86,7 +87,11 @@ class Capacity:
 
     def holds_each(self, totals: Tensor) -> Tensor:
         """The same for many batches, `[..., levels + 2]`: for each total whether it fits."""
-        return totals < torch.tensor([*self.levels, self.nodes, self.edges])
+        return totals < self._bounds
+
+    @cached_property
+    def _bounds(self) -> Tensor:
+        return torch.tensor([*self.levels, self.nodes, self.edges])
 
     def rounded(self, block: int) -> Capacity:
         """The same with vertices and levels rounded up to whole blocks.
