@@ -3,6 +3,7 @@
 from pathnn.data.batch import GraphBatch as GraphBatch
 from pathnn.data.datasets.registry import dataset_names as dataset_names
 from pathnn.data.datasets.registry import load_dataset as load_dataset
+from pathnn.data.datasets.zinc import save_zinc as save_zinc
 from pathnn.data.errors import BadRow as BadRow
 from pathnn.data.errors import BadRowsError as BadRowsError
 from pathnn.data.errors import DataError as DataError
@@ -36,6 +37,6 @@ __all__ = [
     "BadRow", "BadRowsError", "BudgetSampler", "Categorical", "Continuous", "DataError",
     "DatasetNotFoundError", "GraphBatch", "PackedGraphs", "PackedLoader", "PathSummary", "SizeSampler",
     "Split", "Task", "UnknownDatasetError", "build_shards", "dataset_names", "dataset_status", "fetch",
-    "from_networkx", "from_pyg", "load_data", "load_dataset", "random_split", "stratified_folds",
+    "from_networkx", "from_pyg", "load_data", "load_dataset", "random_split", "save_zinc", "stratified_folds",
     "summarize_paths", "task_from_csv", "task_from_graphs", "task_from_tu", "trie_pieces", "verify",
 ]  # fmt: skip

@@ -26,6 +26,7 @@ class DataFile:
         url_sha256: the checksum of the file at `url`, where it is known.
         exact: whether a copy with another checksum is refused (a file of our own form), or read all the same
             (an original of which several packings are about; the reader checks its facts).
+        made_by: what a user can call to make it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class DataFile:
     url: str | None = None
     url_sha256: str | None = None
     exact: bool = False
+    made_by: str | None = None
 
 
 def find_file(file: DataFile) -> Path | None:
@@ -48,7 +50,9 @@ def get_file(*files: DataFile) -> Path:
             return path
     failures = []
     for file in files:
-        if file.url is None:
+        if file.made_by is not None:
+            failures.append(f"{file.name} is written by {file.made_by}")
+        elif file.url is None:
             failures.append(f"no public address of {file.name} is known")
         elif offline():
             failures.append("the network is not used (PATHNN_OFFLINE is set)")

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from pathnn.data.built import Built
 from pathnn.data.datasets.arrays import load_arrays
 from pathnn.data.datasets.spec import DatasetSpec, needed
+from pathnn.data.errors import DataError
+from pathnn.data.files import atomic_write
+from pathnn.data.locations import cache_dir
 from pathnn.data.packed import PackedGraphs
+from pathnn.data.pyg import from_pyg
 from pathnn.data.ragged import offsets
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import regression
 from pathnn.data.task import Categorical, Split, Task
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
 PARTS = ("train", "val", "test")
+SIZES = (10_000, 1_000, 1_000)
+ATOM_TYPES, BOND_TYPES = 28, 4
 FILE = DataFile("zinc12k.npz", "ae4c8fb6d4f6011e52655d89eaa64865f13a313f3ad456e53bfe807b1feceaf3", exact=True)
+OF_PYG = DataFile("zinc12k-pyg.npz", made_by="pathnn.data.save_zinc from PyG's dataset")
+"""What `save_zinc` writes."""
 
 
 def _build(paths: tuple[Path | None, ...]) -> Built:
@@ -34,8 +49,10 @@ def _build(paths: tuple[Path | None, ...]) -> Built:
         x=joined["x"][:, None],
         edge_attr=joined["edge_attr"][:, None],
         y=joined["y"][:, None],
-    )
+    ).validate()
     sizes = [arrays[f"{part}_y"].numel() for part in PARTS]
+    if sizes != list(SIZES):
+        raise DataError(f"{path}: expected {SIZES} graphs for training, validation and test, got {tuple(sizes)}.")
     return Built(graphs, (Split(*torch.split(torch.arange(sum(sizes)), sizes)),))
 
 
@@ -44,8 +61,8 @@ def _task(built: Built) -> Task:
         name="zinc",
         title="ZINC12k",
         graphs=built.graphs,
-        node_features=Categorical((28,)),
-        edge_features=Categorical((4,)),
+        node_features=Categorical((ATOM_TYPES,)),
+        edge_features=Categorical((BOND_TYPES,)),
         splits=built.splits,
         paper={("sp", 4): (0.104, 0.002), ("sp+", 4): (0.131, 0.008), ("ap", 4): (0.090, 0.004)},
         paper_mean_paths={
@@ -63,7 +80,8 @@ def _task(built: Built) -> Task:
         citation="Dwivedi et al., Benchmarking graph neural networks, 2020",
         notes=(
             "rebuilt from the benchmark's SMILES and index files; a handful of targets may differ by 0.1 "
-            "to 0.2. The public file is a pickle, which is not read"
+            "to 0.2. The public file is a pickle, which is not read; what PyG makes of it can be saved for use here "
+            "(pathnn.data.save_zinc)"
         ),
         **regression(),
     )
@@ -71,4 +89,50 @@ def _task(built: Built) -> Task:
 
 def specs() -> list[DatasetSpec]:
     """ZINC12k."""
-    return [DatasetSpec("zinc", "ZINC12k", 12000, ((FILE,),), _build, _task)]
+    return [DatasetSpec("zinc", "ZINC12k", 12000, ((FILE, OF_PYG),), _build, _task)]
+
+
+def save_zinc(train: Sequence[Data], val: Sequence[Data], test: Sequence[Data]) -> Path:
+    """Save PyG's ZINC subset in the cache, for `load_dataset("zinc")` and all commands; returns the file.
+
+    ```python
+    from torch_geometric.datasets import ZINC
+    from pathnn.data import save_zinc
+
+    save_zinc(*(ZINC("zinc", subset=True, split=split) for split in ("train", "val", "test")))
+    ```
+    """
+    arrays: dict[str, Any] = {}
+    for part, size, data in zip(PARTS, SIZES, (train, val, test), strict=True):
+        if len(data) != size:
+            raise ValueError(
+                f"{part}: expected {size} graphs, got {len(data)}. Give ZINC(root, subset=True, split={part!r})."
+            )
+        arrays.update({f"{part}_{name}": value.numpy() for name, value in _fields(part, from_pyg(list(data))).items()})
+    path = cache_dir() / "files" / OF_PYG.name
+    with atomic_write(path) as file:
+        np.savez_compressed(file, **arrays)
+    return path
+
+
+def _fields(part: str, graphs: PackedGraphs) -> dict[str, Tensor]:
+    """What `zinc12k.npz` holds of one part."""
+    if graphs.x is None or graphs.edge_attr is None or graphs.y is None:
+        raise ValueError(f"{part}: expected graphs with x (atom types), edge_attr (bond types) and y.")
+    for name, values, kinds in (("x", graphs.x, ATOM_TYPES), ("edge_attr", graphs.edge_attr, BOND_TYPES)):
+        low, high = (int(value) for value in torch.aminmax(values))
+        if values.is_floating_point() or values.numel() != values.size(0) or low < 0 or high >= kinds:
+            raise ValueError(
+                f"{part}: expected one integer from 0 to {kinds - 1} in each row of {name}, "
+                f"got {values.dtype} of shape {tuple(values.shape)}, {low} to {high}."
+            )
+    if graphs.y.numel() != len(graphs):
+        raise ValueError(f"{part}: expected one target for each of {len(graphs)} graphs, got {graphs.y.numel()}.")
+    return {
+        "x": graphs.x.flatten().to(torch.uint8),
+        "edge_index": graphs.edge_index.to(torch.int16),
+        "edge_attr": graphs.edge_attr.flatten().to(torch.uint8),
+        "num_nodes": graphs.node_ptr.diff().int(),
+        "num_edges": graphs.edge_ptr.diff().int(),
+        "y": graphs.y.flatten().float(),
+    }
