@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from pathnn.data import DatasetNotFoundError, load_dataset, save_zinc
+from pathnn.data import DataError, DatasetNotFoundError, load_dataset, save_zinc
 from pathnn.data.datasets import zinc
 
 EDGES = torch.tensor([[0, 1], [1, 0]])
@@ -38,7 +39,7 @@ def test_a_small_set_comes_back(monkeypatch: pytest.MonkeyPatch):
     split = built.splits[0]
     assert [part.tolist() for part in (split.train, split.val, split.test)] == [[0, 1, 2], [3, 4], [5]]
     monkeypatch.setattr(zinc, "SIZES", (4, 2, 1))
-    with pytest.raises(Exception, match=r"expected \(4, 2, 1\) graphs"):
+    with pytest.raises(DataError, match=r"expected \(4, 2, 1\) graphs"):
         zinc._build((path,))
 
 
@@ -60,8 +61,8 @@ def test_the_whole_way(monkeypatch: pytest.MonkeyPatch):
     ("wrong", "message"),
     [
         ([molecule()] * 4, "train: expected 3 graphs, got 4. Give ZINC"),
-        ([molecule(28)] * 3, "from 0 to 27 in each row of x, got torch.int64 of shape .6, 1., 0 to 28"),
-        ([molecule(bond=4)] * 3, "from 0 to 3 in each row of edge_attr"),
+        ([molecule(28)] * 3, "train: expected codes from 0 to 27 in x, got 0 to 28"),
+        ([molecule(bond=4)] * 3, "train: expected codes from 0 to 3 in edge_attr, got 4 to 4"),
         (
             [Data(x=torch.tensor([[1]]), edge_index=EDGES[:, :0], y=torch.tensor([0.0]))] * 3,
             "with x .atom types",
@@ -71,6 +72,25 @@ def test_the_whole_way(monkeypatch: pytest.MonkeyPatch):
 def test_other_graphs_are_refused(wrong: list[Data], message: str):
     with pytest.raises(ValueError, match=message):
         save_zinc(wrong, [molecule()] * 2, [molecule()])
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_single_atoms_and_damaged_files():
+    """Molecules without bonds are none the worse; a file that was cut off, or holds other codes, is named."""
+    atom = Data(x=torch.tensor([[3]]), edge_index=EDGES[:, :0], edge_attr=EDGES[0, :0], y=torch.tensor([1.0]))
+    path = save_zinc([atom] * 3, [atom] * 2, [atom])
+    assert zinc._build((path,)).graphs.num_edges == 0
+    whole = path.read_bytes()
+    for content in (b"", whole[: len(whole) // 2], b"no archive"):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="Put a whole copy in its place"):
+            zinc._build((path,))
+    path.write_bytes(whole)
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez(path, **{**arrays, "val_x": arrays["val_x"] + 30})
+    with pytest.raises(DataError, match=r"pyg\.npz: expected codes from 0 to 27 in x, got 3 to 33"):
+        zinc._build((path,))
 
 
 def test_the_reference_data_survives_the_detour(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

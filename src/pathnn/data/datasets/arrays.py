@@ -15,7 +15,8 @@ from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 def load_arrays(path: Path, names: Sequence[str]) -> dict[str, Tensor]:
     """The arrays `names` of an `.npz` file as tensors."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # numpy would leave a damaged file open
+        with path.open("rb") as content, np.load(content, allow_pickle=False) as file:
             missing = sorted(set(names) - set(file.files))
             if missing:
                 raise DataError(f"{path} lacks the arrays {missing}.")

@@ -50,10 +50,18 @@ def _build(paths: tuple[Path | None, ...]) -> Built:
         edge_attr=joined["edge_attr"][:, None],
         y=joined["y"][:, None],
     ).validate()
+    _check_codes(path, joined["x"], joined["edge_attr"])
     sizes = [arrays[f"{part}_y"].numel() for part in PARTS]
     if sizes != list(SIZES):
         raise DataError(f"{path}: expected {SIZES} graphs for training, validation and test, got {tuple(sizes)}.")
     return Built(graphs, (Split(*torch.split(torch.arange(sum(sizes)), sizes)),))
+
+
+def _check_codes(where: object, x: Tensor, edge_attr: Tensor) -> None:
+    for name, values, kinds in (("x", x, ATOM_TYPES), ("edge_attr", edge_attr, BOND_TYPES)):
+        low, high = (int(value) for value in torch.aminmax(values)) if values.numel() else (0, 0)
+        if low < 0 or high >= kinds:
+            raise DataError(f"{where}: expected codes from 0 to {kinds - 1} in {name}, got {low} to {high}.")
 
 
 def _task(built: Built) -> Task:
@@ -119,15 +127,14 @@ def _fields(part: str, graphs: PackedGraphs) -> dict[str, Tensor]:
     """What `zinc12k.npz` holds of one part."""
     if graphs.x is None or graphs.edge_attr is None or graphs.y is None:
         raise ValueError(f"{part}: expected graphs with x (atom types), edge_attr (bond types) and y.")
-    for name, values, kinds in (("x", graphs.x, ATOM_TYPES), ("edge_attr", graphs.edge_attr, BOND_TYPES)):
-        low, high = (int(value) for value in torch.aminmax(values))
-        if values.is_floating_point() or values.numel() != values.size(0) or low < 0 or high >= kinds:
+    for name, values in (("x", graphs.x), ("edge_attr", graphs.edge_attr)):
+        if values.is_floating_point() or values.numel() != values.size(0):
             raise ValueError(
-                f"{part}: expected one integer from 0 to {kinds - 1} in each row of {name}, "
-                f"got {values.dtype} of shape {tuple(values.shape)}, {low} to {high}."
+                f"{part}: expected one integer in each row of {name}, got {values.dtype}, {tuple(values.shape)}."
             )
-    if graphs.y.numel() != len(graphs):
-        raise ValueError(f"{part}: expected one target for each of {len(graphs)} graphs, got {graphs.y.numel()}.")
+    _check_codes(part, graphs.x, graphs.edge_attr)
+    if graphs.y.numel() != len(graphs) or not bool(graphs.y.isfinite().all()):
+        raise ValueError(f"{part}: expected one finite target for each of {len(graphs)} graphs.")
     return {
         "x": graphs.x.flatten().to(torch.uint8),
         "edge_index": graphs.edge_index.to(torch.int16),
