@@ -19,6 +19,7 @@ from pathnn.experiments.brec_protocol import hotelling, protocol_model, run_pair
 from pathnn.experiments.brec_report import protocol_file, protocol_rows, table
 from pathnn.experiments.rows import add_row
 from pathnn.nn import PathNN
+from pathnn.paths import PathExplosionError
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import disjoint_union, edges_to_index
 
@@ -88,6 +89,12 @@ def test_different_graphs_and_copies():
     assert same["reliable"] is True
     blind = run_pair(hexagon(), two_triangles(), collection="ap", k=1, copies=8)
     assert blind["told_apart"] is False
+
+
+def test_too_many_paths_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("pathnn.experiments.brec_batches.MAX_STEPS", 10)
+    with pytest.raises(PathExplosionError):
+        run_pair(prism(), petersen(), collection="ap", k=3, copies=2)
 
 
 def test_hotelling_grows_with_the_difference():

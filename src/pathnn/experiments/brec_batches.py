@@ -14,6 +14,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
+from pathnn.experiments.brec import MAX_STEPS
 from pathnn.experiments.merged import merged_trie
 from pathnn.experiments.sequences import SequenceFinder, merged_levels
 from pathnn.nn import PathNN
@@ -100,7 +101,9 @@ class MergedBatch:
     def of(cls, graphs: Sequence[Graph], config: PathNNConfig) -> MergedBatch:
         """Find the sequences of all layers."""
         distances = bool(config.distances)
-        found = hashed_annotations(graphs, collection=config.collection, k=config.k, distances=distances)
+        found = hashed_annotations(
+            graphs, collection=config.collection, k=config.k, distances=distances, max_steps=MAX_STEPS
+        )
         sizes = [n for _, n in graphs]
         finder = SequenceFinder(graphs, list(accumulate(sizes, initial=0)), config, None)
         layers, count = [], 1
