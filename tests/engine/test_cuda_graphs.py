@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from pathnn.data.packed import PackedGraphs
 from pathnn.engine.graphs import GraphedForward, GraphedStep
-from pathnn.engine.graphs_batch import Capacity
+from pathnn.engine.graphs_batch import Capacity, PaddedBatches
 from pathnn.nn import PathNN
 
 pytestmark = [
@@ -26,10 +26,14 @@ def _triton(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATHNN_TRITON", "1")
 
 
-def random_graphs(number: int, *, extend: bool = False, kinds: tuple[int, ...] = (4,)) -> PackedGraphs:
+def random_graphs(
+    number: int, *, extend: bool = False, kinds: tuple[int, ...] = (4,), complete: int = 0
+) -> PackedGraphs:
     torch.manual_seed(0)
     nodes = torch.randint(1, 12, (number,)).tolist()
-    pairs = [torch.triu(torch.rand(n, n) < 0.35, 1).nonzero().t() for n in nodes]
+    nodes[:complete] = [16] * complete
+    chance = [1.1] * complete + [0.35] * (number - complete)
+    pairs = [torch.triu(torch.rand(n, n) < p, 1).nonzero().t() for n, p in zip(nodes, chance, strict=True)]
     graphs = PackedGraphs.from_edges([torch.cat([e, e.flip(0)], dim=1) for e in pairs], nodes)
     graphs = replace(
         graphs,
@@ -60,10 +64,14 @@ def difference(value: Tensor, truth: Tensor) -> float:
 
 @pytest.mark.parametrize("extend", [False, True])
 @pytest.mark.parametrize("kinds", [(4,), (5, 6, 2), (300,)])
-def test_step_is_the_same_step(extend: bool, kinds: tuple[int, ...]) -> None:
-    graphs, model = random_graphs(64, extend=extend, kinds=kinds), model_for(extend=extend, kinds=kinds)
+@pytest.mark.parametrize("complete", [0, 3])
+def test_step_is_the_same_step(extend: bool, kinds: tuple[int, ...], complete: int) -> None:
+    graphs = random_graphs(64, extend=extend, kinds=kinds, complete=complete)
+    model = model_for(extend=extend, kinds=kinds)
     twin, loss = copy.deepcopy(model), nn.L1Loss()
     step = GraphedStep(twin, graphs, loss, capacity=Capacity.typical(graphs, 16, margin=5.0))
+    assert isinstance(step.batches, PaddedBatches)
+    assert (step.batches.parts > 1) == (complete > 0)
     done = 0
     for index in torch.randperm(64).split(16):
         if not step.fits(index):

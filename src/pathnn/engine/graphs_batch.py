@@ -19,6 +19,9 @@ SHARES = (0.96, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2)
 STEP = 1.06
 """Shapes of batches are found from so many random ones, to hold these shares of them; closer ones are left out."""
 
+BLOCKS_PER_PART, MOST_PARTS = 8, 64
+"""A level of a graph is gathered in parts of about so many blocks each, but not in more parts than that."""
+
 
 @dataclass(frozen=True)
 class Capacity:
@@ -184,7 +187,8 @@ class PaddedRows:
 
 
 class PaddedBatches(PaddedRows):
-    """Padded batches with their paths, for `PathNN`."""
+    """Padded batches with their paths, for `PathNN`. `parts` programs gather each level of a graph: more than one where
+    some graph has very many paths."""
 
     trie: PathTrie
 
@@ -204,13 +208,15 @@ class PaddedBatches(PaddedRows):
         self._planner = Planner(self.trie, models)
         self._distances = tries.k + 1
         self._block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
+        largest = int(tries.sizes.max()) if tries.sizes.numel() else 0  # of one graph and level
+        self.parts = max(1, min(MOST_PARTS, largest // (BLOCKS_PER_PART * self._block)))
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Fill the batch, `trie` and its plans; return the features x and edge_attr and the targets y."""
         from pathnn.nn.kernels.gather import gather_entries
 
         capacity, trie, tries = self.capacity, self.trie, self.tries
-        gather_entries[capacity.graphs + 1, self._levels, self.models](
+        gather_entries[(capacity.graphs + 1) * self.parts, self._levels, self.models](
             self.plan, self._table, self._origin, self._first, self._first_child, self._capacity,
             tries.vertex, tries.parent, tries.edge, tries.distance, trie.vertex, trie.parent, trie.edge, trie.distance,
             capacity.graphs, capacity.nodes, capacity.edges, self._distances, LEVELS=self._levels, BLOCK=self._block,

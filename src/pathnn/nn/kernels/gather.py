@@ -25,8 +25,11 @@ def gather_entries(
     vertex, parent, edge, distance, out_vertex, out_parent, out_edge, out_distance,
     batch, nodes, edges, distances, LEVELS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The tokens of one graph and level, or (after the last graph) the padding of a level."""
-    b = tl.program_id(0)
+    """The tokens of one graph and level, or (after the last graph) the padding of a level; where there are several
+    programs for each, they take turns."""
+    parts = tl.num_programs(0) // (batch + 1)
+    b = tl.program_id(0) // parts
+    skip = (tl.program_id(0) % parts) * BLOCK
     level = tl.program_id(1)
     model = tl.program_id(2)
     mine = plan + (model * (batch + 1) + b) * (LEVELS + 3)
@@ -51,7 +54,7 @@ def gather_entries(
         by_parent = above - tl.load(here + 3).to(tl.int32)
         by_node = node - tl.load(origin + graph * 4 + 2).to(tl.int32)
         by_edge = link - tl.load(origin + graph * 4 + 3).to(tl.int32)
-        for begin in range(0, size, BLOCK):
+        for begin in range(skip, size, parts * BLOCK):
             j = begin + tl.arange(0, BLOCK)
             on = j < size
             v = tl.load(vertex + source + j, mask=on, other=0)
@@ -67,7 +70,7 @@ def gather_entries(
     else:
         size = room - start
         parents = room_above - begins_above
-        for begin in range(0, size, BLOCK):
+        for begin in range(skip, size, parts * BLOCK):
             j = begin + tl.arange(0, BLOCK)
             on = j < size
             share = j.to(tl.int64)
