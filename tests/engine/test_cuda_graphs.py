@@ -64,12 +64,12 @@ def difference(value: Tensor, truth: Tensor) -> float:
 
 @pytest.mark.parametrize("extend", [False, True])
 @pytest.mark.parametrize("kinds", [(4,), (5, 6, 2), (300,)])
-@pytest.mark.parametrize("complete", [0, 3])
-def test_step_is_the_same_step(extend: bool, kinds: tuple[int, ...], complete: int) -> None:
+@pytest.mark.parametrize(("complete", "recompute"), [(0, True), (3, False)])
+def test_step_is_the_same_step(extend: bool, kinds: tuple[int, ...], complete: int, recompute: bool) -> None:
     graphs = random_graphs(64, extend=extend, kinds=kinds, complete=complete)
     model = model_for(extend=extend, kinds=kinds)
     twin, loss = copy.deepcopy(model), nn.L1Loss()
-    step = GraphedStep(twin, graphs, loss, capacity=Capacity.typical(graphs, 16, margin=5.0))
+    step = GraphedStep(twin, graphs, loss, capacity=Capacity.typical(graphs, 16, margin=5.0), recompute=recompute)
     assert isinstance(step.batches, PaddedBatches)
     assert (step.batches.parts > 1) == (complete > 0)
     done = 0

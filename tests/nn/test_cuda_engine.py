@@ -208,3 +208,16 @@ def test_autograd_works_without_gradients() -> None:
     with torch.inference_mode():
         quick = lstm(h, trie.length(4))
     assert torch.equal(quick, lstm(h, trie.length(4)).detach())
+
+
+@pytest.mark.parametrize("kinds", [3, 60, 300])
+def test_features_of_edges_by_kind(kinds: int) -> None:
+    torch.manual_seed(0)
+    types, grad = torch.randint(0, kinds, (5000,)) // 2, torch.randn(5000, 40)
+    table = torch.randn(kinds, 40, device="cuda", requires_grad=True)
+    features = EdgeTypes(table, types.cuda()).expand()
+    features.backward(grad.cuda())
+    truth = torch.zeros(kinds, 40, dtype=torch.float64).index_add_(0, types, grad.double())
+    assert torch.equal(features.detach(), table.detach()[types.cuda()])
+    assert table.grad is not None
+    assert (table.grad.cpu() - truth).norm() <= 1e-6 * truth.norm()

@@ -58,7 +58,12 @@ class Graphed:
             return None
         if capacity not in self._steps:
             self._steps[capacity] = GraphedStep(
-                self._model, self._loaders.train.graphs, self._loss, capacity=capacity, **self._options
+                self._model,
+                self._loaders.train.graphs,
+                self._loss,
+                capacity=capacity,
+                recompute=not fits_memory(capacity, self._loaders.train, times=2),
+                **self._options,
             )
         return self._steps[capacity](index)
 
@@ -119,6 +124,7 @@ def make_graphed(state: TrainState, loaders: Loaders, config: RunConfig) -> Grap
 GRAPHED_PRECISIONS = ("32-true", "tf32", "bf16-mixed")
 
 
-def fits_memory(capacity: Capacity, loader: PackedLoader) -> bool:
-    """Whether a padded batch can be worked on at once; larger ones are cut into pieces, which no graph can do."""
-    return loader.max_entries is None or sum(capacity.levels) <= loader.max_entries
+def fits_memory(capacity: Capacity, loader: PackedLoader, *, times: int = 1) -> bool:
+    """Whether a padded batch (that takes so many times the memory) can be worked on at once; larger ones are cut into
+    pieces, which no graph can do."""
+    return loader.max_entries is None or times * sum(capacity.levels) <= loader.max_entries

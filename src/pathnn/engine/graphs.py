@@ -49,6 +49,8 @@ class GraphedStep:
         loss: from the predictions and the targets of the batch to a scalar.
         capacity: the shape of the padded batch.
         autocast: whether to compute under `torch.autocast` in bfloat16.
+        recompute: whether the backward pass computes again what it can; keeping it is faster and takes about twice the
+            memory.
         pool: memory that graphs share which never run at the same time (`torch.cuda.graph_pool_handle()`): a graph may
             then write over the gradients of another.
     """
@@ -61,10 +63,11 @@ class GraphedStep:
         *,
         capacity: Capacity,
         autocast: bool = False,
+        recompute: bool = True,
         pool: Any = None,
     ) -> None:
         _check_engine(model)
-        self._autocast, self._pool = autocast, pool
+        self._autocast, self._recompute, self._pool = autocast, recompute, pool
         self.batches = padded_batches(model, graphs, capacity)
         self.model = model
         self._loss_function = loss
@@ -96,6 +99,8 @@ class GraphedStep:
     def _record(self) -> None:
         self.model.train()
         twin = padded_twin(self.model, self.batches.valid)
+        if isinstance(twin, PathNN):
+            twin.lstm.recompute = self._recompute
         random = torch.cuda.get_rng_state()
         buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
 

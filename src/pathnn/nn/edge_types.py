@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch.nn.functional as F
 from torch import Tensor
 
 MOST_PARTS = 31
@@ -32,4 +33,9 @@ class EdgeTypes(NamedTuple):
 
     def expand(self) -> Tensor:
         """The features of every edge, `[num_edges, edge_channels]`."""
-        return self.table[self.types.long()]
+        from pathnn.nn.engines.cuda import cuda_ready
+        from pathnn.nn.engines.cuda_lookup import MOST_ROWS, lookup
+
+        if self.table.size(0) <= MOST_ROWS and cuda_ready(self.table):
+            return lookup(self.table, self.types.long())
+        return F.embedding(self.types.long(), self.table)  # the gradient of table[types] is a slow one

@@ -86,6 +86,7 @@ class PathLSTM(nn.LSTM):
         self.engine = check_choice("engine", engine, get_args(EngineName))
         self.input_dropout = dropout
         self.max_entries = max_entries
+        self.recompute = True  # on a GPU: where there is memory to spare, False makes training steps a little faster
         self.distance_encoder = None if distances is None else nn.Embedding(distances, channels)
         self.dummy = nn.Parameter(torch.randn(channels)) if extended else None
 
@@ -130,7 +131,7 @@ class PathLSTM(nn.LSTM):
             anchor = share(self.weight_hh_l0, vertex, bias, *small, collected)
             edge, distance = (None if table is None else table.detach() for table in tables)
             splits = split_of(vertex, terms), split_of(self.weight_hh_l0, terms)
-        return Prepared(edges, bias.detach(), edge, distance, *splits, collected, anchor)
+        return Prepared(edges, bias.detach(), edge, distance, *splits, collected, anchor, self.recompute)
 
     @torch.compiler.disable
     def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, num_nodes: int | None) -> Tensor:

@@ -125,7 +125,7 @@ class StackedLSTM(nn.Module):
         self.aggregation, self.dropout = lstm.aggregation, StackedDropout(stack)
 
     def prepare(self, edges: Tensor | EdgeTypes | None) -> Prepared:
-        """What the layers of one forward pass share."""
+        """What the layers of one forward pass share. Small networks have the memory to keep everything."""
         from pathnn.nn.engines.cuda_collect import Collected, share
         from pathnn.nn.engines.cuda_product import split_of, terms
 
@@ -141,7 +141,7 @@ class StackedLSTM(nn.Module):
         anchor = share(weight_hh, vertex, bias, None, distance, collected)
         splits = split_of(vertex, terms(), models), split_of(weight_hh, terms(), models)
         projected = None if distance is None else distance.detach()
-        return Prepared(None, bias.detach(), None, projected, *splits, collected, anchor)
+        return Prepared(None, bias.detach(), None, projected, *splits, collected, anchor, recompute=False)
 
     def forward(self, h: Tensor, trie: LengthTrie, edges: Prepared) -> Tensor:
         """Aggregate the representations of the paths at their sources: `[rows, channels]`."""

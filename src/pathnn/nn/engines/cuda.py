@@ -1,8 +1,8 @@
 """The trie engine on a GPU: the same function as `engines.trie`, in Triton kernels. float32; every sum has a fixed
 order, so the same inputs give the same bits.
 
-Kept for the backward pass are h and c of the inner entries; gates are recomputed, `W_hh h` of the parents too (but for
-the last layer, whose backward comes first). The
+Kept for the backward pass are h and c of the inner entries; gates are recomputed. So are, unless `ready.recompute` is
+off, `W_hh h` of the parents (but for the last layer, whose backward comes first) and what vertices bring along. The
 gradients of the gates of all levels lie in one matrix: each table's gradient is one sum over it, that of `W_hh` one
 product. Products are as exact as float32's (`kernels.product`) unless TF32 is allowed, or under `torch.autocast`.
 """
@@ -125,7 +125,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
             order = _order(piece, h.size(0), leaves_only=not whole) if summed or whole else None
             target = out if summed else out[first : first + number]
             # the last layer's backward comes first, so that keeping its products takes no memory from anything else
-            every = whole and (tokens.longest or split.models > 1)
+            every = whole and (tokens.longest or not ready.recompute)
             kept = forward_sweep(tables, split, piece, target, order if summed else None, add=t > 0, every=every)
             if whole:
                 states, orders, ctx.projected = [kept.hidden, kept.cell], [order], kept.projected
@@ -133,7 +133,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
         if keep:
             ctx.save_for_backward(h, *states)
             ctx.ready, ctx.pieces, ctx.orders, ctx.tokens, ctx.summed = ready, pieces, orders, tokens, summed
-            ctx.tables = tables if split.models > 1 else None  # several small models have the memory for it
+            ctx.tables = None if ready.recompute else tables
         return out
 
     @staticmethod
@@ -176,7 +176,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
 
 
 def _tables(h: Tensor, ready: Prepared) -> Tables:
-    """The projected inputs; that of the vertices is made again in the backward pass, which takes less memory."""
+    """The projected inputs."""
     from pathnn.nn.engines.cuda_product import linear
 
     return Tables(linear(h, ready.split_weight, ready.bias), ready.edge, ready.distance)

@@ -98,7 +98,7 @@ class Collected:
         if self.few is not None:
             total = self.few.sum(dim=1)
             edges = total.size(1) - (0 if tables.distance is None else tables.distance.size(0) // models)
-            if tables.edge is not None:
+            if tables.edge is not None and edge is None:
                 edge = torch.zeros_like(tables.edge)
                 edge[:edges] = total[0, :edges]
             distance = None if tables.distance is None else total[:, edges:].flatten(0, 1)

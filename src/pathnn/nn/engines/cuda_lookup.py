@@ -26,8 +26,13 @@ class SmallEmbedding(nn.Module):
 
     def forward(self, index: Tensor) -> Tensor:
         """The rows `index`, `[n]`: `[n, d]`."""
-        out: Tensor = _Lookup.apply(self.embedding.weight, index)  # type: ignore[no-untyped-call]
-        return out
+        return lookup(self.embedding.weight, index)
+
+
+def lookup(table: Tensor, index: Tensor) -> Tensor:
+    """The rows `index`, `[n]`, of a table of at most `MOST_ROWS` rows, float32, on a GPU: `[n, d]`."""
+    out: Tensor = _Lookup.apply(table, index)  # type: ignore[no-untyped-call]
+    return out
 
 
 class _Lookup(torch.autograd.Function):
@@ -44,5 +49,5 @@ class _Lookup(torch.autograd.Function):
 
         (index,) = ctx.saved_tensors
         with torch.cuda.device(grad.device):
-            parts = sum_few_parts(grad.contiguous(), index.to(torch.int32), None, None, 0, ctx.rows, 0)
+            parts = sum_few_parts(grad.contiguous(), index, None, None, 0, ctx.rows, 0)
             return parts[0].sum(dim=0), None

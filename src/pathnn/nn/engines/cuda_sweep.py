@@ -136,7 +136,7 @@ def backward_sweep(
     starts, gates = _starts(levels), 4 * weight.channels
     grad_gates = grad.new_empty(starts[-1], gates)
     slots = new_slots(grad, len(levels), weight.models)
-    if projected is None:  # several models have kept theirs
+    if projected is None:  # else they were kept
         projected = grad.new_empty(starts[-2], gates)
         project_hidden(hidden, weight, projected)
     grad_hidden, grad_cell, by_source = grad, None, summed
@@ -214,7 +214,7 @@ def sum_rows(
 
 
 def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, models: int, collected: Collected) -> None:
-    """Add the gradients of the tables of edges and of distances; if they have few rows, one product for both.
+    """Add the gradients of the tables of edges and of distances: one product for those that have few rows.
 
     Several models have no edges, and their tables of distances, one after the other, few rows each.
     """
@@ -223,7 +223,8 @@ def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, models:
     distance = _flat([level.distance for level in tokens.levels])
     edges = 0 if tables.edge is None or edge is None else tokens.parts or tables.edge.size(0) - 1
     distances = 0 if tables.distance is None or distance is None else tables.distance.size(0) // models
-    if 0 < edges + distances <= MOST_FEW:
+    few_edges = edges if edges + distances <= MOST_FEW else 0
+    if 0 < few_edges + distances <= MOST_FEW:
         spans = None if tokens.plan is None else tokens.plan.spans
         collected.few = sum_few_parts(
             grad_gates,
@@ -231,21 +232,20 @@ def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, models:
             distance,
             tokens.types,
             roots,
-            edges,
+            few_edges,
             distances,
             collected.few,
             models,
             spans,
             tokens.marks,
         )
-        return
-    if edge is not None and tables.edge is not None:
+    if edge is not None and tables.edge is not None and edges > few_edges:
         plain = tokens.types is None or tokens.types.numel() == 0
         kind = edge if plain else tokens.types[edge.clamp(min=0).long()].to(edge.dtype)  # type: ignore[index]
         collected.edge = _sum_sorted(
             grad_gates, torch.where(edge < 0, edges, kind), tables.edge, collected.edge, first_row=-roots
         )
-    if distance is not None and tables.distance is not None:
+    if distance is not None and tables.distance is not None and distances > MOST_FEW:
         collected.distance = _sum_sorted(grad_gates, distance, tables.distance, collected.distance, first_row=0)
 
 

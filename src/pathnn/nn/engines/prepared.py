@@ -18,7 +18,8 @@ class Prepared(NamedTuple):
 
     `edges` are the features as they came; `edge` and `distance` their projected tables (see `engines.level.Tables`);
     `split_weight` (with `bias`) and `split_hh` are the weight of the vertices and `W_hh` as the products read them. The
-    gradients of all these are `collected`, and reach them through `anchor`.
+    gradients of all these are `collected`, and reach them through `anchor`. `recompute`: the backward pass computes
+    again what it can, which takes less memory.
     """
 
     edges: Tensor | EdgeTypes | None
@@ -29,6 +30,7 @@ class Prepared(NamedTuple):
     split_hh: SplitWeight
     collected: Collected
     anchor: Tensor
+    recompute: bool = True
 
 
 Edges = Tensor | EdgeTypes | Prepared | None

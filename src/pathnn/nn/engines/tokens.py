@@ -8,6 +8,7 @@ from torch import Tensor
 
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.engines.level import LevelRows, Tables
+from pathnn.nn.tall_linear import tall_linear
 from pathnn.paths.trie import LengthTrie
 
 
@@ -36,7 +37,8 @@ def project_small(
     if edges is None:
         return None, distance
     features = edges.table if isinstance(edges, EdgeTypes) else edges
-    edge = F.linear(features, weight_ih[:, split:])
+    linear = tall_linear if features.is_cuda else F.linear
+    edge = linear(features, weight_ih[:, split:])
     return torch.cat([edge, edge.new_zeros(1, edge.size(1))]), distance
 
 
