@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
+ATOMS = (9, 5, 150)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def random_graphs(
     graphs = PackedGraphs.from_edges([torch.cat([e, e.flip(0)], dim=1) for e in pairs], nodes)
     graphs = replace(
         graphs,
-        x=torch.randint(0, 9, (graphs.num_nodes,)),
+        x=torch.stack([torch.randint(0, size, (graphs.num_nodes,)) for size in ATOMS], dim=1),
         edge_attr=torch.stack([torch.randint(0, kind, (graphs.num_edges,)) for kind in kinds], dim=1),
         y=torch.randn(number, 1),
     )
@@ -46,7 +47,7 @@ def random_graphs(
 
 def model_for(*, extend: bool = False, kinds: tuple[int, ...] = (4,)) -> PathNN:
     torch.manual_seed(1)
-    return PathNN((9,), 24, 1, collection="ap", k=3, edge_channels=kinds, phi="mlp", extend=extend).cuda()
+    return PathNN(ATOMS, 24, 1, collection="ap", k=3, edge_channels=kinds, phi="mlp", extend=extend).cuda()
 
 
 def eager(model: PathNN, graphs: PackedGraphs, index: Tensor) -> Tensor:

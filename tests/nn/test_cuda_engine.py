@@ -211,13 +211,23 @@ def test_autograd_works_without_gradients() -> None:
 
 
 @pytest.mark.parametrize("kinds", [3, 60, 300])
-def test_features_of_edges_by_kind(kinds: int) -> None:
+@pytest.mark.parametrize("column", [False, True])
+def test_features_of_edges_by_kind(kinds: int, column: bool) -> None:
     torch.manual_seed(0)
     types, grad = torch.randint(0, kinds, (5000,)) // 2, torch.randn(5000, 40)
     table = torch.randn(kinds, 40, device="cuda", requires_grad=True)
-    features = EdgeTypes(table, types.cuda()).expand()
+    on_gpu = torch.stack([types, types * 0], dim=1).cuda()[:, 0] if column else types.cuda()
+    features = EdgeTypes(table, on_gpu).expand()
     features.backward(grad.cuda())
     truth = torch.zeros(kinds, 40, dtype=torch.float64).index_add_(0, types, grad.double())
     assert torch.equal(features.detach(), table.detach()[types.cuda()])
     assert table.grad is not None
     assert (table.grad.cpu() - truth).norm() <= 1e-6 * truth.norm()
+
+
+def test_kinds_may_be_a_column_of_features() -> None:
+    trie = trie_of().to("cuda")
+    lstm, table = PathLSTM(16, edge_channels=5).cuda(), torch.randn(4, 5, device="cuda")
+    h, columns = torch.randn(trie.num_nodes, 16, device="cuda"), torch.randint(0, 4, (trie.num_edges, 3), device="cuda")
+    outs = [lstm(h, trie.length(3), EdgeTypes(table, types)) for types in (columns[:, 1], columns[:, 1].clone())]
+    assert torch.equal(*outs)

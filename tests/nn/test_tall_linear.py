@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
-from pathnn.nn.tall_linear import TallLinear
+from pathnn.nn.tall_linear import MANY, TallLinear
 
 
 @pytest.mark.parametrize("rows", [0, 1, 127, 128, 255, 256, 300, 1024])
@@ -26,3 +27,20 @@ def test_autocast_is_torch_s():
     x = torch.randn(300, 5)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert TallLinear(linear)(x).dtype == torch.bfloat16
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize(("rows", "wide", "deep"), [(MANY + 5, 122, 122), (MANY, 512, 128), (MANY + 300, 3, 40)])
+def test_many_rows_on_a_gpu(rows: int, wide: int, deep: int) -> None:
+    torch.manual_seed(0)
+    linear = nn.Linear(deep, wide).cuda()
+    x = torch.randn(rows, deep, device="cuda", requires_grad=True)
+    grad = torch.randn(rows, wide, device="cuda")
+    leaves = [x, linear.weight, linear.bias]
+    value = TallLinear(linear)(x)
+    truth = F.linear(x.double(), linear.weight.double(), linear.bias.double())
+    assert (value - truth).norm() <= 1e-6 * truth.norm()
+    ours, theirs = torch.autograd.grad(value, leaves, grad), torch.autograd.grad(truth, leaves, grad.double())
+    for one, other in zip(ours, theirs, strict=True):
+        assert (one - other).norm() <= 1e-6 * other.norm()

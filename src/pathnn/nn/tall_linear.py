@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from pathnn.nn.engines.cuda import cuda_ready
+
+if TYPE_CHECKING:
+    from pathnn.nn.engines.cuda_product import SplitWeight
+
 PART = 128
 """Rows of a part."""
+
+MANY = 8192
+"""Rows from which on the products run on tensor cores (`engines.cuda_product`, in float32's accuracy)."""
 
 
 class TallLinear(nn.Module):
@@ -45,16 +53,41 @@ def tall_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.split = _split(x, weight)
         ctx.save_for_backward(x, weight)
-        return F.linear(x, weight, bias)
+        if ctx.split is None:
+            return F.linear(x, weight, bias)
+        from pathnn.nn.engines.cuda_product import linear
+
+        with torch.cuda.device(x.device):
+            return linear(x.contiguous(), ctx.split, bias)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight = ctx.saved_tensors
-        grad_x = grad @ weight if ctx.needs_input_grad[0] else None
+        grad_x = _grad_of_rows(grad, weight, ctx.split) if ctx.needs_input_grad[0] else None
         grad_weight = grad_of_weight(grad.unsqueeze(0), x.unsqueeze(0)).squeeze(0)
         return grad_x, grad_weight, grad.sum(dim=0) if ctx.needs_input_grad[2] else None
+
+
+def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
+    """The weight as the products on tensor cores read it, or None where others are the better ones."""
+    if x.size(0) < MANY or not (cuda_ready(x) and cuda_ready(weight)):
+        return None
+    from pathnn.nn.engines.cuda_product import split_of, terms
+
+    with torch.cuda.device(x.device):
+        return split_of(weight, terms())
+
+
+def _grad_of_rows(grad: Tensor, weight: Tensor, split: SplitWeight | None) -> Tensor:
+    if split is None:
+        return grad @ weight
+    from pathnn.nn.engines.cuda_product import grad_of_linear
+
+    with torch.cuda.device(grad.device):
+        return grad_of_linear(grad.contiguous(), split)
 
 
 def grad_of_weight(grad: Tensor, x: Tensor) -> Tensor:

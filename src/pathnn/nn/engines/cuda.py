@@ -79,7 +79,8 @@ def cuda_tokens(trie: LengthTrie, ready: Prepared, *, distances: bool) -> Tokens
     if not isinstance(edges, EdgeTypes):
         return Tokens(levels, None, trie.num_nodes, trie.plan, trie.longest)
     parts = 0 if edges.parts is None else edges.parts.size(0)
-    return Tokens(levels, edges.types, trie.num_nodes, trie.plan, trie.longest, edges.marks if parts else None, parts)
+    types, marks = edges.types.contiguous(), edges.marks if parts else None  # types may be a column of features
+    return Tokens(levels, types, trie.num_nodes, trie.plan, trie.longest, marks, parts)
 
 
 def cuda_path_states(h: Tensor, ready: Prepared, tokens: Tokens, *, summed: bool, max_entries: int | None) -> Tensor:

@@ -38,6 +38,7 @@ def lookup(table: Tensor, index: Tensor) -> Tensor:
 class _Lookup(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, index: Tensor) -> Tensor:
+        index = index.contiguous()  # the kernel of the gradient counts on it
         ctx.save_for_backward(index)
         ctx.rows = weight.size(0)
         return weight.index_select(0, index)

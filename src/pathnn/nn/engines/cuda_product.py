@@ -177,7 +177,7 @@ def _parts(grad: Tensor, weight: SplitWeight, partial: Tensor | None) -> tuple[T
     return grad.new_empty(weight.models, parts, gates, weight.channels) if partial is None else partial, parts
 
 
-def linear(x: Tensor, weight: SplitWeight, bias: Tensor) -> Tensor:
+def linear(x: Tensor, weight: SplitWeight, bias: Tensor | None) -> Tensor:
     """`x @ weight.T + bias`, `[rows, 4d]`."""
     return _rows_times(x, weight, bias, x.new_empty(x.size(0), weight.gates), transposed=True)
 
