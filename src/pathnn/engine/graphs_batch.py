@@ -187,8 +187,8 @@ class PaddedRows:
 
 
 class PaddedBatches(PaddedRows):
-    """Padded batches with their paths, for `PathNN`. `parts` programs gather each level of a graph: more than one where
-    some graph has very many paths."""
+    """Padded batches with their paths, for `PathNN`. `parts` programs gather each level of a graph, `block` entries at a
+    time: more than one where some graph has very many paths."""
 
     trie: PathTrie
 
@@ -207,9 +207,9 @@ class PaddedBatches(PaddedRows):
         self.trie = _empty_trie(tries, sizes, sum(children), models * capacity.nodes, models * capacity.edges)
         self._planner = Planner(self.trie, models)
         self._distances = tries.k + 1
-        self._block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
+        self.block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
         largest = int(tries.sizes.max()) if tries.sizes.numel() else 0  # of one graph and level
-        self.parts = max(1, min(MOST_PARTS, largest // (BLOCKS_PER_PART * self._block)))
+        self.parts = max(1, min(MOST_PARTS, largest // (BLOCKS_PER_PART * self.block)))
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Fill the batch, `trie` and its plans; return the features x and edge_attr and the targets y."""
@@ -219,14 +219,19 @@ class PaddedBatches(PaddedRows):
         gather_entries[(capacity.graphs + 1) * self.parts, self._levels, self.models](
             self.plan, self._table, self._origin, self._first, self._first_child, self._capacity,
             tries.vertex, tries.parent, tries.edge, tries.distance, trie.vertex, trie.parent, trie.edge, trie.distance,
-            capacity.graphs, capacity.nodes, capacity.edges, self._distances, LEVELS=self._levels, BLOCK=self._block,
+            capacity.graphs, capacity.nodes, capacity.edges, self._distances, LEVELS=self._levels, BLOCK=self.block,
         )  # fmt: skip
         self.trie = replace(trie, plans=self._planner.plan(trie))
         return super().assemble()
 
 
+def on_gpu(graphs: PackedGraphs) -> bool:
+    """Whether the graphs lie where batches of them can be assembled."""
+    return graphs.device.type == "cuda"
+
+
 def _resident(graphs: PackedGraphs) -> RaggedTries:
-    if not isinstance(graphs.tries, RaggedTries) or graphs.device.type != "cuda":
+    if not isinstance(graphs.tries, RaggedTries) or not on_gpu(graphs):
         raise ValueError(f"{graphs}: expected graphs with paths that are on a GPU: graphs.to('cuda').")
     return graphs.tries
 

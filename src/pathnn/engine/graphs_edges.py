@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.engine.graphs_batch import Capacity, PaddedRows, graph_sizes
+from pathnn.engine.graphs_batch import Capacity, PaddedRows, graph_sizes, on_gpu
 
 PADDED = 64
 """Vertices among which the padded edges of a batch are shared out, at least: few with many loops would get large
@@ -24,7 +24,7 @@ class PaddedEdges(PaddedRows):
     """Padded batches with their edges; padded edges are loops at padded vertices."""
 
     def __init__(self, graphs: PackedGraphs, capacity: Capacity, models: int = 1) -> None:
-        if graphs.device.type != "cuda":
+        if not on_gpu(graphs):
             raise ValueError(f"{graphs}: expected graphs that are on a GPU: graphs.to('cuda').")
         starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1)
         origin = torch.cat([starts, torch.zeros_like(starts)], dim=1).to(graphs.device)

@@ -20,7 +20,10 @@ from pathnn.nn.kernels.product import (
 )
 
 MOST_PARTS, ROWS_PER_PART = 16, 512
-"""The gradient of the weight is summed in parts of about so many rows, but not in more parts than that."""
+"""The gradient of the weight is summed in parts of about so many rows, but not in more parts than that; ..."""
+
+MANY_PARTS, MANY_ROWS = 32, 1 << 15
+"""... from so many rows on, in not more parts than these."""
 
 
 class Tile(NamedTuple):
@@ -171,9 +174,9 @@ def _options(tile: Tile) -> dict[str, int]:
 
 def _parts(grad: Tensor, weight: SplitWeight, partial: Tensor | None) -> tuple[Tensor, int]:
     """Room for the gradient of a weight in parts, and how many of them there are to write to."""
-    rows, gates = grad.shape
-    most = MOST_PARTS if partial is None else partial.size(1)
-    parts = max(1, min(most, rows // weight.models // ROWS_PER_PART))
+    gates, rows = grad.size(1), grad.size(0) // weight.models
+    most = (MANY_PARTS if rows >= MANY_ROWS else MOST_PARTS) if partial is None else partial.size(1)
+    parts = max(1, min(most, rows // ROWS_PER_PART))
     return grad.new_empty(weight.models, parts, gates, weight.channels) if partial is None else partial, parts
 
 

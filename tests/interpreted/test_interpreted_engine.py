@@ -1,0 +1,118 @@
+"""The engine of the GPU, in Triton's interpreter, is the engine of the CPU: same values, same gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from triton_on_cpu import Interpreted, difference
+
+from pathnn.nn import EdgeTypes, PathLSTM
+from pathnn.nn.tall_linear import tall_linear
+from pathnn.paths.extract import extract_paths
+from pathnn.paths.trie import LengthTrie, PathTrie
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp of -1000
+PAIRS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 2), (6, 7)]
+
+
+def trie_of(collection: Any = "ap", *, k: int = 3, extend: bool = False) -> PathTrie:
+    """Cycles of length 3 and 4, an edge and a vertex."""
+    edges = torch.tensor(PAIRS).t()
+    edge_index = torch.cat([edges, edges.flip(0)], dim=1)
+    return extract_paths(edge_index, 9, collection=collection, k=k, distances=True, extend=extend)
+
+
+def edges_of(kind: str, trie: PathTrie) -> tuple[Callable[[], Any], list[Tensor]]:
+    """A function that makes edge features of a kind, and what of them needs a gradient."""
+    if kind == "none":
+        return lambda: None, []
+    if kind == "sums":
+        parts = torch.randn(7, 5, requires_grad=True)
+        pairs = torch.cartesian_prod(torch.arange(3), 3 + torch.arange(4))
+        types, marks = torch.randint(0, 12, (trie.num_edges,)), (1 << pairs).sum(dim=1, dtype=torch.int32)
+        return lambda: EdgeTypes(parts[pairs].sum(dim=1), types, parts, marks), [parts]
+    rows = {"few": 4, "many": 200}.get(kind, trie.num_edges)
+    table = torch.randn(rows, 5, requires_grad=True)
+    if kind == "continuous":
+        return lambda: table, [table]
+    columns = torch.randint(0, rows, (trie.num_edges, 2))
+    return lambda: EdgeTypes(table, columns[:, 1]), [table]
+
+
+def results(
+    lstm: PathLSTM, h: Tensor, trie: LengthTrie, edges: Callable[[], Any], leaves: list[Tensor]
+) -> list[Tensor]:
+    out = lstm(h, trie, lstm.prepare(edges()))
+    weights = torch.randn(out.shape, generator=torch.Generator().manual_seed(2))
+    inputs = [h, *leaves, *lstm.parameters()]
+    grads = torch.autograd.grad((out * weights).sum(), inputs, allow_unused=True, materialize_grads=True)
+    return [out.detach(), *grads]
+
+
+@pytest.mark.parametrize(
+    ("kind", "channels", "collection", "options"),
+    [
+        ("none", 16, "sp", {}),
+        ("few", 20, "ap", {"plan": True}),
+        ("many", 33, "sp+", {}),
+        ("sums", 12, "ap", {"plan": True, "recompute": False}),
+        ("sums", 12, "ap", {"distances": 125}),
+        ("continuous", 12, "ap", {"plan": True, "extend": True}),
+        ("few", 20, "ap", {"pieces": 20}),
+        ("few", 130, "sp", {"k": 1, "recompute": False}),
+    ],
+)
+def test_parity(kind: str, channels: int, collection: Any, options: Any, interpreted: Interpreted) -> None:
+    from pathnn.nn.engines.cuda_plan import Planner
+
+    torch.manual_seed(0)
+    k, extend = options.get("k", 3), options.get("extend", False)
+    trie = trie_of(collection, k=k, extend=extend)
+    edges, leaves = edges_of(kind, trie)
+    rows = options.get("distances", k + 1 + extend)
+    lstm = PathLSTM(channels, distances=rows, edge_channels=None if kind == "none" else 5, extended=extend)
+    lstm.max_entries, lstm.recompute = options.get("pieces"), options.get("recompute", True)
+    h = torch.randn(trie.num_nodes, channels, requires_grad=True)
+    with interpreted.off():
+        expected = results(lstm, h, trie.length(k), edges, leaves)
+    planned = replace(trie, plans=Planner(trie).plan(trie)) if "plan" in options else trie
+    values = results(lstm, h, planned.length(k), edges, leaves)
+    for value, truth in zip(values, expected, strict=True):
+        assert difference(value, truth) <= 2e-6
+
+
+@pytest.mark.parametrize("kinds", [3, 60, 300])
+@pytest.mark.parametrize("column", [False, True])
+def test_features_of_edges_by_kind(kinds: int, column: bool, interpreted: Interpreted) -> None:
+    torch.manual_seed(0)
+    types, grad = torch.randint(0, kinds, (700,)) // 2, torch.randn(700, 20)
+    table = torch.randn(kinds, 20, requires_grad=True)
+    features = EdgeTypes(table, torch.stack([types, 0 * types], dim=1)[:, 0] if column else types).expand()
+    features.backward(grad)
+    truth = torch.zeros(kinds, 20, dtype=torch.float64).index_add_(0, types, grad.double())
+    assert torch.equal(features.detach(), table.detach()[types])
+    assert table.grad is not None
+    assert difference(table.grad, truth) <= 1e-6
+
+
+@pytest.mark.parametrize(("rows", "deep", "wide", "bias"), [(300, 122, 122, True), (257, 16, 40, False)])
+def test_many_rows(
+    rows: int, deep: int, wide: int, bias: bool, interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pathnn.nn.tall_linear as module
+
+    monkeypatch.setattr(module, "MANY", 100)
+    torch.manual_seed(0)
+    x, weight = torch.randn(rows, deep, requires_grad=True), torch.randn(wide, 2 * deep)[:, deep:].requires_grad_()
+    shift, grad = torch.randn(wide, requires_grad=True) if bias else None, torch.randn(rows, wide)
+    leaves = [x, weight, *([] if shift is None else [shift])]
+    value = tall_linear(x, weight, shift)
+    truth = torch.nn.functional.linear(x.double(), weight.double(), None if shift is None else shift.double())
+    assert difference(value, truth) <= 1e-6
+    ours, theirs = torch.autograd.grad(value, leaves, grad), torch.autograd.grad(truth, leaves, grad.double())
+    assert all(difference(one, other) <= 1e-6 for one, other in zip(ours, theirs, strict=True))

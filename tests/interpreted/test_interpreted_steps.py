@@ -1,0 +1,133 @@
+"""Whole steps on padded batches, with the GPU's kernels in Triton's interpreter, are the steps of the CPU."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from triton_on_cpu import Interpreted, difference, same_dropout
+
+from pathnn.data.packed import PackedGraphs
+from pathnn.engine.build import Model
+from pathnn.engine.graphs import GraphedForward, GraphedStep
+from pathnn.engine.graphs_batch import Capacity, PaddedBatches, graph_sizes
+from pathnn.engine.graphs_edges import PADDED
+from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
+from pathnn.nn import Baseline, PathNN
+from pathnn.nn.stack import Stack
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp of -1000
+ATOMS, BONDS = (9, 5, 150), (5, 6, 2)
+NUMBER = 16
+
+
+def random_graphs(*, collection: Any = "ap", k: int = 2, bonds: tuple[int, ...] | None = BONDS) -> PackedGraphs:
+    """Small graphs, the first of them complete."""
+    torch.manual_seed(0)
+    nodes = [5, *torch.randint(1, 6, (NUMBER - 1,)).tolist()]
+    pairs = [torch.triu(torch.rand(n, n) < (2.0 if i == 0 else 0.4), 1).nonzero().t() for i, n in enumerate(nodes)]
+    graphs = PackedGraphs.from_edges([torch.cat([e, e.flip(0)], dim=1) for e in pairs], nodes)
+    kinds = None if bonds is None else torch.stack([torch.randint(0, b, (graphs.num_edges,)) for b in bonds], dim=1)
+    x = torch.stack([torch.randint(0, size, (graphs.num_nodes,)) for size in ATOMS], dim=1)
+    return replace(graphs, x=x, edge_attr=kinds, y=torch.randn(NUMBER, 1)).with_paths(collection=collection, k=k)
+
+
+def eager(model: Model, graphs: PackedGraphs, index: Tensor) -> Tensor:
+    batch = graphs.select(index)
+    assert batch.x is not None
+    structure: Any = {"trie": batch.trie} if isinstance(model, PathNN) else {"edge_index": batch.edge_index}
+    out: Tensor = model(batch.x, **structure, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs)
+    return out
+
+
+def assert_same_step(model: Model, graphs: PackedGraphs, step: GraphedStep, interpreted: Interpreted) -> None:
+    """Loss, gradients and statistics of BatchNorm, in two batches; the first has the complete graph."""
+    loss = nn.L1Loss()
+    for index in (torch.arange(4), torch.arange(7, 11)):
+        value = step(index)
+        model.zero_grad()
+        with interpreted.off():
+            truth = loss(eager(model.train(), graphs, index), graphs.select(index).y)
+            truth.backward()
+        assert difference(value, truth.detach()) <= 1e-5
+        ours, theirs = (_gradient(network) for network in (step.model, model))
+        assert difference(ours, theirs) <= 1e-5
+        for buffer, expected in zip(step.model.buffers(), model.buffers(), strict=True):
+            assert difference(buffer.float(), expected.float()) <= 1e-5
+
+
+def _gradient(model: nn.Module) -> Tensor:
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+@pytest.mark.parametrize(
+    ("collection", "k", "bonds", "dropout", "recompute"),
+    [
+        ("ap", 2, BONDS, 0.5, True),
+        ("sp", 2, (300,), 0.5, False),
+        ("sp+", 3, None, 0.0, False),
+    ],
+)
+def test_step(
+    collection: Any,
+    k: int,
+    bonds: tuple[int, ...] | None,
+    dropout: float,
+    recompute: bool,
+    interpreted: Interpreted,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    same_dropout(monkeypatch)
+    graphs = random_graphs(collection=collection, k=k, bonds=bonds)
+    options: Any = {"collection": collection, "k": k, "edge_channels": bonds, "dropout": dropout, "readout": "mean"}
+    model = PathNN(ATOMS, 20, 1, phi="mlp", **options)
+    capacity = Capacity.typical(graphs, 4, margin=8.0)
+    step = GraphedStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity, recompute=recompute)
+    assert isinstance(step.batches, PaddedBatches)
+    step.batches.block, step.batches.parts = 16, 3 if recompute else 1  # as where a graph has very many paths
+    assert_same_step(model, graphs, step, interpreted)
+
+
+@pytest.mark.parametrize("name", ["gin", "gcn", "graphsage", "mlp"])
+def test_step_of_a_baseline(name: Any, interpreted: Interpreted) -> None:
+    graphs = random_graphs()
+    model = Baseline(name, ATOMS, 16, 1, num_layers=2, edge_channels=BONDS)
+    capacity = Capacity.of_sizes(graph_sizes(graphs, paths=False), 4, margin=8.0)
+    capacity = replace(capacity, nodes=capacity.nodes + PADDED)
+    step = GraphedStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity)
+    assert_same_step(model, graphs, step, interpreted)
+
+
+def test_prediction(interpreted: Interpreted) -> None:
+    graphs = random_graphs()
+    model = PathNN(ATOMS, 20, 1, collection="ap", k=2, edge_channels=BONDS, phi="mlp").eval()
+    predict = GraphedForward(model, graphs, capacity=Capacity.typical(graphs, 4, margin=8.0))
+    with torch.inference_mode():
+        value = predict(torch.arange(4))
+        with interpreted.off():
+            assert difference(value, eager(model, graphs, torch.arange(4))) <= 1e-5
+
+
+@pytest.mark.parametrize(("collection", "k"), [("sp", 1), ("ap", 2)])
+def test_several_networks_as_one(collection: Any, k: int, interpreted: Interpreted) -> None:
+    """Each has the gradients that it has alone; the batch of the second has one graph less."""
+    graphs = random_graphs(collection=collection, k=k, bonds=None)
+    graphs = replace(graphs, x=torch.randn(graphs.num_nodes, 4))
+    torch.manual_seed(1)
+    models = [PathNN(4, 16, 1, collection=collection, k=k) for _ in range(2)]
+    stack = Stack(models)
+    loss, capacity = nn.L1Loss(reduction="none"), Capacity.typical(graphs, 4, margin=8.0)
+    steps = StackedSteps(models[0], stack, StackedAdam(stack, weight_decay=0.0), graphs, loss, capacity=capacity)
+    batches = [torch.arange(4), torch.arange(7, 10)]
+    plan = plan_of([[batch] for batch in batches], graph_sizes(graphs), 4)[0]
+    steps.step(plan, torch.zeros(2, 3))  # nobody changes its weights
+    found = stack.views(stack.grad)
+    for i, (model, batch) in enumerate(zip(models, batches, strict=True)):
+        with interpreted.off():
+            loss(eager(model.train(), graphs, batch), graphs.select(batch).y).mean().backward()
+        ours = torch.cat([found[name][i].flatten() for name, _ in model.named_parameters()])
+        assert difference(ours, _gradient(model)) <= 1e-5
