@@ -187,8 +187,8 @@ class PaddedRows:
 
 
 class PaddedBatches(PaddedRows):
-    """Padded batches with their paths, for `PathNN`. `parts` programs gather each level of a graph, `block` entries at a
-    time: more than one where some graph has very many paths."""
+    """Padded batches with their paths, for `PathNN`. `parts` programs gather each level of a graph (more than one where
+    some graph has very many paths), `block` entries at a time."""
 
     trie: PathTrie
 
