@@ -1,4 +1,5 @@
-"""What all tests share: where the reference data is, and one thread per process when there are several processes."""
+"""What all tests share: where the reference data is, one thread per process when there are several processes, and
+Triton's interpreter where there is no GPU."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parents[1]
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # for tests/interpreted; Triton reads it when it is imported, by whomever
 MIRROR = Path(os.environ.get("PATHNN_MIRROR") or ROOT.parent / "shared" / "data").resolve()
 
 

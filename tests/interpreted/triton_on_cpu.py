@@ -6,7 +6,6 @@ It shows wrong indices, masks and sums, not races or what a compiler makes of th
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -27,9 +26,6 @@ MISSING = (
     else None
 )
 """Why the interpreter cannot be used here, or None."""
-
-if MISSING is None:
-    os.environ["TRITON_INTERPRET"] = "1"  # read when kernels are defined, and so before they are imported
 
 
 class Interpreted:
