@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -116,3 +117,51 @@ def test_many_rows(
     assert difference(value, truth) <= 1e-6
     ours, theirs = torch.autograd.grad(value, leaves, grad), torch.autograd.grad(truth, leaves, grad.double())
     assert all(difference(one, other) <= 1e-6 for one, other in zip(ours, theirs, strict=True))
+
+
+def test_tokens_may_be_columns(interpreted: Interpreted) -> None:
+    """Kernels count on contiguous rows; whoever makes a trie need not know."""
+    torch.manual_seed(0)
+    trie = trie_of()
+    parts = torch.randn(7, 5, requires_grad=True)
+    pairs = torch.cartesian_prod(torch.arange(3), 3 + torch.arange(4))
+    types, marks = torch.randint(0, 12, (trie.num_edges,)), (1 << pairs).sum(dim=1, dtype=torch.int32)
+    lstm, h = PathLSTM(12, distances=4, edge_channels=5), torch.randn(9, 12, requires_grad=True)
+    names = ("vertex", "parent", "edge", "distance")
+    found = []
+    for how in (lambda x: x, lambda x: torch.stack([x, x + 1], dim=1)[:, 0]):
+        strided = replace(trie, **{name: how(getattr(trie, name)) for name in names})
+        edges = partial(EdgeTypes, types=how(types), parts=parts, marks=how(marks))
+        found.append(results(lstm, h, strided.length(3), lambda e=edges: e(parts[pairs].sum(dim=1)), [parts]))
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+def test_weights_may_be_transposed(interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pathnn.nn.tall_linear as module
+
+    monkeypatch.setattr(module, "MANY", 100)
+    x, weight, bias = torch.randn(200, 8), torch.randn(8, 12).t(), torch.randn(12, 2)[:, 0]
+    assert difference(tall_linear(x, weight, bias), torch.nn.functional.linear(x, weight, bias)) <= 1e-6
+
+
+def test_a_second_backward_pass_is_the_first_again(interpreted: Interpreted) -> None:
+    trie, lstm, h = trie_of(), PathLSTM(12), torch.randn(9, 12, requires_grad=True)
+    lstm.recompute = False
+    out = lstm(h, trie.length(3)).sum()
+    first, second = (torch.autograd.grad(out, [h, *lstm.parameters()], retain_graph=True) for _ in range(2))
+    assert all(difference(one, other) <= 1e-6 for one, other in zip(second, first, strict=True))
+
+
+def test_gradients_of_gradients(interpreted: Interpreted) -> None:
+    """Refused by the trie engine, which has none; the dense one has them, edges by kinds included."""
+    trie, table = trie_of(), torch.randn(4, 5, requires_grad=True)
+    edges, h = EdgeTypes(table, torch.arange(trie.num_edges) % 4), torch.randn(9, 12, requires_grad=True)
+    lstm = PathLSTM(12, edge_channels=5)
+    with pytest.raises(RuntimeError, match="use engine='dense'"):
+        torch.autograd.grad(lstm(h, trie.length(3), edges).sum(), h, create_graph=True)
+    dense = PathLSTM(12, edge_channels=5, engine="dense")
+    (grad,) = torch.autograd.grad(dense(h, trie.length(3), edges).sum(), table, create_graph=True)
+    (again,) = torch.autograd.grad(grad.pow(2).sum(), table)
+    with interpreted.off():
+        (grad,) = torch.autograd.grad(dense(h, trie.length(3), edges).sum(), table, create_graph=True)
+        assert difference(again, torch.autograd.grad(grad.pow(2).sum(), table)[0]) <= 1e-5

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from pathnn.nn.tall_linear import MANY, TallLinear
+from pathnn.nn.tall_linear import MANY, MOST_PARTS, PART, TallLinear, grad_of_weight, tall_linear
 
 
 @pytest.mark.parametrize("rows", [0, 1, 127, 128, 255, 256, 300, 1024])
@@ -44,3 +44,16 @@ def test_many_rows_on_a_gpu(rows: int, wide: int, deep: int) -> None:
     ours, theirs = torch.autograd.grad(value, leaves, grad), torch.autograd.grad(truth, leaves, grad.double())
     for one, other in zip(ours, theirs, strict=True):
         assert (one - other).norm() <= 1e-6 * other.norm()
+
+
+def test_backward_under_autocast():
+    linear, x = nn.Linear(5, 3), torch.randn(300, 5)
+    value = tall_linear(x, linear.weight, linear.bias).sum()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (grad,) = torch.autograd.grad(value, linear.weight)
+    torch.testing.assert_close(grad, x.sum(dim=0).expand(3, 5))
+
+
+def test_parts_are_never_very_many():
+    grad, x = torch.ones(1, PART * MOST_PARTS * 2 + 7, 1), torch.ones(1, PART * MOST_PARTS * 2 + 7, 2)
+    assert grad_of_weight(grad, x).unique().tolist() == [PART * MOST_PARTS * 2 + 7]

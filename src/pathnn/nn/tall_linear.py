@@ -14,8 +14,8 @@ from pathnn.nn.engines.cuda import cuda_ready
 if TYPE_CHECKING:
     from pathnn.nn.engines.cuda_product import SplitWeight
 
-PART = 128
-"""Rows of a part."""
+PART, MOST_PARTS = 128, 256
+"""Rows of a part, or a multiple of that where there would be more parts than these."""
 
 MANY = 8192
 """Rows from which on the products run on tensor cores (`engines.cuda_product`, in float32's accuracy)."""
@@ -60,15 +60,16 @@ class _Linear(torch.autograd.Function):
         from pathnn.nn.engines.cuda_product import linear
 
         with torch.cuda.device(x.device):
-            return linear(x.contiguous(), ctx.split, bias)
+            return linear(x.contiguous(), ctx.split, None if bias is None else bias.contiguous())
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight = ctx.saved_tensors
-        grad_x = _grad_of_rows(grad, weight, ctx.split) if ctx.needs_input_grad[0] else None
-        grad_weight = grad_of_weight(grad.unsqueeze(0), x.unsqueeze(0)).squeeze(0)
-        return grad_x, grad_weight, grad.sum(dim=0) if ctx.needs_input_grad[2] else None
+        with torch.autocast(grad.device.type, enabled=False):  # backward() may have been called under it
+            grad_x = _grad_of_rows(grad, weight, ctx.split) if ctx.needs_input_grad[0] else None
+            grad_weight = grad_of_weight(grad.unsqueeze(0), x.unsqueeze(0)).squeeze(0)
+            return grad_x, grad_weight, grad.sum(dim=0) if ctx.needs_input_grad[2] else None
 
 
 def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
@@ -91,18 +92,19 @@ def _grad_of_rows(grad: Tensor, weight: Tensor, split: SplitWeight | None) -> Te
 
 
 def grad_of_weight(grad: Tensor, x: Tensor) -> Tensor:
-    """`grad.T @ x` of each model, in parts of `PART` rows and what is left: `[models, rows, out]` and
+    """`grad.T @ x` of each model, in parts of some rows and what is left: `[models, rows, out]` and
     `[models, rows, in]` to `[models, out, in]`.
 
     >>> grad_of_weight(torch.ones(1, 300, 2), torch.ones(1, 300, 3)).unique().item()
     300.0
     """
     models, rows, wide = grad.shape
-    parts, deep = rows // PART, x.size(2)
+    each = PART * max(1, -(-rows // (PART * MOST_PARTS)))
+    parts, deep = rows // each, x.size(2)
     if parts < 2:
         return torch.bmm(grad.transpose(1, 2), x)
-    whole = parts * PART
-    left = grad[:, :whole].reshape(models * parts, PART, wide).transpose(1, 2)
-    right = x[:, :whole].reshape(models * parts, PART, deep)
+    whole = parts * each
+    left = grad[:, :whole].reshape(models * parts, each, wide).transpose(1, 2)
+    right = x[:, :whole].reshape(models * parts, each, deep)
     total = torch.bmm(left, right).view(models, parts, wide, deep).sum(dim=1)
     return total if whole == rows else total.baddbmm_(grad[:, whole:].transpose(1, 2), x[:, whole:])

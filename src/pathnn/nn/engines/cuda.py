@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.engines.cuda_order import Order, child_starts, order_by_vertex
 from pathnn.nn.engines.cuda_plan import LengthPlan
 from pathnn.nn.engines.level import LevelRows, Tables
+from pathnn.nn.engines.once import check_once
 from pathnn.nn.engines.pieces import cut
 from pathnn.paths.trie import LengthTrie
 
@@ -68,19 +68,26 @@ def cuda_ready(like: Tensor) -> bool:
 
 
 def cuda_tokens(trie: LengthTrie, ready: Prepared, *, distances: bool) -> Tokens:
-    """What of a trie a model reads that does or does not use edges and distances."""
+    """What of a trie a model reads that does or does not use edges and distances. Kernels count on contiguous rows."""
     edges = ready.edges
     levels = [
         LevelRows(
-            level.parent, level.vertex, None if edges is None else level.edge, level.distance if distances else None
+            _contiguous(level.parent),
+            level.vertex.contiguous(),
+            None if edges is None else _contiguous(level.edge),
+            _contiguous(level.distance) if distances else None,
         )
         for level in trie.levels
     ]
     if not isinstance(edges, EdgeTypes):
         return Tokens(levels, None, trie.num_nodes, trie.plan, trie.longest)
     parts = 0 if edges.parts is None else edges.parts.size(0)
-    types, marks = edges.types.contiguous(), edges.marks if parts else None  # types may be a column of features
+    types, marks = edges.types.contiguous(), _contiguous(edges.marks) if parts else None
     return Tokens(levels, types, trie.num_nodes, trie.plan, trie.longest, marks, parts)
+
+
+def _contiguous(rows: Tensor | None) -> Tensor | None:
+    return None if rows is None else rows.contiguous()
 
 
 def cuda_path_states(h: Tensor, ready: Prepared, tokens: Tokens, *, summed: bool, max_entries: int | None) -> Tensor:
@@ -138,18 +145,19 @@ class _CudaTrieLSTM(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         from pathnn.nn.engines.cuda_collect import is_wanted
         from pathnn.nn.engines.cuda_product import grad_of_linear
         from pathnn.nn.engines.cuda_sweep import Kept, backward_sweep, forward_sweep
 
+        check_once()
         h, *states = ctx.saved_tensors
         ready, grad, first = ctx.ready, grad.contiguous(), 0
         collected = ready.collected if is_wanted(ready.anchor) else None
         grad_vertex: Tensor | None = None
         with torch.cuda.device(h.device):
             tables = _tables(h, ready) if ctx.tables is None else ctx.tables
+            ctx.tables = None  # its memory is free when this layer is done
             for levels in ctx.pieces:
                 if collected is not None:
                     collected.begin()  # what the piece before has left goes before this one's room is taken

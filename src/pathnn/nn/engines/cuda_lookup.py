@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 MOST_ROWS = 128
 """Above, the sorted gradient of `nn.Embedding` is the better one."""
@@ -44,11 +43,12 @@ class _Lookup(torch.autograd.Function):
         return weight.index_select(0, index)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         from pathnn.nn.engines.cuda_sweep import sum_few_parts
 
         (index,) = ctx.saved_tensors
+        if torch.is_grad_enabled():  # create_graph=True
+            return grad.new_zeros(ctx.rows, grad.size(1)).index_add(0, index, grad), None
         with torch.cuda.device(grad.device):
             parts = sum_few_parts(grad.contiguous(), index, None, None, 0, ctx.rows, 0)
             return parts[0].sum(dim=0), None

@@ -84,7 +84,7 @@ def split_of(weight: Tensor, terms: int, models: int = 1) -> SplitWeight:
     rows, channels = weight.shape
     each = rows // models
     width = cover(channels, 8) * 8
-    weight = weight.detach()
+    weight = weight.detach() if weight.stride(1) == 1 else weight.detach().contiguous()
     of_rows, most = weight.new_empty(rows), weight.new_empty(models)
     parts = weight.new_empty(2, rows, width, dtype=torch.float16)
     largest_of_rows[(rows,)](weight, of_rows, channels, weight.stride(0), BLOCK=power_above(width))

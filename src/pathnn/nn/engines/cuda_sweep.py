@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -138,7 +138,9 @@ def backward_sweep(
     slots = new_slots(grad, len(levels), weight.models)
     if projected is None:  # else they were kept
         projected = grad.new_empty(starts[-2], gates)
-        project_hidden(hidden, weight, projected)
+        # rows of several models lie level by level; those of one can all be done at once
+        for first, last in pairwise(starts[:-1] if weight.models > 1 else [0, starts[-2]]):
+            project_hidden(hidden[:, first:last], weight, projected[first:last])
     grad_hidden, grad_cell, by_source = grad, None, summed
     for t in range(len(levels) - 1, -1, -1):
         parents = Parents(None, None, None, None, 0)

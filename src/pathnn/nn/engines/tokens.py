@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pathnn.nn.edge_types import EdgeTypes
+from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.engines.level import LevelRows, Tables
 from pathnn.nn.tall_linear import tall_linear
 from pathnn.paths.trie import LengthTrie
@@ -37,7 +38,7 @@ def project_small(
     if edges is None:
         return None, distance
     features = edges.table if isinstance(edges, EdgeTypes) else edges
-    linear = tall_linear if features.is_cuda else F.linear
+    linear = tall_linear if cuda_ready(features) else F.linear
     edge = linear(features, weight_ih[:, split:])
     return torch.cat([edge, edge.new_zeros(1, edge.size(1))]), distance
 

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from pathnn.nn.engines.level import LevelRows, Tables
+from pathnn.nn.engines.once import check_once
 from pathnn.nn.engines.pieces import cut, cut_evenly
 from pathnn.nn.engines.sweep import State, backward_sweep, forward_sweep
 from pathnn.nn.engines.workers import num_workers, run_parts
@@ -64,10 +65,7 @@ class _TrieLSTM(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        if torch.is_grad_enabled():  # create_graph=True; once_differentiable would let some cases pass, wrongly
-            raise RuntimeError(
-                "engine='trie' can be differentiated once, but create_graph=True asks for more: use engine='dense'."
-            )
+        check_once()
         vertex, edge, distance, weight_hh, *states = ctx.saved_tensors
         tables = Tables(vertex, edge, distance)
         grad = grad.contiguous()
