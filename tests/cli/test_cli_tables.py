@@ -54,6 +54,13 @@ def test_time_that_is_up_is_exit_0_and_says_what_is_left(cli: Run, tiny: Experim
     assert "0 of 2 runs done, 0 now, 0 failed, 2 left (the time is up)" in result.stdout
 
 
+def test_tables_are_those_of_the_chosen_datasets(cli: Run, tmp_path: Path) -> None:
+    arguments = ("reproduce", "tu", "--results", tmp_path, "--limit", "0")
+    assert all(name in cli(*arguments).stdout for name in ("ENZYMES", "NCI1", "IMDB-MULTI"))
+    few = cli(*arguments, "--only", "nci1,enzymes,k=2").stdout
+    assert [name in few for name in ("ENZYMES", "NCI1", "IMDB-MULTI", "DD")] == [True, True, False, False]
+
+
 def test_a_failed_run_is_exit_1(cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(targets, "experiment", lambda name: tiny_experiment(1, fold=9))
     monkeypatch.setattr(table_runs, "_pool", lambda settings, ray: InlinePool(settings))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathnn.experiments.cells import Compared
     from pathnn.experiments.experiment import Experiment
     from pathnn.experiments.ledger import Ledger
+    from pathnn.experiments.planned import PlannedRun
     from pathnn.experiments.runner import Progress
 
 
@@ -24,8 +25,10 @@ def tell_files(target: str, written: list[Path], *, as_json: bool) -> None:
         say(f"wrote {path}")
 
 
-def tell_progress(experiment: Experiment, ledger: Ledger, progress: Progress, *, as_json: bool) -> None:
-    """Print the tables, what failed, and what is left."""
+def tell_progress(
+    experiment: Experiment, runs: list[PlannedRun], ledger: Ledger, progress: Progress, *, as_json: bool
+) -> None:
+    """Print the tables of the datasets of `runs` (as JSON: all tables), what failed, and what is left."""
     from pathnn.experiments.cells import compare, plain_cell
     from pathnn.experiments.published import TABLES
 
@@ -36,8 +39,10 @@ def tell_progress(experiment: Experiment, ledger: Ledger, progress: Progress, *,
         rows = [plain_cell(c, maximize=TABLES[data].maximize) for data, part in cells.items() for c in part]
         print_json({**summary(experiment, ledger, progress), "cells": rows})
         return
+    chosen = {run.dataset for run in runs}
     for data, part in cells.items():
-        print_cells(data, part)
+        if data in chosen:
+            print_cells(data, part)
     why = f" ({progress.reason})" if progress.reason else ""
     under_way = f", {len(progress.stopped)} of them under way" if progress.stopped else ""
     say(

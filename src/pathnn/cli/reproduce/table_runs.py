@@ -91,7 +91,7 @@ def table_command(target: str, title: str) -> Callable[..., None]:
         if written is not None:
             tell_files(target, written, as_json=json)
             return
-        tell_progress(experiment, ledger, progress, as_json=json)
+        tell_progress(experiment, runs, ledger, progress, as_json=json)
         if progress.failed:
             raise typer.Exit(1)
         if progress.reason == "interrupted":
