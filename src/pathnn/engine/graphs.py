@@ -49,8 +49,7 @@ class GraphedStep:
         loss: from the predictions and the targets of the batch to a scalar.
         capacity: the shape of the padded batch.
         autocast: whether to compute under `torch.autocast` in bfloat16.
-        recompute: whether the backward pass computes again what it can; keeping it is faster and takes about twice the
-            memory.
+        recompute: whether the backward pass computes again what it can; keeping it takes up to twice the memory.
         pool: memory that graphs share which never run at the same time (`torch.cuda.graph_pool_handle()`): a graph may
             then write over the gradients of another.
     """

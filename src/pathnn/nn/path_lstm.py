@@ -86,7 +86,7 @@ class PathLSTM(nn.LSTM):
         self.engine = check_choice("engine", engine, get_args(EngineName))
         self.input_dropout = dropout
         self.max_entries = max_entries
-        self.recompute = True  # on a GPU: where there is memory to spare, False makes training steps a little faster
+        self.recompute = True  # on a GPU: False keeps more for the backward pass, which then has less to compute
         self.distance_encoder = None if distances is None else nn.Embedding(distances, channels)
         self.dummy = nn.Parameter(torch.randn(channels)) if extended else None
 
