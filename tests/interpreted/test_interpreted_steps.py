@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from triton_on_cpu import Interpreted, difference, same_dropout
+from triton_on_cpu import Interpreted, difference, large_batches, same_dropout
 
 from pathnn.data.packed import PackedGraphs
 from pathnn.engine.build import Model
@@ -65,11 +65,13 @@ def _gradient(model: nn.Module) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("collection", "k", "bonds", "dropout", "recompute"),
+    ("collection", "k", "bonds", "dropout", "recompute", "large"),
     [
-        ("ap", 2, BONDS, 0.5, True),
-        ("sp", 2, (300,), 0.5, False),
-        ("sp+", 3, None, 0.0, False),
+        ("ap", 2, BONDS, 0.5, True, False),
+        ("sp", 2, (300,), 0.5, False, False),
+        ("sp+", 3, None, 0.0, False, False),
+        ("sp", 2, BONDS, 0.0, False, True),
+        ("ap", 2, None, 0.5, True, True),
     ],
 )
 def test_step(
@@ -78,10 +80,13 @@ def test_step(
     bonds: tuple[int, ...] | None,
     dropout: float,
     recompute: bool,
+    large: bool,
     interpreted: Interpreted,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     same_dropout(monkeypatch)
+    if large:
+        large_batches(monkeypatch)
     graphs = random_graphs(collection=collection, k=k, bonds=bonds)
     options: Any = {"collection": collection, "k": k, "edge_channels": bonds, "dropout": dropout, "readout": "mean"}
     model = PathNN(ATOMS, 20, 1, phi="mlp", **options)
@@ -112,9 +117,13 @@ def test_prediction(interpreted: Interpreted) -> None:
             assert difference(value, eager(model, graphs, torch.arange(4))) <= 1e-5
 
 
-@pytest.mark.parametrize(("collection", "k"), [("sp", 1), ("ap", 2)])
-def test_several_networks_as_one(collection: Any, k: int, interpreted: Interpreted) -> None:
+@pytest.mark.parametrize(("collection", "k", "large"), [("sp", 1, False), ("ap", 2, False), ("sp", 2, True)])
+def test_several_networks_as_one(
+    collection: Any, k: int, large: bool, interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each has the gradients that it has alone; the batch of the second has one graph less."""
+    if large:
+        large_batches(monkeypatch)
     graphs = random_graphs(collection=collection, k=k, bonds=None)
     graphs = replace(graphs, x=torch.randn(graphs.num_nodes, 4))
     torch.manual_seed(1)

@@ -14,6 +14,9 @@ from pathnn.nn.kernels.blocks import column_block, cover, power_above
 MOST_CHUNKS = 128
 ROWS = 32
 
+PROGRAMS, MOST_TIMES = 512, 8
+"""Where there are more programs than that, each works on several times as many rows: all read all statistics."""
+
 
 class PaddedBatchNorm1d(nn.Module):
     """`nn.BatchNorm1d` over the first `valid` rows; parameters and running statistics are those of `norm` itself.
@@ -97,9 +100,10 @@ class _PaddedNorm(torch.autograd.Function):
         chunk_statistics[chunks, cover(width, block), models](
             x, valid, partial, each, chunk, chunks, WIDTH=width, ROWS=ROWS, BLOCK=block
         )
-        normalise[cover(each, ROWS), cover(width, block), models](
+        times = _times(each, cover(width, block) * models)
+        normalise[cover(each, ROWS * times), cover(width, block), models](
             x, valid, partial, weight, bias, running_mean, running_var, out, mean, scale, each, chunk, chunks,
-            eps, momentum, RELU=relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, BLOCK=block,
+            eps, momentum, RELU=relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, TIMES=times, BLOCK=block,
         )  # fmt: skip
         ctx.save_for_backward(x, weight, bias, valid, mean, scale)
         ctx.relu = relu
@@ -121,11 +125,17 @@ class _PaddedNorm(torch.autograd.Function):
             grad, x, valid, mean, scale, weight, bias, partial, each, chunk, chunks,
             RELU=ctx.relu, WIDTH=width, ROWS=ROWS, BLOCK=block,
         )  # fmt: skip
-        normalise_backward[cover(each, ROWS), cover(width, block), models](
+        times = _times(each, cover(width, block) * models)
+        normalise_backward[cover(each, ROWS * times), cover(width, block), models](
             grad, x, valid, mean, scale, weight, bias, partial, grad_x, grad_weight, grad_bias, each, chunks,
-            RELU=ctx.relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, BLOCK=block,
+            RELU=ctx.relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, TIMES=times, BLOCK=block,
         )  # fmt: skip
         return grad_x, grad_weight, grad_bias, None, None, None, None, None, None
+
+
+def _times(rows: int, others: int) -> int:
+    """How many times `ROWS` rows a program works on, where there are `others` for the same rows: a power of two."""
+    return 1 << min(max(cover(rows, ROWS) * others // PROGRAMS, 1), MOST_TIMES).bit_length() - 1
 
 
 def _chunks(rows: int) -> tuple[int, int]:

@@ -66,10 +66,12 @@ class _Linear(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight = ctx.saved_tensors
+        wants_x, _, wants_bias = ctx.needs_input_grad
         with torch.autocast(grad.device.type, enabled=False):  # backward() may have been called under it
-            grad_x = _grad_of_rows(grad, weight, ctx.split) if ctx.needs_input_grad[0] else None
+            if ctx.split is not None:
+                return _split_backward(grad.contiguous(), x.contiguous(), ctx.split, wants_x, wants_bias)
             grad_weight = grad_of_weight(grad.unsqueeze(0), x.unsqueeze(0)).squeeze(0)
-            return grad_x, grad_weight, grad.sum(dim=0) if ctx.needs_input_grad[2] else None
+            return grad @ weight if wants_x else None, grad_weight, grad.sum(dim=0) if wants_bias else None
 
 
 def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
@@ -82,13 +84,15 @@ def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
         return split_of(weight, terms())
 
 
-def _grad_of_rows(grad: Tensor, weight: Tensor, split: SplitWeight | None) -> Tensor:
-    if split is None:
-        return grad @ weight
-    from pathnn.nn.engines.cuda_product import grad_of_linear
+def _split_backward(
+    grad: Tensor, x: Tensor, split: SplitWeight, wants_x: bool, wants_bias: bool
+) -> tuple[Tensor | None, Tensor, Tensor | None]:
+    from pathnn.nn.engines.cuda_product import add_grad_of_linear, grad_of_linear
 
     with torch.cuda.device(grad.device):
-        return grad_of_linear(grad.contiguous(), split)
+        grad_x = grad_of_linear(grad, split) if wants_x else None
+        weight, bias = add_grad_of_linear(grad, x, split, bias=wants_bias).sums()
+        return grad_x, weight, None if bias is None else bias.squeeze(0)
 
 
 def grad_of_weight(grad: Tensor, x: Tensor) -> Tensor:

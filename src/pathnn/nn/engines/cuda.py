@@ -18,25 +18,29 @@ import torch
 from torch import Tensor
 
 from pathnn.nn.edge_types import EdgeTypes
-from pathnn.nn.engines.cuda_order import Order, child_starts, order_by_vertex
+from pathnn.nn.engines.cuda_order import Order, child_starts, flat, order_by_vertex
 from pathnn.nn.engines.cuda_plan import LengthPlan
 from pathnn.nn.engines.level import LevelRows, Tables
 from pathnn.nn.engines.once import check_once
 from pathnn.nn.engines.pieces import cut
+from pathnn.nn.kernels.blocks import cover
 from pathnn.paths.trie import LengthTrie
 
 if TYPE_CHECKING:
     from pathnn.nn.engines.prepared import Prepared
 
 
+KINDS_AT_ONCE = 1024
+"""Edges whose kinds a program looks up."""
+
+
 class Tokens(NamedTuple):
-    """The tokens of a trie as it stores them (a dummy vertex below 0, the edge itself and not its kind), level by
-    level; `types` is the kind of each edge where edges come in few kinds, `num_nodes` the row of the dummy token,
-    `plan` what was worked out for this trie before, `longest` that of the last layer, `marks` which of the `parts`
-    each kind of edge is the sum of (see `EdgeTypes`)."""
+    """The tokens of a trie, level by level: vertices as it stores them (a dummy one below 0), of each edge the row in
+    the table of edges (below 0: none). `num_nodes` is the row of the dummy token, `plan` what was worked out for this
+    trie before, `longest` that of the last layer, `marks` which of the `parts` each kind of edge is the sum of (see
+    `EdgeTypes`)."""
 
     levels: list[LevelRows]
-    types: Tensor | None
     num_nodes: int
     plan: LengthPlan | None = None
     longest: bool = False
@@ -80,10 +84,28 @@ def cuda_tokens(trie: LengthTrie, ready: Prepared, *, distances: bool) -> Tokens
         for level in trie.levels
     ]
     if not isinstance(edges, EdgeTypes):
-        return Tokens(levels, None, trie.num_nodes, trie.plan, trie.longest)
+        return Tokens(levels, trie.num_nodes, trie.plan, trie.longest)
     parts = 0 if edges.parts is None else edges.parts.size(0)
-    types, marks = edges.types.contiguous(), _contiguous(edges.marks) if parts else None
-    return Tokens(levels, types, trie.num_nodes, trie.plan, trie.longest, marks, parts)
+    marks = _contiguous(edges.marks) if parts else None
+    return Tokens(_with_kinds(levels, edges.types), trie.num_nodes, trie.plan, trie.longest, marks, parts)
+
+
+def _with_kinds(levels: list[LevelRows], types: Tensor) -> list[LevelRows]:
+    """The levels with the kind of each edge in its place, looked up once for all that reads it."""
+    edges = [level.edge for level in levels[1:] if level.edge is not None]
+    if not edges:
+        return levels
+    from pathnn.nn.kernels.level import edge_kinds
+
+    edge = flat(edges)
+    kind = torch.empty_like(edge, dtype=torch.int32)
+    if edge.numel():
+        with torch.cuda.device(edge.device):
+            edge_kinds[(cover(edge.numel(), KINDS_AT_ONCE),)](
+                edge, types.contiguous(), kind, edge.numel(), BLOCK=KINDS_AT_ONCE
+            )
+    kinds = torch.split(kind, [part.numel() for part in edges])
+    return [levels[0], *(level._replace(edge=own) for level, own in zip(levels[1:], kinds, strict=True))]
 
 
 def _contiguous(rows: Tensor | None) -> Tensor | None:

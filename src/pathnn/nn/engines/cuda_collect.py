@@ -18,7 +18,7 @@ from pathnn.nn.engines.level import Tables
 
 if TYPE_CHECKING:
     from pathnn.nn.engines.cuda import Tokens
-    from pathnn.nn.engines.cuda_product import SplitWeight
+    from pathnn.nn.engines.cuda_product import LinearParts, SplitWeight
 
 
 class Collected:
@@ -32,8 +32,7 @@ class Collected:
     def reset(self) -> None:
         """Forget everything."""
         self.weight_hh: Tensor | None = None
-        self.weight: Tensor | None = None
-        self.bias: Tensor | None = None
+        self.vertices: LinearParts | None = None
         self.few: Tensor | None = None
         self.edge: Tensor | None = None
         self.distance: Tensor | None = None
@@ -70,15 +69,12 @@ class Collected:
 
     def add_vertices(self, grad_vertex: Tensor, h: Tensor, split: SplitWeight, *, bias: bool) -> None:
         """Add what reaches the weight of the vertices from a layer; the bias, too, where no distance brings it."""
-        from pathnn.nn.engines.cuda_product import add_grad_of_linear_weight
+        from pathnn.nn.engines.cuda_product import add_grad_of_linear
 
         side = _side_stream(grad_vertex.device.index)
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            self.weight = add_grad_of_linear_weight(grad_vertex, h, split, self.weight)
-            if bias:
-                total = grad_vertex.view(split.models, -1, split.gates).sum(dim=1)
-                self.bias = total if self.bias is None else self.bias.add_(total)
+            self.vertices = add_grad_of_linear(grad_vertex, h, split, self.vertices, bias=bias)
         self._running, self._held = side, (*self._held, grad_vertex, h)
 
     def _wait(self) -> None:
@@ -92,8 +88,8 @@ class Collected:
         """
         self.begin()
         weight_hh = None if self.weight_hh is None else self.weight_hh.sum(dim=1).flatten(0, 1)
-        weight = None if self.weight is None else self.weight.sum(dim=1).flatten(0, 1)
-        edge, distance, bias = self.edge, self.distance, self.bias
+        weight, bias = (None, None) if self.vertices is None else self.vertices.sums()
+        edge, distance = self.edge, self.distance
         models = 1 if self.weight_hh is None else self.weight_hh.size(0)
         if self.few is not None:
             total = self.few.sum(dim=1)

@@ -50,5 +50,5 @@ class _Lookup(torch.autograd.Function):
         if torch.is_grad_enabled():  # create_graph=True
             return grad.new_zeros(ctx.rows, grad.size(1)).index_add(0, index, grad), None
         with torch.cuda.device(grad.device):
-            parts = sum_few_parts(grad.contiguous(), index, None, None, 0, ctx.rows, 0)
+            parts = sum_few_parts(grad.contiguous(), index, None, 0, ctx.rows, 0)
             return parts[0].sum(dim=0), None

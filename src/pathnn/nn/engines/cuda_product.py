@@ -19,11 +19,12 @@ from pathnn.nn.kernels.product import (
     transposed_times_rows,
 )
 
-MOST_PARTS, ROWS_PER_PART = 16, 512
-"""The gradient of the weight is summed in parts of about so many rows, but not in more parts than that; ..."""
+PROGRAMS, PARTS, ROWS_PER_PART = 512, (16, 128), 512
+"""The gradient of a weight is summed by about so many programs, in parts of so many rows at least, of which at most so
+many (from, to) are wanted."""
 
 MANY_PARTS, MANY_ROWS = 32, 1 << 15
-"""... from so many rows on, in not more parts than these."""
+"""From so many rows on at least so many parts are wanted."""
 
 
 class Tile(NamedTuple):
@@ -139,9 +140,10 @@ def add_grad_of_weight(
     `spans` says where the rows of several models lie: `kernels.product.transposed_times_hidden`.
     """
     rows, gates = grad.shape
-    out, parts = _parts(grad, weight, partial)
     tile = HIDDEN_WEIGHT[_width(weight.channels)]
-    transposed_times_hidden[cover(weight.channels, tile.tall) * cover(gates, tile.wide), weight.models * parts](
+    blocks = cover(weight.channels, tile.tall) * cover(gates, tile.wide)
+    out, parts = _parts(grad, weight, blocks, partial)
+    transposed_times_hidden[blocks, weight.models * parts](
         grad, slots, hidden, spans, out, rows, parts, out.size(1), weight.models, hidden.stride(0),
         ADD=partial is not None, K=gates, N=weight.channels, WIDTH=weight.width, LEVELS=slots.size(0),
         TERMS=weight.terms, SPANS=1 if spans is None else spans.size(0), **_options(tile),
@@ -149,16 +151,32 @@ def add_grad_of_weight(
     return out
 
 
-def add_grad_of_linear_weight(grad: Tensor, x: Tensor, weight: SplitWeight, partial: Tensor | None) -> Tensor:
-    """`grad.T @ x` in parts: `[models, parts, 4d, d]`, added to `partial` if there is one."""
+class LinearParts(NamedTuple):
+    """Gradients of a linear layer, to be summed over the parts: of the weight, `[models, parts, 4d, d]`, and of the
+    bias, `[models, parts, 4d]`."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    def sums(self) -> tuple[Tensor, Tensor | None]:
+        """The gradients, those of several models one after the other: `[models * 4d, d]` and `[models, 4d]`."""
+        return self.weight.sum(dim=1).flatten(0, 1), None if self.bias is None else self.bias.sum(dim=1)
+
+
+def add_grad_of_linear(
+    grad: Tensor, x: Tensor, weight: SplitWeight, partial: LinearParts | None = None, *, bias: bool
+) -> LinearParts:
+    """`grad.T @ x` and, with `bias`, the sum of the rows of `grad`, in parts; added to `partial` if there is one."""
     rows, gates = grad.shape
-    out, parts = _parts(grad, weight, partial)
     tile = VERTICES_WEIGHT
-    transposed_times_rows[cover(gates, tile.tall) * cover(weight.channels, tile.wide), weight.models * parts](
-        grad, x, out, rows // weight.models, parts, out.size(1),
+    blocks = cover(gates, tile.tall) * cover(weight.channels, tile.wide)
+    out, parts = _parts(grad, weight, blocks, None if partial is None else partial.weight)
+    sums = grad.new_empty(out.shape[:3]) if partial is None and bias else None if partial is None else partial.bias
+    transposed_times_rows[blocks, weight.models * parts](
+        grad, x, out, sums, rows // weight.models, parts, out.size(1),
         ADD=partial is not None, K=gates, N=weight.channels, TERMS=weight.terms, **_options(tile),
     )  # fmt: skip
-    return out
+    return LinearParts(out, sums)
 
 
 def _width(columns: int) -> int:
@@ -172,11 +190,13 @@ def _options(tile: Tile) -> dict[str, int]:
     }  # fmt: skip
 
 
-def _parts(grad: Tensor, weight: SplitWeight, partial: Tensor | None) -> tuple[Tensor, int]:
-    """Room for the gradient of a weight in parts, and how many of them there are to write to."""
+def _parts(grad: Tensor, weight: SplitWeight, blocks: int, partial: Tensor | None) -> tuple[Tensor, int]:
+    """Room for the gradient of a weight in parts, and how many of them there are to write to; a part is the work of
+    so many `blocks`."""
     gates, rows = grad.size(1), grad.size(0) // weight.models
-    most = (MANY_PARTS if rows >= MANY_ROWS else MOST_PARTS) if partial is None else partial.size(1)
-    parts = max(1, min(most, rows // ROWS_PER_PART))
+    least = MANY_PARTS if rows >= MANY_ROWS else PARTS[0]
+    wanted = min(max(PROGRAMS // (blocks * weight.models), least), PARTS[1])
+    parts = max(1, min(wanted if partial is None else partial.size(1), rows // ROWS_PER_PART))
     return grad.new_empty(weight.models, parts, gates, weight.channels) if partial is None else partial, parts
 
 

@@ -46,9 +46,9 @@ average."""
 MOST_FEW = 128
 """Rows of both small tables up to which their gradient is a product with zeros and ones; above, rows are sorted."""
 
-FEW_PARTS, FEW_ROWS, FEW_AT_ONCE, FEW_WARPS = 64, 256, 32, 4
-"""That product is summed in so many parts at most, of at least so many rows; a program, with so many warps, reads a
-few rows at a time."""
+FEW_PROGRAMS, FEW_PARTS, FEW_ROWS, FEW_AT_ONCE, FEW_WARPS = 1024, (32, 256), 256, 32, 4
+"""That product is done by about so many programs, which read a few rows at a time: in parts of at least so many rows,
+of which at most so many (from, to) are wanted."""
 
 MOST_PARTS, ROWS_PER_PART = 64, 256
 """A sum of sorted rows is cut into parts of about so many rows, but not into more parts than that."""
@@ -112,7 +112,7 @@ def _forward_level(
     block = column_block(channels)
     rows = TILE // block
     forward_entries[cover(level.num_entries, rows), cover(channels, block)](
-        level.parent, level.vertex, level.edge, level.distance, tokens.types,
+        level.parent, level.vertex, level.edge, level.distance,
         tables.vertex, tables.edge, tables.distance, projected, hidden, cell, leaf,
         level.num_entries, starts[t], starts[t - 1] if t else 0, tokens.num_nodes, _no_edge(tables), hidden.stride(0),
         CHANNELS=channels, WIDTH=hidden.size(2), PARTS=hidden.size(0), ROWS=rows, BLOCK=block, num_warps=WARPS,
@@ -192,7 +192,7 @@ def _backward_level(
     block = column_block(channels)
     rows = TILE // block
     backward_children[cover(parents, rows), cover(channels, block)](
-        above.children, level.vertex, level.edge, level.distance, tokens.types,
+        above.children, level.vertex, level.edge, level.distance,
         tables.vertex, tables.edge, tables.distance, above.projected, cell,
         grad_hidden, grad_cell, grad_gates, above.projected, above.grad_cell, above.slots,
         parents, parents // models, starts[t], starts[t - 1] if t else 0, above.first_child,
@@ -232,7 +232,6 @@ def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, models:
             grad_gates,
             edge,
             distance,
-            tokens.types,
             roots,
             few_edges,
             distances,
@@ -242,10 +241,8 @@ def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, models:
             tokens.marks,
         )
     if edge is not None and tables.edge is not None and edges > few_edges:
-        plain = tokens.types is None or tokens.types.numel() == 0
-        kind = edge if plain else tokens.types[edge.clamp(min=0).long()].to(edge.dtype)  # type: ignore[index]
         collected.edge = _sum_sorted(
-            grad_gates, torch.where(edge < 0, edges, kind), tables.edge, collected.edge, first_row=-roots
+            grad_gates, torch.where(edge < 0, edges, edge), tables.edge, collected.edge, first_row=-roots
         )
     if distance is not None and tables.distance is not None and distances > MOST_FEW:
         collected.distance = _sum_sorted(grad_gates, distance, tables.distance, collected.distance, first_row=0)
@@ -269,7 +266,6 @@ def sum_few_parts(
     rows: Tensor,
     edge: Tensor | None,
     distance: Tensor | None,
-    types: Tensor | None,
     roots: int,
     edges: int,
     distances: int,
@@ -281,16 +277,17 @@ def sum_few_parts(
     """The sum of the rows of each of `edges` kinds, then of each of `distances` distances, in parts that are to be
     summed: `[models, parts, edges + distances, d]`; added to `partial` if there is one.
 
-    `edge` begins with row `roots`; its kind is `types[edge]`, or itself; with `marks` the sums are those of the parts
-    of its kind (`EdgeTypes`). `spans` are where the rows of several models lie.
+    `edge` begins with row `roots`; with `marks` the sums are those of the parts of each kind (`EdgeTypes`). `spans` are
+    where the rows of several models lie.
     """
     entries, width = rows.shape
     block, at_once = column_block(width, largest=64), FEW_AT_ONCE
-    most = FEW_PARTS if partial is None else partial.size(1)
+    wanted = FEW_PROGRAMS // (cover(width, block) * models)
+    most = min(max(wanted, FEW_PARTS[0]), FEW_PARTS[1]) if partial is None else partial.size(1)
     parts = max(1, min(most, cover(entries // models, FEW_ROWS)))
     out = rows.new_empty(models, parts, edges + distances, width) if partial is None else partial
     sum_few[models * parts, cover(width, block)](
-        rows, edge if edges else None, distance, types, marks, spans, out, entries, roots, parts, out.size(1),
+        rows, edge if edges else None, distance, marks, spans, out, entries, roots, parts, out.size(1),
         ADD=partial is not None, SPANS=1 if spans is None else spans.size(0), EDGES=edges, DISTANCES=distances,
         KINDS=max(16, 1 << (edges + distances - 1).bit_length()),
         WIDTH=width, ROWS=at_once, BLOCK=block, num_warps=FEW_WARPS,

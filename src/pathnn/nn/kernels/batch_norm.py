@@ -50,10 +50,11 @@ def chunk_statistics(
 def normalise(
     x, valid, partial, weight, bias, running_mean, running_var, out, mean_out, scale_out,
     each, chunk, chunks, eps, momentum,
-    RELU: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    RELU: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr, ROWS: tl.constexpr, TIMES: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The normalised rows, padding included, with `RELU` their positive parts; the first programs also write the
-    statistics and the running ones."""
+    """The normalised rows, padding included, with `RELU` their positive parts, `TIMES` times `ROWS` of them; the first
+    programs also write the statistics and the running ones."""
     model = tl.program_id(2).to(tl.int64)
     x += model * each * WIDTH
     out += model * each * WIDTH
@@ -73,15 +74,16 @@ def normalise(
     spread = tl.load(at + WIDTH, mask=here, other=0.0) + away * away * count[:, None]
     square = tl.sum(tl.where(here, spread, 0.0), axis=0)
     scale = 1.0 / tl.sqrt(square / n + eps)
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    mask = (row < each)[:, None] & width[None, :]
-    place = row[:, None] * WIDTH + col[None, :]
     w = tl.load(weight + own, mask=width, other=0.0)
     b = tl.load(bias + own, mask=width, other=0.0)
-    value = (tl.load(x + place, mask=mask, other=0.0) - mean[None, :]) * (scale * w)[None, :] + b[None, :]
-    if RELU:
-        value = tl.maximum(value, 0.0)
-    tl.store(out + place, value, mask=mask)
+    for time in range(TIMES):
+        row = (tl.program_id(0) * TIMES + time) * ROWS + tl.arange(0, ROWS)
+        mask = (row < each)[:, None] & width[None, :]
+        place = row[:, None] * WIDTH + col[None, :]
+        value = (tl.load(x + place, mask=mask, other=0.0) - mean[None, :]) * (scale * w)[None, :] + b[None, :]
+        if RELU:
+            value = tl.maximum(value, 0.0)
+        tl.store(out + place, value, mask=mask)
     if tl.program_id(0) == 0:
         tl.store(mean_out + own, mean, mask=width)
         tl.store(scale_out + own, scale, mask=width)
@@ -131,7 +133,8 @@ def chunk_gradients(
 @triton.jit
 def normalise_backward(
     grad, x, valid, mean, scale, weight, bias, partial, grad_x, grad_weight, grad_bias, each, chunks,
-    RELU: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    RELU: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr, ROWS: tl.constexpr, TIMES: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The gradient of the input, zero in the padding; the first programs also write those of weight and bias."""
     model = tl.program_id(2).to(tl.int64)
@@ -152,18 +155,19 @@ def normalise_backward(
     m = tl.load(mean + own, mask=width, other=0.0)
     s = tl.load(scale + own, mask=width, other=0.0)
     w = tl.load(weight + own, mask=width, other=0.0)
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    mask = (row < each)[:, None] & width[None, :]
-    on = (row < true)[:, None] & width[None, :]
-    place = row[:, None] * WIDTH + col[None, :]
-    g = tl.load(grad + place, mask=on, other=0.0)
-    away = tl.load(x + place, mask=on, other=0.0) - m[None, :]
-    if RELU:
-        b = tl.load(bias + own, mask=width, other=0.0)
-        g = tl.where(away * (s * w)[None, :] + b[None, :] > 0.0, g, 0.0)
-    normal = away * s[None, :]
-    value = (w * s)[None, :] * (g - (total / n)[None, :] - normal * (along / n)[None, :])
-    tl.store(grad_x + place, tl.where(on, value, 0.0), mask=mask)
+    b = tl.load(bias + own, mask=width, other=0.0)
+    for time in range(TIMES):
+        row = (tl.program_id(0) * TIMES + time) * ROWS + tl.arange(0, ROWS)
+        mask = (row < each)[:, None] & width[None, :]
+        on = (row < true)[:, None] & width[None, :]
+        place = row[:, None] * WIDTH + col[None, :]
+        g = tl.load(grad + place, mask=on, other=0.0)
+        away = tl.load(x + place, mask=on, other=0.0) - m[None, :]
+        if RELU:
+            g = tl.where(away * (s * w)[None, :] + b[None, :] > 0.0, g, 0.0)
+        normal = away * s[None, :]
+        value = (w * s)[None, :] * (g - (total / n)[None, :] - normal * (along / n)[None, :])
+        tl.store(grad_x + place, tl.where(on, value, 0.0), mask=mask)
     if tl.program_id(0) == 0:
         tl.store(grad_weight + own, along, mask=width)
         tl.store(grad_bias + own, total, mask=width)

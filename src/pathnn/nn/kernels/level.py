@@ -1,7 +1,8 @@
 """One level of the trie, forward and backward: gathers, gates and states in one pass; no gate goes to memory.
 
 A program works on some entries (forward) or parents (backward) and a block of channels. Rows are found through the
-raw tokens of the trie: a dummy vertex is negative, an edge is looked up in `types` where edges come in few kinds.
+tokens: a dummy vertex is negative, and so is the edge next to it; another edge is its row in the table of edges
+(`edge_kinds`).
 """
 # mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
 # mypy: check-untyped-defs=False, disallow-untyped-calls=False
@@ -14,18 +15,17 @@ from triton.language.extra import libdevice
 
 from pathnn.nn.kernels.product import HIDDEN_SCALE, SLOTS, split
 
-_INDICES = ["parent", "vertex", "edge", "distance", "types", "start"]
+_INDICES = ["parent", "vertex", "edge", "distance", "start"]
 _NUMBERS = ["entries", "parents", "each", "dummy_row", "no_edge", "first_entry", "first_parent", "first_child"]
 
 
-@triton.jit
-def _edge_row(edge, types, at, live, no_edge):
-    """The row of the edge table that an entry reads; `no_edge` next to a dummy token."""
-    e = tl.load(edge + at, mask=live, other=-1)
-    kind = e
-    if types is not None:
-        kind = tl.load(types + e, mask=e >= 0, other=0).to(tl.int32)
-    return tl.where(e < 0, no_edge, kind).to(tl.int64)
+@triton.jit(do_not_specialize=["number"], do_not_specialize_on_alignment=["edge", "types", "out"])
+def edge_kinds(edge, types, out, number, BLOCK: tl.constexpr):
+    """The kind of each of `number` edges, `types[edge]`; those below 0 stay."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    e = tl.load(edge + at, mask=at < number, other=-1)
+    kind = tl.load(types + e, mask=e >= 0, other=0).to(tl.int32)
+    tl.store(out + at, tl.where(e < 0, e, kind), mask=at < number)
 
 
 @triton.jit
@@ -41,7 +41,7 @@ def _load4(table, row, col, mask, CHANNELS: tl.constexpr):
 
 @triton.jit
 def _add_inputs(
-    i, f, g, o, at, live, col, mask, vertex, edge, distance, types,
+    i, f, g, o, at, live, col, mask, vertex, edge, distance,
     vertex_table, edge_table, distance_table, dummy_row, no_edge, CHANNELS: tl.constexpr,
 ):  # fmt: skip
     """Add the rows of the projected inputs that the entries `at` read."""
@@ -49,7 +49,8 @@ def _add_inputs(
     a, b, c, d = _load4(vertex_table, tl.where(v < 0, dummy_row, v).to(tl.int64), col, mask, CHANNELS)
     i, f, g, o = i + a, f + b, g + c, o + d
     if edge is not None:
-        a, b, c, d = _load4(edge_table, _edge_row(edge, types, at, live, no_edge), col, mask, CHANNELS)
+        e = tl.load(edge + at, mask=live, other=-1)
+        a, b, c, d = _load4(edge_table, tl.where(e < 0, no_edge, e).to(tl.int64), col, mask, CHANNELS)
         i, f, g, o = i + a, f + b, g + c, o + d
     if distance is not None:
         row = tl.load(distance + at, mask=live, other=0).to(tl.int64)
@@ -66,7 +67,7 @@ def _sigmoid(x):
 
 @triton.jit(do_not_specialize=_NUMBERS, do_not_specialize_on_alignment=_INDICES)
 def forward_entries(
-    parent, vertex, edge, distance, types, vertex_table, edge_table, distance_table, projected,
+    parent, vertex, edge, distance, vertex_table, edge_table, distance_table, projected,
     hidden, cell, leaf_hidden, entries, first_entry, first_parent, dummy_row, no_edge, plane,
     CHANNELS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -86,7 +87,7 @@ def forward_entries(
         i, f, g, o = _load4(projected, p, col, mask, CHANNELS)
         before = tl.load(cell + (first_parent + p)[:, None] * CHANNELS + col[None, :], mask=mask, other=0.0)
     i, f, g, o = _add_inputs(
-        i, f, g, o, at, live, col, mask, vertex, edge, distance, types,
+        i, f, g, o, at, live, col, mask, vertex, edge, distance,
         vertex_table, edge_table, distance_table, dummy_row, no_edge, CHANNELS,
     )  # fmt: skip
     c = _sigmoid(f) * before + _sigmoid(i) * libdevice.tanh(g)
@@ -105,7 +106,7 @@ def forward_entries(
 
 @triton.jit(do_not_specialize=_NUMBERS, do_not_specialize_on_alignment=_INDICES)
 def backward_children(
-    start, vertex, edge, distance, types, vertex_table, edge_table, distance_table, projected, cell,
+    start, vertex, edge, distance, vertex_table, edge_table, distance_table, projected, cell,
     grad_hidden, grad_cell, grad_gates, grad_projected, grad_cell_parent, slots,
     parents, each, first_entry, first_parent, first_child, dummy_row, no_edge,
     BY_SOURCE: tl.constexpr, CHANNELS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
@@ -140,7 +141,7 @@ def backward_children(
         on = t < count
         here = on[:, None] & width
         i, f, g, o = _add_inputs(
-            pi, pf, pg, po, at, on, col, here, vertex, edge, distance, types,
+            pi, pf, pg, po, at, on, col, here, vertex, edge, distance,
             vertex_table, edge_table, distance_table, dummy_row, no_edge, CHANNELS,
         )  # fmt: skip
         i, f, g, o = _sigmoid(i), _sigmoid(f), libdevice.tanh(g), _sigmoid(o)

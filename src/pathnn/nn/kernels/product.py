@@ -221,12 +221,13 @@ def transposed_times_hidden(
 
 @triton.jit(do_not_specialize=["each", "parts", "room"])
 def transposed_times_rows(
-    grad, x, partial, each, parts, room,
+    grad, x, partial, sums, each, parts, room,
     ADD: tl.constexpr, K: tl.constexpr, N: tl.constexpr, TERMS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """`partial[model, part]`, `[K, N]`, = `grad.T @ x` over the rows of a part (`ADD`: plus what was there), to be
-    summed over the parts; both are scaled by columns."""
+    summed over the parts; both are scaled by columns. `sums[model, part]`, `[K]`, is the sum of those rows of `grad`
+    (likewise), if that is wanted."""
     blocks: tl.constexpr = (N + BN - 1) // BN
     gate = (tl.program_id(0) // blocks) * BM + tl.arange(0, BM)
     col = (tl.program_id(0) % blocks) * BN + tl.arange(0, BN)
@@ -234,11 +235,14 @@ def transposed_times_rows(
     model = part // parts
     first, last = part_of(model * each, each.to(tl.int64), part - model * parts, parts, BK)
     total = tl.zeros([BM, BN], dtype=tl.float32)
+    whole = tl.zeros([BM], dtype=tl.float32)
     for k in range(first, last, BK):
         row = k + tl.arange(0, BK)
         live = (row < last)[:, None]
         a = tl.load(grad + row[:, None] * K + gate[None, :], mask=live & (gate < K)[None, :], other=0.0)
         b = tl.load(x + row[:, None] * N + col[None, :], mask=live & (col < N)[None, :], other=0.0)
+        if sums is not None:
+            whole += tl.sum(a, axis=0)
         a_scale, a_inverse = power_of_two(tl.max(tl.abs(a), axis=0))
         b_scale, b_inverse = power_of_two(tl.max(tl.abs(b), axis=0))
         a1, a2 = split(a * a_inverse[None, :])
@@ -250,11 +254,18 @@ def transposed_times_rows(
             both = tl.dot(tl.trans(a1), b2, both)
             both = tl.dot(tl.trans(a1), b1, both)
         total += both * a_scale[:, None] * b_scale[None, :]
-    place = partial + (model * (room - parts) + part) * (K * N) + gate[:, None] * N + col[None, :]
+    own = model * (room - parts) + part
+    place = partial + own * (K * N) + gate[:, None] * N + col[None, :]
     mask = (gate < K)[:, None] & (col < N)[None, :]
     if ADD:
         total += tl.load(place, mask=mask, other=0.0)
     tl.store(place, total, mask=mask)
+    if sums is not None:  # every block of columns finds the same sums: the first one writes
+        place = sums + own * K + gate
+        mask = (gate < K) & (tl.program_id(0) % blocks == 0)
+        if ADD:
+            whole += tl.load(place, mask=mask, other=0.0)
+        tl.store(place, whole, mask=mask)
 
 
 @triton.jit

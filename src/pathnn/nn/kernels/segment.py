@@ -36,10 +36,10 @@ def sum_segments(
 
 @triton.jit(
     do_not_specialize=["entries", "roots", "parts", "room"],
-    do_not_specialize_on_alignment=["edge", "distance", "types", "marks"],
+    do_not_specialize_on_alignment=["edge", "distance", "marks"],
 )
 def sum_few(
-    rows, edge, distance, types, marks, spans, partial, entries, roots, parts, room,
+    rows, edge, distance, marks, spans, partial, entries, roots, parts, room,
     ADD: tl.constexpr, EDGES: tl.constexpr, DISTANCES: tl.constexpr, KINDS: tl.constexpr,
     SPANS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -69,11 +69,7 @@ def sum_few(
             values = tl.load(rows + at[:, None] * WIDTH + col[None, :], mask=on[:, None] & width[None, :], other=0.0)
             reads = tl.zeros([KINDS, ROWS], dtype=tl.float32)
             if edge is not None:
-                e = tl.load(edge + (at - roots), mask=on & (at >= roots), other=-1)
-                kind = e
-                if types is not None:
-                    kind = tl.load(types + e, mask=e >= 0, other=0).to(tl.int32)
-                    kind = tl.where(e < 0, -1, kind)
+                kind = tl.load(edge + (at - roots), mask=on & (at >= roots), other=-1)
                 if marks is None:
                     reads += tl.where(kinds[:, None] == kind[None, :], 1.0, 0.0)
                 else:
