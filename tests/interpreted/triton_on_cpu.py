@@ -64,9 +64,9 @@ def install(patch: pytest.MonkeyPatch) -> Interpreted:
 
 
 def _mend_triton(patch: pytest.MonkeyPatch) -> None:
-    """What the interpreter lacks: tanh, products of bfloat16, and whole numbers from arrays of one with new NumPys."""
+    """What the interpreter lacks: exponentials, products of bfloat16, whole numbers from arrays of one (new NumPys)."""
     import triton.language as tl
-    from device_functions import tanh
+    from device_functions import exp2, fast_dividef
     from triton.language.extra import libdevice
     from triton.runtime import interpreter
 
@@ -82,7 +82,8 @@ def _mend_triton(patch: pytest.MonkeyPatch) -> None:
         patch_tensor(tensor, scope)
         scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
-    patch.setattr(libdevice, "tanh", tanh)
+    patch.setattr(libdevice, "exp2", exp2)
+    patch.setattr(libdevice, "fast_dividef", fast_dividef)
     patch.setattr(
         interpreter.InterpreterBuilder,
         "create_dot",

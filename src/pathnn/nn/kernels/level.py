@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
-from triton.language.extra import libdevice
 
+from pathnn.nn.kernels.activations import sigmoid, tanh
 from pathnn.nn.kernels.product import HIDDEN_SCALE, SLOTS, split
 
 _INDICES = ["parent", "vertex", "edge", "distance", "start"]
@@ -59,12 +59,6 @@ def _add_inputs(
     return i, f, g, o
 
 
-@triton.jit
-def _sigmoid(x):
-    """The logistic function."""
-    return 1.0 / (1.0 + tl.exp(-x))
-
-
 @triton.jit(do_not_specialize=_NUMBERS, do_not_specialize_on_alignment=_INDICES)
 def forward_entries(
     parent, vertex, edge, distance, vertex_table, edge_table, distance_table, projected,
@@ -90,8 +84,8 @@ def forward_entries(
         i, f, g, o, at, live, col, mask, vertex, edge, distance,
         vertex_table, edge_table, distance_table, dummy_row, no_edge, CHANNELS,
     )  # fmt: skip
-    c = _sigmoid(f) * before + _sigmoid(i) * libdevice.tanh(g)
-    h = _sigmoid(o) * libdevice.tanh(c)
+    c = sigmoid(f) * before + sigmoid(i) * tanh(g)
+    h = sigmoid(o) * tanh(c)
     if leaf_hidden is not None:
         tl.store(leaf_hidden + at[:, None] * CHANNELS + col[None, :], h, mask=mask)
     else:
@@ -144,8 +138,8 @@ def backward_children(
             pi, pf, pg, po, at, on, col, here, vertex, edge, distance,
             vertex_table, edge_table, distance_table, dummy_row, no_edge, CHANNELS,
         )  # fmt: skip
-        i, f, g, o = _sigmoid(i), _sigmoid(f), libdevice.tanh(g), _sigmoid(o)
-        c = libdevice.tanh(f * before + i * g)
+        i, f, g, o = sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
+        c = tanh(f * before + i * g)
         row = at
         if BY_SOURCE:
             row = tl.load(vertex + at, mask=on, other=0).to(tl.int64)

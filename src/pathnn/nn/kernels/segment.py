@@ -34,6 +34,14 @@ def sum_segments(
     tl.store(out + s * WIDTH + col, result, mask=width)
 
 
+@triton.jit
+def upper_half(x):
+    """The bfloat16 number that the first 16 bits of x are, and what x is above it. Bits: conversions are slow ones."""
+    bits = x.to(tl.int32, bitcast=True)
+    half = (bits >> 16).to(tl.int16).to(tl.bfloat16, bitcast=True)
+    return half, x - (bits & -65536).to(tl.float32, bitcast=True)
+
+
 @triton.jit(
     do_not_specialize=["entries", "roots", "parts", "room"],
     do_not_specialize_on_alignment=["edge", "distance", "marks"],
@@ -80,10 +88,9 @@ def sum_few(
                 far = tl.load(distance + at, mask=on, other=-1 - EDGES) - model * DISTANCES
                 reads += tl.where(kinds[:, None] == (EDGES + far)[None, :], 1.0, 0.0)
             ones = reads.to(tl.bfloat16)
-            high = values.to(tl.bfloat16)
-            rest = values - high.to(tl.float32)
-            middle = rest.to(tl.bfloat16)
-            low = (rest - middle.to(tl.float32)).to(tl.bfloat16)
+            high, rest = upper_half(values)
+            middle, rest = upper_half(rest)
+            low, _ = upper_half(rest)
             total += tl.dot(
                 ones, high, tl.dot(ones, middle, tl.dot(ones, low))
             )  # tensor cores round sums down: keep them short
