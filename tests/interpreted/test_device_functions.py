@@ -32,8 +32,8 @@ def test_activations(device: str) -> None:
     ours = torch.empty_like(x), torch.empty_like(x)
     activate[(16,)](x, *ours, BLOCK=2**12)
     exact = x.cpu().double()
-    for value, truth, most in zip(ours, (exact.sigmoid(), exact.tanh()), (20, 5), strict=True):
-        assert (value.cpu().double() - truth).abs().max() <= 2e-7
+    for value, truth, most in zip(ours, (exact.sigmoid(), exact.tanh()), (20, 8), strict=True):
+        assert (value.cpu().double() - truth).abs().max() <= 4e-7
         assert units(value, truth) <= most
         assert value[-1] == 1
 
