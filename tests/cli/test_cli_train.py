@@ -10,7 +10,9 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from pathnn import PathNN
 from pathnn.cli.app import make_app
+from pathnn.data.smiles import molecule_graph
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
@@ -265,3 +267,15 @@ def test_a_trained_model_is_a_run_by_its_name(molecules):
     result = call("predict", "zinc-ap", molecules, "--device", "cpu")
     assert result.exit_code == 1, "SMILES are not in ZINC's codes, and must not be taken for them"
     assert "was trained on zinc with categories of sizes [28]" in result.stderr
+
+
+def test_a_model_trained_on_ogb_s_features_reads_smiles(molecules):
+    result = call("predict", "molhiv-ap", molecules, "--device", "cpu", "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)["predictions"]["probability"]
+    assert len(found) == len(MOLECULES)
+    assert all(0 < value < 1 for value in found)
+    model = PathNN.from_pretrained("molhiv-ap")
+    graph = molecule_graph(MOLECULES[0], "ogb")
+    with torch.no_grad():
+        assert model(graph.x, graph.edge_index, edge_attr=graph.edge_attr).sigmoid().item() == pytest.approx(found[0])

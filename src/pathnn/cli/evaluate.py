@@ -60,7 +60,7 @@ def evaluate_command(
             **target_options(trained, target),
         )
         with progress(f"evaluating on {data}"):
-            task = load_task(config)
+            task = load_task(config, trained.facts.molecule_features)
             part = split or ("test" if data == trained.config.data else "all")
             index = choose(task, config, part)
             found = score(trained, task, index, device=pick_device(device))

@@ -49,7 +49,8 @@ def predict_command(
         trained = load_run(run)
         column = smiles or trained.config.smiles
         with progress(f"predicting for {data}"):
-            task = load_data(data, smiles=column, targets=[], skip_invalid=skip_invalid)
+            features = trained.facts.molecule_features
+            task = load_data(data, smiles=column, targets=[], skip_invalid=skip_invalid, features=features)
             predicted = prediction_columns(infer(trained, task, device=pick_device(device)), trained.facts)
         header, rows = add_columns(input_table(data, task), task, predicted)
         if out is not None:

@@ -16,9 +16,10 @@ from pathnn.data.errors import BadRow, DataError, UnknownDatasetError
 from pathnn.data.graph6 import read_graph6
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.smiles import (
-    PYG_ATOMS,
-    PYG_BONDS,
+    FEATURES,
     CsvTable,
+    MoleculeFeatures,
+    check_features,
     class_labels,
     is_text,
     numeric_columns,
@@ -39,15 +40,18 @@ def load_data(
     targets: Sequence[str] | None = None,
     kind: TargetKind | None = None,
     skip_invalid: bool = False,
+    features: MoleculeFeatures = "pyg",
 ) -> Task:
     """A dataset's name, a `.csv` of SMILES, a `.g6` file, or a folder or zip in TU format, as a task.
 
     Files may be compressed (`.gz`, `.xz`). The other arguments are for CSV files: the SMILES column, the
     target columns (None: the only numeric column, if there is just one; an empty list: none), and the kind of
     target (None: found from the values; text makes classes). `skip_invalid` leaves bad rows out; they are in
-    `task.skipped`.
+    `task.skipped`. `features` are those of atoms and bonds: PyG's, or the Open Graph Benchmark's ("ogb"), which
+    models trained on molhiv and Peptides read.
     """
     path = Path(data).expanduser()
+    check_features(features)
     if kind is not None and kind not in get_args(TargetKind):
         raise DataError(f"kind={kind!r} is unknown: expected one of {', '.join(get_args(TargetKind))}.")
     if isinstance(data, str) and data.lower() in dataset_names():
@@ -59,7 +63,8 @@ def load_data(
     if path.is_dir() or last == ".zip":
         return task_from_tu(path)
     if last == ".csv":
-        return task_from_csv(path, smiles=smiles, targets=targets, kind=kind, skip_invalid=skip_invalid)
+        options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features}
+        return task_from_csv(path, smiles=smiles, targets=targets, kind=kind, **options)
     if last == ".g6":
         graphs, bad = read_graph6(path, skip_invalid=skip_invalid)
         task = task_from_graphs(with_ones(graphs), name=path.name)
@@ -74,6 +79,7 @@ def task_from_csv(
     targets: Sequence[str] | None = None,
     kind: TargetKind | None = None,
     skip_invalid: bool = False,
+    features: MoleculeFeatures = "pyg",
 ) -> Task:
     """A CSV of SMILES as a task with one random split of 80 / 10 / 10 from seed 0."""
     table = read_csv(path)
@@ -82,11 +88,12 @@ def task_from_csv(
     labels: tuple[str, ...] = ()
     if len(chosen) == 1 and (kind == "class" or (kind is None and is_text(table, chosen[0]))):
         kind, labels = "class", class_labels(table, chosen[0])
-    graphs, bad = smiles_graphs(table, smiles=column, targets=chosen, labels=labels, skip_invalid=skip_invalid)
-    names = tuple(chosen) if graphs.y is None or not labels else _present(labels, graphs.y)
-    task = task_from_graphs(
-        graphs, name=path.name, node_features=PYG_ATOMS, edge_features=PYG_BONDS, kind=kind, targets=names
+    graphs, bad = smiles_graphs(
+        table, smiles=column, targets=chosen, labels=labels, skip_invalid=skip_invalid, features=features
     )
+    names = tuple(chosen) if graphs.y is None or not labels else _present(labels, graphs.y)
+    atoms, bonds = FEATURES[features]
+    task = task_from_graphs(graphs, name=path.name, node_features=atoms, edge_features=bonds, kind=kind, targets=names)
     return replace(task, skipped=tuple(bad))
 
 

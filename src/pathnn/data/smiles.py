@@ -1,4 +1,4 @@
-"""Molecules from a table with a SMILES column, through rdkit (extra `mol`) and PyG's features."""
+"""Molecules from a table with a SMILES column, through rdkit (extra `mol`), with PyG's features or OGB's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -16,12 +16,20 @@ from torch import Tensor
 from pathnn.data.class_names import class_key, class_names, is_missing
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.graph6 import read_text
+from pathnn.data.ogb_features import OGB_ATOMS, OGB_BONDS, ogb_graph
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.pyg import from_pyg
 from pathnn.data.task import Categorical
 
 PYG_ATOMS = Categorical((119, 9, 11, 12, 9, 5, 8, 2, 2))
 PYG_BONDS = Categorical((22, 6, 2))
+MoleculeFeatures = Literal["pyg", "ogb"]
+FEATURES: dict[MoleculeFeatures, tuple[Categorical, Categorical]] = {
+    "pyg": (PYG_ATOMS, PYG_BONDS),
+    "ogb": (OGB_ATOMS, OGB_BONDS),
+}
+"""The features of atoms and of bonds."""
+
 SMILES_NAMES = ("smiles", "canonical_smiles", "smi", "molecule", "mol", "structure")
 
 
@@ -84,8 +92,9 @@ def smiles_graphs(
     targets: Sequence[str] = (),
     labels: Sequence[str] = (),
     skip_invalid: bool = False,
+    features: MoleculeFeatures = "pyg",
 ) -> tuple[PackedGraphs, list[BadRow]]:
-    """The molecules of a table as graphs with PyG's features, and the rows that were left out.
+    """The molecules of a table as graphs with PyG's features or OGB's, and the rows that were left out.
 
     `y` is `[G, targets]`, float32; with `labels` cells are class names, and `y` their positions. A row with
     a SMILES that rdkit refuses, or with a target that is missing or no finite number, is bad: refused by
@@ -98,7 +107,7 @@ def smiles_graphs(
     for i, text in enumerate(texts):
         row = [_value(name, column[i], classes) for name, column in zip(targets, cells, strict=True)]
         fault = next((entry for entry in row if isinstance(entry, str)), None)
-        molecule = fault or molecule_graph(text)
+        molecule = fault or molecule_graph(text, features)
         if isinstance(molecule, str):
             bad.append(BadRow(i + 1, molecule))
         else:
@@ -113,7 +122,13 @@ def smiles_graphs(
     return replace(graphs, y=y, names=tuple(text or "" for text, _ in molecules)), bad
 
 
-def molecule_graph(smiles: str | None) -> Any | str:
+def check_features(features: str) -> None:
+    """Raise unless there are such features of molecules."""
+    if features not in get_args(MoleculeFeatures):
+        raise DataError(f"features={features!r} are unknown: expected one of {', '.join(get_args(MoleculeFeatures))}.")
+
+
+def molecule_graph(smiles: str | None, features: MoleculeFeatures = "pyg") -> Any | str:
     """A molecule as PyG's `Data`: `x` `[atoms, 9]`, `edge_attr` `[2 bonds, 3]`, or what is wrong with it."""
     try:
         from rdkit import Chem, rdBase
@@ -130,7 +145,7 @@ def molecule_graph(smiles: str | None) -> Any | str:
             return f"{_short(smiles)} is no molecule: {_problem(smiles)}"
         if molecule.GetNumAtoms() == 0:
             return f"{_short(smiles)} has no atoms"
-        return from_rdmol(molecule)
+        return from_rdmol(molecule) if features == "pyg" else ogb_graph(molecule)
     except ValueError as error:
         return f"{_short(smiles)} has a property outside PyG's vocabulary: {error}"
     finally:

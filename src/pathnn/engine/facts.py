@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from pathnn.data.smiles import FEATURES, MoleculeFeatures
 from pathnn.data.task import Categorical, Features, Task
 from pathnn.engine.errors import CheckpointError, MismatchError
 from pathnn.engine.scaling import TargetScale
@@ -53,6 +54,13 @@ class TaskFacts:
     def target_scale(self) -> TargetScale:
         """How outputs become targets."""
         return TargetScale(tuple(self.target_mean), tuple(self.target_std))
+
+    @property
+    def molecule_features(self) -> MoleculeFeatures:
+        """The features of SMILES that the model can read, if it can read any."""
+        mine = self.node_features, self.edge_features
+        known = {name: tuple(_features(entry) for entry in pair) for name, pair in FEATURES.items()}
+        return next((name for name, sizes in known.items() if sizes == mine), "pyg")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

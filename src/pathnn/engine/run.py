@@ -14,6 +14,7 @@ import torch
 from lightning.fabric import Fabric
 
 from pathnn.data.own import load_data
+from pathnn.data.smiles import MoleculeFeatures
 from pathnn.data.task import Task
 from pathnn.engine.build import build_model
 from pathnn.engine.checkpoint import load_state, save_model, save_state, versions
@@ -94,11 +95,12 @@ def run(
         return on_first(fabric, lambda: finish(ready, curves=curves))
 
 
-def load_task(config: RunConfig) -> Task:
-    """The data of a run."""
+def load_task(config: RunConfig, features: MoleculeFeatures = "pyg") -> Task:
+    """The data of a run; `features` are those of the molecules of a CSV."""
     targets = None if config.target is None else list(config.target)
     kind: Any = config.kind
-    return load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, skip_invalid=config.skip_invalid)
+    options: dict[str, Any] = {"skip_invalid": config.skip_invalid, "features": features}
+    return load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, **options)
 
 
 class Checkpoints:

@@ -13,14 +13,13 @@ from pathnn.data.datasets.arrays import load_arrays
 from pathnn.data.datasets.lrgb import read_lrgb
 from pathnn.data.datasets.ogb_csv import read_ogb_csv
 from pathnn.data.datasets.spec import DatasetSpec, needed
+from pathnn.data.ogb_features import OGB_ATOMS, OGB_BONDS
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.ragged import offsets
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import binary, multilabel, regression
-from pathnn.data.task import Categorical, Split, Task
+from pathnn.data.task import Split, Task
 
-ATOMS = Categorical((119, 5, 12, 12, 10, 6, 6, 2, 2))
-BONDS = Categorical((5, 6, 2))
 PEPTIDES_LICENCE = "CC BY-NC 4.0 (non-commercial)"
 LRGB = "Dwivedi et al., Long range graph benchmark, NeurIPS 2022"
 
@@ -84,8 +83,8 @@ def _molhiv(built: Built) -> Task:
         name="molhiv",
         title="ogbg-molhiv",
         graphs=built.graphs,
-        node_features=ATOMS,
-        edge_features=BONDS,
+        node_features=OGB_ATOMS,
+        edge_features=OGB_BONDS,
         splits=built.splits,
         paper={("sp", 2): (78.62, 1.30), ("sp+", 2): (79.17, 1.09), ("ap", 2): (78.84, 1.46)},
         licence="MIT",
@@ -100,8 +99,8 @@ def _peptides_func(built: Built) -> Task:
         name="peptides-func",
         title="Peptides-func (LRGB)",
         graphs=built.graphs,
-        node_features=ATOMS,
-        edge_features=BONDS,
+        node_features=OGB_ATOMS,
+        edge_features=OGB_BONDS,
         splits=built.splits,
         paper={("sp", 8): (68.16, 0.26), ("sp+", 8): (67.84, 0.52), ("ap", 7): (68.07, 0.72)},
         licence=PEPTIDES_LICENCE,
@@ -116,8 +115,8 @@ def _peptides_struct(built: Built) -> Task:
         name="peptides-struct",
         title="Peptides-struct (LRGB)",
         graphs=built.graphs,
-        node_features=ATOMS,
-        edge_features=BONDS,
+        node_features=OGB_ATOMS,
+        edge_features=OGB_BONDS,
         splits=built.splits,
         paper={("sp", 4): (0.2545, 0.0032), ("sp+", 4): (0.2540, 0.0046), ("ap", 4): (0.2569, 0.0030)},
         licence=PEPTIDES_LICENCE,
