@@ -10,12 +10,14 @@ from torch import Tensor
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # exp2 of 3000
 
 
-@pytest.fixture
+@pytest.fixture(params=["interpreted", pytest.param("cuda", marks=pytest.mark.cuda)])
 def device(request: pytest.FixtureRequest) -> str:
-    if torch.cuda.is_available():
-        return "cuda"
-    request.getfixturevalue("interpreted")
-    return "cpu"
+    if request.param == "interpreted":
+        request.getfixturevalue("interpreted")
+        return "cpu"
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return "cuda"
 
 
 def units(value: Tensor, truth: Tensor) -> float:
@@ -57,5 +59,5 @@ def test_a_number_is_the_sum_of_three_halves(device: str) -> None:
     parts = torch.empty(4, 1024, device=device)
     halves[(1,)](x, parts, BLOCK=1024)
     assert not parts[3].any()
-    assert torch.equal(parts[:3], parts[:3].bfloat16().float())
+    assert (parts[1].abs() <= x.abs() * 2**-7).all()
     assert torch.equal(parts[:3].flip(0).double().sum(dim=0).float(), x)

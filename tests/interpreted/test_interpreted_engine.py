@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from triton_on_cpu import Interpreted, difference
+from triton_on_cpu import Interpreted, difference, large_batches
 
 from pathnn.nn import EdgeTypes, PathLSTM
 from pathnn.nn.tall_linear import tall_linear
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp of -1000
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp2 of 1000
 PAIRS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 2), (6, 7)]
 
 
@@ -65,6 +65,8 @@ def results(
         ("sums", 12, "ap", {"distances": 125}),
         ("continuous", 12, "ap", {"plan": True, "extend": True}),
         ("few", 20, "ap", {"pieces": 20}),
+        ("few", 20, "ap", {"extend": True, "plan": True}),
+        ("sums", 12, "sp", {"extend": True, "pieces": 20}),
         ("few", 130, "sp", {"k": 1, "recompute": False}),
     ],
 )
@@ -105,9 +107,7 @@ def test_features_of_edges_by_kind(kinds: int, column: bool, interpreted: Interp
 def test_many_rows(
     rows: int, deep: int, wide: int, bias: bool, interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import pathnn.nn.tall_linear as module
-
-    monkeypatch.setattr(module, "MANY", 100)
+    large_batches(monkeypatch)
     torch.manual_seed(0)
     x, weight = torch.randn(rows, deep, requires_grad=True), torch.randn(wide, 2 * deep)[:, deep:].requires_grad_()
     shift, grad = torch.randn(wide, requires_grad=True) if bias else None, torch.randn(rows, wide)

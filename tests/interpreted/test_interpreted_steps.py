@@ -20,7 +20,7 @@ from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.stack import Stack
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp of -1000
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp2 of 1000
 ATOMS, BONDS = (9, 5, 150), (5, 6, 2)
 NUMBER = 16
 
@@ -117,7 +117,9 @@ def test_prediction(interpreted: Interpreted) -> None:
             assert difference(value, eager(model, graphs, torch.arange(4))) <= 1e-5
 
 
-@pytest.mark.parametrize(("collection", "k", "large"), [("sp", 1, False), ("ap", 2, False), ("sp", 2, True)])
+@pytest.mark.parametrize(
+    ("collection", "k", "large"), [("sp", 1, False), ("ap", 2, False), ("sp", 2, True), ("ap", 2, True)]
+)
 def test_several_networks_as_one(
     collection: Any, k: int, large: bool, interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

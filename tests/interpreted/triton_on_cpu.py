@@ -152,14 +152,14 @@ def difference(value: Tensor, truth: Tensor) -> float:
     return float((value - truth).norm() / truth.norm().clamp(min=1e-6))
 
 
-def large_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def large_batches(patch: pytest.MonkeyPatch) -> None:
     """Small batches are worked on in as many parts as large ones, and by the kernels that are for those."""
     from pathnn.nn import cuda_graph_norm, tall_linear
     from pathnn.nn.engines import cuda, cuda_product, cuda_sweep
 
-    monkeypatch.setattr(cuda_product, "ROWS_PER_PART", 16)
-    monkeypatch.setattr(cuda_sweep, "FEW_ROWS", 32)
-    monkeypatch.setattr(cuda_graph_norm, "ROWS", 4)
-    monkeypatch.setattr(cuda_graph_norm, "PROGRAMS", 2)
-    monkeypatch.setattr(tall_linear, "MANY", 16)
-    monkeypatch.setattr(cuda, "KINDS_AT_ONCE", 16)
+    patch.setattr(cuda_product, "ROWS_PER_PART", 8)
+    patch.setattr(cuda_sweep, "FEW_ROWS", 32)
+    patch.setattr(cuda_graph_norm, "ROWS", 4)
+    patch.setattr(cuda_graph_norm, "PROGRAMS", 2)
+    patch.setattr(tall_linear, "MANY", 16)
+    patch.setattr(cuda, "KINDS_AT_ONCE", 16)

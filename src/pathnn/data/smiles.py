@@ -147,7 +147,7 @@ def molecule_graph(smiles: str | None, features: MoleculeFeatures = "pyg") -> An
             return f"{_short(smiles)} has no atoms"
         return from_rdmol(molecule) if features == "pyg" else ogb_graph(molecule)
     except ValueError as error:
-        return f"{_short(smiles)} has a property outside PyG's vocabulary: {error}"
+        return f"{_short(smiles)} has a property outside the vocabulary of {features}: {error}"
     finally:
         del quiet
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -66,12 +67,12 @@ class _Linear(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight = ctx.saved_tensors
-        wants_x, _, wants_bias = ctx.needs_input_grad
+        wants = ctx.needs_input_grad
         with torch.autocast(grad.device.type, enabled=False):  # backward() may have been called under it
             if ctx.split is not None:
-                return _split_backward(grad.contiguous(), x.contiguous(), ctx.split, wants_x, wants_bias)
-            grad_weight = grad_of_weight(grad.unsqueeze(0), x.unsqueeze(0)).squeeze(0)
-            return grad @ weight if wants_x else None, grad_weight, grad.sum(dim=0) if wants_bias else None
+                return _split_backward(grad.contiguous(), x.contiguous(), ctx.split, wants)
+            grad_x, grad_bias = grad @ weight if wants[0] else None, grad.sum(dim=0) if wants[2] else None
+            return grad_x, grad_of_weight(grad[None], x[None])[0] if wants[1] else None, grad_bias
 
 
 def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
@@ -84,15 +85,16 @@ def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
         return split_of(weight, terms())
 
 
-def _split_backward(
-    grad: Tensor, x: Tensor, split: SplitWeight, wants_x: bool, wants_bias: bool
-) -> tuple[Tensor | None, Tensor, Tensor | None]:
+def _split_backward(grad: Tensor, x: Tensor, split: SplitWeight, wants: Sequence[bool]) -> tuple[Tensor | None, ...]:
+    """The gradients of x, weight and bias that are wanted."""
     from pathnn.nn.engines.cuda_product import add_grad_of_linear, grad_of_linear
 
     with torch.cuda.device(grad.device):
-        grad_x = grad_of_linear(grad, split) if wants_x else None
-        weight, bias = add_grad_of_linear(grad, x, split, bias=wants_bias).sums()
-        return grad_x, weight, None if bias is None else bias.squeeze(0)
+        grad_x = grad_of_linear(grad, split) if wants[0] else None
+        if not wants[1]:
+            return grad_x, None, grad.sum(dim=0) if wants[2] else None
+        weight, bias = add_grad_of_linear(grad, x, split, bias=wants[2]).sums()
+        return grad_x, weight, None if bias is None else bias[0]
 
 
 def grad_of_weight(grad: Tensor, x: Tensor) -> Tensor:

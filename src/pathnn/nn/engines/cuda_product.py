@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pathnn.nn.kernels.blocks import cover, power_above
+from pathnn.nn.kernels.blocks import cover, parts_of, power_above
 from pathnn.nn.kernels.product import (
     SLOTS,
     largest_of_rows,
@@ -19,9 +19,8 @@ from pathnn.nn.kernels.product import (
     transposed_times_rows,
 )
 
-PROGRAMS, PARTS, ROWS_PER_PART = 512, (16, 128), 512
-"""The gradient of a weight is summed by about so many programs, in parts of so many rows at least, of which at most so
-many (from, to) are wanted."""
+PROGRAMS, LEAST_PARTS, MOST_PARTS, ROWS_PER_PART = 512, 16, 128, 512
+"""The gradient of a weight is summed by about so many programs, in parts: `parts_of`."""
 
 MANY_PARTS, MANY_ROWS = 32, 1 << 15
 """From so many rows on at least so many parts are wanted."""
@@ -194,9 +193,11 @@ def _parts(grad: Tensor, weight: SplitWeight, blocks: int, partial: Tensor | Non
     """Room for the gradient of a weight in parts, and how many of them there are to write to; a part is the work of
     so many `blocks`."""
     gates, rows = grad.size(1), grad.size(0) // weight.models
-    least = MANY_PARTS if rows >= MANY_ROWS else PARTS[0]
-    wanted = min(max(PROGRAMS // (blocks * weight.models), least), PARTS[1])
-    parts = max(1, min(wanted if partial is None else partial.size(1), rows // ROWS_PER_PART))
+    least = MANY_PARTS if rows >= MANY_ROWS else LEAST_PARTS
+    parts = parts_of(
+        rows, ROWS_PER_PART, blocks=blocks * weight.models, programs=PROGRAMS, least=least, most=MOST_PARTS
+    )
+    parts = parts if partial is None else min(parts, partial.size(1))
     return grad.new_empty(weight.models, parts, gates, weight.channels) if partial is None else partial, parts
 
 

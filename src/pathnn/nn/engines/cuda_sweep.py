@@ -17,7 +17,7 @@ from pathnn.nn.engines.cuda_product import (
     project_hidden,
 )
 from pathnn.nn.engines.level import LevelRows, Tables
-from pathnn.nn.kernels.blocks import column_block, cover
+from pathnn.nn.kernels.blocks import column_block, cover, parts_of
 from pathnn.nn.kernels.level import backward_children, forward_entries
 from pathnn.nn.kernels.segment import sum_few, sum_segments
 
@@ -46,9 +46,10 @@ average."""
 MOST_FEW = 128
 """Rows of both small tables up to which their gradient is a product with zeros and ones; above, rows are sorted."""
 
-FEW_PROGRAMS, FEW_PARTS, FEW_ROWS, FEW_AT_ONCE, FEW_WARPS = 1024, (32, 256), 256, 32, 4
-"""That product is done by about so many programs, which read a few rows at a time: in parts of at least so many rows,
-of which at most so many (from, to) are wanted."""
+FEW_PROGRAMS, LEAST_FEW_PARTS, MOST_FEW_PARTS, FEW_ROWS = 1024, 32, 256, 256
+FEW_AT_ONCE, FEW_WARPS = 32, 4
+"""That product is done by about so many programs, in parts (`parts_of`); a program, with so many warps, reads a few
+rows at a time."""
 
 MOST_PARTS, ROWS_PER_PART = 64, 256
 """A sum of sorted rows is cut into parts of about so many rows, but not into more parts than that."""
@@ -282,9 +283,9 @@ def sum_few_parts(
     """
     entries, width = rows.shape
     block, at_once = column_block(width, largest=64), FEW_AT_ONCE
-    wanted = FEW_PROGRAMS // (cover(width, block) * models)
-    most = min(max(wanted, FEW_PARTS[0]), FEW_PARTS[1]) if partial is None else partial.size(1)
-    parts = max(1, min(most, cover(entries // models, FEW_ROWS)))
+    blocks, each = cover(width, block) * models, entries // models
+    parts = parts_of(each, FEW_ROWS, blocks=blocks, programs=FEW_PROGRAMS, least=LEAST_FEW_PARTS, most=MOST_FEW_PARTS)
+    parts = parts if partial is None else min(parts, partial.size(1))
     out = rows.new_empty(models, parts, edges + distances, width) if partial is None else partial
     sum_few[models * parts, cover(width, block)](
         rows, edge if edges else None, distance, marks, spans, out, entries, roots, parts, out.size(1),

@@ -22,6 +22,17 @@ def cover(length: int, block: int) -> int:
     return -(-length // block)
 
 
+def parts_of(rows: int, each: int, *, blocks: int, programs: int, least: int, most: int) -> int:
+    """In how many parts a sum over rows is taken, where each is the work of so many `blocks`: about `programs` in all,
+    `least` to `most` parts, but none of less than `each` rows.
+
+    >>> [parts_of(rows, 512, blocks=8, programs=512, least=16, most=128) for rows in (100, 10_000, 100_000)]
+    [1, 19, 64]
+    """
+    wanted = min(max(programs // max(blocks, 1), least), most)
+    return max(1, min(wanted, rows // each))
+
+
 def power_above(number: int) -> int:
     """The least power of two that is not below a number of at least 1.
 

@@ -36,7 +36,7 @@ def sum_segments(
 
 @triton.jit
 def upper_half(x):
-    """The bfloat16 number that the first 16 bits of x are, and what x is above it. Bits: conversions are slow ones."""
+    """The bfloat16 number that the first 16 bits of x are, and the rest of x. Bits, because conversions are slow."""
     bits = x.to(tl.int32, bitcast=True)
     half = (bits >> 16).to(tl.int16).to(tl.bfloat16, bitcast=True)
     return half, x - (bits & -65536).to(tl.float32, bitcast=True)
