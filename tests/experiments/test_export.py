@@ -13,7 +13,7 @@ from pathnn import PathNN
 from pathnn.data import load_dataset
 from pathnn.engine import load_model, load_task
 from pathnn.experiments.cells import best_line
-from pathnn.experiments.export import ExportError, export_models, model_card
+from pathnn.experiments.export import ExportError, export_models, model_card, write_index
 from pathnn.experiments.ledger import Ledger
 from pathnn.experiments.planned import config_hash
 from pathnn.experiments.runner import run_missing
@@ -61,6 +61,26 @@ def test_the_card_says_what_it_is(done, tmp_path: Path) -> None:
                   "90 / 30 / 30", "--only pathnn,csl,sp,k=2,fold=0,seed=0`",
                   "commit", "MIT", 'from_pretrained("csl-sp")'):  # fmt: skip
         assert words in card
+
+
+def test_models_are_listed(done, tmp_path: Path) -> None:
+    tiny, ledger, work = done
+    (tmp_path / "a.safetensors").touch()
+    export_models(tiny, tiny.runs, ledger, work, tmp_path)
+    listed = (tmp_path / "README.md").read_text().splitlines()[-2:]
+    assert listed[0] == "- [a](a.md): without a card."
+    assert listed[1].startswith("- [csl-sp](csl-sp.md): PathNN-SP, K = ")
+    (tmp_path / "README.md").write_text("# My project\n")
+    write_index(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "# My project\n"
+
+
+def test_the_project_s_models_are_listed(tmp_path: Path) -> None:
+    folder = ROOT / "models"
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(b"" if path.suffix == ".safetensors" else path.read_bytes())
+    write_index(tmp_path)
+    assert (tmp_path / "README.md").read_text() == (folder / "README.md").read_text()
 
 
 def test_the_card_does_not_call_a_part_all(done, tmp_path: Path) -> None:

@@ -17,6 +17,14 @@ from pathnn.experiments.planned import PlannedRun
 from pathnn.experiments.published import TABLES
 from pathnn.experiments.table_text import score_text
 
+INDEX = """# Trained models
+
+`PathNN.from_pretrained(NAME)` loads `NAME.safetensors` from here (or from `models` in the cache folder); `NAME.md` is
+its card. They are written by `pathnn reproduce TARGET --export models`: of every PathNN the seed with the best
+*validation* score. The number to quote is the mean over all seeds, in [results](../docs/results.md).
+
+"""
+
 
 class ExportError(ValueError):
     """There is nothing to export."""
@@ -41,7 +49,23 @@ def export_models(
             written.append(_export(experiment, cell_runs, best, ledger, work, out))
     if not written:
         raise ExportError(f"{ledger.path} has no finished run of a PathNN to export.")
+    write_index(out)
     return written
+
+
+def write_index(folder: Path) -> None:
+    """Write `README.md`, the list of the models in a folder, from their cards; a README of anything else stays."""
+    readme = folder / "README.md"
+    if readme.exists() and not readme.read_text("utf-8").startswith(INDEX.splitlines()[0]):
+        return
+    lines = []
+    for model in sorted(folder.glob("*.safetensors")):
+        card = model.with_suffix(".md")
+        text = card.read_text("utf-8") if card.exists() else ""
+        what = text.partition("`: ")[2].partition("\n")[0] or "without a card."
+        lines.append(f"- [{model.stem}]({card.name}): {what}")
+    with atomic_write(readme) as file:
+        file.write((INDEX + "\n".join(lines) + "\n").encode())
 
 
 def model_name(run: PlannedRun, ks: int = 1) -> str:
