@@ -53,8 +53,8 @@ def prediction_columns(out: Tensor, facts: TaskFacts) -> dict[str, list[str | in
     """Outputs as columns for people: predicted values, classes, or probabilities.
 
     >>> facts = TaskFacts("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
-    >>> prediction_columns(torch.tensor([[0.5]]), facts)
-    {'predicted_logS': [0.5]}
+    >>> prediction_columns(torch.tensor([[0.1]]), facts)
+    {'predicted_logS': [0.1]}
     """
     out = facts.target_scale.decode(out).cpu()
     count = 1 if facts.target == "binary" else facts.out_channels
@@ -63,10 +63,15 @@ def prediction_columns(out: Tensor, facts: TaskFacts) -> dict[str, list[str | in
     if facts.target == "class":
         probability = out.softmax(dim=1)
         chosen = [names[i] for i in out.argmax(dim=1).tolist()]
-        columns = {f"probability_{name}": probability[:, i].tolist() for i, name in enumerate(names)}
+        columns = {f"probability_{name}": _numbers(probability[:, i]) for i, name in enumerate(names)}
         return {"predicted_class": chosen, **columns}
     if facts.target in ("binary", "multilabel"):
         plain = ["probability"] if count == 1 and not given else [f"probability_{name}" for name in names]
-        return {name: out[:, i].sigmoid().tolist() for i, name in enumerate(plain)}
+        return {name: _numbers(out[:, i].sigmoid()) for i, name in enumerate(plain)}
     plain = ["prediction"] if count == 1 and not given else [f"predicted_{name}" for name in names]
-    return {name: out[:, i].tolist() for i, name in enumerate(plain)}
+    return {name: _numbers(out[:, i]) for i, name in enumerate(plain)}
+
+
+def _numbers(column: Tensor) -> list[str | int | float]:
+    """The numbers as short as their type allows: 0.1, and not 0.10000000149011612."""
+    return [float(str(value)) for value in column.numpy()]
