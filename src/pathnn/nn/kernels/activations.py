@@ -1,4 +1,4 @@
-"""The LSTM's activations, in few instructions: those of a level are limited by them as much as by memory.
+"""The LSTM's activations, in few instructions.
 
 Exponentials and reciprocals are the GPU's own (about one unit in the last place), denormal numbers are zero; nothing
 branches. Both are right within 4e-7 (2.1e-7 was seen on an H200); tanh within a few units in its last place, the
