@@ -279,3 +279,14 @@ def test_a_model_trained_on_ogb_s_features_reads_smiles(molecules):
     graph = molecule_graph(MOLECULES[0], "ogb")
     with torch.no_grad():
         assert model(graph.x, graph.edge_index, edge_attr=graph.edge_attr).sigmoid().item() == pytest.approx(found[0])
+
+
+def test_a_model_of_peptides_names_what_it_predicts(tmp_path):
+    (tmp_path / "peptides.csv").write_text("smiles\nCC(C)CC(N)C(=O)NCC(=O)O\n")
+    result = call("predict", "peptides-func-sp+", tmp_path / "peptides.csv", "--device", "cpu", "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)["predictions"]
+    assert max((name for name in found if name != "smiles"), key=lambda name: found[name][0]) == (
+        "probability_antihypertensive"
+    ), "dipeptides are, in the training data"
+    assert len([name for name in found if name.startswith("probability_")]) == 10

@@ -12,6 +12,8 @@ from tiny_experiments import InlinePool, tiny_experiment
 from pathnn import PathNN
 from pathnn.data import load_dataset
 from pathnn.engine import load_model, load_task
+from pathnn.engine.checkpoint import save_model
+from pathnn.experiments import export
 from pathnn.experiments.cells import best_line
 from pathnn.experiments.export import ExportError, export_models, model_card, write_index
 from pathnn.experiments.ledger import Ledger
@@ -51,6 +53,21 @@ def test_the_best_by_validation_is_loaded_by_its_name(done, tmp_path: Path) -> N
     outs = [m(graphs[3].x, graphs[3].edge_index) for m in (model, expected, other)]
     assert torch.equal(outs[0], outs[1])
     assert not torch.equal(outs[0], outs[2])
+
+
+def test_classes_are_named_as_the_dataset_does_now(done, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny, ledger, work = done
+    source = work / "tiny" / tiny.runs[0].folder / "model.safetensors"
+    old, names = load_model(source), tuple("abcdefghij")
+    save_model(
+        source, old.model, old.model.state_dict(), config=old.config, facts=replace(old.facts, classes=[]),
+        epoch=old.epoch, val_score=old.val_score, made_with={"torch": "0.1"},
+    )  # fmt: skip
+    monkeypatch.setattr(export, "load_task", lambda config: replace(load_task(config), classes=names))
+    new = load_model(export_models(tiny, tiny.runs, ledger, work, tmp_path / "models")[0])
+    assert new.facts == replace(old.facts, classes=list(names))
+    assert (new.config, new.epoch, new.val_score) == (old.config, old.epoch, old.val_score)
+    assert new.versions == {"torch": "0.1"}
 
 
 def test_the_card_says_what_it_is(done, tmp_path: Path) -> None:

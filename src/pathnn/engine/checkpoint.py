@@ -45,15 +45,18 @@ def save_model(
     facts: TaskFacts,
     epoch: int,
     val_score: float,
+    made_with: Mapping[str, str | None] | None = None,
 ) -> None:
-    """Write a model with the `weights` of one of its epochs."""
+    """Write a model with the `weights` of one of its epochs. `made_with`: the versions of what trained it, if not
+    those here.
+    """
     meta = {
         "model": describe(model),
         "config": config.to_dict(),
         "task": facts.to_dict(),
         "epoch": epoch,
         "val_score": val_score,
-        "versions": versions(),
+        "versions": versions() if made_with is None else dict(made_with),
     }
     write_tensors(path, weights, kind=MODEL, version=MODEL_VERSION, meta=meta)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pathnn.data.files import atomic_write
 from pathnn.data.task import Task
 from pathnn.engine import RunFolder, load_model, load_task
-from pathnn.engine.checkpoint import Trained
+from pathnn.engine.checkpoint import Trained, save_model
 from pathnn.experiments.cells import Measured, best_line, measure
 from pathnn.experiments.experiment import Experiment
 from pathnn.experiments.ledger import Ledger, Line
@@ -97,11 +98,20 @@ def _export(
     ks = len({r.k for r in experiment.runs if (r.dataset, r.collection) == (run.dataset, run.collection)})
     name = model_name(run, ks)
     trained = load_model(source)
-    card = model_card(name, experiment, runs, line, trained, load_task(trained.config), ledger)
-    for path, content in ((out / f"{name}.safetensors", source.read_bytes()), (out / f"{name}.md", card.encode())):
-        with atomic_write(path) as file:
-            file.write(content)
-    return out / f"{name}.safetensors"
+    task, model = load_task(trained.config), out / f"{name}.safetensors"
+    save_model(
+        model,
+        trained.model,
+        trained.model.state_dict(),
+        config=trained.config,
+        facts=replace(trained.facts, classes=list(task.classes)),  # a dataset's names may be younger than the run
+        epoch=trained.epoch,
+        val_score=trained.val_score,
+        made_with=trained.versions,
+    )
+    with atomic_write(model.with_suffix(".md")) as file:
+        file.write(model_card(name, experiment, runs, line, trained, task, ledger).encode())
+    return model
 
 
 def model_card(

@@ -23,6 +23,12 @@ from pathnn.data.task import Split, Task
 PEPTIDES_LICENCE = "CC BY-NC 4.0 (non-commercial)"
 LRGB = "Dwivedi et al., Long range graph benchmark, NeurIPS 2022"
 
+PEPTIDE_FUNCTIONS = (
+    "antifungal", "cell_cell_communication", "anticancer", "drug_delivery_vehicle", "antimicrobial", "antiviral",
+    "antihypertensive", "antibacterial", "antiparasitic", "toxic",
+)  # fmt: skip
+"""The labels of Peptides-func, in the order of its columns."""
+
 MOLHIV = (
     DataFile(
         "ogbg_molhiv_graphs.npz",
@@ -106,7 +112,8 @@ def _peptides_func(built: Built) -> Task:
         licence=PEPTIDES_LICENCE,
         citation=LRGB,
         notes="the published split; OGB's atom and bond features",
-        **multilabel(10),
+        classes=PEPTIDE_FUNCTIONS,
+        **multilabel(len(PEPTIDE_FUNCTIONS)),
     )
 
 
@@ -135,7 +142,7 @@ def specs() -> list[DatasetSpec]:
             "Peptides-func (LRGB)",
             15535,
             (PEPTIDES_FUNC,),
-            partial(_build, "val", 10),
+            partial(_build, "val", len(PEPTIDE_FUNCTIONS)),
             _peptides_func,
         ),
         DatasetSpec(
