@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 from pathnn import PathNN
+from pathnn.cli import epoch_line
 from pathnn.cli.app import make_app
 from pathnn.data.smiles import molecule_graph
 
@@ -137,7 +139,7 @@ def test_evaluation_knows_classes_by_name(classifiers, hazards, tmp_path, column
     rare = min(set(found), key=found.count)
     few = tmp_path / "few.csv"  # one class only, which is not the first of the model's in general
     few.write_text(f"smiles,{column}\n" + "".join(f"{smiles},{spelling.format(rare)}\n" for smiles in MOLECULES))
-    result = call("evaluate", classifiers[column], few, "--json")
+    result = call("evaluate", classifiers[column], few, "--split", "all", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["score"] == pytest.approx(100 * found.count(rare) / len(found))
 
@@ -231,6 +233,11 @@ def train_on(folder: Path, text: str, *arguments: object):
         ("smiles,y", "0", [], "all targets of own.csv are the same"),
         ("smiles,y", "a", ["--target", "y"], "one class only"),
         ("smiles;y", "1", [], "separated by ';': expected commas"),
+        ("smiles;y", "1,5", ["--target", "y"], "separated by ';': expected commas"),
+        ("sep=;\nsmiles;y", "1,5", ["--target", "y"], "separated by ';': expected commas"),
+        ("smiles,y,z", "1,2", [], "no targets chosen of the columns ['y', 'z']"),
+        ("smiles,y", "1", ["--target", "y", "--target", "y"], "'y' is asked for twice"),
+        ("smiles,y", "1", ["--target", "y", "--batch-size", "1"], "are the same"),
         ("molecule_text,y", "1", [], "(--smiles COLUMN)"),
         ("smiles,y,y", "1,2", ["--target", "y"], "2 columns called 'y': rename"),
     ],
@@ -290,3 +297,69 @@ def test_a_model_of_peptides_names_what_it_predicts(tmp_path):
         "probability_antihypertensive"
     ), "dipeptides are, in the training data"
     assert len([name for name in found if name.startswith("probability_")]) == 10
+
+
+def test_a_file_is_known_wherever_it_lies(molecules, trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(molecules.parent)
+    (tmp_path / "copy.csv").write_bytes(molecules.read_bytes())
+    scores = [json.loads(call("evaluate", trained, path, "--json").stdout)
+              for path in (molecules, "molecules.csv", "./molecules.csv", tmp_path / "copy.csv")]  # fmt: skip
+    assert [score["split"] for score in scores] == ["test"] * 4
+    assert len({score["score"] for score in scores}) == 1
+    result = call("train", "./molecules.csv", "--out", trained, "--resume", "--json")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_a_file_that_was_changed_is_noticed(molecules, tmp_path):
+    own, out = tmp_path / "own.csv", tmp_path / "run"
+    own.write_bytes(molecules.read_bytes())
+    assert call("train", own, "--out", out, "--target", "size", *SMALL).exit_code == 0
+    own.write_text(molecules.read_text() + "30,CCCl,1.0,0\n")
+    for command, message in (
+        (("evaluate", out, own), "has changed since the model was trained: it had 30 graphs, and has 31 now"),
+        (("evaluate", out, own, "--split", "test"), "has changed since the model was trained"),
+        (("train", own, "--out", out, "--resume", "--epochs", 3), "has changed since the run was begun: it had 30"),
+    ):
+        result = call(*command)
+        assert result.exit_code == 1, command
+        assert message in " ".join(result.stderr.split())
+    assert json.loads(call("evaluate", out, own, "--split", "all", "--json").stdout)["graphs"] == 31
+    own.write_text(molecules.read_text().replace("0,CO,20.0", "0,CS,20.0"))
+    assert "its graphs are others" in call("evaluate", out, own).stderr
+    own.write_text(molecules.read_text().replace("0,CO,20.0", "0,CO,21.0"))
+    assert json.loads(call("evaluate", out, own, "--json").stdout)["split"] == "test", "the graphs are the same"
+    assert "its targets are others" in call("train", own, "--out", out, "--resume", "--epochs", 3).stderr
+
+
+def test_a_csv_keeps_its_columns_and_rows_whatever_its_letters(trained, tmp_path):
+    (tmp_path / "UP.CSV").write_text("smiles,id\nCCO,a\nnonsense,b\nCCN,c\n")
+    result = call("predict", trained, tmp_path / "UP.CSV", "--skip-invalid", "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.stderr
+    rows = list(csv.reader((tmp_path / "out.csv").read_text().splitlines()))
+    assert [row[:2] for row in rows] == [["smiles", "id"], ["CCO", "a"], ["nonsense", "b"], ["CCN", "c"]]
+    assert [row[2] == "" for row in rows[1:]] == [False, True, False]
+
+
+def test_a_refused_run_leaves_no_folder_behind(molecules, tmp_path):
+    result = call("train", molecules, "--out", tmp_path / "run", "--target", "size", *SMALL, "--batch-size", "1")
+    assert result.exit_code == 1
+    assert "batch_size=1: the model has BatchNorm" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_interrupted_run_says_how_to_go_on(molecules, tmp_path, monkeypatch):
+    @contextmanager
+    def interrupting():
+        def report(epoch, run):
+            if epoch.epoch == 2:
+                raise KeyboardInterrupt
+
+        yield report
+
+    monkeypatch.setattr(epoch_line, "epoch_line", interrupting)
+    arguments = ("train", molecules, "--out", tmp_path / "run", "--target", "size", *SMALL, "--epochs", "3")
+    result = call(*arguments)
+    assert result.exit_code == 130
+    assert "--resume goes on with it" in result.stderr
+    monkeypatch.undo()
+    assert json.loads(call(*arguments, "--resume", "--json").stdout)["epochs"] == 3

@@ -219,3 +219,16 @@ def test_ogbs_tables_are_read(tmp_path: Path) -> None:
     assert built.graphs[1].x.tolist() == [[3] * 9, [4] * 9]
     assert built.graphs.y.tolist() == [[0.0], [1.0]]
     assert built.splits[0].train.tolist() == [1]
+
+
+def test_a_mark_at_the_beginning_of_a_graph6_file_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.g6").write_bytes(b"\xef\xbb\xbfBw\nA_\n")
+    assert len(read_graph6(tmp_path / "a.g6")[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "name"), [(":Fa@x^", "sparse6"), ("&B?_", "digraph6"), (";Fa", "incremental sparse6")]
+)
+def test_other_formats_of_its_family_are_named(line: str, name: str) -> None:
+    with pytest.raises(DataError, match=f"a line of {name}, which is not read: expected graph6"):
+        parse_graph6([line])

@@ -234,3 +234,17 @@ def test_a_row_with_more_cells_than_the_header_is_refused(tmp_path: Path) -> Non
 @needs_rdkit
 def test_empty_cells_after_the_last_column_do_no_harm(tmp_path: Path) -> None:
     assert len(load_data(str(csv_file(tmp_path, "smiles,logS\nCCO,-0.5,\nCCC,2,,\nC,1\n"))).graphs) == 3
+
+
+@needs_rdkit
+def test_a_target_too_large_for_float32_is_a_bad_row(tmp_path: Path) -> None:
+    table = csv_file(tmp_path, "smiles,logS\nCCO,-0.5\nCCC,1e39\nC,-inf\nCC,3e38\n")
+    with pytest.raises(DataError, match="row 2: the target 'logS' is 1e39, not a finite number that float32 can hold"):
+        load_data(str(table), targets=["logS"])
+    task = load_data(str(table), targets=["logS"], skip_invalid=True)
+    assert [bad.row for bad in task.skipped] == [2, 3]
+
+
+@needs_rdkit
+def test_excel_s_line_about_the_separator_is_passed_over(tmp_path: Path) -> None:
+    assert len(load_data(str(csv_file(tmp_path, "sep=,\nsmiles,logS\nCCO,-0.5\nCCC,2\n"))).graphs) == 2

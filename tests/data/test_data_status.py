@@ -77,3 +77,21 @@ def test_a_summary_is_plain_values(mirror: Path) -> None:
     assert summary.entries == int(graphs.tries.sizes.sum())
     assert summary.bytes == graphs.tries.nbytes
     assert summary.dataset == "sr16622"
+
+
+def test_a_build_from_a_file_stays_when_the_file_is_gone(
+    mirror: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = load_dataset("csl")
+    monkeypatch.delenv("PATHNN_MIRROR")
+    assert load_dataset("csl").notes == published.notes
+    assert load_dataset("csl").splits[0].test.tolist() == published.splits[0].test.tolist()
+
+
+def test_what_needs_no_files_is_built_in(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PATHNN_MIRROR", raising=False)
+    found = {status.name: status for status in dataset_status()}
+    assert found["csl"].available
+    assert (found["csl"].in_mirror, found["csl"].built_in, found["zinc"].built_in) == (False, True, False)
+    load_dataset("csl")
+    assert "made here" in load_dataset("csl").notes

@@ -240,7 +240,7 @@ def test_what_is_not_finite_is_named(tmp_path):
         run(tiny_config(), tmp_path / "features", task=task)
     task = tiny_task()
     task.graphs.y[4] = float("inf")
-    with pytest.raises(NotFiniteError, match="target of graph 4"):
+    with pytest.raises(NotFiniteError, match="targets of graph 4 of tiny, counted from 0"):
         run(tiny_config(), tmp_path / "target", task=task)
     huge = tiny_config(lr=1e30, epochs=9, options={"hidden_channels": 8, "norm": None, "encoder_norm": False})
     with pytest.raises(NotFiniteError, match=r"loss is not a finite number in epoch \d+, batch \d of 3"):

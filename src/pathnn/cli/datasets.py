@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pathnn.cli.console import note, print_json, print_table, result_only, say, size_text
 from pathnn.cli.options import Json
 from pathnn.cli.progress import progress
+
+if TYPE_CHECKING:
+    from pathnn.data.status import DatasetStatus
 
 datasets = typer.Typer(
     invoke_without_command=True,
@@ -47,20 +50,20 @@ def list_command(context: typer.Context, json: Json = False) -> None:
             }
         )
         return
-    rows = [
-        (s.name, s.title, _where(s.cached, s.in_mirror, s.downloadable, bool(s.files)), f"{s.graphs:,}") for s in found
-    ]
+    rows = [(status.name, status.title, _where(status), f"{status.graphs:,}") for status in found]
     print_table(("name", "title", "where", "graphs"), rows, left=3)
     say(f"cache (PATHNN_DATA): {cache_dir()}")
     say(f"mirror (PATHNN_MIRROR): {mirror_dir() or 'not set'}")
 
 
-def _where(cached: bool, at_hand: bool, downloadable: bool, has_files: bool) -> str:
-    if cached:
+def _where(status: DatasetStatus) -> str:
+    if status.cached:
         return "cached"
-    if at_hand:
-        return "files at hand" if has_files else "built in"
-    return "network" if downloadable else "missing: needs a mirror"
+    if status.in_mirror:
+        return "files at hand"
+    if status.built_in:
+        return "built in"
+    return "network" if status.downloadable else "missing: needs a mirror"
 
 
 @datasets.command("fetch", epilog="Example: pathnn datasets fetch zinc dd")
@@ -95,7 +98,7 @@ def verify_command(names: SomeNames = None, json: Json = False) -> None:
     with result_only(json):
         from pathnn.data import dataset_status, verify
 
-        chosen = names or [status.name for status in dataset_status() if status.available]
+        chosen = names or [status.name for status in dataset_status() if status.cached or status.in_mirror]
         checks = []
         with progress("verifying", total=len(chosen)) as step:
             for name in chosen:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pathnn.cli.console import note, number_text, print_json, print_table, result_only, say
-from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid
+from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
 from pathnn.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def distinguish_command(
     memory: Memory = 1024,
     device: Device = "cpu",
     max_steps: MaxSteps = 2_000_000_000,
+    smiles: Smiles = None,
     skip_invalid: SkipInvalid = False,
     json: Json = False,
 ) -> None:
@@ -83,7 +84,7 @@ def distinguish_command(
         from pathnn.experiments.isomorphism import isomorphism_test
 
         with progress(f"reading {data}"):
-            task = load_data(data, targets=[], skip_invalid=skip_invalid)
+            task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid)
         if len(task.graphs) < 2:
             raise ValueError(f"{task.name} has 1 graph: expected at least two, to compare them.")
         pairs = task.pair_index() if own_pairs and task.pairs is not None else None

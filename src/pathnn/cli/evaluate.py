@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pathnn.data import Task
     from pathnn.engine import RunConfig, Trained
+    from pathnn.engine.data_print import DataPrint
 
 Run = Annotated[
     Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, a model.safetensors file, or "
@@ -61,7 +62,7 @@ def evaluate_command(
         )
         with progress(f"evaluating on {data}"):
             task = load_task(config, trained.facts.molecule_features)
-            part = split or ("test" if data == trained.config.data else "all")
+            part = choose_part(trained, task, config, split)
             index = choose(task, config, part)
             found = score(trained, task, index, device=pick_device(device))
     if task.skipped:
@@ -105,6 +106,34 @@ def load_run(run: Path) -> Trained:
     if run.is_dir() and not RunFolder(run).model.exists():
         raise ValueError(f"{run} holds no model.safetensors: expected a folder in which a run has begun.")
     return load_model(RunFolder(run).model if run.is_dir() else run)
+
+
+def choose_part(trained: Trained, task: Task, config: RunConfig, asked: str | None) -> str:
+    """What was asked for; else the test graphs of the data that the run was trained on, all of other data.
+
+    Data that was changed since has no graphs that are known to be new to the model, and is refused.
+    """
+    from pathnn.engine.data_print import same_place
+
+    before, same_name = trained.facts.data, same_place(config.data, trained.config.data)
+    changed = None if before is None else _difference(before, task, config)
+    if same_name and changed is not None and asked != "all":
+        raise ValueError(
+            f"{config.data} has changed since the model was trained: {changed}. Which of its graphs the model has not "
+            "seen cannot be told. Give the data as it was, or --split all."
+        )
+    known = same_name if before is None else changed is None
+    return asked or ("test" if known else "all")
+
+
+def _difference(before: DataPrint, task: Task, config: RunConfig) -> str | None:
+    """What is not as in training, other than the targets: another column of the same graphs is fine."""
+    from pathnn.engine.data_print import DataPrint
+    from pathnn.engine.loaders import choose_split
+
+    may_split = len(task.graphs) == before.num_graphs and (task.splits or config.split_seed is not None)
+    now = DataPrint.of(task, choose_split(task, config) if may_split else None)
+    return replace(before, targets=now.targets).difference(now)
 
 
 def choose(task: Task, config: RunConfig, part: str) -> Tensor | None:

@@ -62,9 +62,10 @@ def predict_command(
 
 def input_table(data: str, task: Task) -> Table:
     """The columns of a CSV as they are; of other data the graphs' numbers, and names where they have some."""
+    from pathnn.data.own import file_kind
     from pathnn.data.smiles import read_csv
 
-    if ".csv" in Path(data).suffixes:
+    if file_kind(Path(data)) == ".csv":
         table = read_csv(Path(data).expanduser())
         width = len(table.columns)
         return list(table.columns), [[*row, *[""] * (width - len(row))][:width] for row in table.rows]

@@ -140,8 +140,13 @@ def _train(
         base = fill_in(data, task, chosen, options)
     if task.skipped and is_first_process():
         note(f"left out {len(task.skipped)} rows that cannot be read, the first is {task.skipped[0]}")
-    with epoch_line() as report:
-        return run(base, out, task=task, resume=resume, overwrite=overwrite, report=report)
+    try:
+        with epoch_line() as report:
+            return run(base, out, task=task, resume=resume, overwrite=overwrite, report=report)
+    except KeyboardInterrupt:
+        if RunFolder(out).state.exists() and is_first_process():
+            note(f"stopped; what was done is in {out}, and --resume goes on with it")
+        raise
 
 
 def fill_in(data: str, task: Task, chosen: dict[str, Any], options: dict[str, Any]) -> RunConfig:

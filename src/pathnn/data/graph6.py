@@ -18,6 +18,8 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.data.ragged import offsets
 
 HEADER = ">>graph6<<"
+OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}
+"""By the first character of a line."""
 LINES_AT_ONCE = 4096
 
 
@@ -25,11 +27,11 @@ def read_text(path: Path) -> str:
     """The text of a plain, `.gz` or `.xz` file."""
     try:
         content = path.read_bytes()
-        if path.suffix == ".gz":
+        if path.suffix.lower() == ".gz":
             content = gzip.decompress(content)
-        elif path.suffix == ".xz":
+        elif path.suffix.lower() == ".xz":
             content = lzma.decompress(content)
-        return content.decode()
+        return content.decode("utf-8-sig")  # some programs mark UTF-8 at its beginning
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is damaged or is no UTF-8 text: {error}.") from error
 
@@ -94,6 +96,8 @@ def _size(line: str) -> tuple[int, int]:
 
 
 def _fault(line: str) -> str | None:
+    if line[0] in OTHER_FORMATS:
+        return f"a line of {OTHER_FORMATS[line[0]]}, which is not read: expected graph6"
     if not all(63 <= ord(c) <= 126 for c in line):
         return "a character that graph6 does not have (expected codes 63 to 126)"
     size, used = _size(line)

@@ -58,18 +58,27 @@ def load_data(
         return load_dataset(data)
     if not path.exists():
         raise _neither(data)
-    suffixes = [suffix for suffix in path.suffixes if suffix not in (".gz", ".xz")]
-    last = suffixes[-1].lower() if suffixes else ""
-    if path.is_dir() or last == ".zip":
+    kind_of_file = file_kind(path)
+    if path.is_dir() or kind_of_file == ".zip":
         return task_from_tu(path)
-    if last == ".csv":
+    if kind_of_file == ".csv":
         options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features}
         return task_from_csv(path, smiles=smiles, targets=targets, kind=kind, **options)
-    if last == ".g6":
+    if kind_of_file == ".g6":
         graphs, bad = read_graph6(path, skip_invalid=skip_invalid)
         task = task_from_graphs(with_ones(graphs), name=path.name)
         return replace(task, pairs="all", skipped=tuple(bad))
     raise DataError(f"{path}: expected a .csv with a SMILES column, a .g6 file, or a folder or zip in TU format.")
+
+
+def file_kind(path: Path) -> str:
+    """The last suffix of a file's name, in small letters, without those of compression.
+
+    >>> file_kind(Path("Molecules.CSV.gz"))
+    '.csv'
+    """
+    kinds = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in (".gz", ".xz")]
+    return kinds[-1] if kinds else ""
 
 
 def task_from_csv(
@@ -85,6 +94,9 @@ def task_from_csv(
     table = read_csv(path)
     column = smiles or table.smiles_column()
     chosen = _targets(table, column) if targets is None else list(targets)
+    twice = next((name for name in chosen if chosen.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"the target {twice!r} is asked for twice: name each column once.")
     labels: tuple[str, ...] = ()
     if len(chosen) == 1 and (kind == "class" or (kind is None and is_text(table, chosen[0]))):
         kind, labels = "class", class_labels(table, chosen[0])
@@ -94,7 +106,9 @@ def task_from_csv(
     names = tuple(chosen) if graphs.y is None or not labels else _present(labels, graphs.y)
     atoms, bonds = FEATURES[features]
     task = task_from_graphs(graphs, name=path.name, node_features=atoms, edge_features=bonds, kind=kind, targets=names)
-    return replace(task, skipped=tuple(bad))
+    others = [name for name in table.columns if name != column]
+    notes = task.notes if chosen else f"no targets chosen of the columns {others}"
+    return replace(task, skipped=tuple(bad), notes=notes)
 
 
 def _present(labels: tuple[str, ...], y: torch.Tensor) -> tuple[str, ...]:

@@ -30,6 +30,9 @@ FEATURES: dict[MoleculeFeatures, tuple[Categorical, Categorical]] = {
 }
 """The features of atoms and of bonds."""
 
+LARGEST = torch.finfo(torch.float32).max
+"""Of the targets."""
+
 SMILES_NAMES = ("smiles", "canonical_smiles", "smi", "molecule", "mol", "structure")
 
 
@@ -58,24 +61,29 @@ class CsvTable:
             for column in self.columns:
                 if column.strip().lower() == known:
                     return column
-        other = next((mark for mark in (";", "\t") if len(self.columns) == 1 and mark in self.columns[0]), None)
-        way = "Name the column that holds them (--smiles COLUMN)."
-        if other is not None:
-            way = f"The columns seem to be separated by {other!r}: expected commas, and points in numbers."
         raise DataError(
-            f"{self.source} has no SMILES column: expected one called smiles, got {list(self.columns)}. {way}"
+            f"{self.source} has no SMILES column: expected one called smiles, got {list(self.columns)}. Name the "
+            "column that holds them (--smiles COLUMN)."
         )
 
 
 def read_csv(path: Path) -> CsvTable:
     """Read a `.csv`, `.csv.gz` or `.csv.xz` file with a header line."""
-    text = read_text(path).removeprefix("\ufeff")
+    text = read_text(path)
     try:
         rows = [tuple(row) for row in csv.reader(io.StringIO(text)) if row]
     except csv.Error as error:
         raise DataError(f"{path} is no CSV file: {error}.") from error
+    if rows and [cell.strip().lower() for cell in rows[0]] == ["sep=", ""]:  # sep=, as Excel writes it
+        del rows[0]
     if len(rows) < 2:
         raise DataError(f"{path} has no rows: expected a header line and one line per molecule.")
+    other = next((mark for mark in (";", "\t") if len(rows[0]) == 1 and mark in rows[0][0]), None)
+    if other is not None or rows[0][0].lower().startswith("sep="):
+        raise DataError(
+            f"the columns of {path} seem to be separated by {other or rows[0][0][4:]!r}: expected commas, and points "
+            "in numbers. Save it in that form."
+        )
     for number, row in enumerate(rows[1:], start=1):
         if any(cell.strip() for cell in row[len(rows[0]) :]):
             raise DataError(
@@ -211,7 +219,9 @@ def _number(name: str, cell: str | None) -> float | str:
         value = float(cell)
     except ValueError:
         return f"the target {name!r} is {_short(cell)}, not a number (for classes: --kind class)"
-    return value if math.isfinite(value) else f"the target {name!r} is {cell.strip()}, not a finite number"
+    if abs(value) > LARGEST or math.isnan(value):
+        return f"the target {name!r} is {cell.strip()}, not a finite number that float32 can hold"
+    return value
 
 
 def _problem(smiles: str) -> str:

@@ -22,13 +22,14 @@ class DatasetStatus:
     graphs: int
     cached: bool
     in_mirror: bool
+    built_in: bool
     downloadable: bool
     files: tuple[str, ...]
 
     @property
     def available(self) -> bool:
         """Whether it can be loaded without the network."""
-        return self.cached or self.in_mirror
+        return self.cached or self.in_mirror or self.built_in
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ def _status(spec: DatasetSpec) -> DatasetStatus:
         title=spec.title,
         graphs=spec.num_graphs,
         cached=key is not None and key.get("builder") == spec.version,
-        in_mirror=all(_at_hand(spec, i) for i in range(len(spec.files))) or spec.optional,
+        in_mirror=bool(spec.files) and all(_at_hand(spec, i) for i in range(len(spec.files))),
+        built_in=spec.optional or not spec.files,
         downloadable=all(any(file.url for file in forms) for forms in spec.files),
         files=tuple(forms[0].name for forms in spec.files),
     )

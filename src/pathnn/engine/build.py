@@ -70,7 +70,7 @@ def _fitting(task: Task) -> dict[str, Any]:
     """What the data decides: widths, kinds of encoders, number of outputs."""
     if task.loss is None or task.target == "none":
         raise RunError(
-            f"{task.name} has no targets to train on. For a CSV name the column: --target COLUMN "
+            f"{task.name} has no targets to train on ({task.notes}). For a CSV name the column: --target COLUMN "
             "(in Python: target=(COLUMN,))."
         )
     if task.target == "class" and task.out_channels < 2:

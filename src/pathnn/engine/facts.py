@@ -8,6 +8,7 @@ from typing import Any
 
 from pathnn.data.smiles import FEATURES, MoleculeFeatures
 from pathnn.data.task import Categorical, Features, Task
+from pathnn.engine.data_print import DataPrint
 from pathnn.engine.errors import CheckpointError, MismatchError
 from pathnn.engine.scaling import TargetScale
 
@@ -32,10 +33,11 @@ class TaskFacts:
     classes: list[str]
     target_mean: tuple[float, ...] = ()
     target_std: tuple[float, ...] = ()
+    data: DataPrint | None = None
 
     @staticmethod
-    def of(task: Task, scale: TargetScale) -> TaskFacts:
-        """The facts of a task, and the scale of its targets."""
+    def of(task: Task, scale: TargetScale, data: DataPrint | None = None) -> TaskFacts:
+        """The facts of a task, the scale of its targets, and the print of its data."""
         return TaskFacts(
             name=task.name,
             target=task.target,
@@ -48,6 +50,7 @@ class TaskFacts:
             classes=list(task.classes),
             target_mean=scale.mean,
             target_std=scale.std,
+            data=data,
         )
 
     @property
@@ -74,6 +77,7 @@ class TaskFacts:
             facts = {name: value for name, value in values.items() if name in known}
             for name in ("target_mean", "target_std"):
                 facts[name] = tuple(facts.get(name, ()))
+            facts["data"] = DataPrint.from_dict(facts.get("data"))
             return cls(**facts)
         except TypeError as error:
             raise CheckpointError(f"the facts of the task cannot be read: {error}.") from error

@@ -17,6 +17,7 @@ from pathnn.data.splits import random_split
 from pathnn.data.task import Split, Task
 from pathnn.engine.build import Model, has_batch_norm, path_options
 from pathnn.engine.config import RunConfig
+from pathnn.engine.data_print import DataPrint
 from pathnn.engine.errors import NotFiniteError, RunError
 from pathnn.engine.scaling import TargetScale
 from pathnn.engine.seeding import run_seed
@@ -36,6 +37,7 @@ class Loaders:
     train: PackedLoader
     val: PackedLoader
     test: PackedLoader
+    data: DataPrint
     scale: TargetScale = UNSCALED
 
 
@@ -44,10 +46,15 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     check_finite(task)
     split = choose_split(task, config)
     check_answers(task, split)
+    data = DataPrint.of(task, split)
     task = task.with_graphs(with_paths(task.graphs, model, device))
     drop = has_batch_norm(model) if config.drop_single is None else config.drop_single
     if drop and split.train.numel() == 1:
         raise RunError(f"{task.name} has one graph to train on: expected at least 2 for BatchNorm.")
+    if drop and config.batch_size == 1:
+        raise RunError(
+            "batch_size=1: the model has BatchNorm, which learns nothing from one graph. Expected at least 2."
+        )
 
     def loader(index: Tensor, *, train: bool) -> PackedLoader:
         return PackedLoader(
@@ -68,6 +75,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
         loader(split.train, train=True),
         loader(split.val, train=False),
         loader(split.test, train=False),
+        data,
         scale,
     )
 
@@ -154,7 +162,7 @@ def check_finite(task: Task) -> None:
     for name, values, ptr in (
         ("vertex features", graphs.x, graphs.node_ptr),
         ("edge features", graphs.edge_attr, graphs.edge_ptr),
-        ("target", graphs.y, torch.arange(len(graphs) + 1)),
+        ("targets", graphs.y, torch.arange(len(graphs) + 1)),
     ):
         if values is None or not values.is_floating_point() or bool(values.isfinite().all()):
             continue
@@ -162,8 +170,8 @@ def check_finite(task: Task) -> None:
         row = int(wrong.cpu().nonzero()[0])
         graph = int(torch.searchsorted(ptr, torch.tensor(row), right=True)) - 1
         raise NotFiniteError(
-            f"the {name} of graph {graph} of {task.name} are not finite numbers (NaN or infinity). "
-            "Mend or leave out that graph."
+            f"the {name} of graph {graph} of {task.name}, counted from 0, have a NaN or an infinity: expected finite "
+            "numbers. Mend or leave out that graph."
         )
 
 

@@ -20,6 +20,7 @@ from pathnn.engine.build import build_model
 from pathnn.engine.checkpoint import load_state, save_model, save_state, versions
 from pathnn.engine.config import RunConfig
 from pathnn.engine.curves import save_curves
+from pathnn.engine.data_print import DataPrint, same_place
 from pathnn.engine.devices import make_fabric, on_first
 from pathnn.engine.errors import RunError, RunStoppedError
 from pathnn.engine.facts import TaskFacts
@@ -28,6 +29,9 @@ from pathnn.engine.run_folder import RunFolder
 from pathnn.engine.state import TrainState
 from pathnn.engine.train import Epoch, train
 from pathnn.provenance import commit
+
+DATA = "data"
+"""Where a saved state has the print of its data."""
 
 WHERE = ("device", "devices", "num_nodes", "epochs")
 """Options that a resumed run may change: where it runs, and how long."""
@@ -129,7 +133,8 @@ class Checkpoints:
             run.folder.sync_epochs()
             if bring is not None:
                 bring()
-            save_state(run.folder.state, run.state.state_dict(), config=run.config)
+            state = {**run.state.state_dict(), DATA: run.loaders.data.to_dict()}
+            save_state(run.folder.state, state, config=run.config)
         if _best_epoch(run) != self._saved_best:
             save_best(run)
         self._saved_at, self._saved_epoch, self._saved_best = monotonic(), run.state.epoch, _best_epoch(run)
@@ -148,7 +153,7 @@ def save_best(run: Run) -> None:
             run.state.model,
             best.weights,
             config=run.config,
-            facts=TaskFacts.of(run.loaders.task, run.loaders.scale),
+            facts=TaskFacts.of(run.loaders.task, run.loaders.scale, run.loaders.data),
             epoch=best.epoch,
             val_score=best.val_score,
         )
@@ -204,7 +209,9 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     on_first(fabric, lambda: folder.write_config(config))
     ready = Run(config, folder, fabric, loaders, state)
     if resumed and on_first(fabric, folder.state.exists):
-        state.load_state_dict(load_state(folder.state))
+        saved = load_state(folder.state)
+        _check_data(config.data, DataPrint.from_dict(saved.get(DATA)), loaders.data)
+        state.load_state_dict(saved)
         on_first(fabric, lambda: _restore(ready))
     elif resumed:
         on_first(fabric, lambda: folder.truncate(0))
@@ -216,10 +223,20 @@ def _restore(run: Run) -> None:
     save_best(run)
 
 
+def _check_data(name: str, before: DataPrint | None, now: DataPrint) -> None:
+    difference = None if before is None else before.difference(now)
+    if difference is not None:
+        raise RunError(
+            f"{name} has changed since the run was begun: {difference}. Bring it back to go on, or begin anew with "
+            "--overwrite."
+        )
+
+
 def _agree(asked: RunConfig, saved: RunConfig) -> RunConfig:
     """The saved config with the options of `asked` that may change; any other difference is refused."""
     may = {name: asked.to_dict()[name] for name in WHERE}
     automatic: dict[str, Any] = {"max_entries": saved.max_entries} if asked.max_entries == "auto" else {}
+    automatic |= {"data": saved.data} if same_place(asked.data, saved.data) else {}
     wanted, before = replace(asked, **automatic).to_dict(), replace(saved, **may).to_dict()
     different = [name for name in wanted if wanted[name] != before[name]]
     if different:

@@ -49,6 +49,8 @@ def write_page(results: Path, root: Path) -> list[Path]:
     """Write the page and its chart below `root` from a folder of results; returns what was written."""
     if not any((results / name).exists() for name in ("sr.json", "brec.json")):
         raise ValueError(f"{results} has neither sr.json nor brec.json: run pathnn reproduce sr or brec first.")
+    if not (root / PAGE).parent.is_dir():
+        raise ValueError(f"{root} has no folder docs: --report writes {PAGE} of a clone of pathnn. Run it in one.")
     from pathnn.plots.files import save_picture
 
     (root / PAGE).write_text(expressive_page(results))

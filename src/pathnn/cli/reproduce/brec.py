@@ -44,7 +44,12 @@ ProtocolCollection = Annotated[
         callback=check_collection_name,
     ),
 ]
-Protocol = Annotated[str, typer.Option("--protocol-pairs", metavar="FIRST-LAST", help="Pairs for the protocol.")]
+Protocol = Annotated[
+    str,
+    typer.Option(
+        "--protocol-pairs", metavar="FIRST-LAST", help="Pairs for the protocol, in whole tens: 0-1 does 0 to 9."
+    ),
+]
 Results = Annotated[
     Path, typer.Option("--results", metavar="FILE", help="Where results are kept; what is there is not run again.")
 ]

@@ -69,11 +69,12 @@ def built_path(spec: DatasetSpec) -> Path:
 def load_built(spec: DatasetSpec) -> Built:
     """Graphs and splits of a dataset, from the cache or built anew."""
     at_hand = [_find(forms) for forms in spec.files]
-    if None in at_hand and not spec.optional:
-        tensors = _without_sources(spec)
-        if tensors is not None:
-            return tensors
-        at_hand = [get_file(*forms) for forms in spec.files]
+    if None in at_hand:
+        built = _without_sources(spec)
+        if built is not None:
+            return built
+        if not spec.optional:
+            at_hand = [get_file(*forms) for forms in spec.files]
     paths = tuple(at_hand)
     key = {
         "dataset": spec.name,

@@ -1,0 +1,84 @@
+"""What the data of a run was, in a few characters, so that other data under the same name is noticed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pathnn.data.task import Split, Task
+
+
+@dataclass(frozen=True)
+class DataPrint:
+    """The number of graphs, and fingerprints of the graphs, of their targets, and of the split.
+
+    >>> from pathnn.data import load_dataset
+    >>> task = load_dataset("csl")
+    >>> one, other = (DataPrint.of(task, split) for split in task.splits[:2])
+    >>> one.graphs == other.graphs, one.difference(other)
+    (True, 'the split is another')
+    """
+
+    num_graphs: int
+    graphs: str
+    targets: str
+    split: str
+
+    @staticmethod
+    def of(task: Task, split: Split | None) -> DataPrint:
+        """The print of a task and one of its splits, if it has any."""
+        tensors = task.graphs.tensors()
+        targets = {"y": tensors.pop("y")} if "y" in tensors else {}
+        return DataPrint(len(task.graphs), _digest(tensors), _digest(targets), _digest(vars(split) if split else {}))
+
+    def difference(self, now: DataPrint) -> str | None:
+        """What is different now, in words, or None."""
+        if now.num_graphs != self.num_graphs:
+            return f"it had {self.num_graphs} graphs, and has {now.num_graphs} now"
+        if now.graphs != self.graphs:
+            return "its graphs are others"
+        if now.targets != self.targets:
+            return "its targets are others"
+        return None if now.split == self.split else "the split is another"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any] | None) -> DataPrint | None:
+        """The inverse of `to_dict`; None for what was written before there were prints."""
+        names = [entry.name for entry in fields(cls)]
+        if not values or any(name not in values for name in names):
+            return None
+        return cls(**{name: values[name] for name in names})
+
+
+def same_place(data: str, other: str) -> bool:
+    """Whether two names of data are those of one dataset, or lead to one file.
+
+    >>> same_place("zinc", "ZINC"), same_place("zinc", "./zinc")
+    (True, False)
+    """
+    if data == other:
+        return True
+    here, there = Path(data).expanduser(), Path(other).expanduser()
+    if here.exists() and there.exists():
+        return here.samefile(there)
+    return data.lower() == other.lower() and not here.exists() and not there.exists()
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    """The first characters of a SHA-256 over names, types, shapes and numbers."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:16]
