@@ -114,3 +114,12 @@ def test_an_explosion_is_refused(cli: Run, tmp_path: Path) -> None:
     result = cli("distinguish", tmp_path / "two.g6", "-k", 9, "--max-steps", 1000)
     assert result.exit_code == 1
     assert "Lower k" in result.stderr
+
+
+def test_the_column_of_smiles_can_be_named(cli: Run, tmp_path: Path) -> None:
+    pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
+    table = tmp_path / "drugs.csv"
+    table.write_text("name,drug\na,CCO\nb,C1CC1\n")
+    assert "(--smiles COLUMN)" in cli("distinguish", str(table), "--seeds", "0").stderr
+    found = cli("distinguish", str(table), "--smiles", "drug", "--seeds", "0", "--json")
+    assert json.loads(found.stdout)["exact_failure_rate"] == 0

@@ -26,6 +26,8 @@ from pathnn.engine import (
     predict,
     run,
 )
+from pathnn.engine.checkpoint import load_state, save_state
+from pathnn.engine.data_print import DataPrint
 from pathnn.engine.run import Run
 
 
@@ -298,3 +300,20 @@ def test_a_refused_run_leaves_no_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="fold=3"):
         run(tiny_config(fold=3), tmp_path / "old", task=tiny_task())
     assert (tmp_path / "old").is_dir()
+
+
+def test_a_state_without_a_print_of_its_data_goes_on(tmp_path: Path) -> None:
+    """Checkpoints of earlier versions have none."""
+    with pytest.raises(Interrupt):
+        run(tiny_config(), tmp_path / "run", task=tiny_task(), report=stop_after(2))
+    state = load_state(tmp_path / "run" / "last.ckpt")
+    task = tiny_task()
+    assert state.pop("data") == DataPrint.of(task, task.splits[0]).to_dict()
+    save_state(tmp_path / "run" / "last.ckpt", state, config=tiny_config())
+    assert run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True)["epochs"] == tiny_config().epochs
+
+
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
+    run(tiny_config(), tmp_path / "run", task=tiny_task())
+    with pytest.raises(CheckpointError, match=r"is a folder: expected a file, such as the model\.safetensors"):
+        load_model(tmp_path / "run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -140,6 +141,10 @@ def test_the_report_is_one_json_document(tmp_path: Path):
         assert json.loads(written.stdout)["written"] == [
             str(tmp_path / "docs" / "expressive.md"), str(tmp_path / "docs" / "figures" / "sr.png"),
         ]  # fmt: skip
+    shutil.rmtree(tmp_path / "docs")
+    outside = CliRunner().invoke(app, arguments)
+    assert outside.exit_code == 1
+    assert "has no folder docs: --report writes docs/expressive.md of a clone" in outside.stderr
 
 
 def test_the_page_is_generated():

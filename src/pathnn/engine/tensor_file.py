@@ -35,6 +35,8 @@ def write_tensors(
 
 def read_tensors(path: Path, *, kind: str, version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and the `meta` of a file that `write_tensors` wrote; all else is a `CheckpointError`."""
+    if path.is_dir():
+        raise CheckpointError(f"{path} is a folder: expected a file, such as the model.safetensors of a run folder.")
     try:
         with safe_open(path, framework="pt") as file:
             text = dict(file.metadata() or {})
