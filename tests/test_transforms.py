@@ -171,8 +171,20 @@ def test_subclasses_that_increment_their_own_attributes(kind):
 def test_a_batch_of_different_paths_is_refused(other):
     options = {"collection": "ap", "k": 2, "distances": False}
     first, second = AddPaths(**options)(DATA[7]), AddPaths(**{**options, **other})(DATA[8])
-    with pytest.raises((ValueError, RuntimeError)):  # PyG itself fails to concatenate different k
-        PathTrie.from_data(Batch.from_data_list([first, second]))
+    (came,) = (f"{name}={value!r}" for name, value in other.items())
+    for graphs, differs in (([first, second], f"graph 1 has .*{came}"), ([second, first], f"{came}.*graph 1 has")):
+        batch = next(iter(DataLoader(graphs, batch_size=2)))
+        with pytest.raises(ValueError, match=f"{differs}.*Apply the same AddPaths"):
+            PathTrie.from_data(batch)
+        assert PathTrie.from_data(batch[1]).equal(PathTrie.from_data(graphs[1]))
+
+
+def test_sizes_in_rows_are_read_too():
+    """As they were stored once."""
+    graphs = [AddPaths("ap", 2)(data) for data in DATA]
+    for data in graphs:
+        data.paths = {**data.paths, "pathnn_size": data.paths["pathnn_size"].unsqueeze(0)}
+    assert PathTrie.from_data(Batch.from_data_list(graphs)).equal(expected(DATA, collection="ap", k=2))
 
 
 @pytest.mark.parametrize("order", [(False, True), (True, False)])

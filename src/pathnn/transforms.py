@@ -79,7 +79,7 @@ def pack(trie: PathTrie) -> dict[str, Tensor]:
     options = [COLLECTIONS.index(trie.collection), trie.k, trie.extended, sampled, trie.distance is not None]
     tensors = {
         "facts": torch.tensor([[*map(int, options), trie.num_nodes, trie.num_edges]]),
-        "size": torch.tensor([[n for levels in trie.sizes for n in levels]]),
+        "size": torch.tensor([n for levels in trie.sizes for n in levels]),  # flat: PyG joins those of different k, too
         "vertex": trie.vertex,
         "parent": trie.parent,
         "edge": trie.edge,
@@ -98,16 +98,32 @@ def trie_of(data: Any) -> PathTrie:
         )
     packed = {name.removeprefix("pathnn_"): tensor for name, tensor in data[KEY].items()}
     facts = packed["facts"].cpu()
-    if bool((facts[:, :5] != facts[:1, :5]).any()):
-        raise ValueError("the batch mixes graphs with paths of different collection, k or options: expected all alike.")
+    _check_alike(facts)
     collection, k, extended, sampled, distances = facts[0, :5].tolist()
-    host = Segments.graph_by_graph(packed["size"].cpu(), facts[:, 5], facts[:, 6], k)
+    host = Segments.graph_by_graph(packed["size"].cpu().view(len(facts), -1), facts[:, 5], facts[:, 6], k)
     ragged = RaggedTries(
         packed["vertex"], packed["parent"], packed["edge"], packed["distance"] if distances else None,
         host, host.to(packed["vertex"].device), COLLECTIONS[collection], k, bool(extended),
         None if sampled < 0 else sampled,
     )  # fmt: skip
     return ragged.trie()
+
+
+def _check_alike(facts: Tensor) -> None:
+    different = (facts[:, :5] != facts[:1, :5]).any(dim=1).nonzero()
+    if different.numel():
+        graph = int(different[0])
+        raise ValueError(
+            f"the batch mixes paths of different options: graph 0 has {_options(facts[0])}, "
+            f"graph {graph} has {_options(facts[graph])}. Apply the same AddPaths to all graphs."
+        )
+
+
+def _options(facts: Tensor) -> str:
+    """The options of a graph's paths, in words."""
+    collection, k, extended, sampled, distances = facts[:5].tolist()
+    words = f"collection={COLLECTIONS[collection]!r}, k={k}, distances={bool(distances)}, extend={bool(extended)}"
+    return words if sampled < 0 else f"{words}, max_paths_per_source={sampled}"
 
 
 def _is_packed(value: Any) -> bool:

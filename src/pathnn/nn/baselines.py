@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 from torch import Tensor, nn
 
 from pathnn.nn.choices import check_choice
-from pathnn.nn.encoders import CategoricalEncoder, EncoderName, make_encoder
+from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.head import HeadName, make_head
-from pathnn.nn.readout import Readout, ReadoutName
+from pathnn.nn.readout import ReadoutName, make_readout
 from pathnn.paths.trie import PathTrie
 
 BaselineName = Literal["gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp"]
@@ -105,7 +105,7 @@ class Baseline(nn.Module):
         self.convs = nn.ModuleList(_make_conv(name, width, edge_width) for _ in range(layers))
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) if norm == "batch" else nn.Identity() for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
-        self.readout = None if readout is None else Readout(readout)
+        self.readout = make_readout(readout)
         self.head = make_head(head, width, out_channels, dropout=dropout)
 
     def forward(
@@ -135,6 +135,7 @@ class Baseline(nn.Module):
     ) -> Tensor:
         """What the head reads: the representation of each graph (or vertex), `[num_graphs,
         hidden_channels]`."""
+        check_features(x)
         if edge_index is None and len(self.convs):
             raise ValueError(f"edge_index is missing: {self.config.name} passes messages along edges.")
         arguments = self._edge_arguments(edge_attr)

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from pathnn.collection import Collection, check_collection, check_k
+from pathnn.collection import Collection, check_collection
 from pathnn.nn.encoders import EncoderName
 from pathnn.nn.head import HeadName
 from pathnn.nn.path_conv import NormName, PhiName
 from pathnn.nn.path_lstm import Aggregation
 from pathnn.nn.readout import ReadoutName
+from pathnn.paths.limits import check_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class PathNNConfig:
 
     def __post_init__(self) -> None:
         check_collection(self.collection)
-        check_k(self.k)
+        check_length(self.k)
         if self.distances is None:
             object.__setattr__(self, "distances", self.collection == "ap")
         for name in ("in_channels", "edge_channels"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import prod
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -44,6 +44,12 @@ class MLPEncoder(nn.Sequential):
             raise ValueError(
                 f"x: expected floating point features, got {x.dtype}. Convert them with x.float(), "
                 "or use encoder='categorical' or 'one-hot' for labels."
+            )
+        dtype = next(self.parameters()).dtype
+        if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+            raise ValueError(
+                f"x: expected {dtype}, as the model's parameters are, got {x.dtype}. Convert it with x.to({dtype}), "
+                f"or the model with model.to({x.dtype})."
             )
         return super().forward(x)  # type: ignore[no-untyped-call]
 
@@ -134,6 +140,22 @@ def make_encoder(
     if encoder == "one-hot":
         return OneHotEncoder(in_channels, hidden_channels, norm=norm)
     return MLPEncoder(in_channels, hidden_channels, norm=norm)
+
+
+def check_features(x: Any) -> None:
+    """Raise `ValueError` unless `x` is a tensor.
+
+    >>> check_features(None)
+    Traceback (most recent call last):
+    ...
+    ValueError: x is None: expected a tensor with a row for each vertex. ...
+    """
+    if not isinstance(x, Tensor):
+        came = "None" if x is None else f"a {type(x).__name__}"
+        raise ValueError(
+            f"x is {came}: expected a tensor with a row for each vertex. "
+            "Vertices without features may all have the same: torch.ones(num_nodes, 1)."
+        )
 
 
 def check_categories(x: Tensor, sizes: tuple[int, ...]) -> Tensor:

@@ -33,13 +33,15 @@ class MLPHead(nn.Module):
 
 def make_head(head: HeadName | None, channels: int, out_channels: int | None, *, dropout: float) -> nn.Module:
     """The head of a name; None: the representations themselves are the output."""
+    check_choice("head", head, (*get_args(HeadName), None))
     if head is None:
         if out_channels is not None:
             raise ValueError(f"out_channels={out_channels}: a model without a head has none; expected None.")
         return nn.Identity()
-    check_choice("head", head, get_args(HeadName))
     if out_channels is None:
         raise ValueError(f"out_channels=None: expected a number with head={head!r}, or head=None for no head.")
+    if out_channels < 1:
+        raise ValueError(f"out_channels={out_channels}: expected at least 1, or None with head=None.")
     if head == "linear":
         return nn.Linear(channels, out_channels)
     return MLPHead(channels, out_channels, dropout=dropout)

@@ -3,7 +3,7 @@ source."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -85,18 +85,18 @@ class PathLSTM(nn.LSTM):
         self.aggregation = check_choice("aggregation", aggregation, get_args(Aggregation))
         self.engine = check_choice("engine", engine, get_args(EngineName))
         self.input_dropout = dropout
-        self.max_entries = max_entries
+        self.max_entries = _check_max_entries(max_entries)
         self.recompute = True  # on a GPU: False keeps more for the backward pass, which then has less to compute
         self.distance_encoder = None if distances is None else nn.Embedding(distances, channels)
         self.dummy = nn.Parameter(torch.randn(channels)) if extended else None
 
     def forward(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:  # type: ignore[override]
         """Aggregate the representations of the paths in `trie` at their sources: `[num_nodes, channels]`."""
-        return self._run(h, trie, edges, num_nodes=trie.num_nodes)
+        return self._run(h, trie, edges, summed=True)
 
     def path_representations(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:
         """The representation of each path of `trie`, in its order: `[num_paths, channels]`."""
-        return self._run(h, trie, edges, num_nodes=None)
+        return self._run(h, trie, edges, summed=False)
 
     @torch.compiler.disable
     def prepare(self, edges: Tensor | EdgeTypes | None) -> Edges:
@@ -134,7 +134,7 @@ class PathLSTM(nn.LSTM):
         return Prepared(edges, bias.detach(), edge, distance, *splits, collected, anchor, self.recompute)
 
     @torch.compiler.disable
-    def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, num_nodes: int | None) -> Tensor:
+    def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, summed: bool) -> Tensor:
         plain = edges.edges if isinstance(edges, Prepared) else edges
         self._check(h, trie, plain)
         if not isinstance(edges, Prepared) and self.engine == "trie" and cuda_ready(self.weight_hh_l0):
@@ -145,10 +145,10 @@ class PathLSTM(nn.LSTM):
             h = self._vertices(h)
             if isinstance(edges, Prepared):
                 tokens = cuda_tokens(trie, edges, distances=self.distance_encoder is not None)
-                out = cuda_path_states(h, edges, tokens, summed=num_nodes is not None, max_entries=self.max_entries)
+                out = cuda_path_states(h, edges, tokens, summed=summed, max_entries=self.max_entries)
             else:
-                out = self._run_plain(h, trie, self._edges(plain), num_nodes)
-        return divide_by_paths(out, trie) if self.aggregation == "mean" and num_nodes is not None else out
+                out = self._run_plain(h, trie, self._edges(plain), trie.num_nodes if summed else None)
+        return divide_by_paths(out, trie) if self.aggregation == "mean" and summed else out
 
     def _run_plain(
         self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None, num_nodes: int | None
@@ -179,6 +179,7 @@ class PathLSTM(nn.LSTM):
         return F.dropout(features.to(dtype), self.input_dropout, self.training)
 
     def _check(self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None) -> None:
+        _check_one_length(trie)
         if h.dim() != 2 or h.size(1) != self.channels:
             raise ValueError(f"h: expected shape [num_nodes, {self.channels}], got {tuple(h.shape)}.")
         if h.size(0) != trie.num_nodes:
@@ -195,6 +196,22 @@ class PathLSTM(nn.LSTM):
     def extra_repr(self) -> str:
         """What `print(model)` says about it."""
         return f"{self.channels}, aggregation={self.aggregation!r}, engine={self.engine!r}"
+
+
+def _check_max_entries(max_entries: Any) -> int | None:
+    if max_entries is None:
+        return None
+    if isinstance(max_entries, bool) or not isinstance(max_entries, int) or max_entries < 1:
+        raise ValueError(f"max_entries={max_entries!r}: expected a positive number of trie entries, or None.")
+    return max_entries
+
+
+def _check_one_length(trie: Any) -> None:
+    if not isinstance(trie, LengthTrie):
+        raise ValueError(
+            f"trie is a {type(trie).__name__}: expected the paths of one length, a LengthTrie. "
+            "Of a PathTrie, give trie.length(k), with k from 1 to trie.k."
+        )
 
 
 def _check_edges(edges: Tensor | EdgeTypes | None, edge_channels: int | None) -> None:

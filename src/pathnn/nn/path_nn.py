@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from pathnn.collection import Collection
 from pathnn.nn.config import PathNNConfig
 from pathnn.nn.edge_types import EdgeTypes
-from pathnn.nn.encoders import CategoricalEncoder, EncoderName, make_encoder
+from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.head import HeadName, make_head
 from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, EngineName, PathLSTM
-from pathnn.nn.readout import Readout, ReadoutName
+from pathnn.nn.readout import ReadoutName, make_readout
 from pathnn.paths.trie import PathTrie
 
 
@@ -116,7 +116,7 @@ class PathNN(nn.Module):
         self.convs = nn.ModuleList(
             PathConv(width, norm=norm, normalize=normalize, phi=phi, dropout=dropout) for _ in range(k)
         )
-        self.readout = None if readout is None else Readout(readout)
+        self.readout = make_readout(readout)
         self.head = make_head(head, width, out_channels, dropout=dropout)
 
     def forward(
@@ -183,8 +183,9 @@ class PathNN(nn.Module):
     def _trie(self, x: Tensor, edge_index: Tensor | None, trie: PathTrie | None, batch: Tensor | None) -> PathTrie:
         """The paths to read: `trie` if it is one that this model can read, else what `edge_index` gives."""
         config = self.config
+        check_features(x)
         if trie is not None:
-            return self._check_trie(trie, x.size(0))
+            return _check_edge_count(self._check_trie(trie, x.size(0)), edge_index)
         if edge_index is None:
             raise ValueError("PathNN needs paths: give trie=, or edge_index to extract them from.")
         from pathnn.paths.extract import extract_paths
@@ -199,8 +200,13 @@ class PathNN(nn.Module):
             batch=batch,
         )
 
-    def _check_trie(self, trie: PathTrie, num_nodes: int) -> PathTrie:
+    def _check_trie(self, trie: Any, num_nodes: int) -> PathTrie:
         config = self.config
+        if not isinstance(trie, PathTrie):
+            raise ValueError(
+                f"trie is a {type(trie).__name__}: expected a PathTrie of the whole batch, "
+                "as extract_paths(...) or PathTrie.from_data(batch) give it."
+            )
         for name, came, expected in (
             ("collection", trie.collection, config.collection),
             ("k", trie.k, config.k),
@@ -308,3 +314,14 @@ class PathNN(nn.Module):
         return load_released(
             source, collection=collection, aggregation=aggregation, readout=readout, normalize=normalize
         )
+
+
+def _check_edge_count(trie: PathTrie, edge_index: Any) -> PathTrie:
+    """Return `trie` unless it is that of another number of edges than `edge_index`, if given, has."""
+    if isinstance(edge_index, Tensor) and edge_index.dim() == 2 and edge_index.size(1) != trie.num_edges:
+        raise ValueError(
+            f"edge_index has {edge_index.size(1)} edges, but the trie was extracted from {trie.num_edges}: expected as "
+            "many. Extract the paths after all that changes edges (AddPaths is the last transform), or leave "
+            "edge_index out."
+        )
+    return trie

@@ -18,7 +18,7 @@ class Readout(nn.Module):
     """The sum (equation 4 of the paper) or the mean over the vertices of each graph.
 
     Shapes: `h` is `[num_nodes, channels]`, `batch` is `[num_nodes]` or None for one graph; returns
-    `[num_graphs, channels]`.
+    `[num_graphs, channels]`, of the type of `h`. Half precision is summed in float32, and stays that under autocast.
 
     >>> Readout("mean")(torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1])).tolist()
     [[2.0], [5.0]]
@@ -30,13 +30,20 @@ class Readout(nn.Module):
 
     def forward(self, h: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None) -> Tensor:
         """Aggregate over graphs. `batch_size` saves finding out the number of graphs from `batch`."""
-        h = h.float() if h.dtype in (torch.bfloat16, torch.float16) else h  # sums of many rows need more bits
+        if h.dtype not in (torch.bfloat16, torch.float16):
+            return self._aggregate(h, batch, batch_size)
+        out = self._aggregate(h.float(), batch, batch_size)  # sums of many rows need more bits
+        return out if torch.is_autocast_enabled(h.device.type) else out.to(h.dtype)
+
+    def _aggregate(self, h: Tensor, batch: Tensor | None, batch_size: int | None) -> Tensor:
         if batch is None:
             return h.sum(dim=0, keepdim=True) if self.kind == "sum" else h.mean(dim=0, keepdim=True)
         if batch.shape != h.shape[:1]:
             raise ValueError(f"batch: expected one graph id per vertex, {h.size(0)}, got shape {tuple(batch.shape)}.")
         if batch_size is None:
             batch_size = int(batch.max()) + 1 if batch.numel() else 0
+        else:
+            _check_batch_size(batch_size, batch)
         if cuda_ready(h):
             out = cuda_sum(h, batch, batch_size)
         else:
@@ -50,3 +57,21 @@ class Readout(nn.Module):
     def extra_repr(self) -> str:
         """What `print(model)` says about it."""
         return repr(self.kind)
+
+
+def make_readout(readout: ReadoutName | None) -> Readout | None:
+    """The readout of a name; None: the vertices' own representations."""
+    check_choice("readout", readout, (*get_args(ReadoutName), None))
+    return None if readout is None else Readout(readout)
+
+
+def _check_batch_size(batch_size: int, batch: Tensor) -> None:
+    """Raise `ValueError` if `batch` has more graphs; on the CPU alone, as looking would wait for a GPU."""
+    if batch.device.type != "cpu" or not batch.numel() or torch.compiler.is_compiling():
+        return
+    last = int(batch.max())
+    if last >= batch_size:
+        raise ValueError(
+            f"batch_size={batch_size}, but batch names graph {last}: expected the number of graphs, at least "
+            f"{last + 1}. Leave it out, and it is found out from batch."
+        )

@@ -95,6 +95,8 @@ def check_source(source: int, num_nodes: int) -> int:
     >>> check_source(2, 3)
     2
     """
+    if num_nodes == 0:
+        raise ValueError(f"source={source!r} is no vertex: the graph has no vertices.")
     if isinstance(source, bool) or not isinstance(source, int) or not 0 <= source < num_nodes:
         raise ValueError(f"source={source!r} is no vertex: expected an integer from 0 to {num_nodes - 1}.")
     return source
