@@ -21,6 +21,7 @@ TRAINING = {
     "train": "Example: pathnn train molecules.csv --out RUN",
     "evaluate": "Example: pathnn evaluate RUN molecules.csv",
     "predict": "Example: pathnn predict RUN new.csv -o predictions.csv",
+    "explain": "Example: pathnn explain RUN new.csv --row 3 -o why.html",
 }
 
 

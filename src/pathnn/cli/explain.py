@@ -1,0 +1,111 @@
+"""`pathnn explain`: which paths a prediction rests on, as a table and a page with a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pathnn.cli.console import print_json, print_table, result_only, say
+from pathnn.cli.evaluate import Run, load_run
+from pathnn.cli.options import Data, Json, Smiles
+from pathnn.cli.progress import progress
+
+if TYPE_CHECKING:
+    from pathnn.explain import Explanation
+    from pathnn.explain.answer import Answer
+    from pathnn.explain.subject import Subject
+
+Row = Annotated[
+    int | None,
+    typer.Option("--row", min=1, help="The row of a .csv, counted from 1 below the header.", show_default=False),
+]
+Graph = Annotated[
+    int | None, typer.Option("--graph", min=0, help="The graph of other data, counted from 0.", show_default=False)
+]
+Output = Annotated[
+    str | None,
+    typer.Option("--output", metavar="NAME", help="Which class or target column; by default the predicted class, the "
+                 "likeliest of several answers, or the first target.", show_default=False),
+]  # fmt: skip
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="The .html page to write.", show_default=False)
+]
+Top = Annotated[int, typer.Option("--top", min=1, help="How many paths to show.")]
+
+
+def explain_command(
+    run: Run,
+    data: Data,
+    row: Row = None,
+    graph: Graph = None,
+    output: Output = None,
+    out: Out = None,
+    top: Top = 12,
+    smiles: Smiles = None,
+    json: Json = False,
+) -> None:
+    """Say which paths a prediction rests on: a score for each, and they add up to it.
+
+    The baseline is what the model says without any path, from the vertices alone. Scores are integrated gradients
+    over the weights of the paths.
+    """
+    if out is not None and out.suffix.lower() != ".html":
+        raise typer.BadParameter(f"{out}: expected a name that ends in .html.", param_hint="--out")
+    with result_only(json):
+        from pathnn.explain import explain_paths
+        from pathnn.explain.answer import choose_answer
+        from pathnn.explain.subject import read_subject
+        from pathnn.nn import PathNN
+
+        trained = load_run(run)
+        if not isinstance(trained.model, PathNN):
+            raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")
+        subject = read_subject(trained, data, row=row, graph=graph, smiles=smiles or trained.config.smiles)
+        answer = choose_answer(trained.facts, subject.outputs(trained), output)
+        with progress(f"explaining {subject.title}"):
+            found = explain_paths(
+                trained.model, subject.x, subject.edge_index, edge_attr=subject.edge_attr, output=answer.number
+            ).rescaled(answer.factor, answer.shift)
+            if out is not None:
+                _write(out, run, subject, answer, found, top)
+    if json:
+        paths = [{"path": p.vertices, "words": subject.picture.words(p), "score": p.score} for p in found.ranked()]
+        print_json(
+            {
+                "run": run, "data": data, "subject": subject.title, "output": answer.name,
+                "prediction": found.prediction, "baseline": found.baseline, "rest": found.rest, "paths": paths[:top],
+                "vertex_scores": found.vertex_scores(), "out": out,
+            }
+        )  # fmt: skip
+    else:
+        _print(subject, answer, found, top)
+        if out is not None:
+            say(f"wrote {out}")
+
+
+def _write(out: Path, run: Path, subject: Subject, answer: Answer, found: Explanation, top: int) -> None:
+    from pathnn import __version__
+    from pathnn.data.files import atomic_write
+    from pathnn.explain.page import Heading, explanation_page
+
+    heading = Heading(
+        subject.title, answer.name, answer.words, f"{run}; {subject.place}; explained by pathnn {__version__}"
+    )
+    page = explanation_page(heading, found, subject.picture, top=top)
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder: expected the name of an .html file.")
+    with atomic_write(out) as file:
+        file.write(page.encode())
+
+
+def _print(subject: Subject, answer: Answer, found: Explanation, top: int) -> None:
+    ranked = found.ranked()
+    rows = [(subject.picture.words(path), str(path.length), f"{path.score:+.4g}") for path in ranked[:top]]
+    rest = ranked[top:]
+    if rest:
+        rows.append((f"the other {len(rest):,}", "", f"{sum(path.score for path in rest):+.4g}"))
+    print_table(("path", "length", "adds"), rows, title=subject.title)
+    words = f", {answer.words}" if answer.words else ""
+    say(f"{answer.name}: {found.prediction:.4g}{words}; without paths {found.baseline:.4g}")

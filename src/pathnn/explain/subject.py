@@ -1,0 +1,85 @@
+"""One graph of some data, as a trained model reads it: a row of a CSV, or a graph of anything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from pathnn.data.datasets.registry import dataset_names
+from pathnn.data.errors import DataError
+from pathnn.data.own import file_kind, load_data, task_from_graphs
+from pathnn.data.pyg import from_pyg
+from pathnn.data.smiles import FEATURES, molecule_graph, read_csv
+from pathnn.data.task import Task
+from pathnn.engine.checkpoint import Trained
+from pathnn.engine.predict import features
+from pathnn.explain.graph_picture import GraphPicture
+from pathnn.explain.molecule import Molecule
+from pathnn.explain.page import Picture
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A graph, what it is called, where it came from, and what to draw its scores on."""
+
+    title: str
+    place: str
+    x: Tensor
+    edge_index: Tensor
+    edge_attr: Tensor | None
+    picture: Picture
+
+    def outputs(self, trained: Trained) -> Tensor:
+        """The network's outputs for the graph, `[outputs]`."""
+        with torch.no_grad():
+            out: Tensor = trained.model.eval()(self.x, self.edge_index, edge_attr=self.edge_attr)
+        return out[0]
+
+
+def read_subject(
+    trained: Trained, data: str, *, row: int | None = None, graph: int | None = None, smiles: str | None = None
+) -> Subject:
+    """The row (from 1) of a CSV of SMILES, or the graph (from 0) of other data; the first, if none is named."""
+    path = Path(data).expanduser()
+    table = file_kind(path) == ".csv" and data.lower() not in dataset_names()
+    if (graph if table else row) is not None:
+        raise ValueError(
+            f"{data} is a table: name its row (--row), not a graph." if table else
+            f"{data} is no .csv: name the graph (--graph, from 0), not a row."
+        )  # fmt: skip
+    if table:
+        return _molecule(trained, path, row or 1, smiles)
+    task, number = load_data(data, targets=[]), graph or 0
+    if number >= len(task.graphs):
+        raise ValueError(f"--graph {number} does not exist: {task.name} has {len(task.graphs)}, counted from 0.")
+    edge_index, num_nodes = task.graphs[number].edge_index, task.graphs[number].num_nodes
+    place = f"graph {number} of {task.name}"
+    return _subject(trained, task, number, place, place, GraphPicture(edge_index, num_nodes))
+
+
+def _molecule(trained: Trained, path: Path, row: int, smiles: str | None) -> Subject:
+    """A row is read alone: other rows may be bad, and many."""
+    table = read_csv(path)
+    texts = table.column(smiles or table.smiles_column())
+    if row > len(texts):
+        raise ValueError(f"--row {row} does not exist: {path} has {len(texts)}, counted from 1.")
+    text = texts[row - 1]
+    known = trained.facts.molecule_features
+    molecule = molecule_graph(text, known)
+    if isinstance(molecule, str) or text is None:
+        raise DataError(f"{path}, row {row}: {molecule}.")
+    atoms, bonds = FEATURES[known]
+    task = task_from_graphs(from_pyg([molecule]), name=path.name, node_features=atoms, edge_features=bonds, kind="none")
+    return _subject(trained, task, 0, text, f"{path.name}, row {row}", Molecule(text))
+
+
+def _subject(trained: Trained, task: Task, number: int, title: str, place: str, picture: Picture) -> Subject:
+    trained.facts.check_inputs(task)
+    data = task.graphs[number]
+    if data.num_nodes == 0:
+        raise ValueError(f"{title} has no vertices: there is nothing to explain.")
+    x, edge_attr = features(trained.model, data.x, data.edge_attr)
+    return Subject(title, place, x, data.edge_index, edge_attr, picture)

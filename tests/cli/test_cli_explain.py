@@ -1,0 +1,77 @@
+"""`pathnn explain`: a table, a document, a page; and what is in the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def drugs(tmp_path: Path) -> Path:
+    table = tmp_path / "drugs.csv"
+    table.write_text("name,smiles\nethanol,CCO\nbad,C(\naspirin,CC(=O)Oc1ccccc1C(=O)O\n")
+    return table
+
+
+def test_the_document_adds_up(cli: Run, drugs: Path, tmp_path: Path) -> None:
+    result = cli("explain", "molhiv-ap", str(drugs), "--row", "1", "--json", "-o", str(tmp_path / "why.html"))
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert {tuple(path["path"]) for path in found["paths"]} == {(0, 1), (1, 2), (0, 1, 2)}
+    assert {path["words"] for path in found["paths"]} == {"C0–C1", "C1–O2", "C0–C1–O2"}
+    parts = found["baseline"] + sum(path["score"] for path in found["paths"]) + found["rest"]
+    assert parts == pytest.approx(found["prediction"])
+    assert sum(found["vertex_scores"]) == pytest.approx(found["prediction"] - found["baseline"] - found["rest"])
+    assert "<svg" in (tmp_path / "why.html").read_text()
+    predicted = json.loads(cli("predict", "molhiv-ap", str(drugs), "--skip-invalid", "--json").stdout)["predictions"]
+    assert f"a probability of {predicted['probability'][0]:.3g}" in (tmp_path / "why.html").read_text()
+
+
+def test_the_table_says_the_rest(cli: Run, drugs: Path) -> None:
+    result = cli("explain", "molhiv-ap", str(drugs), "--row", "3", "--top", "2")
+    assert result.exit_code == 0, result.stderr
+    assert "the other 28" in result.stdout
+    assert "the logit: " in result.stdout
+    assert "without paths" in result.stdout
+
+
+def test_other_data_has_graphs(cli: Run, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert cli("train", "csl", "--out", str(out), "--epochs", "1", "--k", "2", "--device", "cpu").exit_code == 0
+    found = json.loads(cli("explain", str(out), "csl", "--graph", "3", "--json", "--output", "skip 4").stdout)
+    assert (found["subject"], found["output"]) == ("graph 3 of csl", "the logit of 'skip 4'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["molhiv-ap", "{}", "--row", "2"], "row 2: 'C(' is no molecule"),
+        (["molhiv-ap", "{}", "--row", "4"], "--row 4 does not exist: "),
+        (["molhiv-ap", "{}", "--graph", "0"], "is a table: name its row (--row)"),
+        (["molhiv-ap", "csl", "--row", "1"], "csl is no .csv: name the graph"),
+        (["molhiv-ap", "csl", "--graph", "150"], "--graph 150 does not exist: csl has 150, counted from 0"),
+        (["molhiv-ap", "csl"], "the model was trained on molhiv"),
+        (["zinc-ap", "{}"], "the model was trained on zinc"),
+        (["molhiv-ap", "{}", "--output", "toxic"], "--output toxic does not exist: expected one of 0"),
+    ],
+)
+def test_bad_input_is_a_sentence(cli: Run, drugs: Path, arguments: list[str], message: str) -> None:
+    result = cli("explain", *(argument.format(drugs) for argument in arguments))
+    assert result.exit_code == 1
+    assert message in " ".join(result.stderr.split())
+
+
+def test_only_paths_are_explained(cli: Run, drugs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    options = ["--epochs", "1", "--device", "cpu", "--model", "gin"]
+    assert cli("train", "csl", "--out", str(out), *options).exit_code == 0
+    assert "is a gin, which reads no paths" in cli("explain", str(out), "csl").stderr
+    assert cli("explain", "molhiv-ap", str(drugs), "-o", "why.txt").exit_code == 2

@@ -1,0 +1,84 @@
+"""The page: self-contained, escaped, with the pictures and the numbers of the explanation."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+from pathnn.engine.facts import TaskFacts
+from pathnn.explain import Explanation, PathScore
+from pathnn.explain.answer import choose_answer
+from pathnn.explain.graph_picture import GraphPicture
+from pathnn.explain.page import Heading, explanation_page
+
+LINE = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+FOUND = Explanation(
+    2.0, 0.5, (torch.tensor([[0, 1], [1, 0], [1, 2], [2, 1]]), torch.tensor([[0, 1, 2]])),
+    (torch.tensor([1.0, 0.5, -0.5, 0.0]), torch.tensor([0.4])), 3,
+)  # fmt: skip
+HEADING = Heading("<script>", "y & z", "a <b>", "me")
+
+
+def test_the_page_says_what_was_found():
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib (extra plot)")
+    page = explanation_page(HEADING, FOUND, GraphPicture(LINE, 3), top=2)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    for words in (
+        "<b>y &amp; z: 2</b>, a &lt;b&gt;",
+        "would say 0.5",
+        "+1.5",
+        "0–1",
+        "-0.5",
+        "The other 1 paths add +0.4",
+    ):
+        assert words in page, words
+    pictures = re.findall(r"<svg.*?</svg>", page, re.S)
+    assert len(pictures) == 3, "the whole, and two paths"
+    for picture in pictures:
+        ElementTree.fromstring(picture)
+    assert "#e69f00" in pictures[0], "the largest score is the deepest orange"
+    assert "#56b4e9" in pictures[2]
+    assert not re.search(r'(src|href)="http', page)
+    assert page == explanation_page(HEADING, FOUND, GraphPicture(LINE, 3), top=2)
+
+
+def test_a_graph_that_no_page_holds_is_left_out():
+    assert "<svg" not in explanation_page(HEADING, FOUND, GraphPicture(LINE, 1000))
+
+
+def test_molecules_are_drawn_and_named():
+    pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
+    from pathnn.explain.molecule import Molecule
+
+    molecule = Molecule("C=CC#N")
+    assert molecule.words(PathScore((0, 1, 2, 3), 1.0)) == "C0=C1–C2≡N3"
+    assert molecule.words(PathScore((3, 2), 1.0)) == "N3≡C2"
+    ElementTree.fromstring(molecule.draw({0: 1.0}, {(0, 1): -1.0}))
+    with pytest.raises(ValueError, match="no molecule that rdkit can read"):
+        Molecule("C(")
+
+
+def facts(target: str, outputs: int, classes: list[str], **scale) -> TaskFacts:
+    return TaskFacts("a", target, outputs, 3, None, "metric", True, 1.0, classes, **scale)
+
+
+def test_the_output_follows_from_the_question():
+    out = torch.tensor([0.0, 3.0, 1.0])
+    names = ["a", "b", "c"]
+    for kind in ("class", "multilabel"):
+        assert choose_answer(facts(kind, 3, names), out).number == 1
+        assert choose_answer(facts(kind, 3, names), out, "c").number == 2
+        assert choose_answer(facts(kind, 3, []), out, "2").name == "the logit of '2'"
+    assert choose_answer(facts("multilabel", 3, names), out, "a").words == "a probability of 0.5"
+    scaled = facts("regression", 3, names, target_mean=(1.0, 2.0, 3.0), target_std=(4.0, 5.0, 6.0))
+    assert choose_answer(scaled, out).number == 0
+    chosen = choose_answer(scaled, out, "b")
+    assert (chosen.name, chosen.factor, chosen.shift, chosen.words) == ("b", 5.0, 2.0, "")
+    assert choose_answer(facts("binary", 1, []), out[:1]).name == "the logit"
+    assert choose_answer(facts("regression", 1, []), out[:1]).name == "the prediction"
+    with pytest.raises(ValueError, match="--output d does not exist: expected one of a, b, c"):
+        choose_answer(facts("class", 3, names), out, "d")

@@ -1,0 +1,158 @@
+"""Scores of paths add up to what the paths add, and mean what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from pathnn import PathNN, extract_paths
+from pathnn.explain import Explanation, PathScore, explain_paths
+from pathnn.explain.attribution import Copies
+from pathnn.nn import Baseline
+
+EDGES = torch.tensor([[0, 1, 2, 3, 4, 0, 1], [1, 2, 3, 4, 0, 2, 5]])  # a ring of five with a chord and a tail
+GRAPH = torch.cat([EDGES, EDGES.flip(0)], dim=1)
+
+
+def make(**options: Any) -> PathNN:
+    torch.manual_seed(0)
+    model = PathNN(3, 8, 2, **{"collection": "ap", "k": 3, **options})
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, nn.BatchNorm1d):
+                module.running_mean.normal_()
+                module.running_var.uniform_(0.5, 2.0)
+    return model.train()  # a model in training mode is explained as it predicts
+
+
+@pytest.mark.parametrize("collection", ["sp", "sp+", "ap"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"aggregation": "mean", "norm": None}, {"extend": True}, {"normalize": True}, {"phi": "mlp", "dropout": 0.5}],
+    ids=str,
+)
+def test_scores_add_up(collection, options):
+    x = torch.rand(6, 3)
+    model = make(collection=collection, **options)
+    found = explain_paths(model, x, GRAPH, output=1)
+    assert model.training
+    model.eval()
+    assert found.prediction == pytest.approx(model(x, GRAPH)[0, 1].item(), rel=1e-4)
+    assert found.baseline == pytest.approx(model(x, GRAPH[:, :0])[0, 1].item(), rel=1e-4), "vertices alone"
+    whole = found.prediction - found.baseline
+    assert abs(found.rest) <= 0.01 * sum(float(score.abs().sum()) for score in found.scores)
+    parts = found.rest + sum(path.score for path in found.ranked())
+    assert parts == pytest.approx(whole)
+    assert found.vertex_scores().sum().item() == pytest.approx(whole - found.rest)
+    assert sum(found.edge_scores().values()) == pytest.approx(whole - found.rest)
+    assert [a.shape for a in found.paths] == [b.shape for b in trie_of(model).to_paths()]
+
+
+def trie_of(model: PathNN):
+    config = model.config
+    return extract_paths(GRAPH, 6, collection=config.collection, k=config.k, extend=config.extend)
+
+
+def test_edges_and_categories_are_read():
+    torch.manual_seed(0)
+    model = PathNN((4, 3), 8, 1, collection="ap", k=2, encoder="categorical", edge_channels=(5,))
+    x, bonds = torch.stack([torch.randint(4, (6,)), torch.randint(3, (6,))], dim=1), torch.randint(5, (14, 1))
+    found = explain_paths(model, x, GRAPH, edge_attr=bonds)
+    assert abs(found.rest) <= 0.01 * abs(found.prediction - found.baseline)
+
+
+def test_in_a_linear_model_a_score_is_what_the_path_changes():
+    """One layer, no norm, no phi, a linear head: leaving a path out takes away just its score."""
+    model = make(k=1, norm=None, phi="identity", head="linear")
+    x = torch.rand(6, 3)
+    found = explain_paths(model, x, GRAPH)
+    copies = Copies.of(model, x, GRAPH, None)
+    scores = found.scores[0]
+    for path in range(scores.numel()):
+        out, weights = copies.outputs(torch.ones(copies.number))
+        with torch.no_grad():
+            weights[0][path] = 0.0
+            left = copies.model(copies.x, trie=copies.trie, batch=copies.batch, batch_size=copies.number)
+        assert (out - left)[0, 0].item() == pytest.approx(scores[path].item(), abs=1e-6)
+
+
+@pytest.mark.parametrize("collection", ["sp+", "ap"])
+def test_the_numbering_of_vertices_does_not_matter(collection):
+    model, x, order = make(collection=collection), torch.rand(6, 3), torch.randperm(6)
+    place = order.argsort()
+    one = {path.vertices: path.score for path in explain_paths(model, x, GRAPH).ranked()}
+    for path in explain_paths(model, x[order], place[GRAPH]).ranked():
+        back = tuple(order[list(path.vertices)].tolist())
+        assert one[min(back, back[::-1])] == pytest.approx(path.score, abs=1e-4)
+
+
+def test_a_network_that_learned_a_motif_points_at_it():
+    """Graphs with three kinds of vertices; the target is the number of edges between kinds 0 and 1."""
+    generator = torch.Generator().manual_seed(1)
+    torch.manual_seed(1)
+    model = PathNN(3, 16, 1, collection="ap", k=2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    kinds = torch.randint(3, (64, 6), generator=generator)
+    batch = torch.arange(64).repeat_interleave(6)
+    edge_index = torch.cat([GRAPH + 6 * i for i in range(64)], dim=1)
+    x = nn.functional.one_hot(kinds.flatten(), 3).float()
+    trie = extract_paths(edge_index, 6 * 64, collection="ap", k=2, batch=batch)
+    y = torch.stack([motif(row).float().sum() for row in kinds])[:, None]
+    for _ in range(80):
+        optimizer.zero_grad()
+        nn.functional.l1_loss(model(x, trie=trie, batch=batch, batch_size=64), y).backward()
+        optimizer.step()
+    right = total = 0
+    for row, features in zip(kinds, x.view(64, 6, 3), strict=True):
+        edges = {
+            path.vertices: path.score for path in explain_paths(model, features, GRAPH).ranked() if path.length == 1
+        }
+        best = sorted(edges, key=lambda edge: -edges[edge])[: int(motif(row).sum())]
+        right += sum({int(row[u]), int(row[v])} == {0, 1} for u, v in best)
+        total += len(best)
+    assert total > 50
+    assert right / total > 0.8, "by chance it is a fifth"
+
+
+def motif(kinds: torch.Tensor) -> torch.Tensor:
+    ends = kinds[EDGES].sort(dim=0).values
+    return (ends[0] == 0) & (ends[1] == 1)
+
+
+def test_the_unit_can_be_changed():
+    found = explain_paths(make(), torch.rand(6, 3), GRAPH)
+    other = found.rescaled(2.0, 5.0)
+    assert other.prediction == pytest.approx(2 * found.prediction + 5)
+    assert other.rest == pytest.approx(2 * found.rest, abs=1e-9)
+    assert other.ranked()[0].score == pytest.approx(2 * found.ranked()[0].score)
+
+
+def test_a_path_and_its_reverse_are_one():
+    paths = (torch.tensor([[0, 1], [1, 0]]), torch.tensor([[2, 1, -1]]))
+    found = Explanation(3.0, 1.0, paths, (torch.tensor([0.5, 0.25]), torch.tensor([1.25])), 3)
+    assert found.ranked() == [PathScore((1, 2), 1.25), PathScore((0, 1), 0.75)], "a dummy token is no vertex"
+    assert found.vertex_scores().tolist() == [0.375, 1.0, 0.625]
+    assert found.edge_scores() == {(0, 1): 0.75, (1, 2): 1.25}
+    assert found.rest == pytest.approx(0.0)
+
+
+def test_a_graph_without_edges_has_nothing_to_explain():
+    found = explain_paths(make(), torch.rand(2, 3), GRAPH[:, :0])
+    assert found.ranked() == []
+    assert found.prediction == pytest.approx(found.baseline)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (lambda: Baseline("gin", 3, 8, 2), {}, "model is a Baseline: expected a PathNN"),
+        (lambda: make(readout=None), {}, "readout=None, an output for each vertex"),
+        (make, {"output": 2}, "output=2: expected 0 to 1"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        explain_paths(model(), torch.rand(6, 3), GRAPH, **options)
