@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,11 @@ from pathnn.cli.failures import Commands
 COMMANDS = [
     (),
     ("paths",),
+    ("distinguish",),
+    ("train",),
+    ("evaluate",),
+    ("predict",),
+    ("explain",),
     ("datasets",),
     ("datasets", "fetch"),
     ("datasets", "verify"),
@@ -58,9 +64,12 @@ def test_wrong_usage_is_exit_2(cli: Callable[..., Any], arguments: tuple[str, ..
     assert "Traceback" not in result.stderr
 
 
-def test_commands_that_do_not_exist_yet_are_not_listed(cli: Callable[..., Any]) -> None:
+def test_all_commands_are_listed(cli: Callable[..., Any]) -> None:
     listed = cli("--help").stdout
-    assert "explain" not in listed
+    for name in (
+        "paths", "distinguish", "train", "evaluate", "predict", "explain", "reproduce", "bench", "datasets",
+    ):  # fmt: skip
+        assert re.search(rf"^\W*{name} ", listed, re.M), name
 
 
 def _failing(error: BaseException) -> Any:

@@ -363,3 +363,13 @@ def test_an_interrupted_run_says_how_to_go_on(molecules, tmp_path, monkeypatch):
     assert "--resume goes on with it" in result.stderr
     monkeypatch.undo()
     assert json.loads(call(*arguments, "--resume", "--json").stdout)["epochs"] == 3
+
+
+def test_an_explanation_is_in_the_unit_of_the_target(molecules, trained):
+    predicted = json.loads(call("predict", trained, molecules, "--json").stdout)["predictions"]["predicted_size"]
+    for row in (1, 7):
+        found = json.loads(call("explain", trained, molecules, "--row", row, "--json").stdout)
+        assert found["output"] == "size"
+        assert found["prediction"] == pytest.approx(predicted[row - 1], rel=1e-4)
+        parts = sum(found["vertex_scores"]) + found["baseline"] + found["rest"]
+        assert parts == pytest.approx(found["prediction"], rel=1e-6)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -12,17 +10,14 @@ from pathnn.cli.bench import bench
 from pathnn.cli.datasets import datasets
 from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE
 from pathnn.cli.distinguish import distinguish_command
+from pathnn.cli.evaluate import evaluate_command
+from pathnn.cli.explain import explain_command
 from pathnn.cli.failures import Commands
 from pathnn.cli.paths import EXAMPLE as PATHS_EXAMPLE
 from pathnn.cli.paths import paths_command
+from pathnn.cli.predict import predict_command
 from pathnn.cli.reproduce import reproduce
-
-TRAINING = {
-    "train": "Example: pathnn train molecules.csv --out RUN",
-    "evaluate": "Example: pathnn evaluate RUN molecules.csv",
-    "predict": "Example: pathnn predict RUN new.csv -o predictions.csv",
-    "explain": "Example: pathnn explain RUN new.csv --row 3 -o why.html",
-}
+from pathnn.cli.train import train_command
 
 
 def _version(asked: bool) -> None:
@@ -55,10 +50,10 @@ def make_app() -> typer.Typer:
 
     app.command("paths", epilog=PATHS_EXAMPLE)(paths_command)
     app.command("distinguish", epilog=DISTINGUISH_EXAMPLE)(distinguish_command)
-    for name, example in TRAINING.items():
-        module = f"pathnn.cli.{name}"
-        if find_spec(module) is not None:
-            app.command(name, epilog=example)(vars(import_module(module))[f"{name}_command"])
+    app.command("train", epilog="Example: pathnn train molecules.csv --out RUN")(train_command)
+    app.command("evaluate", epilog="Example: pathnn evaluate RUN molecules.csv")(evaluate_command)
+    app.command("predict", epilog="Example: pathnn predict RUN new.csv -o predictions.csv")(predict_command)
+    app.command("explain", epilog="Example: pathnn explain RUN new.csv --row 3 -o why.html")(explain_command)
     app.add_typer(reproduce, name="reproduce")
     app.add_typer(bench, name="bench")
     app.add_typer(datasets, name="datasets")
