@@ -306,8 +306,9 @@ def test_a_file_is_known_wherever_it_lies(molecules, trained, tmp_path, monkeypa
               for path in (molecules, "molecules.csv", "./molecules.csv", tmp_path / "copy.csv")]  # fmt: skip
     assert [score["split"] for score in scores] == ["test"] * 4
     assert len({score["score"] for score in scores}) == 1
-    result = call("train", "./molecules.csv", "--out", trained, "--resume", "--json")
-    assert result.exit_code == 0, result.stderr
+    for name in ("./molecules.csv", tmp_path / "copy.csv"):
+        result = call("train", name, "--out", trained, "--resume", "--json")
+        assert result.exit_code == 0, result.stderr
 
 
 def test_a_file_that_was_changed_is_noticed(molecules, tmp_path):
@@ -316,13 +317,14 @@ def test_a_file_that_was_changed_is_noticed(molecules, tmp_path):
     assert call("train", own, "--out", out, "--target", "size", *SMALL).exit_code == 0
     own.write_text(molecules.read_text() + "30,CCCl,1.0,0\n")
     for command, message in (
-        (("evaluate", out, own), "has changed since the model was trained: it had 30 graphs, and has 31 now"),
+        (("evaluate", out, own), "--skip-invalid): it had 30 graphs, and has 31 now"),
         (("evaluate", out, own, "--split", "test"), "has changed since the model was trained"),
         (("train", own, "--out", out, "--resume", "--epochs", 3), "has changed since the run was begun: it had 30"),
     ):
         result = call(*command)
         assert result.exit_code == 1, command
         assert message in " ".join(result.stderr.split())
+    assert "epochs: 2" in (out / "config.yaml").read_text(), "what is refused changes nothing"
     assert json.loads(call("evaluate", out, own, "--split", "all", "--json").stdout)["graphs"] == 31
     own.write_text(molecules.read_text().replace("0,CO,20.0", "0,CS,20.0"))
     assert "its graphs are others" in call("evaluate", out, own).stderr
@@ -343,7 +345,7 @@ def test_a_csv_keeps_its_columns_and_rows_whatever_its_letters(trained, tmp_path
 def test_a_refused_run_leaves_no_folder_behind(molecules, tmp_path):
     result = call("train", molecules, "--out", tmp_path / "run", "--target", "size", *SMALL, "--batch-size", "1")
     assert result.exit_code == 1
-    assert "batch_size=1: the model has BatchNorm" in result.stderr
+    assert "batch_size=1: batches of one graph are left out" in result.stderr
     assert not (tmp_path / "run").exists()
 
 

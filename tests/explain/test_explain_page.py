@@ -33,7 +33,7 @@ def test_the_page_says_what_was_found():
         "+1.5",
         "0–1",
         "-0.5",
-        "The other 1 paths add +0.4",
+        "The other path adds +0.4",
     ):
         assert words in page, words
     pictures = re.findall(r"<svg.*?</svg>", page, re.S)
@@ -58,6 +58,9 @@ def test_molecules_are_drawn_and_named():
     assert molecule.words(PathScore((0, 1, 2, 3), 1.0)) == "C0=C1–C2≡N3"
     assert molecule.words(PathScore((3, 2), 1.0)) == "N3≡C2"
     ElementTree.fromstring(molecule.draw({0: 1.0}, {(0, 1): -1.0}))
+    fused = Molecule("C[C@@H]1CC[C@H]2CC[C@@]1(C)C2").draw({}, {})
+    assert "atom-9" in fused
+    assert "atom-10" not in fused, "no atom that the model did not see"
     with pytest.raises(ValueError, match="no molecule that rdkit can read"):
         Molecule("C(")
 

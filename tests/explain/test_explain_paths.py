@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from pathnn import PathNN, extract_paths
-from pathnn.explain import Explanation, PathScore, explain_paths
+from pathnn.explain import Explanation, PathScore, attribution, explain_paths
 from pathnn.explain.attribution import Copies
 from pathnn.nn import Baseline
 
@@ -151,8 +151,30 @@ def test_a_graph_without_edges_has_nothing_to_explain():
         (lambda: Baseline("gin", 3, 8, 2), {}, "model is a Baseline: expected a PathNN"),
         (lambda: make(readout=None), {}, "readout=None, an output for each vertex"),
         (make, {"output": 2}, "output=2: expected 0 to 1"),
+        (make, {"output": 1.0}, "output=1.0: expected 0 to 1"),
     ],
 )
 def test_what_cannot_be_explained_is_refused(model, options, message):
     with pytest.raises(ValueError, match=message):
         explain_paths(model(), torch.rand(6, 3), GRAPH, **options)
+    with pytest.raises(ValueError, match="x is None"):
+        explain_paths(make(), None, GRAPH)
+
+
+def test_an_explanation_needs_no_gradients_around_it():
+    model, x = make(), torch.rand(6, 3)
+    expected = explain_paths(model, x, GRAPH).prediction
+    with torch.no_grad():
+        assert explain_paths(model, x, GRAPH).prediction == expected
+    with torch.inference_mode():
+        assert explain_paths(model, x * 1.0, GRAPH).prediction == expected
+
+
+def test_a_large_graph_is_read_one_at_a_time(monkeypatch):
+    model, x = make(), torch.rand(6, 3)
+    several = explain_paths(model, x, GRAPH)
+    monkeypatch.setattr(attribution, "ENTRIES", 1)
+    one = explain_paths(model, x, GRAPH)
+    assert Copies.of(model, x, GRAPH, None).number == 1
+    for a, b in zip(several.scores, one.scores, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)

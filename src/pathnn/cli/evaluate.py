@@ -115,12 +115,15 @@ def choose_part(trained: Trained, task: Task, config: RunConfig, asked: str | No
     """
     from pathnn.engine.data_print import same_place
 
+    if asked == "all":
+        return asked
     before, same_name = trained.facts.data, same_place(config.data, trained.config.data)
     changed = None if before is None else _difference(before, task, config)
-    if same_name and changed is not None and asked != "all":
+    if same_name and changed is not None:
         raise ValueError(
-            f"{config.data} has changed since the model was trained: {changed}. Which of its graphs the model has not "
-            "seen cannot be told. Give the data as it was, or --split all."
+            f"{config.data} has changed since the model was trained, or is read with other options (--target, "
+            f"--skip-invalid): {changed}. Which of its graphs the model has not seen cannot be told. Give the data as "
+            "it was, or --split all."
         )
     known = same_name if before is None else changed is None
     return asked or ("test" if known else "all")
@@ -131,8 +134,9 @@ def _difference(before: DataPrint, task: Task, config: RunConfig) -> str | None:
     from pathnn.engine.data_print import DataPrint
     from pathnn.engine.loaders import choose_split
 
-    may_split = len(task.graphs) == before.num_graphs and (task.splits or config.split_seed is not None)
-    now = DataPrint.of(task, choose_split(task, config) if may_split else None)
+    same_size = len(task.graphs) == before.num_graphs
+    splits = len(task.splits) if config.split_seed is None else 1
+    now = DataPrint.of(task, choose_split(task, config) if same_size and config.fold < splits else None)
     return replace(before, targets=now.targets).difference(now)
 
 

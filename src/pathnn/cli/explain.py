@@ -108,4 +108,4 @@ def _print(subject: Subject, answer: Answer, found: Explanation, top: int) -> No
         rows.append((f"the other {len(rest):,}", "", f"{sum(path.score for path in rest):+.4g}"))
     print_table(("path", "length", "adds"), rows, title=subject.title)
     words = f", {answer.words}" if answer.words else ""
-    say(f"{answer.name}: {found.prediction:.4g}{words}; without paths {found.baseline:.4g}")
+    say(f"{answer.name}: {found.prediction:.4g}{words}; without paths {found.baseline:.4g}, rest {found.rest:+.2g}")

@@ -78,7 +78,8 @@ def read_csv(path: Path) -> CsvTable:
         del rows[0]
     if len(rows) < 2:
         raise DataError(f"{path} has no rows: expected a header line and one line per molecule.")
-    other = next((mark for mark in (";", "\t") if len(rows[0]) == 1 and mark in rows[0][0]), None)
+    header = rows[0][0] if len(rows[0]) == 1 else ""
+    other = next((mark for mark in (";", "\t") if mark in header.strip(f"{mark} ")), None)
     if other is not None or rows[0][0].lower().startswith("sep="):
         raise DataError(
             f"the columns of {path} seem to be separated by {other or rows[0][0][4:]!r}: expected commas, and points "

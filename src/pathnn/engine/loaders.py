@@ -53,7 +53,8 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
         raise RunError(f"{task.name} has one graph to train on: expected at least 2 for BatchNorm.")
     if drop and config.batch_size == 1:
         raise RunError(
-            "batch_size=1: the model has BatchNorm, which learns nothing from one graph. Expected at least 2."
+            "batch_size=1: batches of one graph are left out, since BatchNorm learns nothing from them. Expected at "
+            "least 2 (--batch-size)."
         )
 
     def loader(index: Tensor, *, train: bool) -> PackedLoader:

@@ -63,9 +63,9 @@ def run(
 ) -> dict[str, Any]:
     """Train as `config` says, into the folder `out`, and return what `result.json` holds.
 
-    With `resume` a run that was stopped at any moment goes on, and ends as if it had not been stopped; a run
-    that is over is only reported. `report` is called after each epoch, in the first process. `task` saves
-    loading `config.data`.
+    With `resume` a run that was stopped at any moment goes on, and ends as if it had not been stopped; a run that is
+    over is only reported; data that has changed since is refused. `report` is called after each epoch, in the first
+    process. `task` saves loading `config.data`.
 
     The state is saved after an epoch if the last time is at least `checkpoint_every` seconds ago; 0 saves
     every epoch. Where an epoch takes less time than its checkpoint, 30 is better: a kill loses at most that.
@@ -196,21 +196,22 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     saved.
     """
     resumed = resume and on_first(fabric, lambda: folder.begun)
+    saved = load_state(folder.state) if resumed and on_first(fabric, folder.state.exists) else None
+    before = None if saved is None else DataPrint.from_dict(saved.get(DATA))
     if resumed:
-        config = on_first(fabric, lambda: _agree(config, folder.read_config()))
+        config = on_first(fabric, lambda: _agree(config, folder.read_config(), any_place=before is not None))
     model = build_model(config, task)
     if not resumed:
         config = resolve(config, model, fabric.device)
         config = fabric.broadcast(config)
     loaders = make_loaders(task, config, model, device=fabric.device)
+    _check_data(config.data, before, loaders.data)
     state = TrainState.start(model, config, fabric, maximize=task.maximize)
     if not resumed:
         on_first(fabric, folder.clear)  # only now, when all that could be refused has been accepted
     on_first(fabric, lambda: folder.write_config(config))
     ready = Run(config, folder, fabric, loaders, state)
-    if resumed and on_first(fabric, folder.state.exists):
-        saved = load_state(folder.state)
-        _check_data(config.data, DataPrint.from_dict(saved.get(DATA)), loaders.data)
+    if saved is not None:
         state.load_state_dict(saved)
         on_first(fabric, lambda: _restore(ready))
     elif resumed:
@@ -232,11 +233,14 @@ def _check_data(name: str, before: DataPrint | None, now: DataPrint) -> None:
         )
 
 
-def _agree(asked: RunConfig, saved: RunConfig) -> RunConfig:
-    """The saved config with the options of `asked` that may change; any other difference is refused."""
+def _agree(asked: RunConfig, saved: RunConfig, *, any_place: bool) -> RunConfig:
+    """The saved config with the options of `asked` that may change; any other difference is refused.
+
+    With `any_place` the data may be called anything: it is known by its print.
+    """
     may = {name: asked.to_dict()[name] for name in WHERE}
     automatic: dict[str, Any] = {"max_entries": saved.max_entries} if asked.max_entries == "auto" else {}
-    automatic |= {"data": saved.data} if same_place(asked.data, saved.data) else {}
+    automatic |= {"data": saved.data} if any_place or same_place(asked.data, saved.data) else {}
     wanted, before = replace(asked, **automatic).to_dict(), replace(saved, **may).to_dict()
     different = [name for name in wanted if wanted[name] != before[name]]
     if different:

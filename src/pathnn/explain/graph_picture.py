@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
 
 from torch import Tensor
 
 from pathnn.explain.explanation import Edge, PathScore
 from pathnn.explain.tint import hex_color, tint
 from pathnn.plots.graphs import MAX_VERTICES, sketch
+from pathnn.plots.layout import graph_layout
 from pathnn.plots.page import make_page
 
 
@@ -18,6 +21,10 @@ class GraphPicture:
 
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
         self.edge_index, self.num_nodes = edge_index, num_nodes
+
+    @cached_property
+    def _positions(self) -> Any:
+        return graph_layout(self.edge_index, self.num_nodes)
 
     def words(self, path: PathScore) -> str:
         """A path as its vertices.
@@ -35,9 +42,8 @@ class GraphPicture:
         if not 0 < self.num_nodes <= MAX_VERTICES:
             return ""
         most = max((abs(score) for score in (*vertices.values(), *edges.values())), default=0.0)
-        graph = sketch(
-            self.edge_index, self.num_nodes, labels=[str(v) if numbers else "" for v in range(self.num_nodes)]
-        )
+        labels = [str(v) if numbers else "" for v in range(self.num_nodes)]
+        graph = sketch(self.edge_index, self.num_nodes, labels=labels, positions=self._positions)
         figure, (axes,) = make_page([graph.size], [""])
         fills = [hex_color(tint(vertices.get(v, 0.0), most)) for v in range(self.num_nodes)]
         graph.draw(axes, fills=fills)

@@ -12,7 +12,8 @@ BONDS = {"SINGLE": "–", "DOUBLE": "=", "TRIPLE": "≡", "AROMATIC": "∶"}
 
 
 class Molecule:
-    """A molecule to draw on and to name paths in; atoms are numbered as in its SMILES, from 0.
+    """A molecule to draw on and to name paths in; atoms are numbered as rdkit does: in the order of the SMILES, from 0,
+    without the hydrogens that it leaves out.
 
     >>> Molecule("CCO").words(PathScore((0, 1, 2), 0.5))
     'C0–C1–O2'
@@ -41,10 +42,9 @@ class Molecule:
         bonds = {self._mol.GetBondBetweenAtoms(*edge).GetIdx(): score for edge, score in edges.items()}
         drawer = rdMolDraw2D.MolDraw2DSVG(-1, -1)  # as large as the molecule needs
         options: Any = drawer.drawOptions()
-        options.addAtomIndices, options.clearBackground = numbers, False
-        rdMolDraw2D.PrepareAndDrawMolecule(
-            drawer,
-            self._mol,
+        options.addAtomIndices, options.clearBackground, options.prepareMolsBeforeDrawing = numbers, False, False
+        drawer.DrawMolecule(
+            rdMolDraw2D.PrepareMolForDrawing(self._mol, addChiralHs=False),  # no atoms that the model did not see
             highlightAtoms=list(vertices),
             highlightAtomColors={atom: tint(score, most) for atom, score in vertices.items()},
             highlightBonds=list(bonds),

@@ -10,6 +10,9 @@ from typing import Protocol
 from pathnn.explain.explanation import Edge, Explanation, PathScore
 from pathnn.explain.tint import LESS, MORE, hex_color
 
+PICTURES = 24
+"""Rows that have a picture of their own, at most."""
+
 STYLE = f"""
 body {{ font: 15px/1.5 system-ui, sans-serif; color: #333; max-width: 860px; margin: 2em auto; padding: 0 1em; }}
 h1 {{ font-size: 1.4em; overflow-wrap: anywhere; }}
@@ -55,7 +58,7 @@ def explanation_page(heading: Heading, found: Explanation, picture: Picture, *, 
     vertices = dict(enumerate(found.vertex_scores().tolist()))
     large = picture.draw(vertices, found.edge_scores())
     most = abs(ranked[0].score) if ranked else 0.0
-    rows = "\n".join(_row(path, picture, most) for path in ranked[:top])
+    rows = "\n".join(_row(path, picture, most, drawn=i < PICTURES) for i, path in enumerate(ranked[:top]))
     left = sum(path.score for path in ranked[top:])
     return f"""<!doctype html>
 <html lang="en">
@@ -82,9 +85,9 @@ the paths add, to {abs(found.rest):.2g}. A path and its reverse are one row.</p>
 """
 
 
-def _row(path: PathScore, picture: Picture, most: float) -> str:
-    ends = dict.fromkeys(path.vertices, path.score)
-    small = picture.draw(ends, dict.fromkeys(path.edges, path.score), numbers=False)
+def _row(path: PathScore, picture: Picture, most: float, *, drawn: bool) -> str:
+    ends, edges = dict.fromkeys(path.vertices, path.score), dict.fromkeys(path.edges, path.score)
+    small = picture.draw(ends, edges, numbers=False) if drawn else ""
     part = 100 * abs(path.score) / most if most else 0.0
     kind, shift = ("more", "") if path.score > 0 else ("less", f"; left: -{part:.0f}%")
     bar = f'<div><span class="{kind}" style="width: {part:.0f}%{shift}"></span></div>'
@@ -95,4 +98,6 @@ def _row(path: PathScore, picture: Picture, most: float) -> str:
 
 
 def _others(number: int, score: float) -> str:
-    return f"The other {number:,} paths add {score:+.4g}. " if number > 0 else ""
+    if number <= 0:
+        return ""
+    return f"The other {number:,} paths add {score:+.4g}. " if number > 1 else f"The other path adds {score:+.4g}. "
