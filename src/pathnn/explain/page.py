@@ -10,6 +10,7 @@ from typing import Protocol
 from pathnn.explain.explanation import Edge, Explanation, PathScore
 from pathnn.explain.tint import LESS, MORE, hex_color
 
+SHARED = "(scores of paths, shared out over their vertices and edges)"
 PICTURES = 24
 """Rows that have a picture of their own, at most."""
 
@@ -70,7 +71,7 @@ def explanation_page(heading: Heading, found: Explanation, picture: Picture, *, 
 {found.prediction - found.baseline:+.4g}.</p>
 <figure>{large}</figure>
 <p class="key"><span class="more"></span> adds to the prediction &nbsp; <span class="less"></span> takes away from it
-&nbsp; (scores of paths, shared out over their vertices and edges)</p>
+&nbsp; {SHARED if large else ""}</p>
 <table>
 <thead><tr><th>path</th><th></th><th class="number">length</th><th class="number">adds</th><th></th></tr></thead>
 <tbody>
