@@ -44,7 +44,7 @@ def explain_paths(
     The integral is computed at 16 points (Gauss and Legendre), or more, at most 256, until what is missing of the sum
     is at most `tolerance` of the sizes of all scores together; `Explanation.rest` is what is missing. The model is
     copied and not changed; the copy is in evaluation mode, and reads several copies of the graph at once. It costs 16
-    to 256 times a prediction and its gradient, and the memory of every path's representation.
+    to 496 times a prediction and its gradient, and the memory of every path's representation.
 
     Args:
         model: a `PathNN` with a readout, so that one graph has one row of outputs.
