@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from pathnn import count_paths
 from pathnn.collection import Collection
@@ -11,6 +14,17 @@ from pathnn.experiments.ledger import Ledger
 from pathnn.experiments.report_notes import NOTES
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "peptides.jsonl"
+CURVES = RESULTS.parent / "curves" / "peptides.jsonl"
+FIRST = 0.001
+"""The learning rate before it is halved."""
+
+
+def curves() -> dict[tuple[str, int], list[dict[str, Any]]]:
+    """Epoch by epoch, as far as they were watched."""
+    runs: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for line in map(json.loads, CURVES.read_text().splitlines()):
+        runs.setdefault((line["collection"], line["seed"]), []).append(line)
+    return runs
 
 
 def test_one_seed_of_sp_is_apart_in_test_and_not_in_validation() -> None:
@@ -32,3 +46,27 @@ def test_sp_plus_has_hardly_more_paths_than_sp(mirror: Path) -> None:
         int(count_paths(graphs.union(), graphs.num_nodes, collection=name, k=8).sum()) for name in collections
     )
     assert f"has {all_shortest / single - 1:.1%} more".replace("%", " %") in NOTES["peptides"]
+
+
+def test_the_seed_apart_was_best_before_the_first_halving() -> None:
+    (line,) = (x for x in Ledger.open(RESULTS) if (x["model"], x["collection"], x["seed"]) == ("pathnn", "sp", 2))
+    epochs = curves()["sp", 2]
+    assert {epoch["lr"] for epoch in epochs} == {FIRST}
+    assert (epochs[-1]["epoch"], epochs[-1]["val_score"]) == (line["best_epoch"], line["val"])
+
+
+def test_scores_jump_before_the_halving_and_rise_with_it() -> None:
+    runs = curves()
+    late = [[e for e in run if e["lr"] == FIRST and e["epoch"] > 40] for run in runs.values()]
+    jumps = [abs(b["val_score"] - a["val_score"]) for run in late for a, b in pairwise(run)]
+    assert sorted(jumps)[-len(jumps) // 10] > 2, "one step in ten at least"
+    gaps = [e["val_score"] - e["test_score"] for run in late for e in run if e["test_score"] is not None]
+    assert 3.5 < max(gaps) < 4.5
+    rises = []
+    for run in runs.values():
+        before = [e for e in run if e["lr"] == FIRST and e["best"]]
+        after = [e for e in run if e["lr"] < FIRST and e["best"]]
+        if after:
+            rises.append([after[0][name] - before[-1][name] for name in ("val_score", "test_score")])
+    assert len(rises) == 4
+    assert all(0 <= val < 1.5 and 0.9 < test < 3.2 for val, test in rises)

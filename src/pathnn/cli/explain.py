@@ -51,8 +51,8 @@ def explain_command(
     The baseline is what the model says without any path, from the vertices alone. Scores are integrated gradients
     over the weights of the paths.
     """
-    if out is not None and out.suffix.lower() != ".html":
-        raise typer.BadParameter(f"{out}: expected a name that ends in .html.", param_hint="--out")
+    if out is not None and (out.suffix.lower() != ".html" or out.is_dir()):
+        raise typer.BadParameter(f"{out}: expected the name of a file that ends in .html.", param_hint="--out")
     with result_only(json):
         from pathnn.explain import explain_paths
         from pathnn.explain.answer import choose_answer
@@ -71,11 +71,12 @@ def explain_command(
             if out is not None:
                 _write(out, run, subject, answer, found, top)
     if json:
-        paths = [{"path": p.vertices, "words": subject.picture.words(p), "score": p.score} for p in found.ranked()]
+        shown = found.ranked()[:top]
+        paths = [{"path": path.vertices, "words": subject.picture.words(path), "score": path.score} for path in shown]
         print_json(
             {
                 "run": run, "data": data, "subject": subject.title, "output": answer.name,
-                "prediction": found.prediction, "baseline": found.baseline, "rest": found.rest, "paths": paths[:top],
+                "prediction": found.prediction, "baseline": found.baseline, "rest": found.rest, "paths": paths,
                 "vertex_scores": found.vertex_scores(), "out": out,
             }
         )  # fmt: skip
@@ -94,8 +95,6 @@ def _write(out: Path, run: Path, subject: Subject, answer: Answer, found: Explan
         subject.title, answer.name, answer.words, f"{run}; {subject.place}; explained by pathnn {__version__}"
     )
     page = explanation_page(heading, found, subject.picture, top=top)
-    if out.is_dir():
-        raise ValueError(f"{out} is a folder: expected the name of an .html file.")
     with atomic_write(out) as file:
         file.write(page.encode())
 

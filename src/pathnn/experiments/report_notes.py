@@ -63,11 +63,12 @@ rate follows the average precision upwards; the authors' code steps it as if low
 
 **Why SP misses: one seed of four.** Three seeds are where the paper is; the fourth (seed 2) has a test score some three
 points below them, with as good a validation score as two of them (`tests/experiments/test_peptides_seeds.py`). Its best
-epoch came before the learning rate was first halved. At that rate, in runs watched epoch by epoch, validation scores
-jump by two points from one epoch to the next and test scores are up to four points lower; with the first halving the
-test score rose by one to three points, the validation score by none to one and a half. So a run whose best validation
-score is such a jump reports a network that has not settled. SP⁺, which has 1.2 % more paths than SP, had no such seed.
-The authors' schedule halves the rate every 21 epochs from the start, since the score does rise."""
+epoch came before the learning rate was first halved. At that rate, in runs watched epoch by epoch
+(`results/curves/peptides.jsonl`), validation scores jump by two points from one epoch to the next and test scores are
+up to four points lower; with the first halving the test score rose by one to three points, the validation score by none
+to one and a half. So a run whose best validation score is such a jump reports a network that has not settled. SP⁺,
+which has 1.2 % more paths than SP, had no such seed. The authors' schedule halves the rate every 21 epochs from the
+start, since the score does rise."""
 
 NOTES = {
     "zinc": "K = 4, about 500K parameters, ten seeds; a run stops when the learning rate has fallen to 1e-5.",
