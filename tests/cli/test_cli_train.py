@@ -375,3 +375,49 @@ def test_an_explanation_is_in_the_unit_of_the_target(molecules, trained):
         assert found["prediction"] == pytest.approx(predicted[row - 1], rel=1e-4)
         parts = sum(found["vertex_scores"]) + found["baseline"] + found["rest"]
         assert parts == pytest.approx(found["prediction"], rel=1e-6)
+
+
+def test_several_seeds_give_error_bars(molecules, tmp_path):
+    out = tmp_path / "three"
+    result = call("train", molecules, "--out", out, "--target", "size", "--seeds", 3, "--json", *SMALL)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert (document["seeds"], len(document["test_each"])) == ([0, 1, 2], 3)
+    assert "seed 1, of 0 to 2" in result.stderr
+    evaluated = json.loads(call("evaluate", out, molecules, "--json", "--device", "cpu").stdout)
+    assert evaluated["score"] == pytest.approx(document["test_score"], rel=1e-6)
+    assert evaluated["each"] == pytest.approx(document["test_each"], rel=1e-6)
+    assert "the mean of 3 networks, each" in call("evaluate", out, molecules, "--device", "cpu").stdout
+    new, predicted = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("smiles\nCCO\nnotamolecule\n")
+    assert call("predict", out, new, "-o", predicted, "--skip-invalid").exit_code == 0
+    first, second = csv.DictReader(predicted.read_text().splitlines())
+    assert float(first["predicted_size_std"]) > 0
+    assert second["predicted_size_std"] == ""
+    again = call("train", molecules, "--out", out, "--seeds", 3, "--resume")
+    assert again.exit_code == 0, again.stderr
+    assert "the mean of 3 networks: test" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--seeds", 1], 2, "greater than or equal to 2"),
+        (["--seeds", 2], 1, "holds a single run"),
+    ],
+)
+def test_seeds_that_cannot_be(molecules, trained, arguments, code, message):
+    result = call("train", molecules, "--out", trained, "--target", "size", *arguments, *SMALL)
+    assert result.exit_code == code
+    assert message in " ".join(result.stderr.split())
+
+
+def test_a_folder_of_seeds_is_no_single_run(molecules, trained, tmp_path):
+    (tmp_path / "many").mkdir()
+    (tmp_path / "many" / "seed-0").symlink_to(trained)
+    plain = call("train", molecules, "--out", tmp_path / "many", "--target", "size", "--resume")
+    assert plain.exit_code == 2
+    assert "--seeds 2 --resume" in " ".join(plain.stderr.replace("│", " ").split())
+    explained = call("explain", tmp_path / "many", molecules, "--row", 1)
+    assert explained.exit_code == 1
+    assert "expected one of them" in explained.stderr

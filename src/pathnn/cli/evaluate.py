@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
+from statistics import mean, stdev
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pathnn.cli.console import note, print_json, result_only, say
 from pathnn.cli.options import Data, Json, SkipInvalid, Smiles
+from pathnn.cli.trained import Device, Run, load_runs, pick_device
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from pathnn.data import Task
-    from pathnn.engine import RunConfig, Trained
+    from pathnn.engine import Ensemble, RunConfig, Trained
     from pathnn.engine.data_print import DataPrint
+    from pathnn.engine.ensemble import EnsembleScore
 
-Run = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, a model.safetensors file, or "
-                         "the name of a trained model (zinc-ap).",
-                         show_default=False),
-]  # fmt: skip
-Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to compute.")]
 Part = Annotated[
     str | None,
     typer.Option("--split", metavar="train|val|test|all", show_default=False,
@@ -50,9 +46,9 @@ def evaluate_command(
     """Measure a trained model: its loss and its metric."""
     with result_only(json):
         from pathnn.cli.progress import progress
-        from pathnn.engine import load_task, score
+        from pathnn.engine import load_task, score_ensemble
 
-        trained = load_run(run)
+        trained = load_runs(run)
         config = replace(
             trained.config,
             data=data,
@@ -64,22 +60,33 @@ def evaluate_command(
             task = load_task(config, trained.facts.molecule_features)
             part = choose_part(trained, task, config, split)
             index = choose(task, config, part)
-            found = score(trained, task, index, device=pick_device(device))
+            found = score_ensemble(trained, task, index, device=pick_device(device))
     if task.skipped:
         note(f"left out {len(task.skipped)} rows that cannot be read, the first is {task.skipped[0]}")
     if json:
+        together, each = found.together, [one.score for one in found.each]
         print_json(
             {
-                "run": run, "data": data, "split": part, "graphs": found.graphs, "metric": task.metric_name,
-                "score": found.score, "loss": found.loss, "epoch": trained.epoch,
+                "run": run, "data": data, "split": part, "graphs": together.graphs, "metric": task.metric_name,
+                "score": together.score, "loss": together.loss,
+                **({"epoch": trained.members[0].epoch} if len(each) == 1 else {"each": each}),
             }
         )  # fmt: skip
     else:
-        score_text = "not defined" if math.isnan(found.score) else f"{found.score:.6g}"
-        say(f"{task.metric_name} {score_text} on {found.graphs} graphs ({part}); loss {found.loss:.6g}")
+        say(_text(found, task.metric_name, part))
 
 
-def target_options(trained: Trained, target: list[str] | None) -> dict[str, Any]:
+def _text(found: EnsembleScore, metric: str, part: str) -> str:
+    """What to say of a score; of several networks also how far they differ."""
+    together, each = found.together, [one.score for one in found.each]
+    score = "not defined" if math.isnan(together.score) else f"{together.score:.6g}"
+    text = f"{metric} {score} on {together.graphs} graphs ({part}); loss {together.loss:.6g}"
+    if len(each) == 1 or math.isnan(together.score):
+        return text
+    return f"{text}; the mean of {len(each)} networks, each {mean(each):.6g} ± {stdev(each):.2g}"
+
+
+def target_options(trained: Ensemble | Trained, target: list[str] | None) -> dict[str, Any]:
     """Which column of a CSV to compare with, and how to read it: as in training, whatever few rows look like.
 
     Of another column than the model was trained on, only classes are taken for granted.
@@ -92,23 +99,7 @@ def target_options(trained: Trained, target: list[str] | None) -> dict[str, Any]
     return {"target": trained.config.target or tuple(facts.classes) or None, "kind": facts.target}
 
 
-def load_run(run: Path) -> Trained:
-    """The best model of a run folder, of a model file, or a trained model by its name."""
-    from pathnn.engine import RunFolder, load_model
-    from pathnn.nn.pretrained import pretrained_file, pretrained_names
-
-    if not run.exists():
-        names = pretrained_names()
-        if str(run) in names:
-            return load_model(pretrained_file(str(run)))
-        known = f", or the name of a trained model ({', '.join(names)})" if names else ""
-        raise ValueError(f"{run} does not exist: expected a folder that pathnn train has written{known}.")
-    if run.is_dir() and not RunFolder(run).model.exists():
-        raise ValueError(f"{run} holds no model.safetensors: expected a folder in which a run has begun.")
-    return load_model(RunFolder(run).model if run.is_dir() else run)
-
-
-def choose_part(trained: Trained, task: Task, config: RunConfig, asked: str | None) -> str:
+def choose_part(trained: Ensemble | Trained, task: Task, config: RunConfig, asked: str | None) -> str:
     """What was asked for; else the test graphs of the data that the run was trained on, all of other data.
 
     Data that was changed since has no graphs that are known to be new to the model, and is refused.
@@ -150,16 +141,3 @@ def choose(task: Task, config: RunConfig, part: str) -> Tensor | None:
         return None
     split = choose_split(task, config)
     return {"train": split.train, "val": split.val, "test": split.test}[part]
-
-
-def pick_device(device: str) -> str:
-    """The device of a name; "auto" is the GPU where there is one."""
-    import torch
-
-    if device not in ("auto", "cpu", "cuda"):
-        raise typer.BadParameter(f"{device!r} is unknown: expected auto, cpu or cuda.", param_hint="--device")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--device cuda: there is no CUDA device here. Use cpu or auto.")
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return device

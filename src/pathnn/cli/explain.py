@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pathnn.cli.console import print_json, print_table, result_only, say
-from pathnn.cli.evaluate import Run, load_run
 from pathnn.cli.options import Data, Json, Smiles
 from pathnn.cli.progress import progress
+from pathnn.cli.trained import Run, load_run
 
 if TYPE_CHECKING:
     from pathnn.explain import Explanation

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pathnn.cli.console import note, print_json, result_only, say
-from pathnn.cli.evaluate import Device, Run, load_run, pick_device
 from pathnn.cli.options import Data, Json, SkipInvalid, Smiles
+from pathnn.cli.trained import Device, Run, load_runs, pick_device
 
 if TYPE_CHECKING:
     from pathnn.data import Task
@@ -37,21 +37,22 @@ def predict_command(
 ) -> None:
     """Predict for new data: its columns, row by row, with the predictions added.
 
-    Rows that cannot be read keep their place and stay empty with --skip-invalid.
+    Rows that cannot be read keep their place and stay empty with --skip-invalid. Of several networks (train --seeds)
+    the mean is given, and its standard deviation over them.
     """
     if out is not None and out.exists() and Path(data).exists() and out.samefile(data):
         raise typer.BadParameter("it is the file to read: give another name.", param_hint="--out")
     with result_only(json):
         from pathnn.cli.progress import progress
         from pathnn.data import load_data
-        from pathnn.engine import infer, prediction_columns
+        from pathnn.engine import ensemble_columns, infer_each
 
-        trained = load_run(run)
+        trained = load_runs(run)
         column = smiles or trained.config.smiles
         with progress(f"predicting for {data}"):
             features = trained.facts.molecule_features
             task = load_data(data, smiles=column, targets=[], skip_invalid=skip_invalid, features=features)
-            predicted = prediction_columns(infer(trained, task, device=pick_device(device)), trained.facts)
+            predicted = ensemble_columns(infer_each(trained, task, device=pick_device(device)), trained.facts)
         header, rows = add_columns(input_table(data, task), task, predicted)
         if out is not None:
             write_csv(out, header, rows)

@@ -13,7 +13,7 @@ from pathnn.cli.options import Data, Json, SkipInvalid, Smiles
 
 if TYPE_CHECKING:
     from pathnn.data import Task
-    from pathnn.engine import RunConfig
+    from pathnn.engine import EnsembleFolder, RunConfig, RunFolder
 
 Out = Annotated[
     Path, typer.Option("--out", "-o", metavar="RUN", help="The folder to write the run to.", show_default=False)
@@ -25,6 +25,11 @@ ConfigFile = Annotated[
 ]  # fmt: skip
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder, if there is one.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")]
+Seeds = Annotated[
+    int | None,
+    typer.Option("--seeds", min=2, metavar="N", show_default=False,
+                 help="Train N networks, from --seed on: evaluate and predict take their mean, with error bars."),
+]  # fmt: skip
 Target = Annotated[
     list[str] | None,
     typer.Option("--target", metavar="COLUMN", help="The column of a .csv to predict; may be given several times.",
@@ -60,6 +65,7 @@ def train_command(
     ] = None,
     clip: Annotated[float | None, _option("--clip", text="Largest norm of the gradient.")] = None,
     seed: Annotated[int | None, _option("--seed", text="Which run: weights, order and dropout come from it.")] = None,
+    seeds: Seeds = None,
     fold: Annotated[int | None, _option("--fold", text="Which of the dataset's splits, from 0.")] = None,
     split_seed: Annotated[
         int | None, _option("--split-seed", text="A random split of 80 / 10 / 10 from this seed instead.")
@@ -84,7 +90,7 @@ def train_command(
     """Train a model and write a run folder: config, metrics, the best model, result and curves.
 
     A dataset of the paper is trained with the paper's settings, your own data with defaults; every option changes one
-    of them. A run that was stopped goes on with --resume.
+    of them. A run that was stopped goes on with --resume. With --seeds the folder has a run folder for each seed.
     """
     given = {
         "model": model, "collection": collection, "k": k, "epochs": epochs, "batch_size": batch_size, "lr": lr,
@@ -97,7 +103,7 @@ def train_command(
     widths = {"hidden_channels": hidden, "dropout": dropout}
     options = {name: value for name, value in widths.items() if value is not None}
     with result_only(json):
-        result = _train(data, out, config, chosen, options, resume=resume, overwrite=overwrite)
+        result = _train(data, out, config, chosen, options, seeds=seeds, resume=resume, overwrite=overwrite)
         from pathnn.engine.devices import is_first_process
 
         first = is_first_process()
@@ -114,20 +120,23 @@ def _train(
     chosen: dict[str, Any],
     options: dict[str, Any],
     *,
+    seeds: int | None,
     resume: bool,
     overwrite: bool,
 ) -> dict[str, Any]:
-    """Fill in a config and run it."""
+    """Fill in a config and run it, with one seed or several."""
     from pathnn.cli.epoch_line import epoch_line
-    from pathnn.engine import RunConfig, RunFolder, run
+    from pathnn.engine import RunConfig, RunFolder, run, run_ensemble
     from pathnn.engine.config import yaml_options
     from pathnn.engine.devices import is_first_process
 
     if file is not None:
         chosen = {**yaml_options(file.read_text()), **chosen}
     options = {**chosen.pop("options", {}), **options}
-    if resume and RunFolder(out).begun:
-        saved = RunFolder(out).read_config().to_dict()
+    folder = _folder(out, several=seeds is not None)
+    begun = folder if isinstance(folder, RunFolder) else folder.member(min(folder.seeds, default=0))
+    if resume and begun.begun:
+        saved = begun.read_config().to_dict()
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
         task = _load(base)
     else:
@@ -135,18 +144,38 @@ def _train(
             first_look = RunConfig.from_dict({**chosen, "data": data})
         except ValueError as error:  # before data is read, which may take long
             raise typer.BadParameter(str(error)) from error
-        RunFolder(out).check(resume=resume, overwrite=overwrite)
+        folder.check(resume=resume, overwrite=overwrite)
         task = _load(first_look)
         base = fill_in(data, task, chosen, options)
     if task.skipped and is_first_process():
         note(f"left out {len(task.skipped)} rows that cannot be read, the first is {task.skipped[0]}")
+    again: dict[str, Any] = {"task": task, "resume": resume, "overwrite": overwrite}
     try:
         with epoch_line() as report:
-            return run(base, out, task=task, resume=resume, overwrite=overwrite, report=report)
+            if seeds is None:
+                return run(base, out, report=report, **again)
+            last = base.seed + seeds - 1
+            begin = lambda seed: note(f"seed {seed}, of {base.seed} to {last}")  # noqa: E731
+            return run_ensemble(base, out, seeds, report=report, begin=begin, **again)
     except KeyboardInterrupt:
-        if RunFolder(out).state.exists() and is_first_process():
+        if folder.begun and is_first_process():
             note(f"stopped; what was done is in {out}, and --resume goes on with it")
         raise
+
+
+def _folder(out: Path, *, several: bool) -> RunFolder | EnsembleFolder:
+    """The folder of a run, or of the runs of several seeds. What one holds is not mistaken for the other."""
+    from pathnn.engine import EnsembleFolder, RunFolder
+
+    if several:
+        return EnsembleFolder(out)
+    seeds = EnsembleFolder(out).seeds
+    if seeds:
+        again = f"--seeds {max(len(seeds), 2)} --resume"
+        raise typer.BadParameter(
+            f"{out} holds runs of {len(seeds)} seeds. Go on with {again}, or give another folder.", param_hint="--out"
+        )
+    return RunFolder(out)
 
 
 def fill_in(data: str, task: Task, chosen: dict[str, Any], options: dict[str, Any]) -> RunConfig:
@@ -175,6 +204,10 @@ def _say_result(result: dict[str, Any], out: Path) -> None:
     from pathnn.cli.epoch_line import time_text
 
     score = result["test_score"]
+    if "seeds" in result:
+        _say_several(result)
+        say(f"wrote {out}")
+        return
     test = "no test graphs" if score is None else "test not defined" if math.isnan(score) else f"test {score:.4g}"
     say(
         f"{result['metric']}: {test}, validation {result['val_score']:.4g}, in epoch {result['best_epoch']} of "
@@ -182,3 +215,16 @@ def _say_result(result: dict[str, Any], out: Path) -> None:
         f"{time_text(result['seconds'])}"
     )
     say(f"wrote {out}")
+
+
+def _say_several(result: dict[str, Any]) -> None:
+    from pathnn.cli.epoch_line import time_text
+
+    score, count = result["test_score"], len(result["seeds"])
+    spread = {part: f"{result[f'{part}_mean']:.4g} ± {result[f'{part}_std']:.2g}"
+              for part in ("test", "val") if result[f"{part}_mean"] is not None}  # fmt: skip
+    test = "not defined, or no test graphs" if "test" not in spread else f"{score:.4g}, each {spread['test']}"
+    say(
+        f"{result['metric']}, the mean of {count} networks: test {test}; validation, each "
+        f"{spread.get('val', 'not defined')}; {result['parameters']:,} parameters each, {time_text(result['seconds'])}"
+    )

@@ -6,6 +6,12 @@ from pathnn.engine.checkpoint import load_model as load_model
 from pathnn.engine.config import RunConfig as RunConfig
 from pathnn.engine.defaults import own_options as own_options
 from pathnn.engine.devices import make_fabric as make_fabric
+from pathnn.engine.ensemble import Ensemble as Ensemble
+from pathnn.engine.ensemble import ensemble_columns as ensemble_columns
+from pathnn.engine.ensemble import infer_each as infer_each
+from pathnn.engine.ensemble import score_ensemble as score_ensemble
+from pathnn.engine.ensemble_folder import EnsembleFolder as EnsembleFolder
+from pathnn.engine.ensemble_run import run_ensemble as run_ensemble
 from pathnn.engine.errors import CheckpointError as CheckpointError
 from pathnn.engine.errors import MismatchError as MismatchError
 from pathnn.engine.errors import NotFiniteError as NotFiniteError

@@ -40,13 +40,19 @@ def score(
 
     Classes are compared by their names, however the task numbers them; see `align_classes`.
     """
-    trained.facts.check_inputs(task)
-    if trained.facts.target == "class":
-        task = align_classes(task, trained.facts.classes)
-    trained.facts.check_targets(task)
+    task = comparable(trained.facts, task)
     index = torch.arange(len(task.graphs)) if index is None else index
     out = infer(trained, task, index, device=device)
     return measure(out, targets(task, index), task, trained.facts.target_scale)
+
+
+def comparable(facts: TaskFacts, task: Task) -> Task:
+    """The task with its classes numbered as in training, if its targets can be compared with the model's outputs."""
+    facts.check_inputs(task)
+    if facts.target == "class":
+        task = align_classes(task, facts.classes)
+    facts.check_targets(task)
+    return task
 
 
 def prediction_columns(out: Tensor, facts: TaskFacts) -> dict[str, list[str | int | float]]:

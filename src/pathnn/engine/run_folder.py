@@ -107,7 +107,7 @@ class RunFolder:
         """Remove the files of a run, and nothing else."""
         with writing(self.path):
             for entry in list(self.path.iterdir()):
-                if entry.name in FILES or _leftover(entry.name):
+                if entry.name in FILES or is_leftover(entry.name):
                     entry.unlink(missing_ok=True)
 
     def write_config(self, config: RunConfig) -> None:
@@ -209,10 +209,10 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _leftover(name: str) -> bool:
+def is_leftover(name: str) -> bool:
     """Whether it is a temporary file that a killed process has left."""
     return name.startswith(tuple(f".{file}." for file in FILES)) and name.endswith(".tmp")
 
 
 def _ours(name: str) -> bool:
-    return name == LOCK or _leftover(name)
+    return name == LOCK or is_leftover(name)

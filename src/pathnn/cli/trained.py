@@ -1,0 +1,58 @@
+"""What commands that use a trained model share: which one, and where to compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pathnn.engine import Ensemble, Trained
+
+Run = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, a model.safetensors file, or "
+                         "the name of a trained model (zinc-ap).",
+                         show_default=False),
+]  # fmt: skip
+Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to compute.")]
+
+
+def load_runs(run: Path) -> Ensemble:
+    """The best models of a folder of several seeds, or what `load_run` gives, as an ensemble of one."""
+    from pathnn.engine import Ensemble, EnsembleFolder
+
+    return EnsembleFolder(run).load() if EnsembleFolder(run).seeds else Ensemble((load_run(run),))
+
+
+def load_run(run: Path) -> Trained:
+    """The best model of a run folder, of a model file, or a trained model by its name."""
+    from pathnn.engine import EnsembleFolder, RunFolder, load_model
+    from pathnn.nn.pretrained import pretrained_file, pretrained_names
+
+    if not run.exists():
+        names = pretrained_names()
+        if str(run) in names:
+            return load_model(pretrained_file(str(run)))
+        known = f", or the name of a trained model ({', '.join(names)})" if names else ""
+        raise ValueError(f"{run} does not exist: expected a folder that pathnn train has written{known}.")
+    seeds = EnsembleFolder(run).seeds
+    if seeds:
+        one = EnsembleFolder(run).member(seeds[0]).path
+        raise ValueError(f"{run} holds networks of {len(seeds)} seeds: expected one of them, such as {one}.")
+    if run.is_dir() and not RunFolder(run).model.exists():
+        raise ValueError(f"{run} holds no model.safetensors: expected a folder in which a run has begun.")
+    return load_model(RunFolder(run).model if run.is_dir() else run)
+
+
+def pick_device(device: str) -> str:
+    """The device of a name; "auto" is the GPU where there is one."""
+    import torch
+
+    if device not in ("auto", "cpu", "cuda"):
+        raise typer.BadParameter(f"{device!r} is unknown: expected auto, cpu or cuda.", param_hint="--device")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda: there is no CUDA device here. Use cpu or auto.")
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return device

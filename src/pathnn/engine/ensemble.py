@@ -1,0 +1,140 @@
+"""Networks that were trained alike from different seeds: their mean predicts better than each, and their spread is an
+error bar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from pathnn.data.task import Task
+from pathnn.engine.checkpoint import Trained
+from pathnn.engine.config import RunConfig
+from pathnn.engine.errors import MismatchError
+from pathnn.engine.evaluate import Evaluation, measure, targets
+from pathnn.engine.facts import TaskFacts
+from pathnn.engine.inference import comparable, infer, prediction_columns
+from pathnn.engine.loaders import check_finite, with_paths
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Trained networks of one task that differ in their seeds; a single network is an ensemble of one."""
+
+    members: tuple[Trained, ...]
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise ValueError("an ensemble needs at least one network.")
+        first = self.members[0]
+        for other in self.members[1:]:
+            if replace(other.facts, name=first.facts.name) != first.facts:
+                raise MismatchError(
+                    f"the networks of seeds {first.config.seed} and {other.config.seed} were trained on other data, or "
+                    "another split of it: expected the same. Train them again with --overwrite."
+                )
+            different = _different(first.config, other.config)
+            if different:
+                raise MismatchError(
+                    f"the networks of seeds {first.config.seed} and {other.config.seed} were trained with different "
+                    f"options ({', '.join(different)}): expected all but the seed to be the same. Train them again "
+                    "with --overwrite."
+                )
+
+    @property
+    def config(self) -> RunConfig:
+        """How the first network was trained; the others differ in the seed."""
+        return self.members[0].config
+
+    @property
+    def facts(self) -> TaskFacts:
+        """What all were trained for."""
+        return self.members[0].facts
+
+
+MAY_DIFFER = {"seed", "data", "max_entries", "device", "devices", "num_nodes", "epochs"}
+"""Options that may differ: the seed, what the data was called, where it ran and how long it might."""
+
+
+def _different(first: RunConfig, other: RunConfig) -> list[str]:
+    mine, theirs = first.to_dict(), other.to_dict()
+    return [name for name in mine if name not in MAY_DIFFER and mine[name] != theirs[name]]
+
+
+@dataclass(frozen=True)
+class EnsembleScore:
+    """What came out: of the mean of all predictions, and of each network by itself."""
+
+    together: Evaluation
+    each: tuple[Evaluation, ...]
+
+
+def infer_each(
+    ensemble: Ensemble, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
+) -> Tensor:
+    """The outputs of every network for the graphs `index` of a task (None: all): `[networks, graphs, channels]`."""
+    ensemble.facts.check_inputs(task)
+    check_finite(task)
+    if index is not None:
+        task = task.with_graphs(task.graphs.subset(index))
+    if len(task.graphs):
+        task = task.with_graphs(with_paths(task.graphs, ensemble.members[0].model, device))  # once for all
+    return torch.stack([infer(trained, task, device=device) for trained in ensemble.members])
+
+
+def combine(outputs: Tensor, target: str) -> Tensor:
+    """One output for each graph, from those of several networks, `[networks, graphs, channels]`: their mean, or where
+    outputs stand for probabilities, what stands for the mean probability.
+
+    >>> combine(torch.tensor([[[1.0]], [[2.0]]]), "regression")
+    tensor([[1.5000]])
+    >>> combine(torch.tensor([[[20.0]], [[-20.0]]]), "binary")
+    tensor([[0.]])
+    """
+    if outputs.size(0) == 1:
+        return outputs[0]
+    if target == "class":
+        return outputs.log_softmax(dim=2).logsumexp(dim=0) - math.log(outputs.size(0))
+    if target in ("binary", "multilabel"):
+        return logsigmoid(outputs).logsumexp(dim=0) - logsigmoid(-outputs).logsumexp(dim=0)
+    return outputs.mean(dim=0)
+
+
+def score_ensemble(
+    ensemble: Ensemble, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
+) -> EnsembleScore:
+    """Loss and score on the graphs `index` of a task (None: all), as `pathnn.engine.score` has them for one network."""
+    task = comparable(ensemble.facts, task)
+    index = torch.arange(len(task.graphs)) if index is None else index
+    outputs, y = infer_each(ensemble, task, index, device=device), targets(task, index)
+    scale = ensemble.facts.target_scale
+    together = measure(combine(outputs, ensemble.facts.target), y, task, scale)
+    return EnsembleScore(together, tuple(measure(out, y, task, scale) for out in outputs))
+
+
+def ensemble_columns(outputs: Tensor, facts: TaskFacts) -> dict[str, list[str | int | float]]:
+    """Outputs of several networks as columns for people: what `prediction_columns` makes of their mean, and after each
+    number its standard deviation over the networks.
+
+    >>> facts = TaskFacts("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
+    >>> ensemble_columns(torch.tensor([[[1.0]], [[3.0]]]), facts)
+    {'predicted_logS': [2.0], 'predicted_logS_std': [1.4142...]}
+    """
+    mean = prediction_columns(combine(outputs, facts.target), facts)
+    if outputs.size(0) == 1:
+        return mean
+    each, columns = [prediction_columns(out, facts) for out in outputs], {}
+    for name, values in mean.items():
+        columns[name] = values
+        if not any(isinstance(value, str) for value in values):
+            columns[f"{name}_std"] = _deviation([column[name] for column in each])
+    return columns
+
+
+def _deviation(values: Sequence[Sequence[str | int | float]]) -> list[str | int | float]:
+    numbers = torch.tensor([[float(value) for value in column] for column in values], dtype=torch.float64)
+    return [float(f"{value:.6g}") for value in numbers.std(dim=0).tolist()]

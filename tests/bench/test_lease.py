@@ -1,0 +1,63 @@
+"""The script for lent GPUs does the missing runs, brings their results, and goes on from what it brought."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "lease.sh"
+
+
+def lease(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the script in a repository that has nothing but the code, with results in its folder `out`."""
+    here = {"PATHNN_COMMIT": "abc", "OUT": str(repository / "out"), "SCRATCH": str(repository / "scratch")}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", repository / "benchmarks" / SCRIPT.name, *arguments],
+        env={**os.environ, **here, "PATH": path, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    for folder in ("benchmarks", ".device"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(SCRIPT, tmp_path / "benchmarks")
+    (tmp_path / "src").symlink_to(SCRIPT.parents[1] / "src")
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("xz") is None, reason="needs xz")
+def test_runs_are_done_and_brought_back(repository: Path, mirror: Path) -> None:
+    (repository / ".device" / "data").symlink_to(mirror)
+    first = lease(repository, "0", "synthetic", "exp-iso,gin,seed=0", "1")
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "0 of 1 runs done" in first.stdout
+    assert not first.stderr
+    # What a stopped run leaves is tested with --pack; here an empty file goes the same way.
+    brought = (repository / "out" / "synthetic.tar.xz.00").read_bytes()
+    assert lzma.decompress(brought).startswith(b"\0")
+    (repository / ".device" / "synthetic.tar.xz").write_bytes(brought)
+    shutil.rmtree(repository / "scratch")
+    second = lease(repository, "600", "synthetic", "exp-iso,gin,seed=0", "1")
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert "unpacked 0 runs" in second.stdout
+    (line,) = (repository / "out" / "synthetic.jsonl").read_text().splitlines()
+    assert json.loads(line)["test"] == 600
+    assert json.loads(line)["commit"] == "abc"
+
+
+def test_it_says_what_it_needs(repository: Path) -> None:
+    missing = subprocess.run(
+        ["bash", repository / "benchmarks" / SCRIPT.name, "5"], env={}, capture_output=True, text=True, check=False
+    )
+    assert missing.returncode != 0
+    assert "the commit of the code" in missing.stderr

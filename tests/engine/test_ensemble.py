@@ -1,0 +1,158 @@
+"""Several seeds: each is a run as any other, their mean is a mean, and folders of them survive what runs survive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from engine_tasks import one_thread as one_thread
+from engine_tasks import tiny_config, tiny_task
+
+from pathnn.engine import (
+    Ensemble,
+    EnsembleFolder,
+    MismatchError,
+    RunError,
+    RunFolderError,
+    ensemble_columns,
+    infer,
+    infer_each,
+    load_model,
+    run,
+    run_ensemble,
+    score,
+    score_ensemble,
+)
+from pathnn.engine.ensemble import combine
+from pathnn.engine.errors import RunStoppedError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> EnsembleFolder:
+    out = tmp_path_factory.mktemp("ensembles") / "three"
+    run_ensemble(tiny_config(seed=4), out, 3, task=tiny_task())
+    return EnsembleFolder(out)
+
+
+def test_each_is_the_run_of_its_seed(folder, tmp_path):
+    alone = run(tiny_config(seed=5), tmp_path / "alone", task=tiny_task())
+    assert folder.seeds == [4, 5, 6]
+    ours, theirs = folder.load().members[1].model, load_model(tmp_path / "alone" / "model.safetensors").model
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
+    assert folder.member(5).read_result()["test_score"] == alone["test_score"]
+
+
+def test_the_mean_is_the_mean_of_what_each_says(folder):
+    task, ensemble = tiny_task(), folder.load()
+    each = torch.stack([infer(one, task) for one in ensemble.members])
+    assert torch.equal(infer_each(ensemble, task), each)
+    test = task.splits[0].test
+    torch.testing.assert_close(infer_each(ensemble, task, test), each[:, test])
+    found = score_ensemble(ensemble, task, test)
+    assert found.each == tuple(score(one, task, test) for one in ensemble.members)
+    scale = ensemble.facts.target_scale
+    assert found.together.score == pytest.approx(
+        float((scale.decode(each[:, test]).mean(dim=0) - task.graphs.y[test]).abs().mean()), rel=1e-5
+    )
+    columns = ensemble_columns(each, ensemble.facts)
+    values = scale.decode(each)[:, :, 0].double()
+    assert list(columns) == ["prediction", "prediction_std"]
+    assert columns["prediction"] == pytest.approx(values.mean(dim=0).tolist(), rel=1e-5)
+    assert columns["prediction_std"] == pytest.approx(values.std(dim=0).tolist(), rel=1e-4)
+
+
+@pytest.mark.parametrize(("target", "unit"), [("class", torch.softmax), ("binary", None), ("multilabel", None)])
+def test_probabilities_are_averaged_not_outputs(target, unit):
+    outputs = 30 * torch.randn(5, 7, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    probability = (lambda out: out.softmax(dim=-1)) if unit else torch.sigmoid
+    together = probability(combine(outputs, target))
+    torch.testing.assert_close(together, probability(outputs).mean(dim=0))
+    assert combine(outputs, target).isfinite().all()
+
+
+def test_classes_have_error_bars_for_their_probabilities(tmp_path):
+    task = tiny_task(classes=True)
+    result = run_ensemble(tiny_config(), tmp_path / "two", 2, task=task)
+    ensemble = EnsembleFolder(tmp_path / "two").load()
+    columns = ensemble_columns(infer_each(ensemble, task), ensemble.facts)
+    names = [f"probability_{name}" for name in task.classes]
+    assert list(columns) == ["predicted_class", *(name + end for name in names for end in ("", "_std"))]
+    assert result["metric"] == "accuracy"
+
+
+def test_the_result_says_how_far_they_differ(folder):
+    result = folder.read_result()
+    each = [folder.member(seed).read_result()["test_score"] for seed in (4, 5, 6)]
+    assert (result["seeds"], result["test_each"]) == ([4, 5, 6], each)
+    assert result["test_mean"] == pytest.approx(sum(each) / 3)
+    assert result["test_std"] == pytest.approx(float(torch.tensor(each, dtype=torch.float64).std()))
+    together = score_ensemble(folder.load(), tiny_task(), tiny_task().splits[0].test).together.score
+    assert result["test_score"] == pytest.approx(together)
+    assert result["commit"]
+
+
+def test_a_stopped_ensemble_goes_on_and_can_grow(tmp_path):
+    out, epochs = tmp_path / "run", []
+
+    def interrupt(epoch, ready):
+        epochs.append((ready.config.seed, epoch.epoch))
+        if epochs[-1] == (1, 2):
+            raise RunStoppedError("enough")
+
+    with pytest.raises(RunStoppedError):
+        run_ensemble(tiny_config(), out, 2, task=tiny_task(), report=interrupt)
+    with pytest.raises(RunFolderError, match="seed-1 of its 2 runs are not over"):
+        EnsembleFolder(out).load()
+    begun: list[int] = []
+    result = run_ensemble(tiny_config(), out, 3, task=tiny_task(), resume=True, begin=begun.append)
+    assert begun == [0, 1, 2]
+    run_ensemble(tiny_config(), tmp_path / "whole", 3, task=tiny_task())
+    whole = EnsembleFolder(tmp_path / "whole").read_result()
+    assert (result["test_each"], result["test_score"]) == (whole["test_each"], whole["test_score"])
+    with pytest.raises(RunError, match="of which 2 is not among 0 to 1"):
+        run_ensemble(tiny_config(), out, 2, task=tiny_task(), resume=True)
+
+
+def test_overwriting_leaves_nothing_of_the_old_one(tmp_path):
+    out = tmp_path / "run"
+    run_ensemble(tiny_config(epochs=1), out, 3, task=tiny_task())
+    with pytest.raises(RunFolderError, match="holds runs of 3 seeds already"):
+        run_ensemble(tiny_config(epochs=1), out, 3, task=tiny_task())
+    with pytest.raises(RunError, match="has 1 splits"):
+        run_ensemble(tiny_config(epochs=1, fold=3), out, 2, task=tiny_task(), overwrite=True)
+    assert EnsembleFolder(out).seeds == [0, 1, 2], "a run that is refused removes nothing"
+    run_ensemble(tiny_config(epochs=1, lr=0.1), out, 2, task=tiny_task(), overwrite=True)
+    assert sorted(entry.name for entry in out.iterdir()) == ["result.json", "seed-0", "seed-1"]
+    assert EnsembleFolder(out).load().config.lr == 0.1
+
+
+def test_what_does_not_belong_together_is_refused(tmp_path):
+    run(tiny_config(epochs=1), tmp_path / "a" / "seed-0", task=tiny_task())
+    run(tiny_config(epochs=1, seed=1, lr=0.1), tmp_path / "a" / "seed-1", task=tiny_task())
+    with pytest.raises(MismatchError, match=r"different options \(lr\)"):
+        EnsembleFolder(tmp_path / "a").load()
+    run(tiny_config(epochs=1, seed=1), tmp_path / "a" / "seed-1", task=tiny_task(seed=7), overwrite=True)
+    with pytest.raises(MismatchError, match="other data"):
+        EnsembleFolder(tmp_path / "a").load()
+    with pytest.raises(ValueError, match="at least one"):
+        Ensemble(())
+
+
+@pytest.mark.parametrize(
+    ("changes", "seeds", "message"),
+    [({}, 1, "expected at least 2"), ({"devices": 2}, 2, "leave out devices")],
+)
+def test_wrong_wishes_are_refused(tmp_path: Path, changes, seeds, message):
+    with pytest.raises(RunError, match=message):
+        run_ensemble(tiny_config(**changes), tmp_path / "run", seeds, task=tiny_task())
+
+
+def test_folders_of_something_else_are_refused(tmp_path, folder):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match=r"other files \(notes.txt\)"):
+        run_ensemble(tiny_config(), tmp_path, 2, task=tiny_task())
+    with pytest.raises(RunFolderError, match="holds a single run"):
+        run_ensemble(tiny_config(), folder.member(4).path, 2, task=tiny_task(), overwrite=True)
+    with pytest.raises(RunFolderError, match="has no runs"):
+        EnsembleFolder(tmp_path / "nowhere").load()
