@@ -6,7 +6,8 @@
 # All lists are done at the same time, each target at most once, for so many seconds; leave 30 more for packing. Data is
 # read from .device/data, runs under way from .device/TARGET.tar.xz, which is what came to $OUT the last time, its parts put
 # together. Results come to $OUT as TARGET.jsonl. A second call on the same machine goes on from what lies in $SCRATCH.
-# With TESTS=1 the tests that need a GPU are done beside; where they fail, so does this.
+# With TESTS="tests/nn tests/paths" those of these tests that need a GPU are done beside, and named in $OUT/tests.log; where
+# they fail, or have no time to end, so does this.
 set -u
 cd "$(dirname "$0")/.."
 : "${PATHNN_COMMIT:?the commit of the code, for the results}" "${OUT:?the folder for what comes back}"
@@ -17,7 +18,8 @@ mkdir -p "$SCRATCH/results" "$OUT"
 since() { echo "$(($(date +%s) - BEGIN)) s: $*"; }
 
 if [ -n "${TESTS:-}" ]; then # before MPS, with which a fault of one process would be one of all
-    timeout $((LIMIT - 20)) python -m pytest -q -m cuda -p no:cacheprovider tests >"$OUT/tests.log" 2>&1 &
+    # shellcheck disable=SC2086 # several paths
+    timeout $((LIMIT - 20)) python -m pytest -v -m cuda -p no:cacheprovider $TESTS >"$OUT/tests.log" 2>&1 &
     TESTING=$!
 fi
 if command -v nvidia-cuda-mps-control >/dev/null; then # one for all targets, which would each start their own

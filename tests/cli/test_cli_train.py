@@ -6,6 +6,7 @@ import csv
 import json
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from pathnn import PathNN
 from pathnn.cli import epoch_line
 from pathnn.cli.app import make_app
 from pathnn.data.smiles import molecule_graph
+from pathnn.engine import Epoch
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
@@ -349,9 +351,12 @@ def test_a_refused_run_leaves_no_folder_behind(molecules, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_an_interrupted_run_says_how_to_go_on(molecules, tmp_path, monkeypatch):
+@pytest.mark.parametrize("seeds", [[], ["--seeds", 2]])
+def test_an_interrupted_run_says_how_to_go_on(molecules, tmp_path, monkeypatch, seeds):
     @contextmanager
-    def interrupting():
+    def interrupting(*, several):
+        assert several == bool(seeds)
+
         def report(epoch, run):
             if epoch.epoch == 2:
                 raise KeyboardInterrupt
@@ -359,12 +364,14 @@ def test_an_interrupted_run_says_how_to_go_on(molecules, tmp_path, monkeypatch):
         yield report
 
     monkeypatch.setattr(epoch_line, "epoch_line", interrupting)
-    arguments = ("train", molecules, "--out", tmp_path / "run", "--target", "size", *SMALL, "--epochs", "3")
-    result = call(*arguments)
+    out = tmp_path / "run"
+    result = call("train", molecules, "--out", out, "--target", "size", *SMALL, "--epochs", "3", *seeds)
     assert result.exit_code == 130
     assert "--resume goes on with it" in result.stderr
     monkeypatch.undo()
-    assert json.loads(call(*arguments, "--resume", "--json").stdout)["epochs"] == 3
+    assert call("train", molecules, "--out", out, "--resume", *seeds).exit_code == 0
+    first = out / "seed-0" if seeds else out
+    assert json.loads((first / "result.json").read_text())["epochs"] == 3
 
 
 def test_an_explanation_is_in_the_unit_of_the_target(molecules, trained):
@@ -377,16 +384,34 @@ def test_an_explanation_is_in_the_unit_of_the_target(molecules, trained):
         assert parts == pytest.approx(found["prediction"], rel=1e-6)
 
 
+def test_the_line_says_which_seed_it_is_at(monkeypatch, capsys):
+    def at(seed, number):
+        epoch = Epoch(number, 1.0, 1.0, 0.5, None, True, 0.001, 2.0)
+        config = SimpleNamespace(seed=seed, epochs=3)
+        task = SimpleNamespace(task=SimpleNamespace(metric_name="MAE"))
+        return epoch, SimpleNamespace(config=config, loaders=task, state=SimpleNamespace(best=None))
+
+    clock = iter([0.0, 0.0, 40.0, 80.0, 120.0, 160.0])
+    monkeypatch.setattr(epoch_line.time, "monotonic", lambda: next(clock))
+    with epoch_line.epoch_line(several=True) as report:
+        for seed, number in ((4, 1), (4, 2), (5, 1), (5, 2)):
+            report(*at(seed, number))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["seed 4", "seed 4", "seed 5", "seed 5"]
+    assert "0.025 epochs/s" in lines[1]
+    assert "0.5 epochs/s" in lines[2], "the next seed has a pace of its own"
+
+
 def test_several_seeds_give_error_bars(molecules, tmp_path):
     out = tmp_path / "three"
     result = call("train", molecules, "--out", out, "--target", "size", "--seeds", 3, "--json", *SMALL)
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
     assert (document["seeds"], len(document["test_each"])) == ([0, 1, 2], 3)
-    assert "seed 1, of 0 to 2" in result.stderr
     evaluated = json.loads(call("evaluate", out, molecules, "--json", "--device", "cpu").stdout)
     assert evaluated["score"] == pytest.approx(document["test_score"], rel=1e-6)
     assert evaluated["each"] == pytest.approx(document["test_each"], rel=1e-6)
+    assert (evaluated["networks"], evaluated["std"]) == (3, pytest.approx(document["test_std"], rel=1e-4))
     assert "the mean of 3 networks, each" in call("evaluate", out, molecules, "--device", "cpu").stdout
     new, predicted = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("smiles\nCCO\nnotamolecule\n")
@@ -413,11 +438,18 @@ def test_seeds_that_cannot_be(molecules, trained, arguments, code, message):
 
 
 def test_a_folder_of_seeds_is_no_single_run(molecules, trained, tmp_path):
-    (tmp_path / "many").mkdir()
-    (tmp_path / "many" / "seed-0").symlink_to(trained)
-    plain = call("train", molecules, "--out", tmp_path / "many", "--target", "size", "--resume")
+    (tmp_path / "seed-0").symlink_to(trained)
+    (tmp_path / "ensemble.json").write_text('{"seeds": [0, 1, 2]}')
+    plain = call("train", molecules, "--out", tmp_path, "--target", "size", "--resume")
     assert plain.exit_code == 2
-    assert "--seeds 2 --resume" in " ".join(plain.stderr.replace("│", " ").split())
-    explained = call("explain", tmp_path / "many", molecules, "--row", 1)
+    assert "--seeds 3 --resume" in " ".join(plain.stderr.replace("│", " ").split())
+    explained = call("explain", tmp_path, molecules, "--row", 1)
     assert explained.exit_code == 1
-    assert "expected one of them" in explained.stderr
+    assert "holds 3 networks: expected one of them" in explained.stderr
+    unfinished = call("predict", tmp_path, molecules)
+    assert unfinished.exit_code == 1
+    assert "not all over" in unfinished.stderr
+    (tmp_path / "ensemble.json").write_text("seeds")
+    damaged = call("evaluate", tmp_path, molecules)
+    assert damaged.exit_code == 1
+    assert "ensemble.json is damaged" in damaged.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pathnn.engine import (
     EnsembleFolder,
     MismatchError,
     RunError,
+    RunFolder,
     RunFolderError,
     ensemble_columns,
     infer,
@@ -25,7 +27,6 @@ from pathnn.engine import (
     score_ensemble,
 )
 from pathnn.engine.ensemble import combine
-from pathnn.engine.errors import RunStoppedError
 
 
 @pytest.fixture(scope="module")
@@ -92,51 +93,122 @@ def test_the_result_says_how_far_they_differ(folder):
     assert result["commit"]
 
 
+class Stop:
+    """Stops the run of a seed after an epoch, as Ctrl-C does."""
+
+    def __init__(self, seed: int, epoch: int) -> None:
+        self.at = seed, epoch
+
+    def __call__(self, epoch, ready) -> None:
+        if (ready.config.seed, epoch.epoch) == self.at:
+            raise KeyboardInterrupt
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir() if entry.name != ".lock")
+
+
 def test_a_stopped_ensemble_goes_on_and_can_grow(tmp_path):
-    out, epochs = tmp_path / "run", []
-
-    def interrupt(epoch, ready):
-        epochs.append((ready.config.seed, epoch.epoch))
-        if epochs[-1] == (1, 2):
-            raise RunStoppedError("enough")
-
-    with pytest.raises(RunStoppedError):
-        run_ensemble(tiny_config(), out, 2, task=tiny_task(), report=interrupt)
-    with pytest.raises(RunFolderError, match="seed-1 of its 2 runs are not over"):
-        EnsembleFolder(out).load()
-    begun: list[int] = []
-    result = run_ensemble(tiny_config(), out, 3, task=tiny_task(), resume=True, begin=begun.append)
-    assert begun == [0, 1, 2]
-    run_ensemble(tiny_config(), tmp_path / "whole", 3, task=tiny_task())
-    whole = EnsembleFolder(tmp_path / "whole").read_result()
-    assert (result["test_each"], result["test_score"]) == (whole["test_each"], whole["test_score"])
-    with pytest.raises(RunError, match="of which 2 is not among 0 to 1"):
-        run_ensemble(tiny_config(), out, 2, task=tiny_task(), resume=True)
-
-
-def test_overwriting_leaves_nothing_of_the_old_one(tmp_path):
     out = tmp_path / "run"
-    run_ensemble(tiny_config(epochs=1), out, 3, task=tiny_task())
+    with pytest.raises(KeyboardInterrupt):
+        run_ensemble(tiny_config(), out, 3, task=tiny_task(), report=Stop(1, 2))
+    with pytest.raises(RunFolderError, match=f"the 3 seeds in .* --seeds 3 --out {out} --resume"):
+        EnsembleFolder(out).load()
+    result = run_ensemble(tiny_config(), out, 3, task=tiny_task(), resume=True)
+    whole = run_ensemble(tiny_config(), tmp_path / "whole", 4, task=tiny_task())
+    assert result["test_each"] == whole["test_each"][:3]
+    with pytest.raises(RunError, match="0, 1, 2, not all of which are among 0 to 1"):
+        run_ensemble(tiny_config(), out, 2, task=tiny_task(), resume=True)
+    with pytest.raises(RunError, match="begun with lr"):
+        run_ensemble(tiny_config(lr=0.5), out, 4, task=tiny_task(), resume=True)
+    assert EnsembleFolder(out).read_result() == result, "what is refused changes nothing"
+    with pytest.raises(KeyboardInterrupt):
+        run_ensemble(tiny_config(), out, 4, task=tiny_task(), resume=True, report=Stop(3, 1))
+    assert EnsembleFolder(out).seeds == [0, 1, 2, 3]
+    with pytest.raises(RunFolderError, match="not all over"):
+        EnsembleFolder(out).load()
+    grown = run_ensemble(tiny_config(), out, 4, task=tiny_task(), resume=True)
+    assert (grown["test_each"], grown["test_score"]) == (whole["test_each"], whole["test_score"])
+
+
+def test_an_ensemble_that_gets_more_epochs_is_unfinished_meanwhile(tmp_path):
+    out = tmp_path / "run"
+    run_ensemble(tiny_config(), out, 2, task=tiny_task())
+    with pytest.raises(KeyboardInterrupt):
+        run_ensemble(tiny_config(epochs=5), out, 2, task=tiny_task(), resume=True, report=Stop(0, 5))
+    with pytest.raises(RunFolderError, match="not all over"):
+        EnsembleFolder(out).load()
+    run_ensemble(tiny_config(epochs=5), out, 2, task=tiny_task(), resume=True)
+    assert [one.config.epochs for one in EnsembleFolder(out).load().members] == [5, 5]
+
+
+def test_overwriting_leaves_nothing_of_the_old_one_even_if_stopped(tmp_path):
+    out, task = tmp_path / "run", tiny_task()
+    run_ensemble(tiny_config(epochs=1), out, 3, task=task)
     with pytest.raises(RunFolderError, match="holds runs of 3 seeds already"):
-        run_ensemble(tiny_config(epochs=1), out, 3, task=tiny_task())
+        run_ensemble(tiny_config(epochs=1), out, 3, task=task)
     with pytest.raises(RunError, match="has 1 splits"):
-        run_ensemble(tiny_config(epochs=1, fold=3), out, 2, task=tiny_task(), overwrite=True)
-    assert EnsembleFolder(out).seeds == [0, 1, 2], "a run that is refused removes nothing"
-    run_ensemble(tiny_config(epochs=1, lr=0.1), out, 2, task=tiny_task(), overwrite=True)
-    assert sorted(entry.name for entry in out.iterdir()) == ["result.json", "seed-0", "seed-1"]
+        run_ensemble(tiny_config(epochs=1, fold=3), out, 2, task=task, overwrite=True)
+    assert EnsembleFolder(out).load().config.lr == tiny_config().lr, "a run that is refused removes nothing"
+    other = tiny_config(lr=0.1, seed=10)
+    with pytest.raises(KeyboardInterrupt):
+        run_ensemble(other, out, 2, task=task, overwrite=True, report=Stop(10, 1))
+    assert names(out) == ["ensemble.json", "seed-10"]
+    run_ensemble(other, out, 2, task=task, resume=True)
+    assert names(out) == ["ensemble.json", "result.json", "seed-10", "seed-11"]
     assert EnsembleFolder(out).load().config.lr == 0.1
 
 
+def test_nothing_is_taken_from_another_process(tmp_path):
+    out, task = tmp_path / "run", tiny_task()
+    run_ensemble(tiny_config(epochs=1), out, 2, task=task)
+    for at_work in (RunFolder(out), RunFolder(out / "seed-1")):
+        with at_work.lock(), pytest.raises(RunFolderError, match="being written by another process"):
+            run_ensemble(tiny_config(epochs=1, seed=5), out, 2, task=task, overwrite=True)
+        assert len(EnsembleFolder(out).load().members) == 2
+
+
+def test_a_run_folder_is_one_whatever_lies_in_it(tmp_path):
+    run(tiny_config(epochs=1), tmp_path / "run", task=tiny_task())
+    run_ensemble(tiny_config(epochs=1), tmp_path / "many", 2, task=tiny_task())
+    shutil.copytree(tmp_path / "many", tmp_path / "run", dirs_exist_ok=True)
+    assert not EnsembleFolder(tmp_path / "run").begun
+
+
+def test_runs_beside_it_are_left_alone(tmp_path):
+    """Folders of runs that merely have such a name are neither removed nor read."""
+    run(tiny_config(epochs=1, seed=7, lr=0.3), tmp_path / "seed-7", task=tiny_task())
+    run_ensemble(tiny_config(epochs=1), tmp_path, 2, task=tiny_task())
+    run_ensemble(tiny_config(epochs=1), tmp_path, 2, task=tiny_task(), overwrite=True)
+    assert len(EnsembleFolder(tmp_path).load().members) == 2
+    assert RunFolder(tmp_path / "seed-7").read_config().lr == 0.3
+
+
+def test_what_is_in_the_way_of_a_later_seed_is_said_first(tmp_path):
+    (tmp_path / "seed-1").mkdir()
+    (tmp_path / "seed-1" / "notes.txt").write_text("mine")
+    for wish in ({}, {"overwrite": True}):
+        with pytest.raises(RunFolderError, match=r"other files \(notes.txt\)"):
+            run_ensemble(tiny_config(), tmp_path, 2, task=tiny_task(), **wish)
+    assert names(tmp_path) == ["seed-1"]
+    with pytest.raises(RunError, match="has 1 splits"):
+        run_ensemble(tiny_config(fold=4), tmp_path / "new", 2, task=tiny_task())
+    assert not (tmp_path / "new").exists()
+
+
 def test_what_does_not_belong_together_is_refused(tmp_path):
-    run(tiny_config(epochs=1), tmp_path / "a" / "seed-0", task=tiny_task())
-    run(tiny_config(epochs=1, seed=1, lr=0.1), tmp_path / "a" / "seed-1", task=tiny_task())
+    def trained(name: str, task, **changes):
+        run(tiny_config(epochs=1, **changes), tmp_path / name, task=task)
+        return load_model(tmp_path / name / "model.safetensors")
+
+    first = trained("first", tiny_task())
     with pytest.raises(MismatchError, match=r"different options \(lr\)"):
-        EnsembleFolder(tmp_path / "a").load()
-    run(tiny_config(epochs=1, seed=1), tmp_path / "a" / "seed-1", task=tiny_task(seed=7), overwrite=True)
+        Ensemble((first, trained("other", tiny_task(), seed=1, lr=0.1)))
     with pytest.raises(MismatchError, match="other data"):
-        EnsembleFolder(tmp_path / "a").load()
+        Ensemble((first, trained("elsewhere", tiny_task(seed=7), seed=1)))
     with pytest.raises(ValueError, match="at least one"):
         Ensemble(())
+    assert len(Ensemble((first, trained("same", tiny_task(), seed=1))).members) == 2
 
 
 @pytest.mark.parametrize(

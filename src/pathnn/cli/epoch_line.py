@@ -44,22 +44,27 @@ def time_text(seconds: float) -> str:
 
 
 @contextmanager
-def epoch_line() -> Iterator[Callable[[Epoch, Run], None]]:
+def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None]]:
     """Gives a function to call after each epoch. On a terminal one line is rewritten, elsewhere one is added
-    now and then.
+    now and then. Of runs of several seeds, one after the other, it says which one it is.
     """
     started, said, done = time.monotonic(), time.monotonic(), 0
     terminal = sys.stderr.isatty()
+    seed: int | None = None
 
     def report(epoch: Epoch, run: Run) -> None:
-        nonlocal said, done
-        done += 1
+        nonlocal started, said, done, seed
         now = time.monotonic()
+        if seed not in (None, run.config.seed):  # the next of several begins
+            started, done = now - epoch.seconds, 0
+        seed, done = run.config.seed, done + 1
+        which = f"seed {run.config.seed}  " if several else ""
+        text = which + epoch_text(epoch, run, done / max(now - started, 1e-9))
         if terminal:
-            print(f"\r\033[2K{epoch_text(epoch, run, done / (now - started))}", end="", file=sys.stderr, flush=True)
+            print(f"\r\033[2K{text}", end="", file=sys.stderr, flush=True)
         elif now - said > EVERY:
             said = now
-            print(epoch_text(epoch, run, done / (now - started)), file=sys.stderr, flush=True)
+            print(text, file=sys.stderr, flush=True)
 
     try:
         yield report

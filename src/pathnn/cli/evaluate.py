@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from statistics import mean, stdev
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -65,11 +64,12 @@ def evaluate_command(
         note(f"left out {len(task.skipped)} rows that cannot be read, the first is {task.skipped[0]}")
     if json:
         together, each = found.together, [one.score for one in found.each]
+        several = {"networks": len(each), "each": each, "mean": found.mean, "std": found.std}
         print_json(
             {
                 "run": run, "data": data, "split": part, "graphs": together.graphs, "metric": task.metric_name,
                 "score": together.score, "loss": together.loss,
-                **({"epoch": trained.members[0].epoch} if len(each) == 1 else {"each": each}),
+                **({"epoch": trained.members[0].epoch} if len(each) == 1 else several),
             }
         )  # fmt: skip
     else:
@@ -78,12 +78,12 @@ def evaluate_command(
 
 def _text(found: EnsembleScore, metric: str, part: str) -> str:
     """What to say of a score; of several networks also how far they differ."""
-    together, each = found.together, [one.score for one in found.each]
-    score = "not defined" if math.isnan(together.score) else f"{together.score:.6g}"
+    together, several = found.together, len(found.each) > 1
+    defined = not math.isnan(together.score)
+    score = f"{together.score:.6g}" if defined else "not defined"
     text = f"{metric} {score} on {together.graphs} graphs ({part}); loss {together.loss:.6g}"
-    if len(each) == 1 or math.isnan(together.score):
-        return text
-    return f"{text}; the mean of {len(each)} networks, each {mean(each):.6g} ± {stdev(each):.2g}"
+    spread = f", each {found.mean:.6g} ± {found.std:.2g}" if defined else ""
+    return f"{text}; the mean of {len(found.each)} networks{spread}" if several else text
 
 
 def target_options(trained: Ensemble | Trained, target: list[str] | None) -> dict[str, Any]:

@@ -134,9 +134,9 @@ def _train(
         chosen = {**yaml_options(file.read_text()), **chosen}
     options = {**chosen.pop("options", {}), **options}
     folder = _folder(out, several=seeds is not None)
-    begun = folder if isinstance(folder, RunFolder) else folder.member(min(folder.seeds, default=0))
-    if resume and begun.begun:
-        saved = begun.read_config().to_dict()
+    first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.seeds, default=0))
+    if resume and first.begun:
+        saved = first.read_config().to_dict()
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
         task = _load(base)
     else:
@@ -144,21 +144,23 @@ def _train(
             first_look = RunConfig.from_dict({**chosen, "data": data})
         except ValueError as error:  # before data is read, which may take long
             raise typer.BadParameter(str(error)) from error
-        folder.check(resume=resume, overwrite=overwrite)
+        if isinstance(folder, RunFolder):
+            folder.check(resume=resume, overwrite=overwrite)
+        else:
+            folder.check([], resume=resume, overwrite=overwrite)
         task = _load(first_look)
         base = fill_in(data, task, chosen, options)
     if task.skipped and is_first_process():
         note(f"left out {len(task.skipped)} rows that cannot be read, the first is {task.skipped[0]}")
-    again: dict[str, Any] = {"task": task, "resume": resume, "overwrite": overwrite}
+    wishes: dict[str, Any] = {"task": task, "resume": resume, "overwrite": overwrite}
     try:
-        with epoch_line() as report:
+        with epoch_line(several=seeds is not None) as report:
             if seeds is None:
-                return run(base, out, report=report, **again)
-            last = base.seed + seeds - 1
-            begin = lambda seed: note(f"seed {seed}, of {base.seed} to {last}")  # noqa: E731
-            return run_ensemble(base, out, seeds, report=report, begin=begin, **again)
+                return run(base, out, report=report, **wishes)
+            return run_ensemble(base, out, seeds, report=report, **wishes)
     except KeyboardInterrupt:
-        if folder.begun and is_first_process():
+        saved_one = RunFolder(out).state.exists() or any(out.glob("seed-*/last.ckpt"))
+        if saved_one and is_first_process():
             note(f"stopped; what was done is in {out}, and --resume goes on with it")
         raise
 
@@ -171,7 +173,7 @@ def _folder(out: Path, *, several: bool) -> RunFolder | EnsembleFolder:
         return EnsembleFolder(out)
     seeds = EnsembleFolder(out).seeds
     if seeds:
-        again = f"--seeds {max(len(seeds), 2)} --resume"
+        again = f"--seeds {len(seeds)} --resume"
         raise typer.BadParameter(
             f"{out} holds runs of {len(seeds)} seeds. Go on with {again}, or give another folder.", param_hint="--out"
         )

@@ -22,7 +22,7 @@ def load_runs(run: Path) -> Ensemble:
     """The best models of a folder of several seeds, or what `load_run` gives, as an ensemble of one."""
     from pathnn.engine import Ensemble, EnsembleFolder
 
-    return EnsembleFolder(run).load() if EnsembleFolder(run).seeds else Ensemble((load_run(run),))
+    return EnsembleFolder(run).load() if EnsembleFolder(run).begun else Ensemble((load_run(run),))
 
 
 def load_run(run: Path) -> Trained:
@@ -39,7 +39,7 @@ def load_run(run: Path) -> Trained:
     seeds = EnsembleFolder(run).seeds
     if seeds:
         one = EnsembleFolder(run).member(seeds[0]).path
-        raise ValueError(f"{run} holds networks of {len(seeds)} seeds: expected one of them, such as {one}.")
+        raise ValueError(f"{run} holds {len(seeds)} networks: expected one of them, such as {one}.")
     if run.is_dir() and not RunFolder(run).model.exists():
         raise ValueError(f"{run} holds no model.safetensors: expected a folder in which a run has begun.")
     return load_model(RunFolder(run).model if run.is_dir() else run)

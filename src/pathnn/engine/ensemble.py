@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import mean, stdev
 
 import torch
 from torch import Tensor
@@ -71,6 +72,16 @@ class EnsembleScore:
 
     together: Evaluation
     each: tuple[Evaluation, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean of the networks' own scores."""
+        return mean(one.score for one in self.each)
+
+    @property
+    def std(self) -> float:
+        """The sample standard deviation of the networks' own scores; NaN for a single one."""
+        return stdev(one.score for one in self.each) if len(self.each) > 1 else math.nan
 
 
 def infer_each(

@@ -16,11 +16,13 @@ import torch
 from pathnn.data.task import Task
 from pathnn.engine.build import build_model
 from pathnn.engine.config import RunConfig
+from pathnn.engine.devices import make_fabric
 from pathnn.engine.ensemble import Ensemble, score_ensemble
 from pathnn.engine.ensemble_folder import EnsembleFolder
 from pathnn.engine.errors import RunError
-from pathnn.engine.loaders import choose_split, with_paths
+from pathnn.engine.loaders import choose_split, make_loaders
 from pathnn.engine.run import Run, load_task, run
+from pathnn.engine.run_folder import RunFolder
 from pathnn.engine.train import Epoch
 from pathnn.provenance import commit
 
@@ -34,48 +36,80 @@ def run_ensemble(
     resume: bool = False,
     overwrite: bool = False,
     report: Callable[[Epoch, Run], None] | None = None,
-    begin: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
     """Train `seeds` networks as `config` says, from its seed on, into folders in `out`; returns what `out/result.json`
     holds.
 
-    `begin` is called with each seed, the rest is as in `pathnn.engine.run`. With `resume` runs that are over are kept,
-    and more seeds may be asked for than before.
+    The other arguments are those of `pathnn.engine.run`. With `resume` runs that are over are kept, and more seeds may
+    be asked for than before.
     """
     if seeds < 2:
         raise RunError(f"seeds={seeds}: expected at least 2. A single network is what run is for.")
     if config.devices * config.num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise RunError("several seeds are trained one after the other in one process: leave out devices and num_nodes.")
     folder, wanted = EnsembleFolder(out), range(config.seed, config.seed + seeds)
-    folder.check(resume=resume, overwrite=overwrite)
-    left_out = [seed for seed in folder.seeds if seed not in wanted]
-    if resume and left_out:
+    folder.check(wanted, resume=resume, overwrite=overwrite)
+    if resume and not set(folder.seeds) <= set(wanted):
         raise RunError(
-            f"{out} holds the runs of seeds {', '.join(map(str, folder.seeds))}, of which {left_out[0]} is not among "
-            f"{wanted[0]} to {wanted[-1]}. Ask for at least these seeds, or begin anew with --overwrite."
+            f"{out} holds runs of the seeds {', '.join(map(str, folder.seeds))}, not all of which are among "
+            f"{wanted[0]} to {wanted[-1]}. Ask for at least these, or begin anew with --overwrite."
         )
-    task = load_task(config) if task is None else task
-    task, results = task.with_graphs(with_paths(task.graphs, build_model(config, task), "cpu")), []
+    task, new = _checked(config, load_task(config) if task is None else task), not out.exists()
+    RunFolder(out).make()
+    try:
+        with RunFolder(out).lock():
+            if overwrite:
+                folder.clear({*folder.seeds, *wanted})
+            results = _train(config, folder, wanted, task, resume=resume, report=report)
+            result = summary(config, task, folder.load_members(), results)
+            folder.write_result(result)
+            return result
+    finally:
+        if new and not folder.begun:
+            RunFolder(out).abandon()
+
+
+def _checked(config: RunConfig, task: Task) -> Task:
+    """The task with its paths, if nothing is in the way of training on it: what is refused is to be refused before
+    anything is removed, and not after the first network has been trained."""
+    make_fabric(config)
+    return make_loaders(task, config, build_model(config, task), device="cpu").task
+
+
+def _train(
+    config: RunConfig,
+    folder: EnsembleFolder,
+    wanted: range,
+    task: Task,
+    *,
+    resume: bool,
+    report: Callable[[Epoch, Run], None] | None,
+) -> list[dict[str, Any]]:
+    """Do all runs. An ensemble that goes on becomes an unfinished one with the first epoch that is added."""
+    if not folder.begun:
+        folder.write_plan(wanted)
+
+    def tell(epoch: Epoch, ready: Run) -> None:
+        if folder.result.exists() or folder.seeds != list(wanted):
+            folder.write_plan(wanted)
+        if report is not None:
+            report(epoch, ready)
+
+    results = []
     for seed in wanted:
-        if begin is not None:
-            begin(seed)
         own = replace(config, seed=seed)
-        results.append(run(own, folder.member(seed).path, task=task, resume=resume, overwrite=overwrite, report=report))
-        folder.result.unlink(missing_ok=True)  # only now, when nothing was refused
-        while left_out:
-            folder.remove(left_out.pop())
-    result = summary(config, task, folder.load(), results)
-    folder.write_result(result)
-    return result
+        results.append(run(own, folder.member(seed).path, task=task, resume=resume, report=tell))
+    return results
 
 
 def summary(config: RunConfig, task: Task, ensemble: Ensemble, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What `result.json` of an ensemble holds."""
+    """What `result.json` of an ensemble holds: `test_score` is that of the mean of all predictions."""
     test, cuda = choose_split(task, config).test, config.device != "cpu" and torch.cuda.is_available()
     together = score_ensemble(ensemble, task, test, device="cuda" if cuda else "cpu") if test.numel() else None
     first = results[0]
     return {
         **{name: first[name] for name in ("data", "model", "metric", "parameters", "fold", "device", "versions")},
+        "split_seed": config.split_seed,
         "seeds": [result["seed"] for result in results],
         "test_score": None if together is None else together.together.score,
         **_statistics("test", [result["test_score"] for result in results]),
@@ -94,11 +128,11 @@ def _statistics(part: str, scores: Sequence[float | None]) -> dict[str, Any]:
     >>> _statistics("test", [1.0, None])
     {'test_each': [1.0, None], 'test_mean': None, 'test_std': None}
     """
-    known = [score for score in scores if score is not None and math.isfinite(score)]
-    whole = len(known) == len(scores)
-    each = [score if score in known else None for score in scores]
+    each = [None if score is None or not math.isfinite(score) else score for score in scores]
+    known = [score for score in each if score is not None]
+    whole = len(known) == len(each)
     return {
         f"{part}_each": each,
         f"{part}_mean": mean(known) if whole else None,
-        f"{part}_std": stdev(known) if whole and len(known) > 1 else None,
+        f"{part}_std": stdev(known) if whole else None,
     }

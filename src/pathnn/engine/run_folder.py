@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -70,6 +70,10 @@ class RunFolder:
     def create(self, *, resume: bool = False, overwrite: bool = False) -> None:
         """Make the folder, after `check`."""
         self.check(resume=resume, overwrite=overwrite)
+        self.make()
+
+    def make(self) -> None:
+        """Make the folder itself, if it is not there."""
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
 
@@ -85,18 +89,8 @@ class RunFolder:
         A folder with a run in it is refused unless `resume` or `overwrite`; a folder with anything else in it
         is always refused. Nothing is removed here: see `clear`.
         """
-        if resume and overwrite:
-            raise RunError("resume and overwrite contradict each other: give one of --resume and --overwrite.")
-        with writing(self.path):
-            if self.path.is_file():
-                raise RunFolderError(f"{self.path} is a file: expected the name of a folder to write to.")
-            found = [entry.name for entry in self.path.iterdir()] if self.path.exists() else []
-        strange = [name for name in found if name not in FILES and not _ours(name)]
-        if strange and not self.begun:
-            raise RunFolderError(
-                f"{self.path} exists and holds other files ({', '.join(sorted(strange)[:3])}): "
-                "give a new or an empty folder."
-            )
+        check_wishes(resume=resume, overwrite=overwrite)
+        check_free(self.path, lambda name: self.begun or is_run_file(name))
         if self.begun and not (resume or overwrite):
             raise RunFolderError(
                 f"{self.path} holds a run already. Go on with it (--resume), replace it (--overwrite), "
@@ -209,10 +203,30 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def is_leftover(name: str) -> bool:
-    """Whether it is a temporary file that a killed process has left."""
-    return name.startswith(tuple(f".{file}." for file in FILES)) and name.endswith(".tmp")
+def check_wishes(*, resume: bool, overwrite: bool) -> None:
+    """Raise `RunError` for wishes that contradict each other."""
+    if resume and overwrite:
+        raise RunError("resume and overwrite contradict each other: give one of --resume and --overwrite.")
 
 
-def _ours(name: str) -> bool:
-    return name == LOCK or is_leftover(name)
+def check_free(path: Path, known: Callable[[str], bool]) -> None:
+    """Raise `RunFolderError` where a file is, or a folder with anything whose name is not `known`."""
+    with writing(path):
+        if path.is_file():
+            raise RunFolderError(f"{path} is a file: expected the name of a folder to write to.")
+        found = [entry.name for entry in path.iterdir()] if path.exists() else []
+    strange = sorted(name for name in found if not known(name))
+    if strange:
+        raise RunFolderError(
+            f"{path} exists and holds other files ({', '.join(strange[:3])}): give a new or an empty folder."
+        )
+
+
+def is_leftover(name: str, files: Sequence[str] = FILES) -> bool:
+    """Whether it is a temporary file of one of `files` that a killed process has left."""
+    return name.startswith(tuple(f".{file}." for file in files)) and name.endswith(".tmp")
+
+
+def is_run_file(name: str) -> bool:
+    """Whether it is the name of a file that runs write."""
+    return name in FILES or name == LOCK or is_leftover(name)
