@@ -384,6 +384,68 @@ def test_an_explanation_is_in_the_unit_of_the_target(molecules, trained):
         assert parts == pytest.approx(found["prediction"], rel=1e-6)
 
 
+@pytest.fixture(scope="module")
+def by_column(molecules, tmp_path_factory) -> tuple[Path, Path]:
+    """A table that says how it is split, and a run on it."""
+    folder = tmp_path_factory.mktemp("parts")
+    words = ["part", *(["train", "train", "val", "test", "train"] * 6)]
+    lines = molecules.read_text().splitlines()
+    (folder / "parts.csv").write_text("\n".join(f"{a},{b}" for a, b in zip(lines, words, strict=True)) + "\n")
+    arguments = ("--out", folder / "run", "--target", "size", "--split-by", "part", *SMALL)
+    assert call("train", folder / "parts.csv", *arguments).exit_code == 0
+    return folder / "parts.csv", folder / "run"
+
+
+def test_a_run_keeps_to_the_split_of_a_column(by_column, molecules, tmp_path):
+    table, run = by_column
+    found = json.loads(call("evaluate", run, table, "--json").stdout)
+    assert (found["split"], found["graphs"]) == ("test", 6)
+    assert found["score"] == pytest.approx(json.loads((run / "result.json").read_text())["test_score"], rel=1e-6)
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join(molecules.read_text().splitlines()[:6]) + "\n")
+    assert json.loads(call("evaluate", run, few, "--json").stdout)["split"] == "all", "the column need not be there"
+
+
+def test_without_its_column_a_table_has_no_test_graphs(by_column, molecules):
+    _, run = by_column
+    assert json.loads(call("evaluate", run, molecules, "--json").stdout)["split"] == "all"
+    for part in ("test", "val"):
+        refused = call("evaluate", run, molecules, "--split", part)
+        assert refused.exit_code == 1
+        assert "the split is another" in refused.stderr
+
+
+def test_a_run_keeps_to_its_scaffolds(tmp_path):
+    rings = (
+        "c1ccccc1",
+        "C1CCCCC1",
+        "c1ccncc1",
+        "C1CCCC1",
+        "c1ccoc1",
+        "c1ccsc1",
+        "C1CC1",
+        "C1CCC1",
+        "C1CCNCC1",
+        "C1CCOC1",
+    )
+    table = tmp_path / "rings.csv"
+    table.write_text("\n".join(["smiles,size", *(f"{'C' * n}{ring},{n}.5" for ring in rings for n in range(1, 4))]))
+    arguments = ("--out", tmp_path / "run", "--target", "size", "--split-by", "scaffold", "--split-seed", 1, *SMALL)
+    assert call("train", table, *arguments).exit_code == 0
+    found = json.loads(call("evaluate", tmp_path / "run", table, "--json").stdout)
+    expected = json.loads((tmp_path / "run" / "result.json").read_text())["test_score"]
+    assert (found["split"], found["score"]) == ("test", pytest.approx(expected, rel=1e-6))
+    (tmp_path / "one.csv").write_text("smiles,size\nCCO,3.5\n")
+    assert json.loads(call("evaluate", tmp_path / "run", tmp_path / "one.csv", "--json").stdout)["split"] == "all"
+
+
+def test_a_column_and_a_seed_contradict_each_other(molecules, tmp_path):
+    arguments = ("--out", tmp_path / "run", "--target", "size", "--split-by", "active", "--split-seed", 1)
+    refused = call("train", molecules, *arguments)
+    assert refused.exit_code == 2
+    assert "give one of them" in " ".join(refused.stderr.replace("│", " ").split())
+
+
 def test_the_line_says_which_seed_it_is_at(monkeypatch, capsys):
     def at(seed, number):
         epoch = Epoch(number, 1.0, 1.0, 0.5, None, True, 0.001, 2.0)

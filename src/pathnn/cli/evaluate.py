@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,7 +58,8 @@ def evaluate_command(
             **target_options(trained, target),
         )
         with progress(f"evaluating on {data}"):
-            task = load_task(config, trained.facts.molecule_features)
+            task = load_task(replace(config, split_by=None), trained.facts.molecule_features)
+            task = task if split == "all" else with_split(trained, task, config)
             part = choose_part(trained, task, config, split)
             index = choose(task, config, part)
             found = score_ensemble(trained, task, index, device=pick_device(device))
@@ -99,18 +102,34 @@ def target_options(trained: Ensemble | Trained, target: list[str] | None) -> dic
     return {"target": trained.config.target or tuple(facts.classes) or None, "kind": facts.target}
 
 
+def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
+    """The task split as in training, where that was not at random, and where it can be the data of the training."""
+    from pathnn.data.errors import DataError
+    from pathnn.data.own import file_kind, split_task
+    from pathnn.data.smiles import read_csv
+
+    before, path = trained.facts.data, Path(config.data).expanduser()
+    same_size = before is not None and before.num_graphs == len(task.graphs)
+    if config.split_by is None or not same_size or file_kind(path) != ".csv":
+        return task
+    with suppress(DataError):  # then the split is another, and so is the data
+        return split_task(task, read_csv(path), config.split_by, config.split_seed)
+    return task
+
+
 def choose_part(trained: Ensemble | Trained, task: Task, config: RunConfig, asked: str | None) -> str:
     """What was asked for; else the test graphs of the data that the run was trained on, all of other data.
 
-    Data that was changed since has no graphs that are known to be new to the model, and is refused.
+    Data that was changed since has no graphs that are known to be new to the model, and is refused; so is another
+    split of its graphs.
     """
-    from pathnn.engine.data_print import same_place
+    from pathnn.engine.data_print import OTHER_SPLIT, same_place
 
     if asked == "all":
         return asked
     before, same_name = trained.facts.data, same_place(config.data, trained.config.data)
     changed = None if before is None else _difference(before, task, config)
-    if same_name and changed is not None:
+    if changed is not None and (same_name or (asked is not None and changed == OTHER_SPLIT)):
         raise ValueError(
             f"{config.data} has changed since the model was trained, or is read with other options (--target, "
             f"--skip-invalid): {changed}. Which of its graphs the model has not seen cannot be told. Give the data as "
@@ -123,11 +142,11 @@ def choose_part(trained: Ensemble | Trained, task: Task, config: RunConfig, aske
 def _difference(before: DataPrint, task: Task, config: RunConfig) -> str | None:
     """What is not as in training, other than the targets: another column of the same graphs is fine."""
     from pathnn.engine.data_print import DataPrint
-    from pathnn.engine.loaders import choose_split
+    from pathnn.engine.loaders import choose_split, splits_of
 
     same_size = len(task.graphs) == before.num_graphs
-    splits = len(task.splits) if config.split_seed is None else 1
-    now = DataPrint.of(task, choose_split(task, config) if same_size and config.fold < splits else None)
+    splits = len(splits_of(task, config)) if same_size else 0
+    now = DataPrint.of(task, choose_split(task, config) if config.fold < splits else None)
     return replace(before, targets=now.targets).difference(now)
 
 

@@ -68,7 +68,15 @@ def train_command(
     seeds: Seeds = None,
     fold: Annotated[int | None, _option("--fold", text="Which of the dataset's splits, from 0.")] = None,
     split_seed: Annotated[
-        int | None, _option("--split-seed", text="A random split of 80 / 10 / 10 from this seed instead.")
+        int | None, _option("--split-seed", text="Another split of 80 / 10 / 10 from this seed, random or by scaffold.")
+    ] = None,
+    split_by: Annotated[
+        str | None,
+        _option(
+            "--split-by",
+            text="How to split a .csv: by scaffold, or as a column says (train, val, test).",
+            metavar="scaffold|COLUMN",
+        ),
     ] = None,
     device: Annotated[str | None, _option("--device", text="Where to train.", metavar="auto|cpu|cuda")] = None,
     devices: Annotated[int | None, _option("--devices", text="Processes (GPUs) per machine.")] = None,
@@ -95,9 +103,9 @@ def train_command(
     given = {
         "model": model, "collection": collection, "k": k, "epochs": epochs, "batch_size": batch_size, "lr": lr,
         "weight_decay": weight_decay, "patience": patience, "stop_at": stop_at, "clip": clip, "seed": seed,
-        "fold": fold, "split_seed": split_seed, "device": device, "devices": devices, "num_nodes": num_nodes,
-        "precision": precision, "max_entries": max_entries, "target": target or None, "kind": kind, "smiles": smiles,
-        "skip_invalid": skip_invalid or None,
+        "fold": fold, "split_seed": split_seed, "split_by": split_by, "device": device, "devices": devices,
+        "num_nodes": num_nodes, "precision": precision, "max_entries": max_entries, "target": target or None,
+        "kind": kind, "smiles": smiles, "skip_invalid": skip_invalid or None,
     }  # fmt: skip
     chosen = {name: value for name, value in given.items() if value is not None}
     widths = {"hidden_channels": hidden, "dropout": dropout}

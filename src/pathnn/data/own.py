@@ -14,6 +14,7 @@ from pathnn.data.datasets.constant import with_ones
 from pathnn.data.datasets.registry import dataset_names, get_spec, load_dataset
 from pathnn.data.errors import BadRow, DataError, UnknownDatasetError
 from pathnn.data.graph6 import read_graph6
+from pathnn.data.molecule_splits import SCAFFOLD, column_split, scaffold_split, scaffolds
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.smiles import (
     FEATURES,
@@ -41,6 +42,8 @@ def load_data(
     kind: TargetKind | None = None,
     skip_invalid: bool = False,
     features: MoleculeFeatures = "pyg",
+    split_by: str | None = None,
+    split_seed: int | None = None,
 ) -> Task:
     """A dataset's name, a `.csv` of SMILES, a `.g6` file, or a folder or zip in TU format, as a task.
 
@@ -48,21 +51,26 @@ def load_data(
     target columns (None: the only numeric column, if there is just one; an empty list: none), and the kind of
     target (None: found from the values; text makes classes). `skip_invalid` leaves bad rows out; they are in
     `task.skipped`. `features` are those of atoms and bonds: PyG's, or the Open Graph Benchmark's ("ogb"), which
-    models trained on molhiv and Peptides read.
+    models trained on molhiv and Peptides read. `split_by` is "scaffold" (with a `split_seed`, another such split for
+    each), or a column that says train, val or test; None splits at random.
     """
     path = Path(data).expanduser()
     check_features(features)
     if kind is not None and kind not in get_args(TargetKind):
         raise DataError(f"kind={kind!r} is unknown: expected one of {', '.join(get_args(TargetKind))}.")
-    if isinstance(data, str) and data.lower() in dataset_names():
-        return load_dataset(data)
-    if not path.exists():
+    named = isinstance(data, str) and data.lower() in dataset_names()
+    if not named and not path.exists():
         raise _neither(data)
     kind_of_file = file_kind(path)
+    if split_by is not None and (named or kind_of_file != ".csv"):
+        raise DataError(f"{data} cannot be split by {split_by!r}: that is for .csv files of molecules.")
+    if named:
+        return load_dataset(str(data))
     if path.is_dir() or kind_of_file == ".zip":
         return task_from_tu(path)
     if kind_of_file == ".csv":
         options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features}
+        options |= {"split_by": split_by, "split_seed": split_seed}
         return task_from_csv(path, smiles=smiles, targets=targets, kind=kind, **options)
     if kind_of_file == ".g6":
         graphs, bad = read_graph6(path, skip_invalid=skip_invalid)
@@ -89,8 +97,10 @@ def task_from_csv(
     kind: TargetKind | None = None,
     skip_invalid: bool = False,
     features: MoleculeFeatures = "pyg",
+    split_by: str | None = None,
+    split_seed: int | None = None,
 ) -> Task:
-    """A CSV of SMILES as a task with one random split of 80 / 10 / 10 from seed 0."""
+    """A CSV of SMILES as a task with one split of 80 / 10 / 10: at random from seed 0, or as `load_data` says."""
     table = read_csv(path)
     column = smiles or table.smiles_column()
     chosen = _targets(table, column) if targets is None else list(targets)
@@ -108,7 +118,18 @@ def task_from_csv(
     task = task_from_graphs(graphs, name=path.name, node_features=atoms, edge_features=bonds, kind=kind, targets=names)
     others = [name for name in table.columns if name != column]
     notes = task.notes if chosen else f"no targets chosen of the columns {others}"
-    return replace(task, skipped=tuple(bad), notes=notes)
+    task = replace(task, skipped=tuple(bad), notes=notes)
+    return task if split_by is None or not chosen else split_task(task, table, split_by, split_seed)
+
+
+def split_task(task: Task, table: CsvTable, split_by: str, seed: int | None = None) -> Task:
+    """The task of a table with one split by scaffolds, or as a column says, as in `load_data`."""
+    if split_by == SCAFFOLD:
+        assert task.graphs.names is not None
+        split, notes = scaffold_split(scaffolds(task.graphs.names), seed=seed), "one split by scaffolds"
+    else:
+        split, notes = column_split(table, split_by, task.rows()), f"the split of the column {split_by!r}"
+    return replace(task, splits=(split,), notes=notes).validate()
 
 
 def _present(labels: tuple[str, ...], y: torch.Tensor) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import yaml
 
 from pathnn.collection import Collection, check_collection, check_k
+from pathnn.data.molecule_splits import SCAFFOLD
 from pathnn.engine.errors import RunError
 from pathnn.nn.baselines import BaselineName
 from pathnn.nn.choices import check_choice
@@ -41,6 +42,8 @@ class RunConfig:
         data: a dataset's name or the path of a file; together with `fold` and `seed` it seeds the run.
         fold: which of the task's splits.
         split_seed: a random split from this seed instead of the task's own splits.
+        split_by: how a CSV of molecules is split: "scaffold" (another such split for each `split_seed`), or the name of
+            a column that says train, val or test.
         smiles, target, kind, skip_invalid: how to read a CSV; see `pathnn.data.load_data`.
         model: "pathnn", or a baseline's name.
         options: of `PathNN` or `Baseline`, such as `hidden_channels`; what the data decides is left out.
@@ -67,6 +70,7 @@ class RunConfig:
     data: str
     fold: int = 0
     split_seed: int | None = None
+    split_by: str | None = None
     smiles: str | None = None
     target: tuple[str, ...] | None = None
     kind: str | None = None
@@ -111,6 +115,11 @@ class RunConfig:
             _at_least(name, self.__dict__[name], 1)
         for name in ("fold", "seed", "patience", "plateau_patience"):
             _at_least(name, self.__dict__[name], 0)
+        if self.split_by not in (None, SCAFFOLD) and self.split_seed is not None:
+            raise RunError(
+                f"split_by={self.split_by!r} takes the split from a column, and split_seed={self.split_seed} asks for "
+                "another: give one of them."
+            )
         for name in ("lr", "clip"):
             _positive(name, self.__dict__[name])
         if self.plateau_factor is not None and not 0 < self.plateau_factor < 1:

@@ -18,6 +18,8 @@ from pathnn.data.task import Split, Task
 CHUNK = 2**20
 """Numbers at a time."""
 
+OTHER_SPLIT = "the split is another"
+
 
 @dataclass(frozen=True)
 class DataPrint:
@@ -50,7 +52,7 @@ class DataPrint:
             return "its graphs are others"
         if now.targets != self.targets:
             return "its targets are others"
-        return None if now.split == self.split else "the split is another"
+        return None if now.split == self.split else OTHER_SPLIT
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

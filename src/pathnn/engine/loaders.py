@@ -127,9 +127,7 @@ def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tup
 
 def choose_split(task: Task, config: RunConfig) -> Split:
     """The split of a run."""
-    splits = task.splits
-    if config.split_seed is not None:
-        splits = (random_split(len(task.graphs), seed=config.split_seed),)
+    splits = splits_of(task, config)
     if not config.fold < len(splits):
         raise RunError(f"fold={config.fold}: {task.name} has {len(splits)} splits, counted from 0.")
     split = splits[config.fold]
@@ -140,6 +138,13 @@ def choose_split(task: Task, config: RunConfig) -> Split:
                 "Give more data: at least ten graphs."
             )
     return split
+
+
+def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
+    """The splits that a run chooses from: the task's, or the random one of `split_seed`."""
+    if config.split_seed is None or config.split_by is not None:
+        return task.splits
+    return (random_split(len(task.graphs), seed=config.split_seed),)
 
 
 def check_answers(task: Task, split: Split) -> None:

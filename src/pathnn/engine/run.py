@@ -104,6 +104,7 @@ def load_task(config: RunConfig, features: MoleculeFeatures = "pyg") -> Task:
     targets = None if config.target is None else list(config.target)
     kind: Any = config.kind
     options: dict[str, Any] = {"skip_invalid": config.skip_invalid, "features": features}
+    options |= {"split_by": config.split_by, "split_seed": config.split_seed}
     return load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, **options)
 
 
