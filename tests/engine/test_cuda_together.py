@@ -12,6 +12,7 @@ from engine_tasks import tiny_task
 from torch import nn
 
 from pathnn.collection import Collection
+from pathnn.data import task_from_graphs
 from pathnn.engine import RunConfig, RunStoppedError, build_model, make_loaders, run
 from pathnn.engine import together as together_module
 from pathnn.engine.graphs_batch import Capacity, graph_sizes
@@ -79,6 +80,23 @@ def test_baselines_are_trained_together_as_alone(name: str, tmp_path: Path) -> N
         run(config, tmp_path / f"alone{i}", task=task, curves=False)
         losses = [[epoch["train_loss"] for epoch in metrics(tmp_path / f"{how}{i}")] for how in ("together", "alone")]
         assert losses[0] == pytest.approx(losses[1], rel=2e-3)
+
+
+@pytest.mark.parametrize("name", ["gin", "gcn", "mlp"])
+def test_baselines_on_molecules_are_trained_together_as_alone(name: str, tmp_path: Path) -> None:
+    task = tiny_task(60)
+    graphs = task.graphs
+    atoms, bonds = torch.randint(0, 7, (graphs.num_nodes, 2)), torch.randint(0, 3, (graphs.num_edges, 1))
+    task = task_from_graphs(replace(graphs, x=atoms, edge_attr=bonds), name="tiny")
+    options = {"hidden_channels": 16, "num_layers": 3, "readout": "mean"}
+    plateau = {"plateau_factor": 0.5, "plateau_patience": 0, "epochs": 6}
+    configs = [replace(config_of(seed), model=name, preset=None, options=options, **plateau) for seed in range(3)]
+    list(run_together(configs, [tmp_path / f"together{i}" for i in range(3)], task=task))
+    for i, config in enumerate(configs):
+        run(config, tmp_path / f"alone{i}", task=task, curves=False)
+        for key in ("train_loss", "val_score", "lr"):
+            values = [[epoch[key] for epoch in metrics(tmp_path / f"{how}{i}")] for how in ("together", "alone")]
+            assert values[0] == pytest.approx(values[1], rel=5e-3)
 
 
 def metrics(folder: Path) -> list[dict[str, float]]:

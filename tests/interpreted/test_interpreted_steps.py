@@ -15,7 +15,7 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.engine.build import Model
 from pathnn.engine.graphs import GraphedForward, GraphedStep
 from pathnn.engine.graphs_batch import Capacity, PaddedBatches, graph_sizes
-from pathnn.engine.graphs_edges import PADDED
+from pathnn.engine.graphs_edges import PADDED, with_room
 from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.stack import Stack
@@ -142,3 +142,36 @@ def test_several_networks_as_one(
             loss(eager(model.train(), graphs, batch), graphs.select(batch).y).mean().backward()
         ours = torch.cat([found[name][i].flatten() for name, _ in model.named_parameters()])
         assert difference(ours, _gradient(model)) <= 1e-5
+
+
+@pytest.mark.parametrize("name", ["gin", "gcn", "mlp"])
+def test_several_baselines_on_molecules_as_one(name: Any, interpreted: Interpreted) -> None:
+    """Each has the gradients and the statistics of BatchNorm that it has alone, and predicts what it predicts alone."""
+    atoms = (9, 5, 100)
+    graphs = random_graphs()
+    assert graphs.x is not None
+    graphs = replace(graphs, x=graphs.x.clamp(max=torch.tensor(atoms) - 1))
+    torch.manual_seed(1)
+    models = [Baseline(name, atoms, 16, 1, num_layers=2, edge_channels=BONDS, readout="mean") for _ in range(3)]
+    stack, loss = Stack(models), nn.L1Loss(reduction="none")
+    sizes = graph_sizes(graphs, paths=False)
+    capacity = with_room(Capacity.of_sizes(sizes, 4, margin=8.0))
+    steps = StackedSteps(models[0], stack, StackedAdam(stack, weight_decay=0.0), graphs, loss, capacity=capacity)
+    batches = [torch.arange(4), torch.arange(7, 10), torch.arange(12, 16)]
+    plan = plan_of([[batch] for batch in batches], sizes, 4)[0]
+    steps.step(plan, torch.zeros(3, 3))
+    found = stack.views(stack.grad)
+    for i, (model, batch) in enumerate(zip(models, batches, strict=True)):
+        with interpreted.off():
+            loss(eager(model.train(), graphs, batch), graphs.select(batch).y).mean().backward()
+        for key, parameter in model.named_parameters():
+            expected = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            torch.testing.assert_close(found[key][i], expected, rtol=1e-3, atol=1e-5)
+        for key, buffer in model.named_buffers():
+            if key in stack.statistics:
+                torch.testing.assert_close(stack.statistics[key][i], buffer, rtol=1e-4, atol=1e-5)
+    out = steps.predict(plan)
+    for i, (model, batch) in enumerate(zip(models, batches, strict=True)):
+        with interpreted.off(), torch.no_grad():
+            expected = eager(model.eval(), graphs, batch)
+        assert difference(out[i, : batch.numel()], expected) <= 1e-4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -98,6 +100,28 @@ def test_baselines_predict_what_each_predicts_alone(name: BaselineName) -> None:
             torch.testing.assert_close(out[i : i + 1], model(x[i], edge_index), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["gin", "gcn", "graphsage", "mlp"])
+@pytest.mark.parametrize("bonds", [(3, 2), 4])
+def test_baselines_on_molecules_have_the_gradients_of_each(name: BaselineName, bonds: int | tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    options: dict[str, Any] = {"edge_channels": bonds, "norm": None, "num_layers": 2}
+    models = [Baseline(name, (5, 9), 8, 2, **options) for _ in range(3)]
+    edge_index, x = torch.tensor([[0, 1, 1, 2, 3], [1, 0, 2, 1, 3]]), torch.randint(0, 5, (3, 4, 2))
+    edge_attr = torch.randint(0, 2, (3, 5, 2)) if isinstance(bonds, tuple) else torch.randn(3, 5, bonds)
+    stack, weights = Stack(models), torch.randn(3, 2)
+    twin = stacked_twin(models[0], stack, torch.full((3,), 4, dtype=torch.int32))
+    stack.refresh()
+    edges = torch.cat([edge_index + 4 * i for i in range(3)], dim=1)
+    rows = {"batch": torch.arange(3).repeat_interleave(4), "edge_attr": edge_attr.flatten(0, 1), "batch_size": 3}
+    (twin(x.flatten(0, 1), edges, **rows) * weights).sum().backward()
+    grads = stack.views(stack.grad)
+    for i, model in enumerate(models):
+        (model(x[i], edge_index, edge_attr=edge_attr[i]) * weights[i]).sum().backward()
+        for key, parameter in model.named_parameters():
+            expected = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            torch.testing.assert_close(grads[key][i], expected, rtol=1e-4, atol=1e-4)
+
+
 def test_what_cannot_be_stacked_is_refused() -> None:
     with pytest.raises(ValueError, match="no models to stack"):
         Stack([])
@@ -105,7 +129,9 @@ def test_what_cannot_be_stacked_is_refused() -> None:
         Stack([*networks(1), PathNN(5, 16, 2, collection="ap", k=2)])
     edges = PathNN(5, 8, 2, collection="ap", k=2, edge_channels=3)
     assert "edge features" in str(stack_fault(edges))
-    assert "encoder.embeddings.0" in str(stack_fault(PathNN((4,), 8, 2, collection="ap", k=2)))
+    assert "encoder.embeddings.1 has 500 rows" in str(stack_fault(PathNN((4, 500), 8, 2, collection="ap", k=2)))
+    assert stack_fault(PathNN((4,), 8, 2, collection="ap", k=2)) is None
+    assert stack_fault(Baseline("gin", (4,), 8, 2, edge_channels=(3,))) is None
     assert "only PathNN and the baselines" in str(stack_fault(nn.Linear(2, 2)))
     assert "convs.0" in str(stack_fault(Baseline("gat", 5, 8, 2)))
     assert stack_fault(networks(1)[0]) is None

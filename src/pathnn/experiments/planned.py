@@ -104,12 +104,17 @@ def together_key(run: PlannedRun) -> str | None:
     ... ) is None
     True
     """
-    if run.kind != "train" or (run.collection is None and run.config.model not in FIXED):
-        return None
-    known = run.dataset if run.collection is None else run.config.preset
-    if known not in PRESETS or paper_config(known, collection=run.collection or "sp").edge_channels is not None:
+    if run.kind != "train" or not _can_be_stacked(run):
         return None
     return f"{run.cell} {config_hash(common(run.config))}"
+
+
+def _can_be_stacked(run: PlannedRun) -> bool:
+    """Whether networks of this kind can be trained as one; see `pathnn.nn.stacked`."""
+    if run.collection is None:
+        return run.config.model in FIXED
+    preset = run.config.preset
+    return preset in PRESETS and paper_config(preset, collection=run.collection).edge_channels is None
 
 
 def config_hash(config: RunConfig | Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Several networks of one shape as one: their weights lie side by side, and every operation does all of them.
 
-What depends on weights (linear layers, BatchNorm, the LSTM, dropout) takes each row to its own network's
+What depends on weights (linear layers, embeddings, BatchNorm, the LSTM, dropout) takes each row to its own network's
 (`stacked_layers`); everything else does not notice.
 """
 
@@ -12,11 +12,19 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from pathnn.nn.baselines import Baseline
+from pathnn.nn.engines.cuda_lookup import MOST_ROWS
 from pathnn.nn.fixed_gcn import SharedNorm
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.path_nn import PathNN
 from pathnn.nn.stack import Stack
-from pathnn.nn.stacked_layers import StackedDropout, StackedGCN, StackedLinear, StackedLSTM, StackedNorm
+from pathnn.nn.stacked_layers import (
+    StackedDropout,
+    StackedEmbedding,
+    StackedGCN,
+    StackedLinear,
+    StackedLSTM,
+    StackedNorm,
+)
 
 
 def stacked_twin(model: PathNN | Baseline, stack: Stack, valid: Tensor) -> PathNN | Baseline:
@@ -38,6 +46,8 @@ def stacked_twin(model: PathNN | Baseline, stack: Stack, valid: Tensor) -> PathN
                 modules[key] = StackedGCN(stack, name, child, norm)
             elif isinstance(child, (nn.Linear, *linear)):
                 modules[key] = StackedLinear(stack, name, child)
+            elif isinstance(child, nn.Embedding):
+                modules[key] = StackedEmbedding(stack, name)
             elif isinstance(child, nn.Dropout):
                 modules[key] = StackedDropout(stack)
             elif isinstance(child, nn.BatchNorm1d):
@@ -52,14 +62,16 @@ def stack_fault(model: nn.Module) -> str | None:
     """Why networks like `model` cannot be stacked, or None."""
     if not isinstance(model, PathNN | Baseline):
         return "only PathNN and the baselines can be stacked: train other models one by one."
-    if model.config.edge_channels is not None:
-        return "networks with edge features cannot be stacked: train them one by one."
+    if isinstance(model, PathNN) and model.config.edge_channels is not None:
+        return "PathNNs with edge features cannot be stacked: train them one by one."
     if isinstance(model, PathNN) and (model.config.extend or model.lstm.engine != "trie"):
         return "networks with dummy tokens or the dense engine cannot be stacked: train them one by one."
     linear, gcn = _pyg_layers(model)
-    known = (nn.Linear, nn.BatchNorm1d, PathLSTM, *linear, *gcn)
+    known = (nn.Linear, nn.BatchNorm1d, nn.Embedding, PathLSTM, *linear, *gcn)
     for name, module in model.named_modules():
         own = list(module.parameters(recurse=False))
+        if isinstance(module, nn.Embedding) and module.num_embeddings > MOST_ROWS and not name.startswith("lstm."):
+            return f"{name} has {module.num_embeddings} rows, too many to be stacked: train the models one by one."
         if own and not isinstance(module, known) and not name.startswith("lstm."):
             return f"{name} ({type(module).__name__}) cannot be stacked: train the models one by one."
     return None

@@ -59,6 +59,41 @@ class _Linear(torch.autograd.Function):
         return grad_x, grad_weight, grad.sum(dim=1) if ctx.needs_input_grad[2] else None
 
 
+class StackedEmbedding(nn.Module):
+    """`nn.Embedding` of each network for its rows; for small tables, whose gradient is a product with zeros and
+    ones."""
+
+    def __init__(self, stack: Stack, name: str) -> None:
+        super().__init__()
+        self.stack, self.name = stack, name
+
+    def forward(self, index: Tensor) -> Tensor:
+        """`[rows]`, int64, to `[rows, channels]`."""
+        out: Tensor = _Lookup.apply(self.stack[f"{self.name}.weight"], index)  # type: ignore[no-untyped-call]
+        return out
+
+
+class _Lookup(torch.autograd.Function):
+    """Rows of a table per network, `[models, kinds, channels]`."""
+
+    @staticmethod
+    def forward(ctx: Any, tables: Tensor, index: Tensor) -> Tensor:
+        models, kinds, _ = tables.shape
+        index = index.view(models, -1)
+        ctx.save_for_backward(index)
+        ctx.kinds = kinds
+        first = kinds * torch.arange(models, device=index.device).unsqueeze(1)
+        return tables.flatten(0, 1).index_select(0, (index + first).flatten())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (index,) = ctx.saved_tensors
+        marks = index.unsqueeze(2) == torch.arange(ctx.kinds, device=index.device)
+        rows = grad.contiguous().view(*index.shape, -1)
+        return grad_of_weight(marks.to(grad.dtype), rows), None
+
+
 class StackedGCN(FixedGCN):
     """`GCNConv` of each network for its rows, whose edges lead to none of another's."""
 
