@@ -15,6 +15,25 @@ from pathnn.transforms import AddPaths
 COLLECTIONS = ("sp", "sp+", "ap")
 
 
+def test_its_repr_has_every_option_that_is_not_the_default():
+    """PyG compares it to tell whether processed data is out of date."""
+    assert repr(AddPaths("ap", 3)) == "AddPaths(collection='ap', k=3)"
+    sample = AddPaths("ap", 3, max_paths_per_source=2, seed=4, distances=False)
+    assert repr(sample) == "AddPaths(collection='ap', k=3, distances=False, max_paths_per_source=2, seed=4)"
+    assert repr(AddPaths("sp", 2, extend=True, max_paths=None)).endswith("k=2, extend=True, max_paths=None)")
+
+
+def test_edges_that_were_sorted_since_are_noticed():
+    edge_index = torch.tensor([[2, 1, 1, 0, 0, 2], [1, 2, 0, 1, 2, 0]])
+    data = AddPaths("ap", 2)(Data(edge_index=edge_index, num_nodes=3, edge_attr=torch.arange(6.0).view(-1, 1)))
+    for batch in (data, Batch.from_data_list([data, data])):
+        PathTrie.from_data(batch)
+        with pytest.raises(ValueError, match="edges were sorted or changed since"):
+            PathTrie.from_data(batch.coalesce())
+    with pytest.raises(ValueError, match="the graph has 2 vertices, but the trie was extracted from 3"):
+        PathTrie.from_data(data.subgraph(torch.tensor([0, 1])))
+
+
 def molecule(seed: int, kind: type[Data] = Data) -> Data:
     """A random graph of 0 to 8 vertices whose attributes have names that PyG treats specially."""
     generator = torch.Generator().manual_seed(seed)

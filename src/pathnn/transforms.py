@@ -10,12 +10,21 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from pathnn.collection import COLLECTIONS, Collection, check_collection
+from pathnn.paths.belongs import check_belongs
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.limits import DEFAULT_MAX_PATHS, check_length, check_options
 from pathnn.paths.ragged import RaggedTries, Segments
 from pathnn.paths.trie import PathTrie
 
 KEY = "paths"
+DEFAULTS: dict[str, Any] = {
+    "distances": None,
+    "extend": False,
+    "max_paths": DEFAULT_MAX_PATHS,
+    "max_paths_per_source": None,
+    "seed": 0,
+}
+"""Of the options of `AddPaths`."""
 
 
 class AddPaths(BaseTransform):
@@ -70,7 +79,10 @@ class AddPaths(BaseTransform):
         return data
 
     def __repr__(self) -> str:
-        return f"AddPaths(collection={self.collection!r}, k={self.k})"
+        """With every option that is not the default: PyG compares it to tell whether processed data is out of date."""
+        chosen = {name: value for name, value in self.options.items() if value != DEFAULTS[name]}
+        options = {"collection": self.collection, "k": self.k, **chosen}
+        return f"AddPaths({', '.join(f'{name}={value!r}' for name, value in options.items())})"
 
 
 def pack(trie: PathTrie) -> dict[str, Tensor]:
@@ -106,7 +118,8 @@ def trie_of(data: Any) -> PathTrie:
         host, host.to(packed["vertex"].device), COLLECTIONS[collection], k, bool(extended),
         None if sampled < 0 else sampled,
     )  # fmt: skip
-    return ragged.trie()
+    trie, edge_index = ragged.trie(), getattr(data, "edge_index", None)
+    return trie if edge_index is None else check_belongs(trie, edge_index, data.num_nodes)
 
 
 def _check_alike(facts: Tensor) -> None:

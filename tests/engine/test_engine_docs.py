@@ -1,19 +1,21 @@
-"""The Python of docs/training.md runs."""
+"""The Python of docs/training.md and docs/model.md runs, block by block."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
 from engine_tasks import one_thread as one_thread
 
-DOC = Path(__file__).resolve().parents[2] / "docs" / "training.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-def test_the_code_of_the_docs_runs(monkeypatch, tmp_path):
+@pytest.mark.parametrize("page", ["training.md", "model.md"])
+def test_the_code_of_the_docs_runs(monkeypatch, tmp_path, page):
     monkeypatch.setenv("PATHNN_DATA", str(tmp_path))
     monkeypatch.delenv("PATHNN_MIRROR", raising=False)
-    blocks = re.findall(r"```python\n(.*?)```", DOC.read_text(), flags=re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)
     assert blocks
     for block in blocks:
-        exec(compile(block, str(DOC), "exec"), {})
+        exec(compile(block, page, "exec"), {})

@@ -30,9 +30,19 @@ def test_a_trie_of_other_edges():
     for other in (EDGE_INDEX[:, :-2], torch.cat([EDGE_INDEX, EDGE_INDEX[:, :1]], dim=1)):
         for call in (MODEL, MODEL.embed, MODEL.path_representations):
             with pytest.raises(
-                ValueError, match=f"edge_index has {other.size(1)} edges, .*from {edges}: .*leave edge_index out"
+                ValueError, match=f"the graph has {other.size(1)} edges, .*from {edges}: .*AddPaths is the last"
             ):
                 call(X, other, trie=trie)
+
+
+def test_edges_in_another_order():
+    """They would get each other's features."""
+    order = torch.randperm(EDGE_INDEX.size(1), generator=torch.Generator().manual_seed(0))
+    mixed = EDGE_INDEX[:, order]
+    assert not torch.equal(mixed, EDGE_INDEX)
+    with pytest.raises(ValueError, match=r"edges were sorted or changed since.*AddPaths is the last"):
+        MODEL(X, mixed, trie=trie_of(EDGE_INDEX))
+    MODEL(X, mixed, trie=trie_of(mixed))
 
 
 @pytest.mark.parametrize("extend", [False, True])

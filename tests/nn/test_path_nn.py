@@ -219,7 +219,8 @@ def test_errors_say_the_way_out():
     for changes, message in (
         ({"trie": None}, "give trie=, or edge_index"),
         ({"trie": other(collection="sp+", distances=True)}, r"collection='sp\+', but expected was 'ap'"),
-        ({"trie": other(k=3)}, "k=3, but expected was 2"),
+        ({"trie": other(k=1)}, "k=1, but expected was 2"),
+        ({"edge_attr": bonds()[:-1]}, "rows, but the paths were extracted from"),
         ({"trie": other(extend=True)}, "extended=True, but expected was False"),
         ({"trie": other(distances=False)}, "the trie has none. Extract paths with distances=True"),
         ({"edge_attr": None}, "edge_attr is missing"),

@@ -23,6 +23,8 @@ def from_networkx(graphs: Iterable[Any]) -> PackedGraphs:
     >>> from_networkx([networkx.path_graph(3), networkx.cycle_graph(4)])
     PackedGraphs(graphs=2, nodes=7, edges=12, device='cpu')
     """
+    if hasattr(graphs, "is_directed"):
+        raise DataError(f"one {type(graphs).__name__} came: expected a list of graphs, from_networkx([graph]).")
     members = list(graphs)
     edges = [_edges(i, graph) for i, graph in enumerate(members)]
     packed = PackedGraphs.from_edges(edges, [graph.number_of_nodes() for graph in members])

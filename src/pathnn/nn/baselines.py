@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from pathnn.nn.choices import check_choice
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.head import HeadName, make_head
-from pathnn.nn.readout import ReadoutName, make_readout
+from pathnn.nn.readout import ReadoutName, make_readout, read_out
+from pathnn.nn.reset import reset_parts
 from pathnn.paths.trie import PathTrie
 
 BaselineName = Literal["gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp"]
@@ -105,7 +106,7 @@ class Baseline(nn.Module):
         self.convs = nn.ModuleList(_make_conv(name, width, edge_width) for _ in range(layers))
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) if norm == "batch" else nn.Identity() for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
-        self.readout = make_readout(readout)
+        self.readout: nn.Module | None = make_readout(readout)
         self.head = make_head(head, width, out_channels, dropout=dropout)
 
     def forward(
@@ -143,7 +144,11 @@ class Baseline(nn.Module):
         for conv, norm in zip(self.convs, self.norms, strict=True):
             message = self.dropout(norm(conv(h, edge_index, **arguments)).relu())
             h = h + message if self.config.residual else message
-        return h if self.readout is None else self.readout(h, batch, batch_size=batch_size)
+        return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        reset_parts(self)
 
     def _edge_arguments(self, edge_attr: Tensor | None) -> dict[str, Tensor]:
         if self.config.edge_channels is None or self.config.name not in READS_EDGES:

@@ -54,8 +54,9 @@ class PathNNConfig:
             object.__setattr__(self, name, value)
         if isinstance(self.in_channels, tuple) and self.encoder == "mlp":
             object.__setattr__(self, "encoder", "categorical")
-        if self.hidden_channels < 1:
-            raise ValueError(f"hidden_channels={self.hidden_channels}: expected at least 1.")
+        width: object = self.hidden_channels
+        if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+            raise ValueError(f"hidden_channels={width!r}: expected an integer of at least 1.")
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(f"dropout={self.dropout}: expected a rate from 0 up to, but not including, 1.")
 

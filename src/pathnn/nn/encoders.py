@@ -89,6 +89,10 @@ class CategoricalEncoder(nn.Module):
         super().__init__()
         self.sizes = tuple(sizes)
         self.embeddings = nn.ModuleList(nn.Embedding(size, hidden_channels) for size in self.sizes)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the tables anew."""
         for embedding in self.embeddings:
             assert isinstance(embedding, nn.Embedding)
             nn.init.xavier_uniform_(embedding.weight)

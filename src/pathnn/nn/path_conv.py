@@ -11,6 +11,7 @@ from pathnn.nn.choices import check_choice
 from pathnn.nn.encoders import mlp_layers
 from pathnn.nn.engines.prepared import Edges
 from pathnn.nn.path_lstm import PathLSTM
+from pathnn.nn.reset import reset_parts
 from pathnn.paths.trie import LengthTrie
 
 NormName = Literal["batch"]
@@ -60,10 +61,19 @@ class PathConv(nn.Module):
         self.phi = _make_phi(check_choice("phi", phi, get_args(PhiName)), channels, dropout)
 
     def forward(self, h: Tensor, lstm: PathLSTM, trie: LengthTrie, edges: Edges = None) -> Tensor:
-        """The next representations of the vertices from the paths of one length."""
+        """The next representations of the vertices from the paths of one length.
+
+        `lstm` is a `PathLSTM`, or anything that is called like one.
+        """
+        if isinstance(lstm, nn.LSTM) and not isinstance(lstm, PathLSTM):
+            raise ValueError("lstm is an nn.LSTM, which does not read tries: expected a PathLSTM.")
         h = self.scale(h)
         out: Tensor = self.phi(self.norm(h + lstm(h, trie, edges)))
         return out
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew; the LSTM is not a part of the layer."""
+        reset_parts(self)
 
     def scale(self, h: Tensor) -> Tensor:
         """What the layer reads: `h`, divided by its Euclidean norm if the layer does that."""

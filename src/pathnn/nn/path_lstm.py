@@ -3,7 +3,7 @@ source."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import torch
 import torch.nn.functional as F
@@ -38,7 +38,7 @@ class PathLSTM(nn.LSTM):
     Args:
         channels: width of `h` and of the result.
         distances: rows of the table of distances (K + 1, or K + 2 with dummy tokens), or None: do not read
-            distances.
+            distances (a PathNN finds the number out by itself).
         edge_channels: width of the edge features, or None: do not read edges.
         extended: whether tries may contain dummy tokens.
         aggregation: "sum" or "mean" over the paths of a source; a source without a path gets zeros.
@@ -78,17 +78,35 @@ class PathLSTM(nn.LSTM):
         dropout: float = 0.0,
         max_entries: int | None = None,
     ) -> None:
+        _check_rows(distances)
         width = channels + (0 if distances is None else channels) + (edge_channels or 0)
         super().__init__(width, channels)
         self.channels = channels
         self.edge_channels = edge_channels
         self.aggregation = check_choice("aggregation", aggregation, get_args(Aggregation))
-        self.engine = check_choice("engine", engine, get_args(EngineName))
+        self.engine = engine
         self.input_dropout = dropout
         self.max_entries = _check_max_entries(max_entries)
         self.recompute = True  # on a GPU: False keeps more for the backward pass, which then has less to compute
         self.distance_encoder = None if distances is None else nn.Embedding(distances, channels)
         self.dummy = nn.Parameter(torch.randn(channels)) if extended else None
+
+    @property
+    def engine(self) -> EngineName:
+        """How paths are computed: "trie" or "dense"; may be changed at any time."""
+        return self._engine
+
+    @engine.setter
+    def engine(self, name: str) -> None:
+        self._engine: EngineName = check_choice("engine", cast("EngineName", name), get_args(EngineName))
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew: each as when the model was made."""
+        super().reset_parameters()
+        if getattr(self, "distance_encoder", None) is not None:  # not while `nn.LSTM` is being made
+            self.distance_encoder.reset_parameters()  # type: ignore[union-attr]
+        if getattr(self, "dummy", None) is not None:
+            nn.init.normal_(self.dummy)  # type: ignore[arg-type]
 
     def forward(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:  # type: ignore[override]
         """Aggregate the representations of the paths in `trie` at their sources: `[num_nodes, channels]`."""
@@ -186,8 +204,8 @@ class PathLSTM(nn.LSTM):
             raise ValueError(f"h has {h.size(0)} rows, but the trie was made for {trie.num_nodes} vertices.")
         if self.distance_encoder is not None and trie.levels[0].distance is None:
             raise ValueError(
-                "this model reads distances, but the trie has none. Extract paths with distances=True, "
-                "or make the model with distances=False."
+                "this PathLSTM reads distances, but the trie has none. Extract paths with distances=True, "
+                "or make it with distances=None."
             )
         _check_edges(edges, self.edge_channels)
         if h.device.type == "cpu":
@@ -196,6 +214,14 @@ class PathLSTM(nn.LSTM):
     def extra_repr(self) -> str:
         """What `print(model)` says about it."""
         return f"{self.channels}, aggregation={self.aggregation!r}, engine={self.engine!r}"
+
+
+def _check_rows(distances: Any) -> None:
+    if distances is not None and (isinstance(distances, bool) or not isinstance(distances, int) or distances < 1):
+        raise ValueError(
+            f"distances={distances!r}: expected the rows of the table of distances, K + 1 (K + 2 with dummy tokens), "
+            "or None: do not read distances."
+        )
 
 
 def _check_max_entries(max_entries: Any) -> int | None:

@@ -13,10 +13,14 @@ from pathnn.collection import Collection
 from pathnn.nn.config import PathNNConfig
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
+from pathnn.nn.engines.prepared import Edges
 from pathnn.nn.head import HeadName, make_head
 from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, EngineName, PathLSTM
-from pathnn.nn.readout import ReadoutName, make_readout
+from pathnn.nn.readout import ReadoutName, make_readout, read_out
+from pathnn.nn.reset import reset_parts
+from pathnn.paths.belongs import check_belongs
+from pathnn.paths.limits import PathExplosionError
 from pathnn.paths.trie import PathTrie
 
 
@@ -27,7 +31,7 @@ class PathNN(nn.Module):
     Layer i reads the paths of length exactly i, with one LSTM for all layers; the readout and the head turn
     the vertices' representations after layer K into a prediction per graph, or per vertex with
     `readout=None`. Every part is an attribute (`encoder`, `edge_encoder`, `lstm`, `convs`, `readout`, `head`)
-    and may be replaced by another module.
+    and may be replaced by another module; docs/model.md says how each is called.
 
     Args:
         in_channels: width of the features; number of labels with `encoder="one-hot"`; sizes of the
@@ -102,7 +106,7 @@ class PathNN(nn.Module):
         width = hidden_channels
         self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=encoder_norm)
         edges = config.edge_channels
-        self.edge_encoder = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
+        self.edge_encoder: nn.Module | None = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
         self.lstm = PathLSTM(
             width,
             distances=k + 1 + extend if config.distances else None,
@@ -116,7 +120,7 @@ class PathNN(nn.Module):
         self.convs = nn.ModuleList(
             PathConv(width, norm=norm, normalize=normalize, phi=phi, dropout=dropout) for _ in range(k)
         )
-        self.readout = make_readout(readout)
+        self.readout: nn.Module | None = make_readout(readout)
         self.head = make_head(head, width, out_channels, dropout=dropout)
 
     def forward(
@@ -151,11 +155,11 @@ class PathNN(nn.Module):
         """What the head reads: the representation of each graph (or vertex), `[num_graphs,
         hidden_channels]`."""
         trie = self._trie(x, edge_index, trie, batch)
-        edges = self.lstm.prepare(self._edges(edge_attr, trie))
+        edges = self._prepare(edge_attr, trie)
         h = self.encoder(x)
         for length, conv in enumerate(self.convs, start=1):
             h = conv(h, self.lstm, trie.length(length), edges)
-        return h if self.readout is None else self.readout(h, batch, batch_size=batch_size)
+        return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
 
     def path_representations(
         self,
@@ -170,14 +174,28 @@ class PathNN(nn.Module):
         Rows are in the order of `trie.to_paths()`. Differentiable like `forward`.
         """
         trie = self._trie(x, edge_index, trie, None)
-        edges = self.lstm.prepare(self._edges(edge_attr, trie))
+        edges = self._prepare(edge_attr, trie)
         h = self.encoder(x)
         representations = []
         for length, conv in enumerate(self.convs, start=1):
-            assert isinstance(conv, PathConv)
+            if not isinstance(conv, PathConv):
+                raise ValueError(
+                    f"layer {length} is a {type(conv).__name__}: expected a PathConv. What another layer gives to the "
+                    "LSTM is not known here."
+                )
             representations.append(self.lstm.path_representations(conv.scale(h), trie.length(length), edges))
             h = conv(h, self.lstm, trie.length(length), edges)
         return representations
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        reset_parts(self)
+
+    def _prepare(self, edge_attr: Tensor | None, trie: PathTrie) -> Edges:
+        """What the LSTM reads of edges; one of your own, that prepares nothing, gets them as they are encoded."""
+        edges, prepare = self._edges(edge_attr, trie), getattr(self.lstm, "prepare", None)
+        prepared: Edges = edges if prepare is None else prepare(edges)
+        return prepared
 
     @torch.compiler.disable
     def _trie(self, x: Tensor, edge_index: Tensor | None, trie: PathTrie | None, batch: Tensor | None) -> PathTrie:
@@ -185,20 +203,19 @@ class PathNN(nn.Module):
         config = self.config
         check_features(x)
         if trie is not None:
-            return _check_edge_count(self._check_trie(trie, x.size(0)), edge_index)
+            trie = self._check_trie(trie, x.size(0))
+            return check_belongs(trie, edge_index) if isinstance(edge_index, Tensor) and edge_index.dim() == 2 else trie
         if edge_index is None:
             raise ValueError("PathNN needs paths: give trie=, or edge_index to extract them from.")
         from pathnn.paths.extract import extract_paths
 
-        return extract_paths(
-            edge_index,
-            x.size(0),
-            collection=config.collection,
-            k=config.k,
-            distances=config.distances,
-            extend=config.extend,
-            batch=batch,
-        )
+        options: dict[str, Any] = {"distances": config.distances, "extend": config.extend, "batch": batch}
+        try:
+            return extract_paths(edge_index, x.size(0), collection=config.collection, k=config.k, **options)
+        except PathExplosionError as error:
+            raise PathExplosionError(
+                f"{error} The last two are options of extract_paths and AddPaths: give the model their trie (trie=)."
+            ) from None
 
     def _check_trie(self, trie: Any, num_nodes: int) -> PathTrie:
         config = self.config
@@ -209,7 +226,7 @@ class PathNN(nn.Module):
             )
         for name, came, expected in (
             ("collection", trie.collection, config.collection),
-            ("k", trie.k, config.k),
+            ("k", min(trie.k, config.k) if not trie.extended else trie.k, config.k),  # longer paths are not read
             ("extended", trie.extended, config.extend),
             ("num_nodes", trie.num_nodes, num_nodes),
         ):
@@ -243,8 +260,17 @@ class PathNN(nn.Module):
                 f"edge_attr has {edge_attr.size(0)} rows, but the paths were extracted from {trie.num_edges} edges."
             )
         if self.edge_encoder is not None:
-            return self.edge_encoder.encode_edges(edge_attr)
-        return edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr
+            encode = getattr(self.edge_encoder, "encode_edges", self.edge_encoder)
+            encoded: Tensor | EdgeTypes = encode(edge_attr)
+            return encoded
+        features = edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr
+        if not features.is_floating_point() or features.size(1) != expected:
+            raise ValueError(
+                f"edge_attr: expected {expected} floating point numbers per edge (edge_channels={expected}), got "
+                f"{features.dtype} of shape {tuple(edge_attr.shape)}. Convert numbers with .float(); for categories, "
+                "make the model with their sizes as a tuple: edge_channels=(4,) for codes from 0 to 3."
+            )
+        return features
 
     @classmethod
     def from_config(
@@ -314,14 +340,3 @@ class PathNN(nn.Module):
         return load_released(
             source, collection=collection, aggregation=aggregation, readout=readout, normalize=normalize
         )
-
-
-def _check_edge_count(trie: PathTrie, edge_index: Any) -> PathTrie:
-    """Return `trie` unless it is that of another number of edges than `edge_index`, if given, has."""
-    if isinstance(edge_index, Tensor) and edge_index.dim() == 2 and edge_index.size(1) != trie.num_edges:
-        raise ValueError(
-            f"edge_index has {edge_index.size(1)} edges, but the trie was extracted from {trie.num_edges}: expected as "
-            "many. Extract the paths after all that changes edges (AddPaths is the last transform), or leave "
-            "edge_index out."
-        )
-    return trie

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Literal, get_args
 
 import torch
@@ -57,6 +58,26 @@ class Readout(nn.Module):
     def extra_repr(self) -> str:
         """What `print(model)` says about it."""
         return repr(self.kind)
+
+
+def read_out(readout: nn.Module, h: Tensor, batch: Tensor | None, batch_size: int | None) -> Tensor:
+    """What a readout makes of the vertices' vectors: ours, any of PyG's aggregations, or a module that is called as
+    `readout(h, batch)`, or `readout(h, batch, batch_size=batch_size)` where it takes that.
+
+    >>> from torch_geometric.nn import MaxAggregation
+    >>> read_out(MaxAggregation(), torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1]), None).tolist()
+    [[3.0], [5.0]]
+    """
+    if isinstance(readout, Readout):
+        return readout(h, batch, batch_size=batch_size)
+    from torch_geometric.nn import Aggregation
+
+    if isinstance(readout, Aggregation):
+        out: Tensor = readout(h, batch, dim_size=1 if batch is None else batch_size)
+        return out
+    more = {"batch_size": batch_size} if "batch_size" in signature(readout.forward).parameters else {}
+    own: Tensor = readout(h, batch, **more)
+    return own
 
 
 def make_readout(readout: ReadoutName | None) -> Readout | None:

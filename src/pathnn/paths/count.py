@@ -9,7 +9,7 @@ from pathnn.collection import Collection, check_collection
 from pathnn.paths import cpu
 from pathnn.paths.csr import Csr, to_csr
 from pathnn.paths.frontier import Frontier
-from pathnn.paths.limits import check_batch, check_length, sum_per_graph
+from pathnn.paths.limits import check_batch, check_length, check_options, refuse_explosion, sum_per_graph
 from pathnn.paths.near import NearPairs
 from pathnn.paths.walks import SATURATED
 
@@ -17,12 +17,19 @@ PIECE = 2**22  # steps that a count or a sample grows at once
 
 
 def count_paths(
-    edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int, batch: Tensor | None = None
+    edge_index: Tensor,
+    num_nodes: int,
+    *,
+    collection: Collection,
+    k: int,
+    batch: Tensor | None = None,
+    max_paths: int | None = None,
 ) -> Tensor:
     """Number of paths of each length 1..k per graph, `[graphs, k]`, int64. Stores nothing per path.
 
     `batch` assigns each vertex to a graph as in PyG; without it there is one graph. A path counts once per source, so
-    a path and its reverse are two. Numbers stop growing at 2^61.
+    a path and its reverse are two. Numbers stop growing at 2^61. All simple paths ("ap") are counted one by one, for
+    hours in a dense graph: `max_paths` refuses with `PathExplosionError` when there are more.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])     # a triangle
     >>> count_paths(edge_index, 3, collection="ap", k=3)
@@ -34,7 +41,11 @@ def count_paths(
     check_length(k)
     csr = to_csr(edge_index, num_nodes)
     check_batch(batch, num_nodes)
-    counts, _ = count_per_source(csr, collection, k)
+    check_options(False, max_paths, None, 0)
+    limit = cpu.UNLIMITED if max_paths is None else max_paths
+    counts, complete = count_per_source(csr, collection, k, limit)
+    if max_paths is not None:
+        refuse_explosion(counts, complete, collection, limit, batch)
     return sum_per_graph(counts, batch)
 
 

@@ -59,7 +59,8 @@ def to_csr(edge_index: Tensor, num_nodes: int) -> Csr:
         u, v = missing
         raise ValueError(
             f"edge_index has the edge {u} -> {v} but not {v} -> {u}: expected an undirected graph with both directions "
-            "of each edge. torch_geometric.utils.to_undirected(edge_index) adds the missing ones."
+            "of each edge. torch_geometric.utils.to_undirected(edge_index) adds the missing ones; give it "
+            "edge_attr as well, if there is some."
         )
     return Csr(rowptr, col, row, reverse, num_nodes, edge_index.size(1))
 

@@ -89,9 +89,11 @@ def refuse_explosion(
     words = {"sp": "single shortest paths", "sp+": "shortest paths", "ap": "simple paths"}[collection]
     least = "" if complete else "at least "
     name = f"graph {graph}" if batch is not None else "the graph"
+    in_all = f"; {least}{total:,} in all" if len(graphs) > 1 else ""
+    stopped = "" if complete else "; counting stopped there, there may be many times as many"
     raise PathExplosionError(
         f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "
-        f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}; {least}{total:,} in all), "
+        f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}{in_all}{stopped}), "
         + (f"more than the {limit:,} that a sample goes through. " if sampling else f"over max_paths={limit:,}. ")
         + _ways_out(collection, total, sampling)
     )

@@ -74,6 +74,12 @@ class LengthTrie:
         """Number of LSTM states: the entries of all levels."""
         return sum(len(level) for level in self.levels)
 
+    def __repr__(self) -> str:
+        return (
+            f"LengthTrie(length={self.length}, num_paths={self.num_paths}, entries={self.num_entries}, "
+            f"num_nodes={self.num_nodes})"
+        )
+
     def ancestors(self) -> list[Tensor]:
         """For each level, far end first, the entry that each path passes through: tensors `[num_paths]`."""
         entry = torch.arange(self.num_paths, device=self.source.device)
