@@ -8,11 +8,24 @@ import pytest
 import torch
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
 from torch_geometric.loader import DataLoader
+from torch_geometric.transforms import AddSelfLoops
 
 from pathnn.paths import PathTrie, extract_paths
 from pathnn.transforms import AddPaths
 
 COLLECTIONS = ("sp", "sp+", "ap")
+
+
+def test_edges_may_be_added_for_another_layer():
+    edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    data = Data(edge_index=edge_index, num_nodes=3, edge_attr=torch.rand(4, 2))
+    more = AddSelfLoops("edge_attr")(AddPaths("ap", 2)(data))
+    assert PathTrie.from_data(more).num_edges == 4
+    fewer = data.clone()
+    fewer = AddPaths("ap", 2)(fewer)
+    fewer.edge_index, fewer.edge_attr = edge_index[:, :2], fewer.edge_attr[:2]
+    with pytest.raises(ValueError, match="the graph has 2 edges, but the trie was extracted from 4"):
+        PathTrie.from_data(fewer)
 
 
 def test_its_repr_has_every_option_that_is_not_the_default():
@@ -30,6 +43,8 @@ def test_edges_that_were_sorted_since_are_noticed():
         PathTrie.from_data(batch)
         with pytest.raises(ValueError, match="edges were sorted or changed since"):
             PathTrie.from_data(batch.coalesce())
+    del data.edge_attr
+    PathTrie.from_data(data.coalesce())  # whoever reads no features of edges does not mind
     with pytest.raises(ValueError, match="the graph has 2 vertices, but the trie was extracted from 3"):
         PathTrie.from_data(data.subgraph(torch.tensor([0, 1])))
 

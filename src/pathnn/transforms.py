@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from pathnn.collection import COLLECTIONS, Collection, check_collection
-from pathnn.paths.belongs import check_belongs
+from pathnn.paths.belongs import check_ends, check_sizes
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.limits import DEFAULT_MAX_PATHS, check_length, check_options
 from pathnn.paths.ragged import RaggedTries, Segments
@@ -119,7 +119,10 @@ def trie_of(data: Any) -> PathTrie:
         None if sampled < 0 else sampled,
     )  # fmt: skip
     trie, edge_index = ragged.trie(), getattr(data, "edge_index", None)
-    return trie if edge_index is None else check_belongs(trie, edge_index, data.num_nodes)
+    check_sizes(trie, nodes=data.num_nodes)
+    if edge_index is not None and getattr(data, "edge_attr", None) is not None:
+        check_ends(trie, edge_index)
+    return trie
 
 
 def _check_alike(facts: Tensor) -> None:

@@ -415,6 +415,31 @@ def test_without_its_column_a_table_has_no_test_graphs(by_column, molecules):
         assert "the split is another" in refused.stderr
 
 
+def test_more_rows_are_split_as_their_column_says(by_column, tmp_path):
+    table, run = by_column
+    more = tmp_path / "more.csv"
+    more.write_text(table.read_text() + "".join(f"{90 + i},{'N' * (i + 1)},9.0,1,test\n" for i in range(5)))
+    assert json.loads(call("evaluate", run, more, "--split", "test", "--json").stdout)["graphs"] == 11
+    assert json.loads(call("evaluate", run, more, "--json").stdout)["split"] == "all"
+    short = tmp_path / "short.csv"
+    short.write_text("\n".join(line.rsplit(",", 1)[0] for line in table.read_text().splitlines()[:9]) + "\n")
+    refused = call("evaluate", run, short, "--split", "test")
+    assert refused.exit_code == 1
+    assert "lacks that column. Use --split all" in refused.stderr
+
+
+def test_a_run_without_test_graphs_says_so(molecules, tmp_path):
+    table = tmp_path / "parts.csv"
+    words = ["part", *(["train", "val"] * 15)]
+    lines = molecules.read_text().splitlines()
+    table.write_text("\n".join(f"{a},{b}" for a, b in zip(lines, words, strict=True)) + "\n")
+    arguments = ("--out", tmp_path / "run", "--target", "size", "--split-by", "part", *SMALL)
+    assert "no test graphs" in call("train", table, *arguments).stdout
+    refused = call("evaluate", tmp_path / "run", table)
+    assert refused.exit_code == 1
+    assert "has no test graphs: choose others with --split" in refused.stderr
+
+
 def test_a_run_keeps_to_its_scaffolds(tmp_path):
     rings = (
         "c1ccccc1",
@@ -436,6 +461,8 @@ def test_a_run_keeps_to_its_scaffolds(tmp_path):
     expected = json.loads((tmp_path / "run" / "result.json").read_text())["test_score"]
     assert (found["split"], found["score"]) == ("test", pytest.approx(expected, rel=1e-6))
     (tmp_path / "one.csv").write_text("smiles,size\nCCO,3.5\n")
+    refused = call("evaluate", tmp_path / "run", tmp_path / "one.csv", "--split", "test")
+    assert (refused.exit_code, "has no split" in refused.stderr) == (1, True)
     assert json.loads(call("evaluate", tmp_path / "run", tmp_path / "one.csv", "--json").stdout)["split"] == "all"
 
 

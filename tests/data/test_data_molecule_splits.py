@@ -51,6 +51,18 @@ def test_the_rarest_scaffolds_are_for_testing():
     assert split.val.tolist() == list(range(80, 90))
 
 
+def test_what_is_left_is_shared_by_validation_and_test():
+    split = scaffold_split(["acyclic"] * 89 + [str(i) for i in range(11)])
+    assert (split.train.numel(), split.val.numel(), split.test.numel()) == (89, 6, 5)
+    few = scaffold_split(["acyclic"] * 95 + [str(i) for i in range(5)])
+    assert (few.val.numel(), few.test.numel()) == (3, 2)
+
+
+def test_seeds_make_other_splits_of_few_molecules():
+    tests = {tuple(scaffold_split([str(i) for i in range(12)], seed=seed).test.tolist()) for seed in range(10)}
+    assert len(tests) > 3
+
+
 def test_shares_are_met_where_groups_are_small():
     split = scaffold_split([str(i // 2) for i in range(1000)], seed=3)
     assert (split.train.numel(), split.val.numel(), split.test.numel()) == (800, 100, 100)

@@ -9,7 +9,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data, InMemoryDataset
 
 from pathnn.data import (
     BadRowsError,
@@ -248,3 +248,23 @@ def test_a_target_too_large_for_float32_is_a_bad_row(tmp_path: Path) -> None:
 @needs_rdkit
 def test_excel_s_line_about_the_separator_is_passed_over(tmp_path: Path) -> None:
     assert len(load_data(str(csv_file(tmp_path, "sep=,\nsmiles,logS\nCCO,-0.5\nCCC,2\n"))).graphs) == 2
+
+
+class Stored(InMemoryDataset):
+    """A dataset as PyG has them: its attributes are those of all graphs together."""
+
+    def __init__(self, graphs: list[Data]) -> None:
+        super().__init__(None)
+        self.data, self.slices = self.collate(graphs)
+
+
+def test_datasets_of_pyg_are_packed_and_single_graphs_are_not():
+    ring = torch.tensor([[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])
+    dataset = Stored([Data(x=torch.full((3, 2), float(i)), edge_index=ring, y=torch.tensor([i])) for i in range(5)])
+    assert from_pyg(dataset).y.tolist() == [0, 1, 2, 3, 4]
+    assert from_pyg(dataset[1:3]).y.tolist() == [1, 2]
+    for one in (dataset[0], Batch.from_data_list([dataset[0], dataset[1]])):
+        with pytest.raises(ValueError, match=r"expected a dataset or a list, from_pyg\(\[data\]\)"):
+            from_pyg(one)
+    with pytest.raises(DataError, match=r"from_networkx\(\[graph\]\)"):
+        from_networkx(nx.path_graph(3))

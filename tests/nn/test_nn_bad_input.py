@@ -17,6 +17,7 @@ EDGE_INDEX, N = graph()
 BATCH = torch.tensor([0] * 9 + [1] * 3)
 X = torch.ones(N, 4)
 MODEL = PathNN(4, 8, 1, collection="ap", k=2).eval()
+READS_EDGES = PathNN(4, 8, 1, collection="ap", k=2, edge_channels=2).eval()
 GOOD = {"in_channels": 4, "hidden_channels": 8, "out_channels": 1, "collection": "sp", "k": 2}
 
 
@@ -36,13 +37,14 @@ def test_a_trie_of_other_edges():
 
 
 def test_edges_in_another_order():
-    """They would get each other's features."""
+    """They would get each other's features, where a model reads some."""
     order = torch.randperm(EDGE_INDEX.size(1), generator=torch.Generator().manual_seed(0))
     mixed = EDGE_INDEX[:, order]
     assert not torch.equal(mixed, EDGE_INDEX)
     with pytest.raises(ValueError, match=r"edges were sorted or changed since.*AddPaths is the last"):
-        MODEL(X, mixed, trie=trie_of(EDGE_INDEX))
-    MODEL(X, mixed, trie=trie_of(mixed))
+        READS_EDGES(X, mixed, trie=trie_of(EDGE_INDEX), edge_attr=torch.rand(mixed.size(1), 2))
+    READS_EDGES(X, mixed, trie=trie_of(mixed), edge_attr=torch.rand(mixed.size(1), 2))
+    MODEL(X, mixed, trie=trie_of(EDGE_INDEX))
 
 
 @pytest.mark.parametrize("extend", [False, True])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from nn_graphs import graph
@@ -11,6 +13,7 @@ from torch import nn
 from torch_geometric import nn as pyg
 
 from pathnn import PathNN, extract_paths
+from pathnn.engine.graphs import padding_fault
 from pathnn.nn import Baseline
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
@@ -48,6 +51,52 @@ def test_readouts_of_pyg_and_of_ones_own(network: Any, readout: nn.Module, batch
     torch.testing.assert_close(model(features(), EDGE_INDEX, batch=batch), model.head(pooled))
     if batch is not None and not isinstance(readout, Largest):
         assert model(features(), EDGE_INDEX, batch=batch, batch_size=5).shape == (5, 2), "graphs without vertices"
+
+
+@pytest.mark.parametrize("readout", [Largest(), pyg.SumAggregation(), nn.Sequential(), None])
+def test_a_readout_that_was_compiled_or_takes_anything(readout: nn.Module | None) -> None:
+    class Anything(nn.Module):
+        def forward(self, h: torch.Tensor, batch: torch.Tensor, **options: Any) -> torch.Tensor:
+            return pyg.global_add_pool(h, batch, options["batch_size"])
+
+    model = PathNN(4, 8, 2, collection="ap", k=2).eval()
+    if isinstance(readout, nn.Sequential):
+        model.readout = Anything()
+    elif readout is not None:
+        model.readout = torch.compile(readout, backend="eager")  # type: ignore[assignment]
+    sized = {} if isinstance(readout, Largest) else {"batch_size": 4}
+    with torch.no_grad():
+        assert model(features(), EDGE_INDEX, batch=BATCH, **sized).shape == (4 if sized else 2, 2)
+
+
+@pytest.mark.parametrize("part", ["readout", "edge_encoder", "lstm", "convs"])
+def test_parts_of_ones_own_are_not_trained_on_padded_batches(part: str) -> None:
+    """Padding would count in BatchNorm, and what waits for the GPU cannot be recorded."""
+    model = PathNN(4, 8, 2, collection="ap", k=2, edge_channels=(3,))
+    assert padding_fault(model) is None
+    if part == "convs":
+        model.convs[1] = nn.Identity()
+    else:
+        setattr(model, part, nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)))
+    assert f"{part} is a part of your own" in str(padding_fault(model))
+
+
+def test_models_that_were_pickled_before_the_engine_was_checked() -> None:
+    lstm = PathLSTM(8, engine="dense")
+    state = dict(lstm.__getstate__())  # type: ignore[no-untyped-call]
+    state["engine"] = state.pop("_engine")
+    old = PathLSTM.__new__(PathLSTM)
+    old.__setstate__(state)
+    assert (old.engine, copy.deepcopy(lstm).engine) == ("dense", "dense")
+
+
+def test_edges_may_be_sorted_where_nobody_reads_their_features() -> None:
+    order = torch.arange(EDGE_INDEX.size(1)).flip(0)
+    trie = extract_paths(EDGE_INDEX, N, collection="ap", k=2)
+    PathNN(4, 8, 2, collection="ap", k=2)(features(), EDGE_INDEX[:, order], trie=trie)
+    reads = PathNN(4, 8, 2, collection="ap", k=2, edge_channels=(3,))
+    with pytest.raises(ValueError, match="edges were sorted"):
+        reads(features(), EDGE_INDEX[:, order], trie=trie, edge_attr=bonds()[order])
 
 
 def test_an_edge_encoder_of_ones_own() -> None:
@@ -131,6 +180,7 @@ def test_what_is_wrong_is_said() -> None:
         lstm.engine = "Dense"
     with pytest.raises(ValueError, match=r"an nn\.LSTM.*expected a PathLSTM"):
         PathConv(8)(torch.ones(N, 8), nn.LSTM(8, 8), trie.length(1))  # type: ignore[arg-type]
+    assert PathNN(4, np.int64(16), 2, collection="ap", k=2).config.hidden_channels == 16  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="hidden_channels='16'"):
         PathNN(4, "16", 2, collection="ap", k=2)  # type: ignore[arg-type]
     numbers = PathNN(4, 8, 2, collection="ap", k=2, edge_channels=1)
@@ -145,5 +195,5 @@ def test_a_model_says_where_the_limits_are() -> None:
     n = 24
     everyone = torch.cartesian_prod(torch.arange(n), torch.arange(n)).t()
     dense = everyone[:, everyone[0] != everyone[1]]
-    with pytest.raises(PathExplosionError, match=r"counting stopped there.*extract_paths and AddPaths.*trie="):
+    with pytest.raises(PathExplosionError, match=r"counting stopped there.*those of extract_paths and AddPaths.*trie="):
         PathNN(4, 8, 2, collection="ap", k=8)(torch.ones(n, 4), dense)

@@ -103,18 +103,22 @@ def target_options(trained: Ensemble | Trained, target: list[str] | None) -> dic
 
 
 def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
-    """The task split as in training, where that was not at random, and where it can be the data of the training."""
+    """The task split as in training, where that was not at random: as its column says, or, if it can be the data of the
+    training, by scaffolds. Else it has no split.
+    """
     from pathnn.data.errors import DataError
+    from pathnn.data.molecule_splits import SCAFFOLD
     from pathnn.data.own import file_kind, split_task
     from pathnn.data.smiles import read_csv
 
+    if config.split_by is None:
+        return task
     before, path = trained.facts.data, Path(config.data).expanduser()
     same_size = before is not None and before.num_graphs == len(task.graphs)
-    if config.split_by is None or not same_size or file_kind(path) != ".csv":
-        return task
-    with suppress(DataError):  # then the split is another, and so is the data
-        return split_task(task, read_csv(path), config.split_by, config.split_seed)
-    return task
+    if file_kind(path) == ".csv" and (same_size or config.split_by != SCAFFOLD):
+        with suppress(DataError):
+            return split_task(task, read_csv(path), config.split_by, config.split_seed)
+    return replace(task, splits=())
 
 
 def choose_part(trained: Ensemble | Trained, task: Task, config: RunConfig, asked: str | None) -> str:
@@ -134,6 +138,11 @@ def choose_part(trained: Ensemble | Trained, task: Task, config: RunConfig, aske
             f"{config.data} has changed since the model was trained, or is read with other options (--target, "
             f"--skip-invalid): {changed}. Which of its graphs the model has not seen cannot be told. Give the data as "
             "it was, or --split all."
+        )
+    if asked is not None and config.split_by is not None and not task.splits:
+        raise ValueError(
+            f"{config.data} has no split: the model was trained on data split by {config.split_by!r}, and this data is "
+            "other data, or lacks that column. Use --split all."
         )
     known = same_name if before is None else changed is None
     return asked or ("test" if known else "all")
@@ -159,4 +168,7 @@ def choose(task: Task, config: RunConfig, part: str) -> Tensor | None:
     if part == "all":
         return None
     split = choose_split(task, config)
-    return {"train": split.train, "val": split.val, "test": split.test}[part]
+    index = {"train": split.train, "val": split.val, "test": split.test}[part]
+    if not index.numel():
+        raise ValueError(f"the split of {config.data} has no {part} graphs: choose others with --split.")
+    return index

@@ -62,8 +62,8 @@ def scaffolds(smiles: Sequence[str]) -> list[str]:
 def scaffold_split(groups: Sequence[str], *, seed: int | None = None, val: float = 0.1, test: float = 0.1) -> Split:
     """A split that never parts the molecules of one scaffold, with about these shares for validation and test.
 
-    The largest groups are for training, the rarest scaffolds for testing. With a `seed`, groups that are small against
-    the parts come in random order: other seeds give other splits.
+    The largest groups are for training, the rarest scaffolds for validation and testing. With a `seed`, groups that are
+    small against the parts come in random order: other seeds give other splits.
 
     >>> scaffold_split(["a"] * 6 + ["b", "c", "b", "d"], val=0.2, test=0.2).test.tolist()
     [7, 9]
@@ -74,10 +74,13 @@ def scaffold_split(groups: Sequence[str], *, seed: int | None = None, val: float
     num_val, num_test = round(len(groups) * val), round(len(groups) * test)
     parts: tuple[list[int], list[int], list[int]] = ([], [], [])
     room = (len(groups) - num_val - num_test, num_val, num_test)
-    for graphs in _order(list(members.values()), None if seed is None else min(num_val, num_test) // 2, seed or 0):
+    small = None if seed is None else max(1, min(num_val, num_test) // 2)
+    for graphs in _order(list(members.values()), small, seed or 0):
         left = [most - len(part) for most, part in zip(room, parts, strict=True)]
-        fits = next((i for i in range(3) if len(graphs) <= left[i]), None)
-        parts[left.index(max(left)) if fits is None else fits].extend(graphs)
+        emptiest = max((1, 2), key=lambda i: left[i])  # of the parts to validate and test on
+        if len(graphs) <= left[0] or (len(graphs) > left[emptiest] and left[0] > left[emptiest]):
+            emptiest = 0
+        parts[emptiest].extend(graphs)
     if not all(parts):
         largest = max(map(len, members.values()))
         raise DataError(

@@ -21,7 +21,9 @@ def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
     >>> from_pyg([Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2, y=torch.tensor([1.5]))])
     PackedGraphs(graphs=1, nodes=2, edges=2, device='cpu')
     """
-    if isinstance(getattr(data_list, "edge_index", None), Tensor):
+    from torch_geometric.data.data import BaseData
+
+    if isinstance(data_list, BaseData):
         raise ValueError(f"one {type(data_list).__name__} came: expected a dataset or a list, from_pyg([data]).")
     graphs = list(data_list)
     if not graphs:

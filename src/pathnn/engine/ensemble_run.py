@@ -110,6 +110,7 @@ def summary(config: RunConfig, task: Task, ensemble: Ensemble, results: Sequence
     return {
         **{name: first[name] for name in ("data", "model", "metric", "parameters", "fold", "device", "versions")},
         "split_seed": config.split_seed,
+        "split_by": config.split_by,
         "seeds": [result["seed"] for result in results],
         "test_score": None if together is None else together.together.score,
         **_statistics("test", [result["test_score"] for result in results]),

@@ -111,10 +111,12 @@ def make_graphed(state: TrainState, loaders: Loaders, config: RunConfig) -> Grap
     model, fabric = state.model, state.fabric
     if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in GRAPHED_PRECISIONS:
         return None
-    if not cuda_ready(next(model.parameters())) or (isinstance(model, PathNN) and model.lstm.engine != "trie"):
+    if not cuda_ready(next(model.parameters())) or padding_fault(model) is not None:
+        return None
+    if isinstance(model, PathNN) and model.lstm.engine != "trie":
         return None
     graphs = loaders.train.graphs
-    if padding_fault(model) is not None or loaders.task.loss is None or graphs.x is None:
+    if loaders.task.loss is None or graphs.x is None:
         return None
     if graphs.device.type != "cuda" or (isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries)):
         return None

@@ -23,9 +23,13 @@ from pathnn.engine.predict import features
 from pathnn.engine.recording import record
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
+from pathnn.nn.encoders import CategoricalEncoder
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.engines.cuda_lookup import MOST_ROWS, SmallEmbedding
 from pathnn.nn.fixed_gcn import FixedGCN, SharedNorm
+from pathnn.nn.path_conv import PathConv
+from pathnn.nn.path_lstm import PathLSTM
+from pathnn.nn.readout import Readout
 from pathnn.nn.tall_linear import TallLinear
 
 
@@ -207,6 +211,9 @@ def padding_fault(model: Model) -> str | None:
         return f"{model.config.name} finds out loops from the edges, for which it waits: train step by step."
     if model.readout is None:
         return "a model without readout predicts for vertices: expected one that predicts for graphs."
+    own = _own_part(model)
+    if own is not None:
+        return f"{own} is a part of your own, which may wait for the GPU, or count padding in: train step by step."
     if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
         return "the head has BatchNorm, which cannot tell the padded graph from others: train step by step."
     for module in model.modules():
@@ -215,6 +222,17 @@ def padding_fault(model: Model) -> str | None:
         ):
             return f"{module}: expected affine=True, track_running_stats=True and a momentum."
     return None
+
+
+def _own_part(model: Model) -> str | None:
+    """The name of a part that is not one of ours, where what is padding must be known."""
+    known: list[tuple[str, nn.Module | None, type[nn.Module]]] = [
+        ("readout", model.readout, Readout),
+        ("edge_encoder", model.edge_encoder, CategoricalEncoder),
+    ]
+    if isinstance(model, PathNN):
+        known += [("lstm", model.lstm, PathLSTM), *(("convs", conv, PathConv) for conv in model.convs)]
+    return next((name for name, part, kind in known if part is not None and not isinstance(part, kind)), None)
 
 
 def padded_twin(model: Model, valid: Tensor) -> Model:

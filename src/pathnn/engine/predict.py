@@ -45,7 +45,7 @@ def apply(model: Model, batch: GraphBatch) -> Tensor:
     x, edge_attr = features(model, batch.x, batch.edge_attr)
     out: Tensor = model(
         x,
-        batch.edge_index,
+        None if isinstance(model, PathNN) and batch.trie is not None else batch.edge_index,
         trie=batch.trie,
         batch=batch.batch,
         edge_attr=edge_attr,

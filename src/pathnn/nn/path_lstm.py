@@ -100,6 +100,12 @@ class PathLSTM(nn.LSTM):
     def engine(self, name: str) -> None:
         self._engine: EngineName = check_choice("engine", cast("EngineName", name), get_args(EngineName))
 
+    def __setstate__(self, d: dict[str, Any]) -> None:
+        """Take what was pickled, also before `engine` was checked."""
+        if "engine" in d:
+            d = {**{name: value for name, value in d.items() if name != "engine"}, "_engine": d["engine"]}
+        super().__setstate__(d)  # type: ignore[no-untyped-call]
+
     def reset_parameters(self) -> None:
         """Draw all weights anew: each as when the model was made."""
         super().reset_parameters()

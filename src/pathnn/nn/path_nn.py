@@ -19,7 +19,7 @@ from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, EngineName, PathLSTM
 from pathnn.nn.readout import ReadoutName, make_readout, read_out
 from pathnn.nn.reset import reset_parts
-from pathnn.paths.belongs import check_belongs
+from pathnn.paths.belongs import check_ends, check_sizes
 from pathnn.paths.limits import PathExplosionError
 from pathnn.paths.trie import PathTrie
 
@@ -103,7 +103,7 @@ class PathNN(nn.Module):
             head=head,
             dropout=dropout,
         )
-        width = hidden_channels
+        width = config.hidden_channels
         self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=encoder_norm)
         edges = config.edge_channels
         self.edge_encoder: nn.Module | None = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
@@ -204,7 +204,11 @@ class PathNN(nn.Module):
         check_features(x)
         if trie is not None:
             trie = self._check_trie(trie, x.size(0))
-            return check_belongs(trie, edge_index) if isinstance(edge_index, Tensor) and edge_index.dim() == 2 else trie
+            if isinstance(edge_index, Tensor) and edge_index.dim() == 2:
+                check_sizes(trie, edges=edge_index.size(1))
+                if config.edge_channels is not None:
+                    check_ends(trie, edge_index)
+            return trie
         if edge_index is None:
             raise ValueError("PathNN needs paths: give trie=, or edge_index to extract them from.")
         from pathnn.paths.extract import extract_paths
@@ -214,7 +218,8 @@ class PathNN(nn.Module):
             return extract_paths(edge_index, x.size(0), collection=config.collection, k=config.k, **options)
         except PathExplosionError as error:
             raise PathExplosionError(
-                f"{error} The last two are options of extract_paths and AddPaths: give the model their trie (trie=)."
+                f"{error} Its options max_paths and max_paths_per_source are those of extract_paths and AddPaths: give "
+                "the model their trie (trie=)."
             ) from None
 
     def _check_trie(self, trie: Any, num_nodes: int) -> PathTrie:

@@ -68,16 +68,20 @@ def read_out(readout: nn.Module, h: Tensor, batch: Tensor | None, batch_size: in
     >>> read_out(MaxAggregation(), torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1]), None).tolist()
     [[3.0], [5.0]]
     """
-    if isinstance(readout, Readout):
-        return readout(h, batch, batch_size=batch_size)
+    kind = getattr(readout, "_orig_mod", readout)  # what torch.compile has wrapped
+    out: Tensor
+    if isinstance(kind, Readout):
+        out = readout(h, batch, batch_size=batch_size)
+        return out
     from torch_geometric.nn import Aggregation
 
-    if isinstance(readout, Aggregation):
-        out: Tensor = readout(h, batch, dim_size=1 if batch is None else batch_size)
+    if isinstance(kind, Aggregation):
+        out = readout(h, batch, dim_size=1 if batch is None else batch_size)
         return out
-    more = {"batch_size": batch_size} if "batch_size" in signature(readout.forward).parameters else {}
-    own: Tensor = readout(h, batch, **more)
-    return own
+    takes = signature(kind.forward).parameters.values()
+    sized = any(one.name == "batch_size" or one.kind is one.VAR_KEYWORD for one in takes)
+    out = readout(h, batch, batch_size=batch_size) if sized else readout(h, batch)
+    return out
 
 
 def make_readout(readout: ReadoutName | None) -> Readout | None:

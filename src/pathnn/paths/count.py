@@ -45,7 +45,7 @@ def count_paths(
     limit = cpu.UNLIMITED if max_paths is None else max_paths
     counts, complete = count_per_source(csr, collection, k, limit)
     if max_paths is not None:
-        refuse_explosion(counts, complete, collection, limit, batch)
+        refuse_explosion(counts, complete, collection, limit, batch, counting=True)
     return sum_per_graph(counts, batch)
 
 

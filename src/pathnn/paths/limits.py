@@ -76,7 +76,14 @@ def sum_per_graph(counts: Tensor, batch: Tensor | None) -> Tensor:
 
 
 def refuse_explosion(
-    counts: Tensor, complete: bool, collection: Collection, limit: int, batch: Tensor | None, *, sampling: bool = False
+    counts: Tensor,
+    complete: bool,
+    collection: Collection,
+    limit: int,
+    batch: Tensor | None,
+    *,
+    sampling: bool = False,
+    counting: bool = False,
 ) -> None:
     """Raise `PathExplosionError` if there are more paths than `limit`, naming the graph that has the most."""
     graphs = sum_per_graph(counts, batch)
@@ -95,7 +102,7 @@ def refuse_explosion(
         f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "
         f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}{in_all}{stopped}), "
         + (f"more than the {limit:,} that a sample goes through. " if sampling else f"over max_paths={limit:,}. ")
-        + _ways_out(collection, total, sampling)
+        + _ways_out(collection, total if not counting else SAMPLE_FROM + 1, sampling)
     )
 
 
