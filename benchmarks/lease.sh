@@ -3,8 +3,8 @@
 #
 #   PATHNN_COMMIT=… OUT=FOLDER bash benchmarks/lease.sh SECONDS TARGET ONLY JOBS [TARGET ONLY JOBS …]
 #
-# All lists are done at the same time, each target at most once, for so many seconds; leave 30 more for packing. Data is
-# read from .device/data, runs under way from .device/TARGET.tar.xz, which is what came to $OUT the last time, its parts put
+# Lists of different targets are done at the same time, those of one target one after the other, all of it for so many
+# seconds; leave 30 more for packing. Data is read from .device/data, runs under way from .device/TARGET.tar.xz, which is what came to $OUT the last time, its parts put
 # together. Results come to $OUT as TARGET.jsonl. A second call on the same machine goes on from what lies in $SCRATCH.
 # With TESTS="tests/nn tests/paths" those of these tests that need a GPU are done beside, and named in $OUT/tests.log; where
 # they fail, or have no time to end, so does this.
@@ -28,23 +28,36 @@ if command -v nvidia-cuda-mps-control >/dev/null; then # one for all targets, wh
     pgrep -x nvidia-cuda-mps >/dev/null || nvidia-cuda-mps-control -d || unset CUDA_MPS_PIPE_DIRECTORY
 fi
 
-RUNNING=()
+rm -rf "$SCRATCH/lists" && mkdir "$SCRATCH/lists"
 while [ $# -ge 3 ]; do
-    TARGET=$1 ONLY=$2 JOBS=$3 UNPACK=()
+    echo "$2 $3" >>"$SCRATCH/lists/$1"
     shift 3
+done
+
+work_through() { # the lists of a target
+    local TARGET=$1 ONLY JOBS MINUTES STATUS=0 UNPACK=()
     if [ ! -e "$SCRATCH/results/$TARGET.jsonl" ] && [ -e "results/$TARGET.jsonl" ]; then
         cp "results/$TARGET.jsonl" "$SCRATCH/results"
     fi
     if [ -e ".device/$TARGET.tar.xz" ]; then
         xz -dc ".device/$TARGET.tar.xz" >"$SCRATCH/$TARGET.in.tar" && UNPACK=(--unpack "$SCRATCH/$TARGET.in.tar")
     fi
-    MINUTES=$(awk "BEGIN { print ($LIMIT - ($(date +%s) - $BEGIN)) / 60 }")
-    python -m pathnn.cli reproduce "$TARGET" --only "$ONLY" --jobs "$JOBS" --time-limit "$MINUTES" \
-        --results "$SCRATCH/results" --work "$SCRATCH/work" --pack "$SCRATCH/$TARGET.tar" \
-        ${UNPACK[@]+"${UNPACK[@]}"} >"$SCRATCH/$TARGET.log" 2>&1 &
-    RUNNING+=("$TARGET:$!")
+    while read -r ONLY JOBS; do
+        MINUTES=$(awk "BEGIN { left = ($LIMIT - ($(date +%s) - $BEGIN)) / 60; print (left > 0 ? left : 0) }")
+        python -m pathnn.cli reproduce "$TARGET" --only "$ONLY" --jobs "$JOBS" --time-limit "$MINUTES" \
+            --results "$SCRATCH/results" --work "$SCRATCH/work" --pack "$SCRATCH/$TARGET.tar" \
+            ${UNPACK[@]+"${UNPACK[@]}"} </dev/null || STATUS=$?
+    done <"$SCRATCH/lists/$TARGET" >"$SCRATCH/$TARGET.log" 2>&1
+    return "$STATUS"
+}
+
+RUNNING=()
+for LIST in "$SCRATCH"/lists/*; do
+    [ -e "$LIST" ] || continue # no list, only tests
+    work_through "$(basename "$LIST")" &
+    RUNNING+=("$(basename "$LIST"):$!")
 done
-for ONE in "${RUNNING[@]}"; do
+for ONE in ${RUNNING[@]+"${RUNNING[@]}"}; do
     TARGET=${ONE%:*}
     wait "${ONE#*:}" || STATUS=$?
     since "$TARGET is over"

@@ -47,12 +47,12 @@ def test_runs_are_done_and_brought_back(repository: Path, mirror: Path) -> None:
     assert lzma.decompress(brought).startswith(b"\0")
     (repository / ".device" / "synthetic.tar.xz").write_bytes(brought)
     shutil.rmtree(repository / "scratch")
-    second = lease(repository, "600", "synthetic", "exp-iso,gin,seed=0", "1")
+    lists = ("synthetic", "exp-iso,gin,seed=0", "1", "synthetic", "exp-iso,gin,seed=1", "1")
+    second = lease(repository, "600", *lists)
     assert second.returncode == 0, second.stdout + second.stderr
     assert "unpacked 0 runs" in second.stdout
-    (line,) = (repository / "out" / "synthetic.jsonl").read_text().splitlines()
-    assert json.loads(line)["test"] == 600
-    assert json.loads(line)["commit"] == "abc"
+    lines = [json.loads(line) for line in (repository / "out" / "synthetic.jsonl").read_text().splitlines()]
+    assert [(line["seed"], line["test"], line["commit"]) for line in lines] == [(0, 600, "abc"), (1, 600, "abc")]
 
 
 def test_it_says_what_it_needs(repository: Path) -> None:
