@@ -19,7 +19,7 @@ since() { echo "$(($(date +%s) - BEGIN)) s: $*"; }
 
 if [ -n "${TESTS:-}" ]; then # before MPS, with which a fault of one process would be one of all
     # shellcheck disable=SC2086 # several paths
-    timeout $((LIMIT - 20)) python -m pytest -v -m cuda -p no:cacheprovider $TESTS >"$OUT/tests.log" 2>&1 &
+    timeout $((LIMIT - 20)) python -m pytest -vv -m cuda -p no:cacheprovider $TESTS >"$OUT/tests.log" 2>&1 &
     TESTING=$!
 fi
 if command -v nvidia-cuda-mps-control >/dev/null; then # one for all targets, which would each start their own
