@@ -508,6 +508,13 @@ def test_several_seeds_give_error_bars(molecules, tmp_path):
     first, second = csv.DictReader(predicted.read_text().splitlines())
     assert float(first["predicted_size_std"]) > 0
     assert second["predicted_size_std"] == ""
+    explained = json.loads(call("explain", out, new, "--row", 1, "--json").stdout)
+    assert explained["networks"] == 3
+    assert explained["prediction"] == pytest.approx(float(first["predicted_size"]), rel=1e-4)
+    alone = [json.loads(call("explain", out / f"seed-{i}", new, "--row", 1, "--json").stdout) for i in range(3)]
+    for name in ("baseline", "rest"):
+        assert explained[name] == pytest.approx(sum(one[name] for one in alone) / 3, abs=1e-6)
+    assert "the mean of 3 networks" in call("explain", out, new, "--row", 1).stdout
     again = call("train", molecules, "--out", out, "--seeds", 3, "--resume")
     assert again.exit_code == 0, again.stderr
     assert "the mean of 3 networks: test" in again.stdout
@@ -532,12 +539,10 @@ def test_a_folder_of_seeds_is_no_single_run(molecules, trained, tmp_path):
     plain = call("train", molecules, "--out", tmp_path, "--target", "size", "--resume")
     assert plain.exit_code == 2
     assert "--seeds 3 --resume" in " ".join(plain.stderr.replace("│", " ").split())
-    explained = call("explain", tmp_path, molecules, "--row", 1)
-    assert explained.exit_code == 1
-    assert "holds 3 networks: expected one of them" in explained.stderr
-    unfinished = call("predict", tmp_path, molecules)
-    assert unfinished.exit_code == 1
-    assert "not all over" in unfinished.stderr
+    for arguments in (("predict",), ("explain", "--row", 1)):
+        unfinished = call(arguments[0], tmp_path, molecules, *arguments[1:])
+        assert unfinished.exit_code == 1
+        assert "not all over" in unfinished.stderr
     (tmp_path / "ensemble.json").write_text("seeds")
     damaged = call("evaluate", tmp_path, molecules)
     assert damaged.exit_code == 1

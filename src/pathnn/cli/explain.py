@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pathnn.cli.console import print_json, print_table, result_only, say
 from pathnn.cli.options import Data, Json, Smiles
 from pathnn.cli.progress import progress
-from pathnn.cli.trained import Run, load_run
+from pathnn.cli.trained import Run, load_runs
 
 if TYPE_CHECKING:
     from pathnn.explain import Explanation
@@ -49,25 +49,31 @@ def explain_command(
     """Say which paths a prediction rests on: a score for each, and they add up to it.
 
     The baseline is what the model says without any path, from the vertices alone. Scores are integrated gradients
-    over the weights of the paths.
+    over the weights of the paths. Of several networks (train --seeds) their mean is explained.
     """
     if out is not None and (out.suffix.lower() != ".html" or out.is_dir()):
         raise typer.BadParameter(f"{out}: expected the name of a file that ends in .html.", param_hint="--out")
     with result_only(json):
-        from pathnn.explain import explain_paths
+        import torch
+
+        from pathnn.engine.ensemble import combine
+        from pathnn.explain import Explanation, explain_paths
         from pathnn.explain.answer import choose_answer
         from pathnn.explain.subject import read_subject
         from pathnn.nn import PathNN
 
-        trained = load_run(run)
-        if not isinstance(trained.model, PathNN):
+        trained = load_runs(run)
+        models = [one.model for one in trained.members if isinstance(one.model, PathNN)]
+        if not models:
             raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")
-        subject = read_subject(trained, data, row=row, graph=graph, smiles=smiles or trained.config.smiles)
-        answer = choose_answer(trained.facts, subject.outputs(trained), output)
+        subject = read_subject(trained.members[0], data, row=row, graph=graph, smiles=smiles or trained.config.smiles)
+        outputs = torch.stack([subject.outputs(one) for one in trained.members])
+        answer = choose_answer(trained.facts, combine(outputs.unsqueeze(1), trained.facts.target)[0], output)
         with progress(f"explaining {subject.title}"):
-            found = explain_paths(
-                trained.model, subject.x, subject.edge_index, edge_attr=subject.edge_attr, output=answer.number
-            ).rescaled(answer.factor, answer.shift)
+            graph_of = (subject.x, subject.edge_index)
+            options: dict[str, Any] = {"edge_attr": subject.edge_attr, "output": answer.number}
+            found = Explanation.mean([explain_paths(model, *graph_of, **options) for model in models])
+            found = found.rescaled(answer.factor, answer.shift)
             if out is not None:
                 _write(out, run, subject, answer, found, top)
     if json:
@@ -77,11 +83,11 @@ def explain_command(
             {
                 "run": run, "data": data, "subject": subject.title, "output": answer.name,
                 "prediction": found.prediction, "baseline": found.baseline, "rest": found.rest, "paths": paths,
-                "vertex_scores": found.vertex_scores(), "out": out,
+                "vertex_scores": found.vertex_scores(), "networks": len(models), "out": out,
             }
         )  # fmt: skip
     else:
-        _print(subject, answer, found, top)
+        _print(subject, answer, found, top, len(models))
         if out is not None:
             say(f"wrote {out}")
 
@@ -99,7 +105,7 @@ def _write(out: Path, run: Path, subject: Subject, answer: Answer, found: Explan
         file.write(page.encode())
 
 
-def _print(subject: Subject, answer: Answer, found: Explanation, top: int) -> None:
+def _print(subject: Subject, answer: Answer, found: Explanation, top: int, networks: int) -> None:
     ranked = found.ranked()
     rows = [(subject.picture.words(path), str(path.length), f"{path.score:+.4g}") for path in ranked[:top]]
     rest = ranked[top:]
@@ -107,4 +113,6 @@ def _print(subject: Subject, answer: Answer, found: Explanation, top: int) -> No
         rows.append((f"the other {len(rest):,}", "", f"{sum(path.score for path in rest):+.4g}"))
     print_table(("path", "length", "adds"), rows, title=subject.title)
     words = f", {answer.words}" if answer.words else ""
-    say(f"{answer.name}: {found.prediction:.4g}{words}; without paths {found.baseline:.4g}, rest {found.rest:+.2g}")
+    several = f"; the mean of {networks} networks" if networks > 1 else ""
+    without = f"without paths {found.baseline:.4g}, rest {found.rest:+.2g}"
+    say(f"{answer.name}: {found.prediction:.4g}{words}; {without}{several}")

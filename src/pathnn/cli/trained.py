@@ -27,7 +27,7 @@ def load_runs(run: Path) -> Ensemble:
 
 def load_run(run: Path) -> Trained:
     """The best model of a run folder, of a model file, or a trained model by its name."""
-    from pathnn.engine import EnsembleFolder, RunFolder, load_model
+    from pathnn.engine import RunFolder, load_model
     from pathnn.nn.pretrained import pretrained_file, pretrained_names
 
     if not run.exists():
@@ -36,10 +36,6 @@ def load_run(run: Path) -> Trained:
             return load_model(pretrained_file(str(run)))
         known = f", or the name of a trained model ({', '.join(names)})" if names else ""
         raise ValueError(f"{run} does not exist: expected a folder that pathnn train has written{known}.")
-    seeds = EnsembleFolder(run).seeds
-    if seeds:
-        one = EnsembleFolder(run).member(seeds[0]).path
-        raise ValueError(f"{run} holds {len(seeds)} networks: expected one of them, such as {one}.")
     if run.is_dir() and not RunFolder(run).model.exists():
         raise ValueError(f"{run} holds no model.safetensors: expected a folder in which a run has begun.")
     return load_model(RunFolder(run).model if run.is_dir() else run)

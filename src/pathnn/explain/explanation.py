@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -83,6 +83,24 @@ class Explanation:
             for edge in PathScore(vertices, score).edges:
                 shares[edge] = shares.get(edge, 0.0) + score / (len(vertices) - 1)
         return shares
+
+    @staticmethod
+    def mean(explanations: Sequence[Explanation]) -> Explanation:
+        """The explanation of the mean output of several networks, from those of each on the same paths.
+
+        >>> one = Explanation(3.0, 1.0, (torch.tensor([[0, 1]]),), (torch.tensor([2.0]),), 2)
+        >>> Explanation.mean([one, one.rescaled(3.0)])
+        Explanation(prediction=6, baseline=2, num_paths=1, rest=0)
+        """
+        first, number = explanations[0], len(explanations)
+        return replace(
+            first,
+            prediction=sum(one.prediction for one in explanations) / number,
+            baseline=sum(one.baseline for one in explanations) / number,
+            scores=tuple(
+                torch.stack(scores).mean(dim=0) for scores in zip(*(e.scores for e in explanations), strict=True)
+            ),
+        )
 
     def rescaled(self, factor: float, shift: float = 0.0) -> Explanation:
         """The explanation of `factor * output + shift`: in the unit of the targets, for example."""
