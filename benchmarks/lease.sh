@@ -4,10 +4,10 @@
 #   PATHNN_COMMIT=… OUT=FOLDER bash benchmarks/lease.sh SECONDS TARGET ONLY JOBS [TARGET ONLY JOBS …]
 #
 # Lists of different targets are done at the same time, those of one target one after the other, all of it for so many
-# seconds; leave 30 more for packing. Data is read from .device/data, runs under way from .device/TARGET.tar.xz, which is what came to $OUT the last time, its parts put
-# together. Results come to $OUT as TARGET.jsonl. A second call on the same machine goes on from what lies in $SCRATCH.
-# With TESTS="tests/nn tests/paths" those of these tests that need a GPU are done beside, and named in $OUT/tests.log; where
-# they fail, or have no time to end, so does this.
+# seconds; leave 30 more for packing. Data is read from .device/data, runs under way from .device/TARGET.tar.xz, which is
+# what came to $OUT the last time, its parts put together. Results come to $OUT as TARGET.jsonl. A second call on the same
+# machine goes on from what lies in $SCRATCH. With TESTS="tests/nn tests/paths" those of these tests that need a GPU are
+# done beside, and named in $OUT/tests.log; where they fail, or have no time to end, so does this.
 set -u
 cd "$(dirname "$0")/.."
 : "${PATHNN_COMMIT:?the commit of the code, for the results}" "${OUT:?the folder for what comes back}"

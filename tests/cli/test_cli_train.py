@@ -514,7 +514,8 @@ def test_several_seeds_give_error_bars(molecules, tmp_path):
     alone = [json.loads(call("explain", out / f"seed-{i}", new, "--row", 1, "--json").stdout) for i in range(3)]
     for name in ("baseline", "rest"):
         assert explained[name] == pytest.approx(sum(one[name] for one in alone) / 3, abs=1e-6)
-    assert "the mean of 3 networks" in call("explain", out, new, "--row", 1).stdout
+    assert "the mean of 3 networks" in call("explain", out, new, "--row", 1, "-o", tmp_path / "why.html").stdout
+    assert "the mean of 3 networks" in (tmp_path / "why.html").read_text()
     again = call("train", molecules, "--out", out, "--seeds", 3, "--resume")
     assert again.exit_code == 0, again.stderr
     assert "the mean of 3 networks: test" in again.stdout

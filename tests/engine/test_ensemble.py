@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from engine_tasks import tiny_config, tiny_task
 from pathnn.engine import (
     Ensemble,
     EnsembleFolder,
+    Evaluation,
     MismatchError,
     RunError,
     RunFolder,
@@ -26,7 +28,7 @@ from pathnn.engine import (
     score,
     score_ensemble,
 )
-from pathnn.engine.ensemble import combine
+from pathnn.engine.ensemble import EnsembleScore, combine
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +82,14 @@ def test_classes_have_error_bars_for_their_probabilities(tmp_path):
     names = [f"probability_{name}" for name in task.classes]
     assert list(columns) == ["predicted_class", *(name + end for name in names for end in ("", "_std"))]
     assert result["metric"] == "accuracy"
+
+
+def test_a_score_that_is_not_defined_has_no_deviation():
+    """As ROC-AUC has none where all graphs are yes."""
+    nan, one = Evaluation(1.0, float("nan"), 3), Evaluation(1.0, 50.0, 3)
+    for each in ((nan, nan), (nan, one), (one,)):
+        assert math.isnan(EnsembleScore(nan, each).std)
+    assert EnsembleScore(one, (one, Evaluation(1.0, 54.0, 3))).std == pytest.approx(8**0.5)
 
 
 def test_the_result_says_how_far_they_differ(folder):
@@ -213,7 +223,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("changes", "seeds", "message"),
-    [({}, 1, "expected at least 2"), ({"devices": 2}, 2, "leave out devices")],
+    [({}, 1, "expected 2 to 1000"), ({}, 10**12, "expected 2 to 1000"), ({"devices": 2}, 2, "leave out devices")],
 )
 def test_wrong_wishes_are_refused(tmp_path: Path, changes, seeds, message):
     with pytest.raises(RunError, match=message):

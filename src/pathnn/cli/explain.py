@@ -75,7 +75,8 @@ def explain_command(
             found = Explanation.mean([explain_paths(model, *graph_of, **options) for model in models])
             found = found.rescaled(answer.factor, answer.shift)
             if out is not None:
-                _write(out, run, subject, answer, found, top)
+                model_of = f"{run}{_several(len(models))}"
+                _write(out, model_of, subject, answer, found, top)
     if json:
         shown = found.ranked()[:top]
         paths = [{"path": path.vertices, "words": subject.picture.words(path), "score": path.score} for path in shown]
@@ -92,17 +93,21 @@ def explain_command(
             say(f"wrote {out}")
 
 
-def _write(out: Path, run: Path, subject: Subject, answer: Answer, found: Explanation, top: int) -> None:
+def _write(out: Path, model_of: str, subject: Subject, answer: Answer, found: Explanation, top: int) -> None:
     from pathnn import __version__
     from pathnn.data.files import atomic_write
     from pathnn.explain.page import Heading, explanation_page
 
     heading = Heading(
-        subject.title, answer.name, answer.words, f"{run}; {subject.place}; explained by pathnn {__version__}"
+        subject.title, answer.name, answer.words, f"{model_of}; {subject.place}; explained by pathnn {__version__}"
     )
     page = explanation_page(heading, found, subject.picture, top=top)
     with atomic_write(out) as file:
         file.write(page.encode())
+
+
+def _several(networks: int) -> str:
+    return f"; the mean of {networks} networks" if networks > 1 else ""
 
 
 def _print(subject: Subject, answer: Answer, found: Explanation, top: int, networks: int) -> None:
@@ -113,6 +118,5 @@ def _print(subject: Subject, answer: Answer, found: Explanation, top: int, netwo
         rows.append((f"the other {len(rest):,}", "", f"{sum(path.score for path in rest):+.4g}"))
     print_table(("path", "length", "adds"), rows, title=subject.title)
     words = f", {answer.words}" if answer.words else ""
-    several = f"; the mean of {networks} networks" if networks > 1 else ""
     without = f"without paths {found.baseline:.4g}, rest {found.rest:+.2g}"
-    say(f"{answer.name}: {found.prediction:.4g}{words}; {without}{several}")
+    say(f"{answer.name}: {found.prediction:.4g}{words}; {without}{_several(networks)}")

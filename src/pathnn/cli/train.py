@@ -152,10 +152,7 @@ def _train(
             first_look = RunConfig.from_dict({**chosen, "data": data})
         except ValueError as error:  # before data is read, which may take long
             raise typer.BadParameter(str(error)) from error
-        if isinstance(folder, RunFolder):
-            folder.check(resume=resume, overwrite=overwrite)
-        else:
-            folder.check([], resume=resume, overwrite=overwrite)
+        folder.check(resume=resume, overwrite=overwrite)
         task = _load(first_look)
         base = fill_in(data, task, chosen, options)
     if task.skipped and is_first_process():

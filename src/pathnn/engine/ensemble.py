@@ -1,5 +1,4 @@
-"""Networks that were trained alike from different seeds: their mean predicts better than each, and their spread is an
-error bar."""
+"""Networks that were trained alike from different seeds: their mean is the prediction, their spread an error bar."""
 
 from __future__ import annotations
 
@@ -80,8 +79,9 @@ class EnsembleScore:
 
     @property
     def std(self) -> float:
-        """The sample standard deviation of the networks' own scores; NaN for a single one."""
-        return stdev(one.score for one in self.each) if len(self.each) > 1 else math.nan
+        """The sample standard deviation of the networks' own scores; NaN for a single one, and where one is NaN."""
+        scores = [one.score for one in self.each]
+        return stdev(scores) if len(scores) > 1 and all(map(math.isfinite, scores)) else math.nan
 
 
 def infer_each(

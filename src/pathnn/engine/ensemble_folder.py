@@ -54,9 +54,12 @@ class EnsembleFolder:
         try:
             return [int(seed) for seed in json.loads(self.plan.read_text())["seeds"]]
         except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{self.plan} is damaged: {error!r}.") from error
+            raise CheckpointError(
+                f"{self.plan} is damaged: {error!r}. Remove it, and go on with pathnn train DATA --seeds N --out "
+                f"{self.path} --resume, which keeps the runs."
+            ) from error
 
-    def check(self, wanted: Iterable[int], *, resume: bool = False, overwrite: bool = False) -> None:
+    def check(self, wanted: Iterable[int] = (), *, resume: bool = False, overwrite: bool = False) -> None:
         """Make sure that the runs of the seeds `wanted` may be written, as `RunFolder.check` does for one."""
         check_wishes(resume=resume, overwrite=overwrite)
         if RunFolder(self.path).begun:

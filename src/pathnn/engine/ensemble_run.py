@@ -26,6 +26,9 @@ from pathnn.engine.run_folder import RunFolder
 from pathnn.engine.train import Epoch
 from pathnn.provenance import commit
 
+MOST_SEEDS = 1000
+"""More are a slip of the finger."""
+
 
 def run_ensemble(
     config: RunConfig,
@@ -43,8 +46,8 @@ def run_ensemble(
     The other arguments are those of `pathnn.engine.run`. With `resume` runs that are over are kept, and more seeds may
     be asked for than before.
     """
-    if seeds < 2:
-        raise RunError(f"seeds={seeds}: expected at least 2. A single network is what run is for.")
+    if not 2 <= seeds <= MOST_SEEDS:
+        raise RunError(f"seeds={seeds}: expected 2 to {MOST_SEEDS}. A single network is what run is for.")
     if config.devices * config.num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise RunError("several seeds are trained one after the other in one process: leave out devices and num_nodes.")
     folder, wanted = EnsembleFolder(out), range(config.seed, config.seed + seeds)

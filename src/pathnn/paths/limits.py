@@ -102,16 +102,16 @@ def refuse_explosion(
         f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "
         f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}{in_all}{stopped}), "
         + (f"more than the {limit:,} that a sample goes through. " if sampling else f"over max_paths={limit:,}. ")
-        + _ways_out(collection, total if not counting else SAMPLE_FROM + 1, sampling)
+        + _ways_out(collection, sample=total <= SAMPLE_FROM and not (sampling or counting), limit=not sampling)
     )
 
 
-def _ways_out(collection: Collection, total: int, sampling: bool) -> str:
+def _ways_out(collection: Collection, *, sample: bool, limit: bool) -> str:
+    """What can be done; whether the call could `sample`, or raise its `limit`, instead."""
     simpler = {"sp": "split the batch", "sp+": "use collection='sp'", "ap": "use collection='sp+'"}[collection]
     ways = ["Lower k", simpler]
-    if not sampling:
-        ways += ["keep a sample with max_paths_per_source"] if total <= SAMPLE_FROM else []
-        ways += ["raise max_paths"]
+    ways += ["keep a sample with max_paths_per_source"] if sample else []
+    ways += ["raise max_paths"] if limit else []
     return ", ".join(ways[:-1]) + f", or {ways[-1]}."
 
 
