@@ -548,3 +548,19 @@ def test_a_folder_of_seeds_is_no_single_run(molecules, trained, tmp_path):
     damaged = call("evaluate", tmp_path, molecules)
     assert damaged.exit_code == 1
     assert "ensemble.json is damaged" in damaged.stderr
+
+
+def test_several_targets_may_have_empty_cells_and_each_has_a_score(tmp_path):
+    rows = [f"{s},{len(s) if i % 3 else ''},{i if i % 3 != 1 else ''}" for i, s in enumerate(MOLECULES)]
+    path = tmp_path / "two.csv"
+    path.write_text("\n".join(["smiles,size,number", *rows]) + "\n")
+    done = call("train", path, "--out", tmp_path / "run", "--target", "size", "--target", "number", *SMALL)
+    assert done.exit_code == 0, done.stderr
+    assert "33.3 % of the targets are not known" in done.stderr
+    found = call("evaluate", tmp_path / "run", path, "--split", "all")
+    assert found.exit_code == 0, found.stderr
+    assert [line.split(":")[0] for line in found.stdout.splitlines()[1:]] == ["  size", "  number"]
+    document = json.loads(call("evaluate", tmp_path / "run", path, "--split", "all", "--json").stdout)
+    assert sum(document["targets"].values()) / 2 == pytest.approx(document["score"], rel=1e-5)
+    predicted = call("predict", tmp_path / "run", path)
+    assert predicted.stdout.splitlines()[0] == "smiles,size,number,predicted_size,predicted_number"

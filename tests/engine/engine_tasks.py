@@ -43,6 +43,15 @@ def tiny_task(num_graphs: int = 24, *, classes: bool = False, seed: int = 0) -> 
     return task_from_graphs(replace(graphs, x=x, y=y), name="tiny")
 
 
+def partly_known_task(num_graphs: int = 24, *, seed: int = 0) -> Task:
+    """The tiny task with its target and twice it, of which a third is not known."""
+    task = tiny_task(num_graphs, seed=seed)
+    assert task.graphs.y is not None
+    y = torch.cat([task.graphs.y, 2 * task.graphs.y], dim=1)
+    y[::3, 0] = y[1::3, 1] = torch.nan
+    return task_from_graphs(replace(task.graphs, y=y), name="tiny", targets=("density", "twice"))
+
+
 def tiny_config(**changes: Any) -> RunConfig:
     """Three epochs of a narrow PathNN with dropout and BatchNorm on the CPU."""
     options: dict[str, Any] = {

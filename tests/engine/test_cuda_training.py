@@ -52,20 +52,23 @@ def config_of(**changes: Any) -> RunConfig:
 
 
 def task_of(kind: str) -> Task:
-    """The tiny task with classes, yes-or-no targets, several of them, edge features, or double features."""
+    """The tiny task with classes, yes-or-no targets, several (some of them not known), edge features, or double
+    features."""
     task = tiny_task(60, classes=kind == "classes")
     graphs, generator = task.graphs, torch.Generator().manual_seed(1)
     y = graphs.y
     assert y is not None
     assert graphs.x is not None
-    if kind in ("binary", "multilabel"):
+    if kind in ("binary", "multilabel", "partly known"):
         y = torch.rand(60, 1 if kind == "binary" else 3, generator=generator).round()
+    if kind == "partly known":
+        y[::2, 0] = y[1::3, 1] = torch.nan
     edges = torch.randn(graphs.num_edges, 2, generator=generator) if kind == "edges" else None
     x = graphs.x.double() if kind == "double" else graphs.x
     return task_from_graphs(replace(graphs, x=x, y=y, edge_attr=edges), name="tiny")
 
 
-KINDS = ["classes", "binary", "multilabel", "edges", "double", "standardized", "sp"]
+KINDS = ["classes", "binary", "multilabel", "partly known", "edges", "double", "standardized", "sp"]
 
 
 @pytest.mark.filterwarnings("ignore:No positive samples")  # the few graphs of the validation set may all lack a label

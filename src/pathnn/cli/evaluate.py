@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import note, print_json, result_only, say
+from pathnn.cli.console import print_json, result_only, say
+from pathnn.cli.not_read import note_not_read
 from pathnn.cli.options import Data, Json, SkipInvalid, Smiles
 from pathnn.cli.trained import Device, Run, load_runs, pick_device
 
@@ -63,8 +64,7 @@ def evaluate_command(
             part = choose_part(trained, task, config, split)
             index = choose(task, config, part)
             found = score_ensemble(trained, task, index, device=pick_device(device))
-    if task.skipped:
-        note(f"left out {len(task.skipped)} rows that cannot be read, the first is {task.skipped[0]}")
+    note_not_read(task)
     if json:
         together, each = found.together, [one.score for one in found.each]
         several = {"networks": len(each), "each": each, "mean": found.mean, "std": found.std}
@@ -72,11 +72,20 @@ def evaluate_command(
             {
                 "run": run, "data": data, "split": part, "graphs": together.graphs, "metric": task.metric_name,
                 "score": together.score, "loss": together.loss,
+                **({"targets": _each_target(found, trained.facts.classes)} if found.targets else {}),
                 **({"epoch": trained.members[0].epoch} if len(each) == 1 else several),
             }
         )  # fmt: skip
     else:
         say(_text(found, task.metric_name, part))
+        for name, score in _each_target(found, trained.facts.classes).items():
+            say(f"  {name}: {'not defined' if math.isnan(score) else f'{score:.6g}'}")
+
+
+def _each_target(found: EnsembleScore, names: list[str]) -> dict[str, float]:
+    """The score of each of several targets, by its name or number."""
+    plain = names if len(names) == len(found.targets) else [str(i) for i in range(len(found.targets))]
+    return dict(zip(plain, found.targets, strict=True))
 
 
 def _text(found: EnsembleScore, metric: str, part: str) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from pathnn.cli.console import note, number_text, print_json, print_table, result_only, say, size_text
+from pathnn.cli.console import number_text, print_json, print_table, result_only, say, size_text
+from pathnn.cli.not_read import note_not_read
 from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
 from pathnn.cli.progress import progress
 
@@ -48,10 +49,7 @@ def paths_command(
         name = cast("Collection", collection)
         with progress(f"reading {data}"):
             task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid)
-        if task.skipped:
-            note(
-                f"left out {number_text(len(task.skipped), 'row')} that cannot be read, the first is {task.skipped[0]}"
-            )
+        note_not_read(task)
         if draw is not None:
             _draw(task, draw, graph, source, name, k)
         with progress(f"extracting the paths of {task.name}"):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import note, print_json, result_only, say
+from pathnn.cli.console import print_json, result_only, say
+from pathnn.cli.not_read import note_not_read
 from pathnn.cli.options import Data, Json, SkipInvalid, Smiles
 from pathnn.cli.trained import Device, Run, load_runs, pick_device
 
@@ -56,8 +57,7 @@ def predict_command(
         header, rows = add_columns(input_table(data, task), task, predicted)
         if out is not None:
             write_csv(out, header, rows)
-    if task.skipped:
-        note(f"left out {len(task.skipped)} rows that cannot be read, the first is {task.skipped[0]}")
+    note_not_read(task)
     _say(header, rows, predicted, out, as_json=json)
 
 

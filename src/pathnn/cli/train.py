@@ -134,6 +134,7 @@ def _train(
 ) -> dict[str, Any]:
     """Fill in a config and run it, with one seed or several."""
     from pathnn.cli.epoch_line import epoch_line
+    from pathnn.cli.not_read import note_not_read
     from pathnn.engine import RunConfig, RunFolder, run, run_ensemble
     from pathnn.engine.config import yaml_options
     from pathnn.engine.devices import is_first_process
@@ -155,8 +156,8 @@ def _train(
         folder.check(resume=resume, overwrite=overwrite)
         task = _load(first_look)
         base = fill_in(data, task, chosen, options)
-    if task.skipped and is_first_process():
-        note(f"left out {len(task.skipped)} rows that cannot be read, the first is {task.skipped[0]}")
+    if is_first_process():
+        note_not_read(task)
     wishes: dict[str, Any] = {"task": task, "resume": resume, "overwrite": overwrite}
     try:
         with epoch_line(several=seeds is not None) as report:

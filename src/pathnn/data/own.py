@@ -14,6 +14,7 @@ from pathnn.data.datasets.constant import with_ones
 from pathnn.data.datasets.registry import dataset_names, get_spec, load_dataset
 from pathnn.data.errors import BadRow, DataError, UnknownDatasetError
 from pathnn.data.graph6 import read_graph6
+from pathnn.data.known import known_share
 from pathnn.data.molecule_splits import SCAFFOLD, column_split, scaffold_split, scaffolds
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.smiles import (
@@ -163,7 +164,8 @@ def task_from_graphs(
     """Any packed graphs as a task; what is not said is found from the tensors.
 
     Integer features are categories, all else is continuous. Integer targets are classes; 0 and 1 in floating
-    columns are yes and no; all else is regression. Classes may be any numbers: they are counted from 0, and
+    columns are yes and no; all else is regression. Of several targets some may be NaN, which is not known: loss and
+    metric are over the others. Classes may be any numbers: they are counted from 0, and
     `task.classes` has what they were. Graphs without `x` get the constant 1.
     """
     graphs = with_ones(graphs) if graphs.x is None else graphs
@@ -200,7 +202,7 @@ def guess_kind(graphs: PackedGraphs) -> TargetKind:
         return "none"
     if not y.is_floating_point():
         return "class" if y.dim() == 1 else "multilabel"
-    if bool(((y == 0) | (y == 1)).all()) and bool((y == 0).any()) and bool((y == 1).any()):
+    if bool(((y == 0) | (y == 1) | y.isnan()).all()) and bool((y == 0).any()) and bool((y == 1).any()):
         return "binary" if y.dim() == 1 or y.size(1) == 1 else "multilabel"
     return "regression"
 
@@ -213,7 +215,8 @@ def _target_facts(kind: TargetKind, y: torch.Tensor | None) -> dict[str, Any]:
         return classification(int(y.max()) + 1)
     if kind == "binary":
         return binary()
-    return multilabel(y.size(1)) if kind == "multilabel" else regression(y.size(1))
+    known = known_share(y) if y.size(1) > 1 else 1.0
+    return multilabel(y.size(1), known=known) if kind == "multilabel" else regression(y.size(1), known=known)
 
 
 def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
@@ -231,8 +234,9 @@ def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
             raise DataError(f"the class of graph {graph} is NaN or infinite: expected a number. Leave that graph out.")
         return replace(graphs, y=one_column(y))
     y = graphs.y.float().view(len(graphs), -1)
-    if kind in ("binary", "multilabel") and not bool(((y == 0) | (y == 1)).all()):
-        row, column = ((y != 0) & (y != 1)).nonzero()[0].tolist()
+    wrong = (y != 0) & (y != 1) & ~(y.isnan() & (y.size(1) > 1))
+    if kind in ("binary", "multilabel") and bool(wrong.any()):
+        row, column = wrong.nonzero()[0].tolist()
         raise DataError(
             f"kind={kind!r} takes targets of 0 and 1, got {y[row, column]:g} in graph {row}: expected kind='class' or "
             "'regression' for other values."

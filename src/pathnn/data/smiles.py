@@ -107,14 +107,14 @@ def smiles_graphs(
 
     `y` is `[G, targets]`, float32; with `labels` cells are class names, and `y` their positions. A row with
     a SMILES that rdkit refuses, or with a target that is missing or no finite number, is bad: refused by
-    default, left out with `skip_invalid`.
+    default, left out with `skip_invalid`. Of several targets some may be missing, and are NaN, but not all.
     """
     texts = table.column(smiles or table.smiles_column())
     cells = [table.column(target) for target in targets]
     classes = {class_key(label): i for i, label in enumerate(labels)}
     molecules, values, bad = [], [], []
     for i, text in enumerate(texts):
-        row = [_value(name, column[i], classes) for name, column in zip(targets, cells, strict=True)]
+        row = _targets([(name, column[i]) for name, column in zip(targets, cells, strict=True)], classes)
         fault = next((entry for entry in row if isinstance(entry, str)), None)
         molecule = fault or molecule_graph(text, features)
         if isinstance(molecule, str):
@@ -203,6 +203,16 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _targets(cells: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
+    """The targets of a row: NaN for those of several that are missing. Text says what is wrong."""
+    missing = [is_missing(cell) for _, cell in cells]
+    if len(cells) < 2:
+        return [_value(name, cell, classes) for name, cell in cells]
+    if all(missing):
+        return ["all targets are missing"]
+    return [math.nan if gone else _number(name, cell) for gone, (name, cell) in zip(missing, cells, strict=True)]
 
 
 def _value(name: str, cell: str | None, classes: Mapping[Hashable, int]) -> float | str:

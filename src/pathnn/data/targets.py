@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import nn
 
+from pathnn.data.known import UNKNOWN, known_loss
+
 
 def classification(num_classes: int) -> dict[str, Any]:
     """One class per graph: cross-entropy, accuracy in percent.
@@ -25,17 +27,19 @@ def classification(num_classes: int) -> dict[str, Any]:
     }
 
 
-def regression(num_targets: int = 1) -> dict[str, Any]:
-    """Numbers per graph: mean absolute error, as loss and as metric.
+def regression(num_targets: int = 1, *, known: float = 1.0) -> dict[str, Any]:
+    """Numbers per graph: mean absolute error, as loss and as metric; `known` is the share of targets that are.
 
     >>> regression()["maximize"]
     False
     """
+    partly = known < 1
     return {
         "target": "regression",
         "out_channels": num_targets,
-        "loss": nn.L1Loss,
-        "metric": _mean_absolute_error,
+        "loss": known_loss(nn.L1Loss, known) if partly else nn.L1Loss,
+        "metric": partial(_known_mean_absolute_error, num_targets) if partly else _mean_absolute_error,
+        "partly_known": partly,
         "metric_name": "MAE",
         "maximize": False,
         "scale": 1.0,
@@ -55,13 +59,18 @@ def binary() -> dict[str, Any]:
     }
 
 
-def multilabel(num_labels: int) -> dict[str, Any]:
-    """Several yes or no per graph: binary cross-entropy, average precision (mean over labels) in percent."""
+def multilabel(num_labels: int, *, known: float = 1.0) -> dict[str, Any]:
+    """Several yes or no per graph: binary cross-entropy, average precision (mean over labels) in percent.
+
+    `known` is the share of targets that are.
+    """
+    partly = known < 1
     return {
         "target": "multilabel",
         "out_channels": num_labels,
-        "loss": nn.BCEWithLogitsLoss,
-        "metric": partial(_average_precision, num_labels),
+        "loss": known_loss(nn.BCEWithLogitsLoss, known) if partly else nn.BCEWithLogitsLoss,
+        "metric": partial(_average_precision, num_labels, UNKNOWN if partly else None),
+        "partly_known": partly,
         "metric_name": "AP",
         "maximize": True,
         "scale": 100.0,
@@ -80,13 +89,19 @@ def _mean_absolute_error() -> Any:
     return MeanAbsoluteError()
 
 
+def _known_mean_absolute_error(num_targets: int) -> Any:
+    from pathnn.data.known_error import KnownMeanAbsoluteError
+
+    return KnownMeanAbsoluteError(num_targets)
+
+
 def _auroc() -> Any:
     from torchmetrics.classification import BinaryAUROC
 
     return BinaryAUROC()
 
 
-def _average_precision(num_labels: int) -> Any:
+def _average_precision(num_labels: int, unknown: int | None) -> Any:
     from torchmetrics.classification import MultilabelAveragePrecision
 
-    return MultilabelAveragePrecision(num_labels=num_labels, average="macro")
+    return MultilabelAveragePrecision(num_labels=num_labels, average="macro", ignore_index=unknown)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from pathnn.collection import Collection
 from pathnn.data.errors import BadRow
+from pathnn.data.known import UNKNOWN
 from pathnn.data.packed import PackedGraphs
 
 Score = tuple[float, float]
@@ -57,6 +58,7 @@ class Task:
     `[G, out_channels]`, float32.
 
     Attributes:
+        partly_known: whether `y` is NaN where a target is not known; loss and metric are then over those that are.
         splits: one or more, empty where nothing is trained.
         node_features, edge_features: what `x` and `edge_attr` hold; None where there is nothing.
         maximize: whether a larger metric is better.
@@ -82,6 +84,7 @@ class Task:
     loss: Callable[[], nn.Module] | None = None
     metric: Callable[[], Any] | None = None
     metric_name: str = ""
+    partly_known: bool = False
     maximize: bool = True
     scale: float = 1.0
     splits: tuple[Split, ...] = ()
@@ -106,7 +109,9 @@ class Task:
         """Predictions and targets in the shapes and types that torchmetrics wants."""
         if self.target == "binary":
             return out.flatten(), y.flatten().long()
-        return (out, y.long()) if self.target == "multilabel" else (out, y)
+        if self.target == "multilabel":
+            return out, (y.nan_to_num(UNKNOWN) if self.partly_known else y).long()
+        return out, y
 
     def pair_index(self) -> Tensor:
         """The pairs of graphs to be told apart, `[pairs, 2]`, int64."""

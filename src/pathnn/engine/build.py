@@ -93,7 +93,8 @@ def check_targets(task: Task) -> None:
         return
     if task.target == "class" and torch.unique(y).numel() == len(task.graphs):
         raise RunError(f"{task.name} has {len(y)} classes for as many graphs: expected a target that graphs share.")
-    if task.target != "class" and bool((y == y[:1]).all()):
+    first = y.nan_to_num(-torch.inf).amax(dim=0) if task.partly_known else y[:1]
+    if task.target != "class" and bool(((y == first) | (y.isnan() & task.partly_known)).all()):
         raise RunError(f"all targets of {task.name} are the same: there is nothing to learn. Name another --target.")
 
 

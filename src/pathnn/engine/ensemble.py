@@ -13,12 +13,14 @@ from torch.nn.functional import logsigmoid
 
 from pathnn.data.task import Task
 from pathnn.engine.checkpoint import Trained
+from pathnn.engine.checks import check_finite
 from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import MismatchError
 from pathnn.engine.evaluate import Evaluation, measure, targets
 from pathnn.engine.facts import TaskFacts
 from pathnn.engine.inference import comparable, infer, prediction_columns
-from pathnn.engine.loaders import check_finite, with_paths
+from pathnn.engine.loaders import with_paths
+from pathnn.engine.target_scores import target_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +69,13 @@ def _different(first: RunConfig, other: RunConfig) -> list[str]:
 
 @dataclass(frozen=True)
 class EnsembleScore:
-    """What came out: of the mean of all predictions, and of each network by itself."""
+    """What came out: of the mean of all predictions, and of each network by itself; of several targets also the scores
+    of each target by the mean of all predictions.
+    """
 
     together: Evaluation
     each: tuple[Evaluation, ...]
+    targets: tuple[float, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -123,8 +128,9 @@ def score_ensemble(
     index = torch.arange(len(task.graphs)) if index is None else index
     outputs, y = infer_each(ensemble, task, index, device=device), targets(task, index)
     scale = ensemble.facts.target_scale
-    together = measure(combine(outputs, ensemble.facts.target), y, task, scale)
-    return EnsembleScore(together, tuple(measure(out, y, task, scale) for out in outputs))
+    mean = combine(outputs, ensemble.facts.target)
+    each = tuple(measure(out, y, task, scale) for out in outputs)
+    return EnsembleScore(measure(mean, y, task, scale), each, target_scores(scale.decode(mean), y, task))
 
 
 def ensemble_columns(outputs: Tensor, facts: TaskFacts) -> dict[str, list[str | int | float]]:

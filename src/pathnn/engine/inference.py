@@ -8,11 +8,12 @@ from torch import Tensor
 from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
 from pathnn.engine.checkpoint import Trained
+from pathnn.engine.checks import check_finite
 from pathnn.engine.classes import align_classes
 from pathnn.engine.errors import RunError
 from pathnn.engine.evaluate import Evaluation, measure, targets
 from pathnn.engine.facts import TaskFacts
-from pathnn.engine.loaders import check_finite, resolve_max_entries, with_paths
+from pathnn.engine.loaders import resolve_max_entries, with_paths
 from pathnn.engine.predict import predict
 
 

@@ -16,9 +16,10 @@ from pathnn.data.sampler import epoch_order
 from pathnn.data.splits import random_split
 from pathnn.data.task import Split, Task
 from pathnn.engine.build import Model, has_batch_norm, path_options
+from pathnn.engine.checks import check_answers, check_finite
 from pathnn.engine.config import RunConfig
 from pathnn.engine.data_print import DataPrint
-from pathnn.engine.errors import NotFiniteError, RunError
+from pathnn.engine.errors import RunError
 from pathnn.engine.scaling import TargetScale
 from pathnn.engine.seeding import run_seed
 from pathnn.nn import PathNNConfig
@@ -145,40 +146,6 @@ def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
     if config.split_seed is None or config.split_by is not None:
         return task.splits
     return (random_split(len(task.graphs), seed=config.split_seed),)
-
-
-def check_answers(task: Task, split: Split) -> None:
-    """Raise `RunError` where a yes-or-no target is the same in all training or validation graphs: the area under the
-    ROC curve is then not defined, and there is no best epoch.
-    """
-    y = task.graphs.y
-    if task.target != "binary" or y is None:
-        return
-    for part, index in (("training", split.train), ("validation", split.val)):
-        if torch.unique(y[index.to(y.device)]).numel() < 2:
-            raise RunError(
-                f"the {index.numel()} {part} graphs of {task.name} all have the target {float(y[index[0]].item()):g}: "
-                "expected both 0 and 1. Give more data, or another split (--split-seed)."
-            )
-
-
-def check_finite(task: Task) -> None:
-    """Raise `NotFiniteError`, which names a graph, if a feature or a target is NaN or infinite."""
-    graphs = task.graphs
-    for name, values, ptr in (
-        ("vertex features", graphs.x, graphs.node_ptr),
-        ("edge features", graphs.edge_attr, graphs.edge_ptr),
-        ("targets", graphs.y, torch.arange(len(graphs) + 1)),
-    ):
-        if values is None or not values.is_floating_point() or bool(values.isfinite().all()):
-            continue
-        wrong = ~values.isfinite().reshape(values.size(0), -1).all(dim=1)
-        row = int(wrong.cpu().nonzero()[0])
-        graph = int(torch.searchsorted(ptr, torch.tensor(row), right=True)) - 1
-        raise NotFiniteError(
-            f"the {name} of graph {graph} of {task.name}, counted from 0, have a NaN or an infinity: expected finite "
-            "numbers. Mend or leave out that graph."
-        )
 
 
 def resolve_max_entries(

@@ -24,11 +24,12 @@ class TargetScale:
 
     @staticmethod
     def of(y: Tensor) -> TargetScale:
-        """The scale of training targets `[graphs, targets]`; a constant target is only shifted."""
+        """The scale of training targets `[graphs, targets]`; a constant target is only shifted. NaN is not known, and
+        passed over."""
         y = y.double()
-        std = y.std(dim=0, correction=0)
+        mean, std = _known_mean_std(y) if bool(y.isnan().any()) else (y.mean(dim=0), y.std(dim=0, correction=0))
         std = std.where(std > 0, 1.0)
-        return TargetScale(tuple(y.mean(dim=0).tolist()), tuple(std.tolist()))
+        return TargetScale(tuple(mean.tolist()), tuple(std.tolist()))
 
     def encoder(self, like: Tensor) -> Callable[[Tensor], Tensor]:
         """`encode` for targets of this type and device, with its numbers there already: nothing is copied in a call."""
@@ -44,3 +45,8 @@ class TargetScale:
     def decode(self, out: Tensor) -> Tensor:
         """The network's outputs in the targets' own unit."""
         return out * out.new_tensor(self.std) + out.new_tensor(self.mean) if self.mean else out
+
+
+def _known_mean_std(y: Tensor) -> tuple[Tensor, Tensor]:
+    mean = y.nanmean(dim=0)
+    return mean, (y - mean).square().nanmean(dim=0).sqrt()

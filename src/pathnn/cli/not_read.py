@@ -1,0 +1,22 @@
+"""What of a user's data was not used, said beside the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pathnn.cli.console import note, number_text
+
+if TYPE_CHECKING:
+    from pathnn.data.task import Task
+
+
+def note_not_read(task: Task) -> None:
+    """Say how many rows were left out, and how many targets are not known."""
+    from pathnn.data.known import known_share
+
+    if task.skipped:
+        rows = number_text(len(task.skipped), "row")
+        note(f"left out {rows} that cannot be read, the first is {task.skipped[0]}")
+    if task.partly_known:
+        unknown = 100 * (1 - known_share(task.graphs.y))
+        note(f"{unknown:.3g} % of the targets are not known: loss and {task.metric_name} are over the others")
