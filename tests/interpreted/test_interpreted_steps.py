@@ -144,9 +144,15 @@ def test_several_networks_as_one(
         assert difference(ours, _gradient(model)) <= 1e-5
 
 
-@pytest.mark.parametrize("name", ["gin", "gcn", "mlp"])
-def test_several_baselines_on_molecules_as_one(name: Any, interpreted: Interpreted) -> None:
+@pytest.mark.parametrize(
+    ("name", "large"), [("gin", False), ("gcn", False), ("mlp", False), ("gin", True), ("gcn", True)]
+)
+def test_several_baselines_on_molecules_as_one(
+    name: Any, large: bool, interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each has the gradients and the statistics of BatchNorm that it has alone, and predicts what it predicts alone."""
+    if large:
+        large_batches(monkeypatch)
     atoms = (9, 5, 100)
     graphs = random_graphs()
     assert graphs.x is not None

@@ -162,4 +162,5 @@ def large_batches(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cuda_graph_norm, "ROWS", 4)
     patch.setattr(cuda_graph_norm, "PROGRAMS", 2)
     patch.setattr(tall_linear, "MANY", 16)
+    patch.setattr(tall_linear, "WIDE", 8)
     patch.setattr(cuda, "KINDS_AT_ONCE", 16)

@@ -22,11 +22,14 @@ from pathnn.engine.graphs_edges import PaddedEdges
 from pathnn.engine.predict import features
 from pathnn.engine.recording import record
 from pathnn.nn import Baseline, PathNN
+from pathnn.nn.baselines import before_relu
 from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
 from pathnn.nn.encoders import CategoricalEncoder
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.engines.cuda_lookup import MOST_ROWS, SmallEmbedding
-from pathnn.nn.fixed_gcn import FixedGCN, SharedNorm
+from pathnn.nn.fixed_gcn import FixedGCN
+from pathnn.nn.fixed_gin import EdgeKinds, FixedGIN
+from pathnn.nn.neighbours import SharedNeighbours
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.readout import Readout
@@ -205,6 +208,10 @@ FIXED = ("gin", "gcn", "graphsage", "mlp")
 """Baselines whose shapes do not depend on where the edges lead."""
 
 
+FIXED_CONVS: dict[str, type[FixedGCN | FixedGIN]] = {"gcn": FixedGCN, "gin": FixedGIN}
+"""Those whose layers have a quicker twin."""
+
+
 def padding_fault(model: Model) -> str | None:
     """Why a model cannot work on padded batches, or None."""
     if isinstance(model, Baseline) and model.config.name not in FIXED:
@@ -246,16 +253,18 @@ def padded_twin(model: Model, valid: Tensor) -> Model:
     own = None
     if isinstance(twin, PathNN):
         own, twin.lstm.max_entries = twin.lstm, None
-    elif twin.config.name == "gcn":
-        norm = SharedNorm()
-        twin.convs = nn.ModuleList(FixedGCN(conv, norm) for conv in twin.convs)
+    elif twin.config.name in FIXED_CONVS:
+        fixed, neighbours = FIXED_CONVS[twin.config.name], SharedNeighbours()
+        twin.convs = nn.ModuleList(fixed(conv, neighbours) for conv in twin.convs)
+        if isinstance(twin.edge_encoder, CategoricalEncoder):
+            twin.edge_encoder = EdgeKinds(twin.edge_encoder)
     for parent in list(twin.modules()):
         modules = parent._modules
         following = dict(pairwise(modules)) if isinstance(parent, nn.Sequential) else {}
         for name, child in list(modules.items()):
             if isinstance(child, nn.BatchNorm1d):
                 relu = name in following and isinstance(modules[following[name]], nn.ReLU)
-                modules[name] = PaddedBatchNorm1d(child, valid, relu=relu)
+                modules[name] = PaddedBatchNorm1d(child, valid, relu=relu or before_relu(twin, parent))
                 if relu:
                     modules[following[name]] = nn.Identity()
             elif isinstance(child, nn.Embedding) and parent is not own and child.num_embeddings <= MOST_ROWS:

@@ -100,7 +100,7 @@ class Baseline(nn.Module):
         width = hidden_channels
         self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=encoder_norm)
         edges = config.edge_channels if name in READS_EDGES else None
-        self.edge_encoder = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
+        self.edge_encoder: nn.Module | None = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
         edge_width = width if isinstance(edges, tuple) else edges
         layers = 0 if name == "mlp" else num_layers
         self.convs = nn.ModuleList(_make_conv(name, width, edge_width) for _ in range(layers))
@@ -142,7 +142,8 @@ class Baseline(nn.Module):
         arguments = self._edge_arguments(edge_attr)
         h = self.encoder(x)
         for conv, norm in zip(self.convs, self.norms, strict=True):
-            message = self.dropout(norm(conv(h, edge_index, **arguments)).relu())
+            message = norm(conv(h, edge_index, **arguments))
+            message = self.dropout(message if getattr(norm, "relu", False) else message.relu())
             h = h + message if self.config.residual else message
         return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
 
@@ -164,6 +165,12 @@ class Baseline(nn.Module):
         """The untrained model that `config` (or its `to_dict`) describes."""
         config = config if isinstance(config, BaselineConfig) else BaselineConfig.from_dict(config)
         return cls(**config.to_dict())
+
+
+def before_relu(model: nn.Module, part: nn.Module) -> bool:
+    """Whether the ReLU after the BatchNorms in a part of a model may be left to them (if they have a `relu`, and it is
+    true): those of a baseline's layers."""
+    return isinstance(model, Baseline) and part is model.norms
 
 
 def _make_conv(name: BaselineName, width: int, edge_width: int | None) -> nn.Module:

@@ -6,6 +6,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from pathnn.nn.neighbours import SharedNeighbours, gcn_sum
+
 
 class FixedGCN(nn.Module):
     """`GCNConv` (its own parameters, not copies) that weighs loops 0 where PyG leaves them out: each vertex has one
@@ -19,37 +21,15 @@ class FixedGCN(nn.Module):
     True
     """
 
-    def __init__(self, conv: Any, norm: SharedNorm | None = None) -> None:
+    def __init__(self, conv: Any, shared: SharedNeighbours | None = None) -> None:
         super().__init__()
-        self.conv, self._norm = conv, SharedNorm() if norm is None else norm
+        self.conv, self._shared = conv, SharedNeighbours() if shared is None else shared
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """The layer's outputs, `[num_nodes, channels]`."""
-        source, target = edge_index
-        own, weight = self._norm(edge_index, x)
-        h = self.conv.lin(x)
-        messages = h.index_select(0, source) * weight
-        return self.add_bias((h * own).index_add(0, target, messages))
+        return self.add_bias(gcn_sum(self.conv.lin(x), self._shared(edge_index, x.size(0))))
 
     def add_bias(self, out: Tensor) -> Tensor:
         """The last step of the layer."""
         biased: Tensor = out + self.conv.bias
         return biased
-
-
-class SharedNorm:
-    """`1/deg` of each vertex and the weight `1/sqrt(deg deg)` of each edge, once for all layers of a step."""
-
-    def __init__(self) -> None:
-        self._edge_index: Tensor | None = None
-        self._found: tuple[Tensor, Tensor] | None = None
-
-    def __call__(self, edge_index: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        """For these edges (kept until others come) between vertices of features `x`."""
-        if self._found is None or self._edge_index is not edge_index:
-            source, target = edge_index
-            counted = (source != target).to(x.dtype)
-            scale = x.new_ones(x.size(0)).index_add_(0, target, counted).rsqrt_()
-            weight = counted * scale[source] * scale[target]
-            self._edge_index, self._found = edge_index, ((scale * scale).unsqueeze(1), weight.unsqueeze(1))
-        return self._found

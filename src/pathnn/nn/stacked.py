@@ -11,9 +11,11 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from pathnn.nn.baselines import Baseline
+from pathnn.nn.baselines import Baseline, before_relu
+from pathnn.nn.encoders import CategoricalEncoder
 from pathnn.nn.engines.cuda_lookup import MOST_ROWS
-from pathnn.nn.fixed_gcn import SharedNorm
+from pathnn.nn.fixed_gin import EdgeKinds, FixedGIN
+from pathnn.nn.neighbours import SharedNeighbours
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.path_nn import PathNN
 from pathnn.nn.stack import Stack
@@ -34,7 +36,7 @@ def stacked_twin(model: PathNN | Baseline, stack: Stack, valid: Tensor) -> PathN
     if fault is not None:
         raise ValueError(fault)
     linear, gcn = _pyg_layers(model)
-    twin, norm = copy.deepcopy(model), SharedNorm()
+    twin, shared = copy.deepcopy(model), SharedNeighbours()
     for prefix, parent in list(twin.named_modules()):
         modules = parent._modules
         following = dict(pairwise(modules)) if isinstance(parent, nn.Sequential) else {}
@@ -43,7 +45,7 @@ def stacked_twin(model: PathNN | Baseline, stack: Stack, valid: Tensor) -> PathN
             if isinstance(child, PathLSTM):
                 modules[key] = StackedLSTM(stack, name, child)
             elif isinstance(child, gcn):
-                modules[key] = StackedGCN(stack, name, child, norm)
+                modules[key] = StackedGCN(stack, name, child, shared)
             elif isinstance(child, (nn.Linear, *linear)):
                 modules[key] = StackedLinear(stack, name, child)
             elif isinstance(child, nn.Embedding):
@@ -52,9 +54,13 @@ def stacked_twin(model: PathNN | Baseline, stack: Stack, valid: Tensor) -> PathN
                 modules[key] = StackedDropout(stack)
             elif isinstance(child, nn.BatchNorm1d):
                 relu = key in following and isinstance(modules[following[key]], nn.ReLU)
-                modules[key] = StackedNorm(stack, name, child, valid, relu=relu)
+                modules[key] = StackedNorm(stack, name, child, valid, relu=relu or before_relu(twin, parent))
                 if relu:
                     modules[following[key]] = nn.Identity()
+    if isinstance(twin, Baseline) and twin.config.name == "gin":
+        twin.convs = nn.ModuleList(FixedGIN(conv, shared, stack.models) for conv in twin.convs)
+        if isinstance(twin.edge_encoder, CategoricalEncoder):
+            twin.edge_encoder = EdgeKinds(twin.edge_encoder, stack.models)
     return twin
 
 

@@ -16,10 +16,11 @@ from pathnn.nn.cuda_graph_norm import padded_norm
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.engines.cuda import cuda_path_states, cuda_tokens
 from pathnn.nn.engines.prepared import Prepared
-from pathnn.nn.fixed_gcn import FixedGCN, SharedNorm
+from pathnn.nn.fixed_gcn import FixedGCN
+from pathnn.nn.neighbours import SharedNeighbours
 from pathnn.nn.path_lstm import PathLSTM, divide_by_paths
 from pathnn.nn.stack import Stack
-from pathnn.nn.tall_linear import grad_of_weight
+from pathnn.nn.tall_linear import grad_of_weight, tall_linear
 from pathnn.paths.trie import LengthTrie
 
 
@@ -33,30 +34,7 @@ class StackedLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """`[rows, in]` to `[rows, out]`."""
         bias = self.stack[f"{self.name}.bias"] if self.bias else None
-        out: Tensor = _Linear.apply(x, self.stack[f"{self.name}.weight"], bias)  # type: ignore[no-untyped-call]
-        return out
-
-
-class _Linear(torch.autograd.Function):
-    """A product per network."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        rows = x.view(weight.size(0), -1, x.size(1))
-        if bias is None:
-            return torch.bmm(rows, weight.transpose(1, 2)).flatten(0, 1)
-        return torch.baddbmm(bias.unsqueeze(1), rows, weight.transpose(1, 2)).flatten(0, 1)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        x, weight = ctx.saved_tensors
-        models, wide, deep = weight.shape
-        grad = grad.contiguous().view(models, -1, wide)
-        grad_x = torch.bmm(grad, weight).flatten(0, 1) if ctx.needs_input_grad[0] else None
-        grad_weight = grad_of_weight(grad, x.view(models, -1, deep))
-        return grad_x, grad_weight, grad.sum(dim=1) if ctx.needs_input_grad[2] else None
+        return tall_linear(x, self.stack[f"{self.name}.weight"], bias)
 
 
 class StackedEmbedding(nn.Module):
@@ -97,8 +75,8 @@ class _Lookup(torch.autograd.Function):
 class StackedGCN(FixedGCN):
     """`GCNConv` of each network for its rows, whose edges lead to none of another's."""
 
-    def __init__(self, stack: Stack, name: str, conv: Any, norm: SharedNorm) -> None:
-        super().__init__(nn.ModuleDict({"lin": StackedLinear(stack, f"{name}.lin", conv.lin)}), norm)
+    def __init__(self, stack: Stack, name: str, conv: Any, shared: SharedNeighbours) -> None:
+        super().__init__(nn.ModuleDict({"lin": StackedLinear(stack, f"{name}.lin", conv.lin)}), shared)
         self.stack, self.name = stack, name
 
     def add_bias(self, out: Tensor) -> Tensor:

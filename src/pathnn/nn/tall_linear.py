@@ -21,6 +21,9 @@ PART, MOST_PARTS = 128, 256
 MANY = 8192
 """Rows from which on the products run on tensor cores (`engines.cuda_product`, in float32's accuracy)."""
 
+WIDE, WHOLE = 96, 128
+"""Where several models are multiplied at once: from such widths on, and each with whole blocks of rows."""
+
 
 class TallLinear(nn.Module):
     """`nn.Linear` for many rows; the parameters are those of `linear` itself.
@@ -44,8 +47,12 @@ class TallLinear(nn.Module):
 def tall_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`F.linear` for many rows: `[rows, in]` to `[rows, out]`, differentiable once.
 
+    With a weight `[models, out, in]` (and a bias `[models, out]`) each model has its own for its share of the rows.
+
     >>> tall_linear(torch.ones(1000, 4), torch.ones(2, 4)).unique().item()
     4.0
+    >>> tall_linear(torch.ones(2, 4), torch.stack([torch.ones(1, 4), torch.zeros(1, 4)])).tolist()
+    [[4.0], [0.0]]
     """
     out: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return out
@@ -56,12 +63,17 @@ class _Linear(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.split = _split(x, weight)
         ctx.save_for_backward(x, weight)
-        if ctx.split is None:
-            return F.linear(x, weight, bias)
-        from pathnn.nn.engines.cuda_product import linear
+        if ctx.split is not None:
+            from pathnn.nn.engines.cuda_product import linear
 
-        with torch.cuda.device(x.device):
-            return linear(x.contiguous(), ctx.split, None if bias is None else bias.contiguous())
+            with torch.cuda.device(x.device):
+                return linear(x.contiguous(), ctx.split, None if bias is None else bias.contiguous())
+        if weight.dim() == 2:
+            return F.linear(x, weight, bias)
+        rows = x.reshape(weight.size(0), -1, x.size(1))
+        if bias is None:
+            return torch.bmm(rows, weight.transpose(1, 2)).flatten(0, 1)
+        return torch.baddbmm(bias.unsqueeze(1), rows, weight.transpose(1, 2)).flatten(0, 1)
 
     @staticmethod
     @once_differentiable
@@ -70,19 +82,35 @@ class _Linear(torch.autograd.Function):
         wants = ctx.needs_input_grad
         with torch.autocast(grad.device.type, enabled=False):  # backward() may have been called under it
             if ctx.split is not None:
-                return _split_backward(grad.contiguous(), x.contiguous(), ctx.split, wants)
-            grad_x, grad_bias = grad @ weight if wants[0] else None, grad.sum(dim=0) if wants[2] else None
-            return grad_x, grad_of_weight(grad[None], x[None])[0] if wants[1] else None, grad_bias
+                grad_x, grad_weight, grad_bias = _split_backward(grad.contiguous(), x.contiguous(), ctx.split, wants)
+            else:
+                stacked = weight.reshape(-1, *weight.shape[-2:])
+                grad_x, grad_weight, grad_bias = _backward(grad, x, stacked, wants)
+            shape = weight.shape  # without or with models
+            grad_weight = None if grad_weight is None else grad_weight.view(shape)
+            return grad_x, grad_weight, None if grad_bias is None else grad_bias.view(shape[:-1])
 
 
 def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
     """The weight as the products on tensor cores read it, or None where others are the better ones."""
     if x.size(0) < MANY or not (cuda_ready(x) and cuda_ready(weight)):
         return None
+    models = weight.size(0) if weight.dim() == 3 else 1
+    if models > 1 and (min(weight.shape[1:]) < WIDE or x.size(0) % (models * WHOLE)):
+        return None
     from pathnn.nn.engines.cuda_product import split_of, terms
 
     with torch.cuda.device(x.device):
-        return split_of(weight, terms())
+        return split_of(weight.reshape(-1, weight.size(-1)), terms(), models)
+
+
+def _backward(grad: Tensor, x: Tensor, weight: Tensor, wants: Sequence[bool]) -> tuple[Tensor | None, ...]:
+    """The gradients of x, weight and bias that are wanted, for a weight `[models, out, in]`."""
+    models, wide, deep = weight.shape
+    grad = grad.reshape(models, -1, wide)
+    grad_x = torch.matmul(grad, weight).flatten(0, 1) if wants[0] else None
+    grad_weight = grad_of_weight(grad, x.reshape(models, -1, deep)) if wants[1] else None
+    return grad_x, grad_weight, grad.sum(dim=1) if wants[2] else None
 
 
 def _split_backward(grad: Tensor, x: Tensor, split: SplitWeight, wants: Sequence[bool]) -> tuple[Tensor | None, ...]:
@@ -94,7 +122,7 @@ def _split_backward(grad: Tensor, x: Tensor, split: SplitWeight, wants: Sequence
         if not wants[1]:
             return grad_x, None, grad.sum(dim=0) if wants[2] else None
         weight, bias = add_grad_of_linear(grad, x, split, bias=wants[2]).sums()
-        return grad_x, weight, None if bias is None else bias[0]
+        return grad_x, weight, bias
 
 
 def grad_of_weight(grad: Tensor, x: Tensor) -> Tensor:
