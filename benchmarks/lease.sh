@@ -5,22 +5,25 @@
 #
 # Lists of different targets are done at the same time, those of one target one after the other, all of it for so many
 # seconds; leave 30 more for packing. Data is read from .device/data, runs under way from .device/TARGET.tar.xz, which is
-# what came to $OUT the last time, its parts put together. Results come to $OUT as TARGET.jsonl. A second call on the same
-# machine goes on from what lies in $SCRATCH. With TESTS="tests/nn tests/paths" those of these tests that need a GPU are
-# done beside, and named in $OUT/tests.log; where they fail, or have no time to end, so does this.
+# what came to $OUT the last time, its parts put together. Results come to $OUT as TARGET.jsonl; runs under way as far as
+# $ROOM MiB and $FILES files hold them, those of the targets that are named first before others'. A second call on the
+# same machine goes on from what lies in $SCRATCH. With TESTS="tests/nn tests/paths" those of these tests that need a GPU
+# are done first (beside others they are slow, and slow them), and named in $OUT/tests.log; where they fail, or have no
+# time to end, so does this.
 set -u
 cd "$(dirname "$0")/.."
 : "${PATHNN_COMMIT:?the commit of the code, for the results}" "${OUT:?the folder for what comes back}"
 export PYTHONPATH=src PYTHONUNBUFFERED=1 PATHNN_OFFLINE=1 PATHNN_COMMIT PATHNN_MIRROR=$PWD/.device/data
-SCRATCH=${SCRATCH:-/tmp/pathnn-lease} BEGIN=$(date +%s) LIMIT=$1 STATUS=0
+SCRATCH=${SCRATCH:-/tmp/pathnn-lease} ROOM=${ROOM:-60} FILES=${FILES:-8} BEGIN=$(date +%s) LIMIT=$1 STATUS=0
 shift
 mkdir -p "$SCRATCH/results" "$OUT"
 since() { echo "$(($(date +%s) - BEGIN)) s: $*"; }
 
 if [ -n "${TESTS:-}" ]; then # before MPS, with which a fault of one process would be one of all
     # shellcheck disable=SC2086 # several paths
-    timeout $((LIMIT - 20)) python -m pytest -vv -m cuda -p no:cacheprovider $TESTS >"$OUT/tests.log" 2>&1 &
-    TESTING=$!
+    timeout $((LIMIT - 20)) python -m pytest -vv -m cuda -p no:cacheprovider $TESTS >"$OUT/tests.log" 2>&1 || STATUS=$?
+    tail -5 "$OUT/tests.log"
+    since "the tests are over"
 fi
 if command -v nvidia-cuda-mps-control >/dev/null; then # one for all targets, which would each start their own
     export CUDA_MPS_PIPE_DIRECTORY=$SCRATCH/mps CUDA_MPS_LOG_DIRECTORY=$SCRATCH/mps
@@ -29,7 +32,9 @@ if command -v nvidia-cuda-mps-control >/dev/null; then # one for all targets, wh
 fi
 
 rm -rf "$SCRATCH/lists" && mkdir "$SCRATCH/lists"
+TARGETS=()
 while [ $# -ge 3 ]; do
+    [ -e "$SCRATCH/lists/$1" ] || TARGETS+=("$1")
     echo "$2 $3" >>"$SCRATCH/lists/$1"
     shift 3
 done
@@ -52,22 +57,24 @@ work_through() { # the lists of a target
 }
 
 RUNNING=()
-for LIST in "$SCRATCH"/lists/*; do
-    [ -e "$LIST" ] || continue # no list, only tests
-    work_through "$(basename "$LIST")" &
-    RUNNING+=("$(basename "$LIST"):$!")
+for TARGET in ${TARGETS[@]+"${TARGETS[@]}"}; do
+    work_through "$TARGET" &
+    RUNNING+=("$TARGET:$!")
 done
 for ONE in ${RUNNING[@]+"${RUNNING[@]}"}; do
     TARGET=${ONE%:*}
     wait "${ONE#*:}" || STATUS=$?
     since "$TARGET is over"
-    grep -aE "failed|packed|Error" "$SCRATCH/$TARGET.log" | tail -12
+    grep -aE "failed|packed|Error" "$SCRATCH/$TARGET.log" | tail -4
     [ ! -e "$SCRATCH/results/$TARGET.jsonl" ] || cp "$SCRATCH/results/$TARGET.jsonl" "$OUT"
-    xz -T0 -1 -c "$SCRATCH/$TARGET.tar" | split -b 15M -d -a 2 - "$OUT/$TARGET.tar.xz."
 done
-if [ -n "${TESTING:-}" ]; then
-    wait "$TESTING" || STATUS=$?
-    tail -5 "$OUT/tests.log"
-fi
+for TARGET in ${TARGETS[@]+"${TARGETS[@]}"}; do # results first: runs under way can be done again
+    [ -e "$SCRATCH/$TARGET.tar" ] || continue
+    xz -T0 -1 -c "$SCRATCH/$TARGET.tar" | split -b 15M -d -a 2 - "$OUT/$TARGET.tar.xz."
+    if [ "$(du -sm "$OUT" | cut -f 1)" -gt "$ROOM" ] || [ "$(find "$OUT" -type f | wc -l)" -gt "$FILES" ]; then
+        echo "no room for the runs under way of $TARGET: $(du -sm "$SCRATCH/$TARGET.tar" | cut -f 1) MiB"
+        rm -f "$OUT/$TARGET".tar.xz.*
+    fi
+done
 since "all is over"
 exit "$STATUS"

@@ -55,6 +55,21 @@ def test_runs_are_done_and_brought_back(repository: Path, mirror: Path) -> None:
     assert [(line["seed"], line["test"], line["commit"]) for line in lines] == [(0, 600, "abc"), (1, 600, "abc")]
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("xz") is None, reason="needs xz")
+def test_results_come_before_runs_under_way(repository: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repository / ".device" / "data").symlink_to(mirror)
+    (repository / "results").mkdir()
+    for target in ("synthetic", "zinc"):
+        (repository / "results" / f"{target}.jsonl").write_text("")
+    monkeypatch.setenv("FILES", "3")
+    done = lease(repository, "0", "zinc", "gin,seed=0", "1", "synthetic", "exp-iso,gin,seed=0", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no room for the runs under way of synthetic" in done.stdout
+    found = sorted(path.name for path in (repository / "out").iterdir())
+    assert found == ["synthetic.jsonl", "zinc.jsonl", "zinc.tar.xz.00"]
+
+
 def test_it_says_what_it_needs(repository: Path) -> None:
     missing = subprocess.run(
         ["bash", repository / "benchmarks" / SCRIPT.name, "5"], env={}, capture_output=True, text=True, check=False

@@ -213,13 +213,23 @@ def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:
         unpack_runs(tmp_path / "here", tmp_path / "there")
 
 
-@pytest.mark.parametrize("name", ["notes.csv", "tiny/a/notes.csv", "tiny/a", "config.yaml"])
-def test_a_tar_file_of_something_else_is_not_unpacked(tmp_path: Path, name: str) -> None:
+def test_folders_in_a_tar_file_that_was_packed_again_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").touch()
     (tmp_path / "folder").mkdir()
+    with tarfile.open(tmp_path / "again.tar", "w") as tar:
+        for name in ("tiny", "tiny/a"):
+            tar.add(tmp_path / "folder", arcname=name)
+        tar.add(tmp_path / "config.yaml", arcname="tiny/a/config.yaml")
+    assert unpack_runs(tmp_path / "again.tar", tmp_path / "there") == 1
+    assert (tmp_path / "there" / "tiny" / "a" / "config.yaml").exists()
+
+
+@pytest.mark.parametrize("name", ["notes.csv", "tiny/a/notes.csv", "config.yaml"])
+def test_a_tar_file_of_something_else_is_not_unpacked(tmp_path: Path, name: str) -> None:
+    (tmp_path / "config.yaml").touch()
     with tarfile.open(tmp_path / "other.tar", "w") as tar:
         tar.add(tmp_path / "config.yaml", arcname="tiny/a/config.yaml")
-        tar.add(tmp_path / ("folder" if name == "tiny/a" else "config.yaml"), arcname=name)
+        tar.add(tmp_path / "config.yaml", arcname=name)
     with pytest.raises(CarryError, match=f"was not written by --pack: it holds '{name}', expected TARGET/RUN/config"):
         unpack_runs(tmp_path / "other.tar", tmp_path / "there")
     assert not (tmp_path / "there").exists()

@@ -63,15 +63,16 @@ def unpack_runs(file: Path, work: Path) -> int:
 
 
 def _ours(file: Path, tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
-    """What is in the file, if it is all of `pack_runs`; anything else is not to land among the runs."""
-    for member in tar.getmembers():
+    """The files in it, if they are all of `pack_runs`; anything else is not to land among the runs."""
+    members = [member for member in tar.getmembers() if not member.isdir()]
+    for member in members:
         parts = Path(member.name).parts
         if not (member.isfile() and len(parts) == 3 and parts[-1] in {*UNDER_WAY, *OVER}):
             raise CarryError(
                 f"{file} was not written by --pack: it holds {member.name!r}, expected TARGET/RUN/{UNDER_WAY[0]} and "
                 "the like. Nothing was unpacked."
             )
-    return tar.getmembers()
+    return members
 
 
 def _worth_carrying(experiment: Experiment, ledger: Ledger, work: Path) -> Iterator[tuple[RunFolder, tuple[str, ...]]]:
