@@ -550,6 +550,21 @@ def test_a_folder_of_seeds_is_no_single_run(molecules, trained, tmp_path):
     assert "ensemble.json is damaged" in damaged.stderr
 
 
+def test_another_metric_chooses_the_epoch_and_is_reported(molecules, trained, tmp_path):
+    options = ("--out", tmp_path / "run", "--target", "size", "--metric", "rmse", "--json", *SMALL)
+    result = call("train", molecules, *options)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["metric"] == "RMSE"
+    again = json.loads(call("evaluate", tmp_path / "run", molecules, "--json").stdout)
+    assert (again["metric"], again["score"]) == ("RMSE", pytest.approx(document["test_score"], rel=1e-5))
+    other = json.loads(call("evaluate", tmp_path / "run", molecules, "--metric", "mae", "--json").stdout)
+    assert (other["metric"], other["score"] <= again["score"]) == ("MAE", True)
+    wrong = call("evaluate", trained, molecules, "--metric", "ap")
+    assert wrong.exit_code != 0
+    assert "metric='ap' is not for targets of the kind 'regression': expected mae or rmse" in wrong.stderr
+
+
 def test_several_targets_may_have_empty_cells_and_each_has_a_score(tmp_path):
     rows = [f"{s},{len(s) if i % 3 else ''},{i if i % 3 != 1 else ''}" for i, s in enumerate(MOLECULES)]
     path = tmp_path / "two.csv"

@@ -12,7 +12,8 @@ from torch import nn
 from pathnn.data import DataError, PackedGraphs, load_data, task_from_graphs
 from pathnn.data.errors import BadRowsError
 from pathnn.data.known import KnownLoss, known_share
-from pathnn.data.known_error import KnownMeanAbsoluteError
+from pathnn.data.mean_over_targets import MeanOverTargets
+from pathnn.data.metrics import mean_absolute_error
 from pathnn.data.targets import multilabel, regression
 
 nan = torch.nan
@@ -49,7 +50,7 @@ def test_a_share_that_is_none_is_refused(share):
 
 
 def test_the_error_is_the_mean_over_targets_of_the_mean_over_graphs():
-    metric = KnownMeanAbsoluteError(3)
+    metric = MeanOverTargets(mean_absolute_error)
     metric.update(OUT[:2], Y[:2])
     metric.update(OUT[2:], Y[2:])
     each = [[abs(float(OUT[i, j] - Y[i, j])) for i, column in KNOWN if column == j] for j in range(3)]

@@ -34,12 +34,19 @@ Target = Annotated[
                  "on.", show_default=False),
 ]  # fmt: skip
 
+Metric = Annotated[
+    str | None,
+    typer.Option("--metric", metavar="NAME", help="mae, rmse, roc-auc, ap or accuracy; by default that of training.",
+                 show_default=False),
+]  # fmt: skip
+
 
 def evaluate_command(
     run: Run,
     data: Data,
     split: Part = None,
     target: Target = None,
+    metric: Metric = None,
     smiles: Smiles = None,
     skip_invalid: SkipInvalid = False,
     device: Device = "auto",
@@ -56,6 +63,7 @@ def evaluate_command(
             data=data,
             smiles=smiles or trained.config.smiles,
             skip_invalid=skip_invalid or trained.config.skip_invalid,
+            metric=metric or trained.config.metric,
             **target_options(trained, target),
         )
         with progress(f"evaluating on {data}"):

@@ -91,6 +91,10 @@ def train_command(
     kind: Annotated[
         str | None, _option("--kind", text="Kind of target: class, binary, multilabel, regression.")
     ] = None,
+    metric: Annotated[
+        str | None,
+        _option("--metric", text="What to report and choose the epoch by: mae, rmse, roc-auc, ap, accuracy."),
+    ] = None,
     smiles: Smiles = None,
     skip_invalid: SkipInvalid = False,
     json: Json = False,
@@ -105,7 +109,7 @@ def train_command(
         "weight_decay": weight_decay, "patience": patience, "stop_at": stop_at, "clip": clip, "seed": seed,
         "fold": fold, "split_seed": split_seed, "split_by": split_by, "device": device, "devices": devices,
         "num_nodes": num_nodes, "precision": precision, "max_entries": max_entries, "target": target or None,
-        "kind": kind, "smiles": smiles, "skip_invalid": skip_invalid or None,
+        "kind": kind, "metric": metric, "smiles": smiles, "skip_invalid": skip_invalid or None,
     }  # fmt: skip
     chosen = {name: value for name, value in given.items() if value is not None}
     widths = {"hidden_channels": hidden, "dropout": dropout}

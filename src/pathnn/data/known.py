@@ -7,9 +7,6 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-UNKNOWN = -1
-"""For a yes or no that is not known, where metrics want integers."""
-
 
 def known_share(y: Tensor | None) -> float:
     """The share of the targets that are known.

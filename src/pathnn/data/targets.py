@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from torch import nn
 
-from pathnn.data.known import UNKNOWN, known_loss
+from pathnn.data.known import known_loss, known_share
+from pathnn.data.metrics import METRICS, OF_KIND, check_metric, mean_over_targets
+from pathnn.data.task import Task
 
 
 def classification(num_classes: int) -> dict[str, Any]:
@@ -27,53 +30,64 @@ def classification(num_classes: int) -> dict[str, Any]:
     }
 
 
-def regression(num_targets: int = 1, *, known: float = 1.0) -> dict[str, Any]:
-    """Numbers per graph: mean absolute error, as loss and as metric; `known` is the share of targets that are.
+def regression(num_targets: int = 1, *, known: float = 1.0, metric: str = "mae") -> dict[str, Any]:
+    """Numbers per graph: mean absolute error, as loss and as metric, or another metric (`METRICS`).
 
-    >>> regression()["maximize"]
-    False
+    `known` is the share of targets that are.
+
+    >>> regression()["maximize"], regression(metric="rmse")["metric_name"]
+    (False, 'RMSE')
     """
-    partly = known < 1
-    return {
-        "target": "regression",
-        "out_channels": num_targets,
-        "loss": known_loss(nn.L1Loss, known) if partly else nn.L1Loss,
-        "metric": partial(_known_mean_absolute_error, num_targets) if partly else _mean_absolute_error,
-        "partly_known": partly,
-        "metric_name": "MAE",
-        "maximize": False,
-        "scale": 1.0,
-    }
+    return _numbers("regression", num_targets, nn.L1Loss, known, metric)
 
 
-def binary() -> dict[str, Any]:
-    """Yes or no per graph: binary cross-entropy, area under the ROC curve in percent."""
-    return {
-        "target": "binary",
-        "out_channels": 1,
-        "loss": nn.BCEWithLogitsLoss,
-        "metric": _auroc,
-        "metric_name": "ROC-AUC",
-        "maximize": True,
-        "scale": 100.0,
-    }
+def binary(*, metric: str = "roc-auc") -> dict[str, Any]:
+    """Yes or no per graph: binary cross-entropy, area under the ROC curve in percent, or another metric."""
+    return _numbers("binary", 1, nn.BCEWithLogitsLoss, 1.0, metric)
 
 
-def multilabel(num_labels: int, *, known: float = 1.0) -> dict[str, Any]:
-    """Several yes or no per graph: binary cross-entropy, average precision (mean over labels) in percent.
+def multilabel(num_labels: int, *, known: float = 1.0, metric: str = "ap") -> dict[str, Any]:
+    """Several yes or no per graph: binary cross-entropy, average precision (mean over labels) in percent, or another
+    metric.
 
     `known` is the share of targets that are.
     """
-    partly = known < 1
+    return _numbers("multilabel", num_labels, nn.BCEWithLogitsLoss, known, metric)
+
+
+def with_metric(task: Task, metric: str | None) -> Task:
+    """The task measured by another metric (None: as it is).
+
+    >>> from pathnn.data import load_dataset
+    >>> with_metric(load_dataset("csl"), "rmse")
+    Traceback (most recent call last):
+    ...
+    pathnn.data.errors.DataError: metric='rmse' is not for targets of the kind 'class': expected accuracy.
+    """
+    if metric is None:
+        return task
+    check_metric(metric, task.target)
+    if task.target == "class":
+        return task
+    known = known_share(task.graphs.y) if task.partly_known else 1.0
+    facts = _numbers(task.target, task.out_channels, nn.Module, known, metric)
+    return replace(task, **{name: facts[name] for name in ("metric", "metric_name", "score", "maximize", "scale")})
+
+
+def _numbers(kind: str, channels: int, loss: type[nn.Module], known: float, metric: str) -> dict[str, Any]:
+    """What is said of targets that are numbers, some of which may be unknown."""
+    check_metric(metric, kind)
+    facts, default = METRICS[metric], metric == OF_KIND[kind][0]
     return {
-        "target": "multilabel",
-        "out_channels": num_labels,
-        "loss": known_loss(nn.BCEWithLogitsLoss, known) if partly else nn.BCEWithLogitsLoss,
-        "metric": partial(_average_precision, num_labels, UNKNOWN if partly else None),
-        "partly_known": partly,
-        "metric_name": "AP",
-        "maximize": True,
-        "scale": 100.0,
+        "target": kind,
+        "out_channels": channels,
+        "loss": loss if known == 1 else known_loss(loss, known),
+        "metric": partial(_default, kind, channels) if default and known == 1 else mean_over_targets(metric),
+        "metric_name": facts.name,
+        "score": facts.score,
+        "partly_known": known < 1,
+        "maximize": facts.maximize,
+        "scale": facts.scale,
     }
 
 
@@ -83,25 +97,11 @@ def _accuracy(num_classes: int) -> Any:
     return MulticlassAccuracy(num_classes=num_classes, average="micro")
 
 
-def _mean_absolute_error() -> Any:
+def _default(kind: str, channels: int) -> Any:
+    """The metric of the paper's datasets, of torchmetrics itself."""
+    from torchmetrics.classification import BinaryAUROC, MultilabelAveragePrecision
     from torchmetrics.regression import MeanAbsoluteError
 
-    return MeanAbsoluteError()
-
-
-def _known_mean_absolute_error(num_targets: int) -> Any:
-    from pathnn.data.known_error import KnownMeanAbsoluteError
-
-    return KnownMeanAbsoluteError(num_targets)
-
-
-def _auroc() -> Any:
-    from torchmetrics.classification import BinaryAUROC
-
-    return BinaryAUROC()
-
-
-def _average_precision(num_labels: int, unknown: int | None) -> Any:
-    from torchmetrics.classification import MultilabelAveragePrecision
-
-    return MultilabelAveragePrecision(num_labels=num_labels, average="macro", ignore_index=unknown)
+    if kind == "multilabel":
+        return MultilabelAveragePrecision(num_labels=channels, average="macro")
+    return BinaryAUROC() if kind == "binary" else MeanAbsoluteError()

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from pathnn.collection import Collection
 from pathnn.data.errors import BadRow
-from pathnn.data.known import UNKNOWN
+from pathnn.data.metrics import TargetScore
 from pathnn.data.packed import PackedGraphs
 
 Score = tuple[float, float]
@@ -58,6 +58,7 @@ class Task:
     `[G, out_channels]`, float32.
 
     Attributes:
+        score: the metric of one target, None for classes.
         partly_known: whether `y` is NaN where a target is not known; loss and metric are then over those that are.
         splits: one or more, empty where nothing is trained.
         node_features, edge_features: what `x` and `edge_attr` hold; None where there is nothing.
@@ -84,6 +85,7 @@ class Task:
     loss: Callable[[], nn.Module] | None = None
     metric: Callable[[], Any] | None = None
     metric_name: str = ""
+    score: TargetScore | None = None
     partly_known: bool = False
     maximize: bool = True
     scale: float = 1.0
@@ -109,9 +111,7 @@ class Task:
         """Predictions and targets in the shapes and types that torchmetrics wants."""
         if self.target == "binary":
             return out.flatten(), y.flatten().long()
-        if self.target == "multilabel":
-            return out, (y.nan_to_num(UNKNOWN) if self.partly_known else y).long()
-        return out, y
+        return (out, y.long()) if self.target == "multilabel" and not self.partly_known else (out, y)
 
     def pair_index(self) -> Tensor:
         """The pairs of graphs to be told apart, `[pairs, 2]`, int64."""

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import yaml
 
 from pathnn.collection import Collection, check_collection, check_k
+from pathnn.data.metrics import METRIC_NAMES
 from pathnn.data.molecule_splits import SCAFFOLD
 from pathnn.engine.errors import RunError
 from pathnn.nn.baselines import BaselineName
@@ -44,6 +45,8 @@ class RunConfig:
         split_seed: a random split from this seed instead of the task's own splits.
         split_by: how a CSV of molecules is split: "scaffold" (another such split for each `split_seed`), or the name of
             a column that says train, val or test.
+        metric: by which epochs are compared and scores are reported (`pathnn.data.metrics`); None for the default of
+            the kind of target, or the paper's.
         smiles, target, kind, skip_invalid: how to read a CSV; see `pathnn.data.load_data`.
         model: "pathnn", or a baseline's name.
         options: of `PathNN` or `Baseline`, such as `hidden_channels`; what the data decides is left out.
@@ -75,6 +78,7 @@ class RunConfig:
     target: tuple[str, ...] | None = None
     kind: str | None = None
     skip_invalid: bool = False
+    metric: str | None = None
     model: str = "pathnn"
     options: Mapping[str, Any] = field(default_factory=dict)
     preset: str | None = None
@@ -107,6 +111,8 @@ class RunConfig:
         check_choice("model", self.model, MODELS)
         if self.kind is not None:
             check_choice("kind", self.kind, KINDS)
+        if self.metric is not None:
+            check_choice("metric", self.metric, METRIC_NAMES)
         check_choice("variant", self.variant, ("paper", "released"))
         check_choice("device", self.device, get_args(Device))
         check_choice("precision", self.precision, get_args(Precision))

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.engine.build import build_model
 from pathnn.engine.config import RunConfig
@@ -57,7 +58,10 @@ def run_ensemble(
             f"{out} holds runs of the seeds {', '.join(map(str, folder.seeds))}, not all of which are among "
             f"{wanted[0]} to {wanted[-1]}. Ask for at least these, or begin anew with --overwrite."
         )
-    task, new = _checked(config, load_task(config) if task is None else task), not out.exists()
+    task, new = (
+        _checked(config, load_task(config) if task is None else with_metric(task, config.metric)),
+        not out.exists(),
+    )
     RunFolder(out).make()
     try:
         with RunFolder(out).lock():

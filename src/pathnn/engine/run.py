@@ -15,6 +15,7 @@ from lightning.fabric import Fabric
 
 from pathnn.data.own import load_data
 from pathnn.data.smiles import MoleculeFeatures
+from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.engine.build import build_model
 from pathnn.engine.checkpoint import load_state, save_model, save_state, versions
@@ -72,7 +73,7 @@ def run(
     `stop` is asked after each epoch but the last; if it says so, the state is saved and `RunStoppedError` raised.
     `curves=False` leaves out the picture.
     """
-    task = load_task(config) if task is None else task
+    task = load_task(config) if task is None else with_metric(task, config.metric)
     fabric = make_fabric(config)
     folder, new = RunFolder(out), not out.exists()
     on_first(fabric, lambda: folder.create(resume=resume, overwrite=overwrite))
@@ -105,7 +106,8 @@ def load_task(config: RunConfig, features: MoleculeFeatures = "pyg") -> Task:
     kind: Any = config.kind
     options: dict[str, Any] = {"skip_invalid": config.skip_invalid, "features": features}
     options |= {"split_by": config.split_by, "split_seed": config.split_seed}
-    return load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, **options)
+    task = load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, **options)
+    return with_metric(task, config.metric)
 
 
 class Checkpoints:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from torch import Tensor
 
 from pathnn.data.task import Task
@@ -16,17 +14,8 @@ def target_scores(out: Tensor, y: Tensor, task: Task) -> tuple[float, ...]:
     `out` is in the targets' unit. NaN is not defined: nothing is known, or nothing is yes. The mean of the others is
     the metric of the task.
     """
-    if task.target not in ("multilabel", "regression") or task.out_channels < 2:
+    from pathnn.data.mean_over_targets import score_targets
+
+    if task.score is None or task.out_channels < 2:
         return ()
-    y = as_targets(y, out)
-    return tuple(_score(out[:, i], y[:, i], task) for i in range(task.out_channels))
-
-
-def _score(out: Tensor, y: Tensor, task: Task) -> float:
-    from torchmetrics.functional.classification import binary_average_precision
-
-    known = ~y.isnan()
-    out, y = out[known], y[known]
-    if task.target == "regression":
-        return float((out - y).abs().mean()) * task.scale
-    return float(binary_average_precision(out, y.long())) * task.scale if bool((y == 1).any()) else math.nan
+    return tuple((score_targets(task.score, out, as_targets(y, out)) * task.scale).tolist())

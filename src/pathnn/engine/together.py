@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.engine.config import RunConfig
 from pathnn.engine.devices import make_fabric
@@ -54,7 +55,7 @@ def run_together(
     """
     if not configs or len(configs) != len(outs):
         raise ValueError(f"{len(configs)} configs and {len(outs)} folders: expected at least one, and as many of each.")
-    task = load_task(configs[0]) if task is None else task
+    task = load_task(configs[0]) if task is None else with_metric(task, configs[0].metric)
     numbers, runs = [], []
     with ExitStack() as locks:
         for number, (config, out) in enumerate(zip(configs, outs, strict=True)):
