@@ -26,7 +26,7 @@ from pathnn.data.own import guess_kind
 
 needs_rdkit = pytest.mark.skipif(not __import__("importlib.util").util.find_spec("rdkit"), reason="no rdkit")
 GOOD = "smiles,logS\nCCO,-0.5\nc1ccccc1,1.25\nC,0.0\n"
-BAD = "id,SMILES,logS\n1,CCO,-0.5\n2,C1CC,1.0\n3,C(C)(C)(C)(C)C,1.0\n4,,1.0\n5,CC,\n6,CC,abc\n7,CC,nan\n8,CCC,2\n"
+BAD = "id,SMILES,logS\n1,CCO,-0.5\n2,C1CC,1.0\n3,C(C)(C)(C)(C)C,1.0\n4,,1.0\n5,CC,\n6,CC,abc\n7,CC,inf\n8,CCC,2\n"
 
 
 def csv_file(folder: Path, text: str, name: str = "mols.csv") -> Path:

@@ -15,6 +15,8 @@ from pathnn.data.known import KnownLoss, known_share
 from pathnn.data.mean_over_targets import MeanOverTargets
 from pathnn.data.metrics import mean_absolute_error
 from pathnn.data.targets import multilabel, regression
+from pathnn.engine.checks import check_finite_targets
+from pathnn.engine.errors import NotFiniteError
 
 nan = torch.nan
 Y = torch.tensor([[1.0, nan, 0.0], [nan, nan, 1.0], [0.0, 1.0, nan], [1.0, 0.0, 0.0]])
@@ -85,7 +87,16 @@ def test_labels_of_graphs_may_be_unknown_as_those_of_the_open_graph_benchmark():
 def test_one_target_must_be_known():
     with pytest.raises(DataError, match="got nan in graph 1"):
         task_from_graphs(graphs_with(torch.tensor([[0.0], [nan], [1.0]])), kind="binary")
-    assert not task_from_graphs(graphs_with(torch.tensor([[0.5], [nan], [1.5]]))).partly_known
+    for y in ([[0.5], [nan], [1.5]], [[0.0], [nan], [1.0]]):
+        task = task_from_graphs(graphs_with(torch.tensor(y)))
+        assert (task.target, task.partly_known) == ("regression", False)
+        with pytest.raises(NotFiniteError, match=r"targets of graph 1 of own, counted from 0, are NaN.* Leave out"):
+            check_finite_targets(task)
+
+
+def test_several_targets_are_not_one_yes_or_no():
+    with pytest.raises(DataError, match="takes one target, got 3: expected kind='multilabel'"):
+        task_from_graphs(graphs_with(Y), kind="binary")
 
 
 def write(path: Path, *rows: str) -> Path:
@@ -95,7 +106,7 @@ def write(path: Path, *rows: str) -> Path:
 
 def test_empty_cells_of_several_targets_are_not_known(tmp_path):
     pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
-    path = write(tmp_path / "two.csv", "C,1.5,", "CC,,2", "CCC,3,NaN", "CCCC,4,5", "CCCCC,6")
+    path = write(tmp_path / "two.csv", "C,1.5,", "CC,N/A,2", "CCC,3,NaN", "CCCC,4,5", "CCCCC,6")
     task = load_data(path, targets=["a", "b"])
     expected = torch.tensor([[1.5, nan], [nan, 2.0], [3.0, nan], [4.0, 5.0], [6.0, nan]])
     torch.testing.assert_close(task.graphs.y, expected, equal_nan=True)
@@ -104,8 +115,8 @@ def test_empty_cells_of_several_targets_are_not_known(tmp_path):
 
 def test_a_row_without_any_target_is_bad_and_so_is_text(tmp_path):
     pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
-    path = write(tmp_path / "two.csv", "C,1,2", "CC,,", "CCC,none,2", "CCCC,inf,2", "CCCCC,1,")
-    with pytest.raises(BadRowsError, match=r"row 2: all targets are missing; row 3: .*'none', not a number.*; row 4"):
+    path = write(tmp_path / "two.csv", "C,1,2", "CC,,", "CCC,high,2", "CCCC,inf,2", "CCCCC,1,")
+    with pytest.raises(BadRowsError, match=r"row 2: all targets are missing; row 3: .*'high', not a number.*; row 4"):
         load_data(path, targets=["a", "b"])
     task = load_data(path, targets=["a", "b"], skip_invalid=True)
     assert [bad.row for bad in task.skipped] == [2, 3, 4]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torchmetrics.classification import BinaryAUROC, BinaryAveragePrecision, MultilabelAUROC
+from torchmetrics.classification import BinaryAUROC, BinaryAveragePrecision, MultilabelAUROC, MultilabelAveragePrecision
 from torchmetrics.regression import MeanAbsoluteError, MeanSquaredError
 
 from pathnn.data import DataError, PackedGraphs, Task, task_from_graphs
@@ -39,22 +39,32 @@ def measured(task: Task, out: torch.Tensor) -> float:
         (LABELS[:, :1], "roc-auc", BinaryAUROC()),
         (LABELS[:, :1], "ap", BinaryAveragePrecision()),
         (LABELS, "roc-auc", MultilabelAUROC(num_labels=3, average="macro")),
+        (LABELS, "ap", MultilabelAveragePrecision(num_labels=3, average="macro")),
     ],
 )
 def test_it_is_what_torchmetrics_has(y, name, theirs):
     task, out = with_metric(task_of(y), name), OUT[:, : y.size(1)]
-    theirs.update(*task.scores(out, y))
+    theirs.update(*(task.scores(out, y) if name in ("mae", "rmse") else (out, y.long())))
     assert measured(task, out) == pytest.approx(float(theirs.compute()), rel=1e-6)
     assert (task.metric_name, task.maximize) == (METRICS[name].name, name in ("roc-auc", "ap"))
 
 
-def test_the_default_is_the_same_metric_by_another_way():
-    """The paper's metrics are torchmetrics' own; where targets are unknown they are ours."""
-    task = task_of(LABELS)
-    assert task.score is not None
-    each = [float(task.score(OUT[:, i], LABELS[:, i])) for i in range(3)]
-    assert measured(task, OUT) == pytest.approx(sum(each) / 3, rel=1e-6)
-    assert measured(with_metric(task, "ap"), OUT) == measured(task, OUT)
+def test_one_blank_does_not_make_it_another_metric():
+    labels = LABELS.clone()
+    labels[:, 1] = 0  # a label without any yes does not count, known or not
+    whole, partly = task_of(labels), labels.clone()
+    partly[labels.argmin(dim=0)[0], 0] = torch.nan
+    scores = [measured(task, OUT) for task in (whole, task_of(partly))]
+    expected = [float(average_precision(OUT[:, i], labels[:, i])) for i in (0, 2)]
+    assert scores[0] == pytest.approx(sum(expected) / 2, rel=1e-6)
+    assert scores[1] == pytest.approx(scores[0], abs=0.05)
+    assert measured(with_metric(whole, "ap"), OUT) == scores[0]
+
+
+def test_large_logits_are_told_apart():
+    out, y = torch.tensor([20.0, 25, 30, 35, 40, 45]), torch.tensor([0.0, 0, 0, 1, 1, 1])
+    assert float(roc_auc(out, y)) == float(average_precision(out, y)) == 1.0
+    assert float(roc_auc(out.new_zeros(6), y)) == 0.5
 
 
 def test_targets_of_which_all_are_yes_or_no_have_no_area_and_do_not_count():

@@ -14,6 +14,7 @@ from pathnn.data import task_from_graphs
 from pathnn.engine import RunError, TrainState, build_model, load_model, make_fabric, make_loaders, run, score
 from pathnn.engine.ensemble import Ensemble, score_ensemble
 from pathnn.engine.errors import NotFiniteError
+from pathnn.engine.inference import infer
 from pathnn.engine.scaling import TargetScale
 from pathnn.engine.train import train_epoch
 
@@ -31,8 +32,7 @@ def test_a_step_learns_from_what_is_known_only():
     batch = loaders.train.batch(split.train)
     out = model.train()(batch.x, trie=batch.trie, batch=batch.batch)
     terms = [(out[i, j] - y[g, j]).abs() for i, g in enumerate(split.train) for j in range(2) if not y[g, j].isnan()]
-    share = float((~y.isnan()).float().mean())
-    mean = torch.stack(terms).sum() / (2 * split.train.numel() * share)
+    mean = torch.stack(terms).mean()
     expected = torch.autograd.grad(mean, list(model.parameters()), allow_unused=True)
     loss = train_epoch(state, loaders, config)
     assert loss == pytest.approx(float(mean.detach()), rel=1e-5)
@@ -47,6 +47,10 @@ def test_a_run_and_the_scores_of_each_target(tmp_path: Path):
     trained = load_model(tmp_path / "run" / "model.safetensors")
     test = task.splits[0].test
     found = score_ensemble(Ensemble((trained,)), task, test)
+    assert task.graphs.y is not None
+    out, y = infer(trained, task, test), trained.facts.target_scale.encode(task.graphs.y[test])
+    known = ~y.isnan()
+    assert found.together.loss == pytest.approx(float((out - y)[known].abs().mean()), rel=1e-5)
     assert found.together.score == pytest.approx(result["test_score"], rel=1e-5)
     assert len(found.targets) == 2
     assert sum(found.targets) / 2 == pytest.approx(found.together.score, rel=1e-5)
@@ -78,6 +82,38 @@ def test_a_graph_without_targets_or_with_an_infinite_one_is_named(row: list[floa
     task.graphs.y[7] = torch.tensor(row)
     with pytest.raises(NotFiniteError, match="targets of graph 7"):
         run(tiny_config(), tmp_path / "run", task=task)
+
+
+def test_graphs_without_targets_can_be_predicted(tmp_path: Path):
+    task = partly_known_task()
+    run(tiny_config(epochs=1), tmp_path / "run", task=task)
+    trained = load_model(tmp_path / "run" / "model.safetensors")
+    unknown = task_from_graphs(replace(task.graphs, y=torch.full((24, 2), nan)), kind="regression")
+    torch.testing.assert_close(infer(trained, unknown), infer(trained, task))
+    with pytest.raises(NotFiniteError, match="targets of graph 0 of own"):
+        score(trained, unknown)
+
+
+@pytest.mark.parametrize("metric", ["ap", "roc-auc"])
+def test_a_metric_that_is_not_defined_in_validation_is_refused(metric: str, tmp_path: Path):
+    task = tiny_task()
+    y = torch.ones(24, 2)
+    y[::2] = 0
+    y[task.splits[0].val] = 0
+    y[3, 0] = nan
+    task = task_from_graphs(replace(task.graphs, y=y), name="tiny")
+    title = {"ap": "AP", "roc-auc": "ROC-AUC"}[metric]
+    with pytest.raises(RunError, match=f"{title} is not defined for any target of the 2 validation graphs of tiny"):
+        run(tiny_config(metric=metric), tmp_path / "run", task=task)
+
+
+def test_a_run_goes_on_with_its_metric_by_name_or_not(tmp_path: Path):
+    task = partly_known_task()
+    run(tiny_config(epochs=1, metric="mae"), tmp_path / "run", task=task)
+    run(tiny_config(epochs=2), tmp_path / "run", task=task, resume=True)
+    assert run(tiny_config(metric="mae"), tmp_path / "run", task=task, resume=True)["epochs"] == 3
+    with pytest.raises(RunError, match="cannot go on with metric='rmse'"):
+        run(tiny_config(metric="rmse"), tmp_path / "run", task=task, resume=True)
 
 
 def test_known_targets_that_are_all_the_same_teach_nothing(tmp_path: Path):

@@ -7,7 +7,8 @@ import copy
 import torch
 from torch_geometric.nn import GCNConv
 
-from pathnn.nn.fixed_gcn import FixedGCN, SharedNorm
+from pathnn.nn.fixed_gcn import FixedGCN
+from pathnn.nn.neighbours import SharedNeighbours
 
 
 def test_it_is_pygs_layer_with_and_without_loops() -> None:
@@ -25,10 +26,10 @@ def test_it_is_pygs_layer_with_and_without_loops() -> None:
         torch.testing.assert_close(ours.grad, theirs.grad)
 
 
-def test_layers_share_the_norm_of_a_batch_and_not_of_the_next() -> None:
-    norm, x = SharedNorm(), torch.randn(3, 2)
+def test_layers_share_the_edges_of_a_batch_and_not_of_the_next() -> None:
+    shared = SharedNeighbours()
     first, second = torch.tensor([[0, 1], [1, 0]]), torch.tensor([[1, 2], [2, 1]])
-    found = norm(first, x)
-    assert norm(first, x) is found
-    torch.testing.assert_close(norm(second, x)[0].flatten(), torch.tensor([1.0, 0.5, 0.5]))
-    assert norm(first.view(2, -1), x) is not found
+    found = shared(first, 3)
+    assert shared(first, 3) is found
+    torch.testing.assert_close(shared(second, 3).short_scale, torch.tensor([1.0, 0.5, 0.5]).sqrt())
+    assert shared(first.view(2, -1), 3) is not found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -72,7 +73,7 @@ def evaluate_command(
             part = choose_part(trained, task, config, split)
             index = choose(task, config, part)
             found = score_ensemble(trained, task, index, device=pick_device(device))
-    note_not_read(task)
+    note_not_read(task, index)
     if json:
         together, each = found.together, [one.score for one in found.each]
         several = {"networks": len(each), "each": each, "mean": found.mean, "std": found.std}
@@ -80,18 +81,18 @@ def evaluate_command(
             {
                 "run": run, "data": data, "split": part, "graphs": together.graphs, "metric": task.metric_name,
                 "score": together.score, "loss": together.loss,
-                **({"targets": _each_target(found, trained.facts.classes)} if found.targets else {}),
+                **({"targets": _each_target(found, task.classes)} if found.targets else {}),
                 **({"epoch": trained.members[0].epoch} if len(each) == 1 else several),
             }
         )  # fmt: skip
     else:
         say(_text(found, task.metric_name, part))
-        for name, score in _each_target(found, trained.facts.classes).items():
+        for name, score in _each_target(found, task.classes).items():
             say(f"  {name}: {'not defined' if math.isnan(score) else f'{score:.6g}'}")
 
 
-def _each_target(found: EnsembleScore, names: list[str]) -> dict[str, float]:
-    """The score of each of several targets, by its name or number."""
+def _each_target(found: EnsembleScore, names: Sequence[str]) -> dict[str, float]:
+    """The score of each of several targets, by the name of the column that was compared with, or its number."""
     plain = names if len(names) == len(found.targets) else [str(i) for i in range(len(found.targets))]
     return dict(zip(plain, found.targets, strict=True))
 
@@ -114,6 +115,8 @@ def target_options(trained: Ensemble | Trained, target: list[str] | None) -> dic
     facts = trained.facts
     if facts.target == "class":
         return {"target": tuple(target) if target else trained.config.target, "kind": "class"}
+    if target and sorted(target) == sorted(facts.classes):
+        return {"target": tuple(facts.classes), "kind": facts.target}  # in the order of the model's outputs
     if target:
         return {"target": tuple(target)}
     return {"target": trained.config.target or tuple(facts.classes) or None, "kind": facts.target}

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 from pathnn.cli.console import note, number_text
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from pathnn.data.task import Task
 
 
-def note_not_read(task: Task) -> None:
-    """Say how many rows were left out, and how many targets are not known."""
+def note_not_read(task: Task, index: Tensor | None = None) -> None:
+    """Say how many rows were left out, and how many targets (of the graphs `index`) are not known."""
     from pathnn.data.known import known_share
 
     if task.skipped:
         rows = number_text(len(task.skipped), "row")
         note(f"left out {rows} that cannot be read, the first is {task.skipped[0]}")
-    if task.partly_known:
-        unknown = 100 * (1 - known_share(task.graphs.y))
+    y = task.graphs.y
+    if task.partly_known and y is not None:
+        unknown = 100 * (1 - known_share(y if index is None else y[index]))
         note(f"{unknown:.3g} % of the targets are not known: loss and {task.metric_name} are over the others")

@@ -48,6 +48,15 @@ def is_missing(cell: str | None) -> bool:
     return cell is None or cell.strip().lower() in ("", "nan")
 
 
+def is_missing_number(cell: str | None) -> bool:
+    """Whether a cell of a column of numbers is empty, or what programs write for a missing one.
+
+    >>> is_missing_number("N/A"), is_missing_number("None"), is_missing_number("0")
+    (True, True, False)
+    """
+    return cell is None or cell.strip().lower().strip("<>#") in ("", "nan", "na", "n/a", "null", "none")
+
+
 def finite_number(text: str) -> float | None:
     """The number that a text is, None where it is none."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -23,8 +24,8 @@ class KnownLoss(nn.Module):
     """A loss of each target, over those that are known: each weighs as much as any other, whichever batch it is in.
 
     The sum over a batch is divided by the number of targets times `share`, the share of them that is known in all of
-    the data, and not by the number of those known in the batch. So the loss of a batch is the mean over its graphs
-    still, and several processes, and steps that are padded, find the same one.
+    the data that is gone through, and not by the number of those known in the batch. So the loss of a batch is the mean
+    over its graphs still, and several processes, and steps that are padded, find the same one.
 
     >>> loss = KnownLoss(nn.L1Loss, share=0.5)
     >>> loss(torch.tensor([[1.0, 5.0]]), torch.tensor([[3.0, torch.nan]]))
@@ -47,3 +48,16 @@ class KnownLoss(nn.Module):
 def known_loss(loss: type[nn.Module], share: float) -> partial[KnownLoss]:
     """What makes such a loss, as `Task.loss` wants it."""
     return partial(KnownLoss, loss, share)
+
+
+def for_targets(make: Callable[[], nn.Module], y: Tensor) -> nn.Module:
+    """The loss that `make` makes, for these targets and no others: their mean, where only some are known.
+
+    >>> y = torch.tensor([[3.0, torch.nan], [1.0, 1.0]])
+    >>> round(float(for_targets(known_loss(nn.L1Loss, 0.1), y)(torch.zeros(2, 2), y)), 4)  # (3 + 1 + 1) / 3
+    1.6667
+    """
+    loss = make()
+    if isinstance(loss, KnownLoss):
+        loss.share = known_share(y)
+    return loss

@@ -35,8 +35,8 @@ class MeanOverTargets(Metric):
 
     def update(self, out: Tensor, y: Tensor) -> None:
         """Add predictions and targets, `[graphs, targets]` or `[graphs]`."""
-        self.out.append(out.view(out.size(0), -1))
-        self.y.append(y.view(y.size(0), -1))
+        self.out.append(out.reshape(out.size(0), -1))
+        self.y.append(y.reshape(y.size(0), -1))
 
     def compute(self) -> Tensor:
         """The mean over targets; NaN where it is not defined for any."""

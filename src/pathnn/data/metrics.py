@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from pathnn.data.errors import DataError
@@ -36,7 +37,6 @@ def mean_absolute_error(out: Tensor, y: Tensor) -> Tensor:
 def root_mean_square_error(out: Tensor, y: Tensor) -> Tensor:
     """The root of the mean of the squares of the differences.
 
-    >>> import torch
     >>> root_mean_square_error(torch.tensor([0.0, 0.0]), torch.tensor([1.0, 7.0]))
     tensor(5.)
     """
@@ -48,14 +48,24 @@ def roc_auc(out: Tensor, y: Tensor) -> Tensor:
     from torchmetrics.functional.classification import binary_auroc
 
     one_side = y.numel() == 0 or bool((y == y[0]).all())
-    return out.new_tensor(float("nan")) if one_side else binary_auroc(out, y.long())
+    return out.new_tensor(float("nan")) if one_side else binary_auroc(_ranks(out), y.long())
 
 
 def average_precision(out: Tensor, y: Tensor) -> Tensor:
     """The area under the curve of precision over recall; NaN where nothing is yes."""
     from torchmetrics.functional.classification import binary_average_precision
 
-    return binary_average_precision(out, y.long()) if bool((y == 1).any()) else out.new_tensor(float("nan"))
+    return binary_average_precision(_ranks(out), y.long()) if bool((y == 1).any()) else out.new_tensor(float("nan"))
+
+
+def _ranks(out: Tensor) -> Tensor:
+    """Numbers from 0 to 1 in the same order. Of logits torchmetrics takes probabilities, and large ones are then equal.
+
+    >>> _ranks(torch.tensor([20.0, -5.0, 40.0, 20.0]))
+    tensor([0.5000, 0.0000, 1.0000, 0.5000], dtype=torch.float64)
+    """
+    values, place = torch.unique(out, return_inverse=True)
+    return place.double() / max(values.numel() - 1, 1)
 
 
 METRICS = {
@@ -74,6 +84,15 @@ OF_KIND = {
     "regression": ("mae", "rmse"),
 }
 """The metrics of each kind of target, the default first."""
+
+
+def default_metric(kind: str) -> str | None:
+    """The metric of a kind of target where none is asked for; None where there are no targets.
+
+    >>> default_metric("binary"), default_metric("none")
+    ('roc-auc', None)
+    """
+    return OF_KIND.get(kind, (None,))[0]
 
 
 def check_metric(metric: str, kind: str) -> None:

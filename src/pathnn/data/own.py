@@ -202,7 +202,8 @@ def guess_kind(graphs: PackedGraphs) -> TargetKind:
         return "none"
     if not y.is_floating_point():
         return "class" if y.dim() == 1 else "multilabel"
-    if bool(((y == 0) | (y == 1) | y.isnan()).all()) and bool((y == 0).any()) and bool((y == 1).any()):
+    unknown = y.isnan() & (y.dim() > 1 and y.size(1) > 1)
+    if bool(((y == 0) | (y == 1) | unknown).all()) and bool((y == 0).any()) and bool((y == 1).any()):
         return "binary" if y.dim() == 1 or y.size(1) == 1 else "multilabel"
     return "regression"
 
@@ -234,6 +235,8 @@ def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
             raise DataError(f"the class of graph {graph} is NaN or infinite: expected a number. Leave that graph out.")
         return replace(graphs, y=one_column(y))
     y = graphs.y.float().view(len(graphs), -1)
+    if kind == "binary" and y.size(1) != 1:
+        raise DataError(f"kind='binary' takes one target, got {y.size(1)}: expected kind='multilabel' for several.")
     wrong = (y != 0) & (y != 1) & ~(y.isnan() & (y.size(1) > 1))
     if kind in ("binary", "multilabel") and bool(wrong.any()):
         row, column = wrong.nonzero()[0].tolist()

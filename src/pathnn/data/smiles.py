@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from pathnn.data.class_names import class_key, class_names, is_missing
+from pathnn.data.class_names import class_key, class_names, is_missing, is_missing_number
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.graph6 import read_text
 from pathnn.data.ogb_features import OGB_ATOMS, OGB_BONDS, ogb_graph
@@ -191,7 +191,7 @@ def numeric_columns(table: CsvTable, *, leave_out: str) -> list[str]:
     for name in table.columns:
         if table.columns.count(name) > 1:
             continue
-        cells = [cell for cell in table.column(name) if cell is not None and cell.strip()]
+        cells = [cell for cell in table.column(name) if not is_missing_number(cell)]
         if name != leave_out and cells and all(isinstance(_number(name, cell), float) for cell in cells):
             found.append(name)
     return found
@@ -207,9 +207,9 @@ def _is_number(cell: str) -> bool:
 
 def _targets(cells: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
     """The targets of a row: NaN for those of several that are missing. Text says what is wrong."""
-    missing = [is_missing(cell) for _, cell in cells]
     if len(cells) < 2:
         return [_value(name, cell, classes) for name, cell in cells]
+    missing = [is_missing_number(cell) for _, cell in cells]
     if all(missing):
         return ["all targets are missing"]
     return [math.nan if gone else _number(name, cell) for gone, (name, cell) in zip(missing, cells, strict=True)]
@@ -224,13 +224,13 @@ def _value(name: str, cell: str | None, classes: Mapping[Hashable, int]) -> floa
 
 def _number(name: str, cell: str | None) -> float | str:
     """The number in a cell, or what is wrong with it."""
-    if cell is None or not cell.strip():
+    if cell is None or is_missing_number(cell):
         return f"the target {name!r} is missing"
     try:
         value = float(cell)
     except ValueError:
         return f"the target {name!r} is {_short(cell)}, not a number (for classes: --kind class)"
-    if abs(value) > LARGEST or math.isnan(value):
+    if abs(value) > LARGEST:
         return f"the target {name!r} is {cell.strip()}, not a finite number that float32 can hold"
     return value
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import nn
 
-from pathnn.data.known import known_loss, known_share
-from pathnn.data.metrics import METRICS, OF_KIND, check_metric, mean_over_targets
+from pathnn.data.known import known_loss
+from pathnn.data.metrics import METRICS, check_metric, mean_over_targets
 from pathnn.data.task import Task
 
 
@@ -69,23 +69,27 @@ def with_metric(task: Task, metric: str | None) -> Task:
     check_metric(metric, task.target)
     if task.target == "class":
         return task
-    known = known_share(task.graphs.y) if task.partly_known else 1.0
-    facts = _numbers(task.target, task.out_channels, nn.Module, known, metric)
-    return replace(task, **{name: facts[name] for name in ("metric", "metric_name", "score", "maximize", "scale")})
+    return replace(task, **_measured_by(metric))
 
 
 def _numbers(kind: str, channels: int, loss: type[nn.Module], known: float, metric: str) -> dict[str, Any]:
     """What is said of targets that are numbers, some of which may be unknown."""
     check_metric(metric, kind)
-    facts, default = METRICS[metric], metric == OF_KIND[kind][0]
     return {
         "target": kind,
         "out_channels": channels,
         "loss": loss if known == 1 else known_loss(loss, known),
-        "metric": partial(_default, kind, channels) if default and known == 1 else mean_over_targets(metric),
+        "partly_known": known < 1,
+        **_measured_by(metric),
+    }
+
+
+def _measured_by(metric: str) -> dict[str, Any]:
+    facts = METRICS[metric]
+    return {
+        "metric": mean_over_targets(metric),
         "metric_name": facts.name,
         "score": facts.score,
-        "partly_known": known < 1,
         "maximize": facts.maximize,
         "scale": facts.scale,
     }
@@ -95,13 +99,3 @@ def _accuracy(num_classes: int) -> Any:
     from torchmetrics.classification import MulticlassAccuracy
 
     return MulticlassAccuracy(num_classes=num_classes, average="micro")
-
-
-def _default(kind: str, channels: int) -> Any:
-    """The metric of the paper's datasets, of torchmetrics itself."""
-    from torchmetrics.classification import BinaryAUROC, MultilabelAveragePrecision
-    from torchmetrics.regression import MeanAbsoluteError
-
-    if kind == "multilabel":
-        return MultilabelAveragePrecision(num_labels=channels, average="macro")
-    return BinaryAUROC() if kind == "binary" else MeanAbsoluteError()

@@ -109,9 +109,7 @@ class Task:
 
     def scores(self, out: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Predictions and targets in the shapes and types that torchmetrics wants."""
-        if self.target == "binary":
-            return out.flatten(), y.flatten().long()
-        return (out, y.long()) if self.target == "multilabel" and not self.partly_known else (out, y)
+        return (out.flatten(), y.flatten()) if self.target == "binary" else (out, y)
 
     def pair_index(self) -> Tensor:
         """The pairs of graphs to be told apart, `[pairs, 2]`, int64."""

@@ -2,50 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
+from pathnn.data.mean_over_targets import score_targets
 from pathnn.data.task import Split, Task
 from pathnn.engine.errors import NotFiniteError, RunError
 
 
 def check_finite(task: Task) -> None:
-    """Raise `NotFiniteError`, which names a graph, if a feature or a target is NaN or infinite.
-
-    Where `task.partly_known`, some targets of a graph may be NaN, but not all.
-    """
+    """Raise `NotFiniteError`, which names a graph, if a feature is NaN or infinite."""
     graphs = task.graphs
     for name, values, ptr in (
         ("vertex features", graphs.x, graphs.node_ptr),
         ("edge features", graphs.edge_attr, graphs.edge_ptr),
-        ("targets", graphs.y, torch.arange(len(graphs) + 1)),
     ):
-        if values is None or not values.is_floating_point() or bool(values.isfinite().all()):
-            continue
-        rows = values.reshape(values.size(0), -1)
-        wrong = ~rows.isfinite().all(dim=1)
-        if name == "targets" and task.partly_known:
-            wrong = rows.isinf().any(dim=1) | rows.isnan().all(dim=1)
-        if not bool(wrong.any()):
-            continue
-        row = int(wrong.cpu().nonzero()[0])
-        graph = int(torch.searchsorted(ptr, torch.tensor(row), right=True)) - 1
+        row = _first(values, lambda rows: ~rows.isfinite().all(dim=1))
+        if row is not None:
+            graph = int(torch.searchsorted(ptr, torch.tensor(row), right=True)) - 1
+            raise NotFiniteError(
+                f"the {name} of graph {graph} of {task.name}, counted from 0, have a NaN or an infinity: expected "
+                "finite numbers. Mend or leave out that graph."
+            )
+
+
+def check_finite_targets(task: Task) -> None:
+    """Raise `NotFiniteError`, which names a graph, if a target is NaN or infinite.
+
+    Where `task.partly_known`, some targets of a graph may be NaN, but not all.
+    """
+    y = task.graphs.y
+    infinite = _first(y, lambda rows: rows.isinf().any(dim=1))
+    if infinite is not None:
         raise NotFiniteError(
-            f"the {name} of graph {graph} of {task.name}, counted from 0, have a NaN or an infinity: expected finite "
+            f"the targets of graph {infinite} of {task.name}, counted from 0, have an infinity: expected finite "
             "numbers. Mend or leave out that graph."
+        )
+    unknown = _first(y, lambda rows: rows.isnan().all(dim=1) if task.partly_known else rows.isnan().any(dim=1))
+    if unknown is not None:
+        raise NotFiniteError(
+            f"the targets of graph {unknown} of {task.name}, counted from 0, are NaN: expected a number"
+            f"{' for one of them at least' if task.partly_known else ''}. Leave out that graph."
         )
 
 
+def _first(values: Tensor | None, wrong: Callable[[Tensor], Tensor]) -> int | None:
+    """The first row of floating numbers that is wrong, or None."""
+    if values is None or not values.is_floating_point() or bool(values.isfinite().all()):
+        return None
+    found = wrong(values.reshape(values.size(0), -1)).nonzero()
+    return int(found[0]) if found.numel() else None
+
+
 def check_answers(task: Task, split: Split) -> None:
-    """Raise `RunError` where a yes-or-no target is the same in all training or validation graphs (the area under the
-    ROC curve is then not defined, and there is no best epoch), and where one of several targets is not known for any
-    training graph.
+    """Raise `RunError` where there is nothing to learn, or no best epoch: a yes-or-no target is the same in all
+    training or validation graphs; one of several targets is not known for any training graph; the metric is not defined
+    for any of them in validation.
     """
     y = task.graphs.y
     if y is None:
         return
     if task.partly_known:
         _check_known(task, y[split.train.to(y.device)])
+    if task.target == "multilabel" and task.score is not None:
+        truth = y[split.val.to(y.device)]
+        if bool(score_targets(task.score, torch.zeros_like(truth), truth).isnan().all()):
+            raise RunError(
+                f"{task.metric_name} is not defined for any target of the {split.val.numel()} validation graphs of "
+                f"{task.name}: expected both 0 and 1 in one of them. Give more data, or another split (--split-seed)."
+            )
     if task.target != "binary":
         return
     for part, index in (("training", split.train), ("validation", split.val)):

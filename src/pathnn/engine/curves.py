@@ -35,7 +35,7 @@ def draw_curves(epochs: Sequence[Mapping[str, Any]], *, metric_name: str) -> Fig
     losses.set(xlabel="epoch", ylabel="loss")
     losses.legend(frameon=False)
     scores.plot(numbers, _column(epochs, "val_score"), color=ORANGE, marker=marker)
-    best = [epoch for epoch in epochs if epoch["best"]]
+    best = [epoch for epoch in epochs if epoch["best"] and epoch["val_score"] is not None]
     if best:
         scores.plot(best[-1]["epoch"], best[-1]["val_score"], "o", color=INK, label="best")
         scores.legend(frameon=False)

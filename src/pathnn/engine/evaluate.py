@@ -9,6 +9,7 @@ from lightning.fabric import Fabric
 from torch import Tensor
 from torchmetrics import Metric
 
+from pathnn.data.known import for_targets
 from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
 from pathnn.engine.build import Model
@@ -55,9 +56,7 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale, *, metric: M
     if task.loss is None or task.metric is None:
         raise RunError(f"{task.name} has no targets: expected a task with a loss and a metric.")
     y = as_targets(y, out)
-    loss = float(task.loss()(out, scale.encode(y)))
-    if task.target == "binary" and torch.unique(y).numel() < 2:
-        return Evaluation(loss, float("nan"), out.size(0))  # one side only: the ROC curve is not defined
+    loss = float(for_targets(task.loss, y)(out, scale.encode(y)))
     if metric is None:
         metric = task.metric().to(out.device)
         metric.set_dtype(out.dtype)

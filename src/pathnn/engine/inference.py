@@ -8,7 +8,7 @@ from torch import Tensor
 from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
 from pathnn.engine.checkpoint import Trained
-from pathnn.engine.checks import check_finite
+from pathnn.engine.checks import check_finite, check_finite_targets
 from pathnn.engine.classes import align_classes
 from pathnn.engine.errors import RunError
 from pathnn.engine.evaluate import Evaluation, measure, targets
@@ -53,6 +53,7 @@ def comparable(facts: TaskFacts, task: Task) -> Task:
     if facts.target == "class":
         task = align_classes(task, facts.classes)
     facts.check_targets(task)
+    check_finite_targets(task)
     return task
 
 

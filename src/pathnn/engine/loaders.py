@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from pathnn.data.known import for_targets
 from pathnn.data.loader import PackedLoader
 from pathnn.data.memory import default_max_entries, free_memory
 from pathnn.data.packed import PackedGraphs
@@ -16,7 +18,7 @@ from pathnn.data.sampler import epoch_order
 from pathnn.data.splits import random_split
 from pathnn.data.task import Split, Task
 from pathnn.engine.build import Model, has_batch_norm, path_options
-from pathnn.engine.checks import check_answers, check_finite
+from pathnn.engine.checks import check_answers, check_finite, check_finite_targets
 from pathnn.engine.config import RunConfig
 from pathnn.engine.data_print import DataPrint
 from pathnn.engine.errors import RunError
@@ -45,6 +47,7 @@ class Loaders:
 def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.device | str) -> Loaders:
     """The loaders of the split `config.fold`; the dataset lies on `device` where it fits."""
     check_finite(task)
+    check_finite_targets(task)
     split = choose_split(task, config)
     check_answers(task, split)
     data = DataPrint.of(task, split)
@@ -71,6 +74,8 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
         )
 
     y = task.graphs.y
+    if task.partly_known and task.loss is not None and y is not None:
+        task = replace(task, loss=partial(for_targets, task.loss, y[split.train.to(y.device)]))
     scale = TargetScale.of(y[split.train]) if config.standardize and y is not None else UNSCALED
     return Loaders(
         task,

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from lightning.fabric import Fabric
 
+from pathnn.data.metrics import default_metric
 from pathnn.data.own import load_data
 from pathnn.data.smiles import MoleculeFeatures
 from pathnn.data.targets import with_metric
@@ -198,6 +199,8 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     """Everything up to the first epoch to train; of a resumed run, all files as they were after the last one
     saved.
     """
+    if config.metric == default_metric(task.target):
+        config = replace(config, metric=None)  # by name or not, it is the same run
     resumed = resume and on_first(fabric, lambda: folder.begun)
     saved = load_state(folder.state) if resumed and on_first(fabric, folder.state.exists) else None
     before = None if saved is None else DataPrint.from_dict(saved.get(DATA))
@@ -231,8 +234,8 @@ def _check_data(name: str, before: DataPrint | None, now: DataPrint) -> None:
     difference = None if before is None else before.difference(now)
     if difference is not None:
         raise RunError(
-            f"{name} has changed since the run was begun: {difference}. Bring it back to go on, or begin anew with "
-            "--overwrite."
+            f"{name} has changed since the run was begun, or another version of pathnn reads it differently: "
+            f"{difference}. Bring it back to go on, or begin anew with --overwrite."
         )
 
 

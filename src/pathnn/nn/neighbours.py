@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 MOST_KINDS = 128
 """Of edges: the gradient of their table is a product with zeros and ones."""
 
-AT_ONCE, WIDEST = 4, 256
+AT_ONCE, WIDEST, PER_WARP = 4, 512, 128
 """Edges that a sum reads at a time, and of how many columns: all, where possible, since the wait is for where an edge
-leads."""
+leads. Each warp of a program has so many of them."""
 
 PROGRAMS, LEAST_PARTS, MOST_PARTS, EDGES_PER_PART, KIND_ROWS = 1024, 16, 256, 256, 32
 """The gradient of a table of kinds is summed by about so many programs, in parts (`parts_of`), so many edges at a
@@ -32,8 +32,8 @@ class Neighbours:
     """The edges of a batch, sorted by each of their ends, once for all layers.
 
     >>> edges = Neighbours(torch.tensor([[0, 1, 1], [1, 0, 1]]), 2)
-    >>> edges.into.start.tolist(), edges.scale.tolist()
-    ([0, 1, 3], [0.7071067690849304, 0.7071067690849304])
+    >>> edges.into.start.tolist(), edges.scale
+    ([0, 1, 3], tensor([0.7071, 0.7071], dtype=torch.float64))
     """
 
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
@@ -52,10 +52,16 @@ class Neighbours:
 
     @cached_property
     def scale(self) -> Tensor:
-        """GCN's `1 / sqrt(degree)`, `[num_nodes]`: each vertex has one loop of its own, whatever loops there are."""
-        counted = (self.source != self.target).float()
-        ones = torch.ones(self.num_nodes, device=counted.device)
+        """GCN's `1 / sqrt(degree)`, `[num_nodes]`, float64: each vertex has one loop of its own, whatever loops there
+        are."""
+        counted = (self.source != self.target).double()
+        ones = torch.ones(self.num_nodes, dtype=counted.dtype, device=counted.device)
         return ones.index_add_(0, self.target, counted).rsqrt_()
+
+    @cached_property
+    def short_scale(self) -> Tensor:
+        """The same in float32, as the kernels read it."""
+        return self.scale.float()
 
 
 class SharedNeighbours:
@@ -115,13 +121,13 @@ class _GcnSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, edges: Neighbours) -> Tensor:
         ctx.edges = edges
-        return _sum(x.contiguous(), edges.into, edges.source, scale=edges.scale)
+        return _sum(x.contiguous(), edges.into, edges.source, scale=edges.short_scale)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         edges: Neighbours = ctx.edges
-        return _sum(grad.contiguous(), edges.out_of, edges.target, scale=edges.scale), None
+        return _sum(grad.contiguous(), edges.out_of, edges.target, scale=edges.short_scale), None
 
 
 class _GinSum(torch.autograd.Function):
@@ -170,7 +176,7 @@ def _sum(
         with torch.cuda.device(x.device):
             sum_neighbours[x.size(0), cover(width, block)](
                 x, order.order, order.start, other, kinds, table, at, scale, out, own,
-                WIDTH=width, AT_ONCE=AT_ONCE, BLOCK=block, num_warps=2 if block > 64 else 1,
+                WIDTH=width, AT_ONCE=AT_ONCE, BLOCK=block, num_warps=max(1, block // PER_WARP),
             )  # fmt: skip
     return out
 
