@@ -67,8 +67,8 @@ def with_metric(task: Task, metric: str | None) -> Task:
     if metric is None:
         return task
     check_metric(metric, task.target)
-    if task.target == "class":
-        return task
+    if METRICS.get(metric) is None or METRICS[metric].name == task.metric_name:
+        return task  # its own
     return replace(task, **_measured_by(metric))
 
 
@@ -87,7 +87,7 @@ def _numbers(kind: str, channels: int, loss: type[nn.Module], known: float, metr
 def _measured_by(metric: str) -> dict[str, Any]:
     facts = METRICS[metric]
     return {
-        "metric": mean_over_targets(metric),
+        "metric": mean_over_targets(facts.score),
         "metric_name": facts.name,
         "score": facts.score,
         "maximize": facts.maximize,

@@ -13,6 +13,7 @@ from pathnn.data.datasets.arrays import load_arrays
 from pathnn.data.datasets.lrgb import read_lrgb
 from pathnn.data.datasets.ogb_csv import read_ogb_csv
 from pathnn.data.datasets.spec import DatasetSpec, needed
+from pathnn.data.metrics import mean_over_targets, tied_average_precision
 from pathnn.data.ogb_features import OGB_ATOMS, OGB_BONDS
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.ragged import offsets
@@ -113,7 +114,8 @@ def _peptides_func(built: Built) -> Task:
         citation=LRGB,
         notes="the published split; OGB's atom and bond features",
         classes=PEPTIDE_FUNCTIONS,
-        **multilabel(len(PEPTIDE_FUNCTIONS)),
+        **multilabel(len(PEPTIDE_FUNCTIONS))
+        | {"score": tied_average_precision, "metric": mean_over_targets(tied_average_precision)},
     )
 
 
