@@ -102,6 +102,8 @@ def together_fault(runs: Sequence[Run]) -> str | None:
     model, loaders = first.state.model, first.loaders
     if len({common(run.config).digest() for run in runs}) > 1:
         return "their options differ in more than fold, seed and dropout."
+    if loaders.task.partly_known and len({run.config.fold for run in runs}) > 1:
+        return "some targets are not known, another share of them in each fold."
     if first.fabric.device.type != "cuda" or not cuda_ready(next(model.parameters())):
         return "they are not on an NVIDIA GPU with Triton."
     if first.config.precision != "32-true" or first.config.clip is not None or first.config.standardize:
