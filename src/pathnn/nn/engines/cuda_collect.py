@@ -36,6 +36,7 @@ class Collected:
         self.few: Tensor | None = None
         self.edge: Tensor | None = None
         self.distance: Tensor | None = None
+        self.leaves: Tensor | None = None
         self._held: tuple[Any, ...] = ()
 
     def begin(self) -> None:
@@ -77,6 +78,12 @@ class Collected:
             self.vertices = add_grad_of_linear(grad_vertex, h, split, self.vertices, bias=bias)
         self._running, self._held = side, (*self._held, grad_vertex, h)
 
+    def add_leaves(self, grad_vertex: Tensor, models: int) -> None:
+        """Add what reaches the table of distances from the leaves, which are all at the distance 0: from their sums at
+        vertices."""
+        total = grad_vertex.view(models, -1, grad_vertex.size(1)).sum(dim=1)
+        self.leaves = total if self.leaves is None else self.leaves.add_(total)
+
     def _wait(self) -> None:
         if self._running is not None:  # a CUDA graph may wait only for what it has begun
             torch.cuda.current_stream().wait_stream(self._running)
@@ -98,6 +105,8 @@ class Collected:
                 edge = torch.zeros_like(tables.edge)
                 edge[:edges] = total[0, :edges]
             distance = None if tables.distance is None else total[:, edges:].flatten(0, 1)
+        if distance is not None and self.leaves is not None:
+            distance.view(models, -1, distance.size(1))[:, 0] += self.leaves
         if distance is not None:  # each token reads one distance, and the bias
             bias = distance.view(models, -1, distance.size(1)).sum(dim=1)
         bias = None if bias is None else bias.view_as(tables.vertex)

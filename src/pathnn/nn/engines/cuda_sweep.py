@@ -158,8 +158,20 @@ def backward_sweep(
     if collected is not None:
         collected.add(tables, tokens, weight, grad_gates, (projected, slots, hidden))
     grad_vertex = torch.empty_like(tables.vertex)
-    sum_rows(grad_gates, order, grad_vertex, first_row=order.first_row, stride=2, span=2)
+    if collected is None or not leaves_apart(tables):
+        sum_rows(grad_gates, order, grad_vertex, first_row=order.first_row, stride=2, span=2)
+        return grad_vertex
+    sum_rows(grad_gates, order, grad_vertex, first_row=order.first_row, stride=2, span=1)
+    collected.add_leaves(grad_vertex, weight.models)
+    others = order._replace(start=order.start[1:])
+    sum_rows(grad_gates, others, grad_vertex, first_row=order.first_row, stride=2, span=1, add=True)
     return grad_vertex
+
+
+def leaves_apart(tables: Tables) -> bool:
+    """Whether the gradients of the leaves need not be read for the small tables: leaves are the sources of paths, at
+    the distance 0, so that their sums at vertices, which are taken anyway, are all that is needed."""
+    return tables.edge is None and tables.distance is not None
 
 
 class Parents(NamedTuple):
@@ -223,12 +235,17 @@ def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, models:
     """
     roots = tokens.levels[0].num_entries
     edge = _flat([level.edge for level in tokens.levels[1:]])
-    distance = _flat([level.distance for level in tokens.levels])
+    apart = leaves_apart(tables)
+    read = tokens.levels[:-1] if apart else tokens.levels
+    distance = _flat([level.distance for level in read])
+    if apart:
+        grad_gates = grad_gates[: sum(level.num_entries for level in read)]
     edges = 0 if tables.edge is None or edge is None else tokens.parts or tables.edge.size(0) - 1
     distances = 0 if tables.distance is None or distance is None else tables.distance.size(0) // models
     few_edges = edges if edges + distances <= MOST_FEW else 0
     if 0 < few_edges + distances <= MOST_FEW:
         spans = None if tokens.plan is None else tokens.plan.spans
+        spans = spans[:-1] if apart and spans is not None else spans
         collected.few = sum_few_parts(
             grad_gates,
             edge,
