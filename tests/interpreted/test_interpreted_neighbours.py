@@ -43,7 +43,8 @@ def test_gcn_sum(width: int, interpreted: Interpreted) -> None:
 
 
 @pytest.mark.parametrize(
-    ("models", "width", "kinds"), [(1, 20, None), (3, 20, None), (1, 20, KINDS), (3, 20, KINDS), (2, 300, 17)]
+    ("models", "width", "kinds"),
+    [(1, 20, None), (3, 20, None), (1, 20, KINDS), (3, 20, KINDS), (2, 300, 17), (2, 20, 264)],
 )
 def test_gin_sum(
     models: int, width: int, kinds: int | None, interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch

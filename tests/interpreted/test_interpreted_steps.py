@@ -69,6 +69,7 @@ def _gradient(model: nn.Module) -> Tensor:
     [
         ("ap", 2, BONDS, 0.5, True, False),
         ("sp", 2, (300,), 0.5, False, False),
+        ("sp", 2, (600,), 0.0, False, False),
         ("sp+", 3, None, 0.0, False, False),
         ("sp", 2, BONDS, 0.0, False, True),
         ("ap", 2, None, 0.5, True, True),

@@ -46,7 +46,8 @@ def test_gcn_sum(width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("models", "width", "kinds"), [(1, 64, None), (20, 32, None), (1, 174, 4), (10, 144, 60), (2, 300, 128)]
+    ("models", "width", "kinds"),
+    [(1, 64, None), (20, 32, None), (1, 174, 4), (10, 144, 60), (2, 300, 128), (3, 64, 264)],
 )
 def test_gin_sum(models: int, width: int, kinds: int | None) -> None:
     edges, x = random_edges(models), torch.randn(models * NODES, width, device="cuda", requires_grad=True)

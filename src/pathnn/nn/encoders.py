@@ -16,8 +16,8 @@ from pathnn.nn.edge_types import MOST_PARTS, EdgeTypes
 
 EncoderName = Literal["mlp", "one-hot", "categorical"]
 
-MOST_TYPES = 256
-"""Combinations of categories up to which edges are projected per combination and not per edge."""
+MOST_TYPES = 512
+"""Combinations of categories up to which edges are projected per combination and not per edge; PyG's bonds have 264."""
 
 
 class MLPEncoder(nn.Sequential):

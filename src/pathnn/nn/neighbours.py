@@ -16,8 +16,9 @@ from pathnn.nn.kernels.blocks import column_block, cover, parts_of, power_above
 if TYPE_CHECKING:
     from pathnn.nn.edge_types import EdgeTypes
 
-MOST_KINDS = 128
-"""Of edges: the gradient of their table is a product with zeros and ones."""
+MOST_KINDS, MANY_KINDS = 512, 128
+"""Of edges: the gradient of their table is a product with zeros and ones; above the second, of fewer columns at a
+time."""
 
 AT_ONCE, WIDEST, PER_WARP = 4, 512, 128
 """Edges that a sum reads at a time, and of how many columns: all, where possible, since the wait is for where an edge
@@ -184,8 +185,8 @@ def _sum(
 def _sum_kinds(x: Tensor, table: Tensor, grad: Tensor, edges: Neighbours, types: Tensor, models: int) -> Tensor:
     from pathnn.nn.kernels.neighbours import sum_kinds
 
-    width, block = x.size(1), column_block(x.size(1), largest=64)
     kinds, each = table.size(0) // models, edges.source.numel() // models
+    width, block = x.size(1), column_block(x.size(1), largest=64) if kinds <= MANY_KINDS else 16
     blocks = cover(width, block) * models
     parts = parts_of(each, EDGES_PER_PART, blocks=blocks, programs=PROGRAMS, least=LEAST_PARTS, most=MOST_PARTS)
     partial = x.new_empty(models, parts, kinds, width)
