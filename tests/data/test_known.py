@@ -45,6 +45,14 @@ def test_the_loss_of_all_is_the_mean_of_the_losses_of_batches_over_their_graphs(
     torch.testing.assert_close(loss(OUT, Y).mean(dim=1).mean(), KnownLoss(nn.L1Loss, known_share(Y))(OUT, Y))
 
 
+def test_without_a_share_a_batch_is_all_there_is():
+    loss = KnownLoss(nn.L1Loss)
+    expected = [sum(abs(float(OUT[i, j] - Y[i, j])) for i, j in KNOWN if i in rows) for rows in ({0, 1}, {2, 3})]
+    assert float(loss(OUT[:2], Y[:2])) == pytest.approx(expected[0] / 3)
+    assert float(loss(OUT[2:], Y[2:])) == pytest.approx(expected[1] / 5)
+    assert float(loss(OUT, torch.full_like(Y, nan))) == 0.0
+
+
 @pytest.mark.parametrize("share", [0.0, 1.5, nan])
 def test_a_share_that_is_none_is_refused(share):
     with pytest.raises(ValueError, match="share"):

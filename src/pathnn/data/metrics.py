@@ -59,7 +59,7 @@ def average_precision(out: Tensor, y: Tensor) -> Tensor:
 def tied_average_precision(out: Tensor, y: Tensor) -> Tensor:
     """The same as torchmetrics has it of logits, from their probabilities in float32: above 17 or so, all are equal.
 
-    The runs on Peptides-func are measured so; for the networks in `models` that is less than 0.1 percent points off.
+    The runs on Peptides-func are measured so.
     """
     from torchmetrics.functional.classification import binary_average_precision
 

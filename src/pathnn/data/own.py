@@ -14,7 +14,6 @@ from pathnn.data.datasets.constant import with_ones
 from pathnn.data.datasets.registry import dataset_names, get_spec, load_dataset
 from pathnn.data.errors import BadRow, DataError, UnknownDatasetError
 from pathnn.data.graph6 import read_graph6
-from pathnn.data.known import known_share
 from pathnn.data.molecule_splits import SCAFFOLD, column_split, scaffold_split, scaffolds
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.smiles import (
@@ -216,8 +215,8 @@ def _target_facts(kind: TargetKind, y: torch.Tensor | None) -> dict[str, Any]:
         return classification(int(y.max()) + 1)
     if kind == "binary":
         return binary()
-    known = known_share(y) if y.size(1) > 1 else 1.0
-    return multilabel(y.size(1), known=known) if kind == "multilabel" else regression(y.size(1), known=known)
+    several = multilabel if kind == "multilabel" else regression
+    return several(y.size(1), partly_known=y.size(1) > 1 and bool(y.isnan().any()))
 
 
 def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:

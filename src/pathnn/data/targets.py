@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from pathnn.data.known import known_loss
+from pathnn.data.known import KnownLoss
 from pathnn.data.metrics import METRICS, check_metric, mean_over_targets
 from pathnn.data.task import Task
 
@@ -30,29 +30,25 @@ def classification(num_classes: int) -> dict[str, Any]:
     }
 
 
-def regression(num_targets: int = 1, *, known: float = 1.0, metric: str = "mae") -> dict[str, Any]:
+def regression(num_targets: int = 1, *, partly_known: bool = False, metric: str = "mae") -> dict[str, Any]:
     """Numbers per graph: mean absolute error, as loss and as metric, or another metric (`METRICS`).
-
-    `known` is the share of targets that are.
 
     >>> regression()["maximize"], regression(metric="rmse")["metric_name"]
     (False, 'RMSE')
     """
-    return _numbers("regression", num_targets, nn.L1Loss, known, metric)
+    return _numbers("regression", num_targets, nn.L1Loss, partly_known, metric)
 
 
 def binary(*, metric: str = "roc-auc") -> dict[str, Any]:
     """Yes or no per graph: binary cross-entropy, area under the ROC curve in percent, or another metric."""
-    return _numbers("binary", 1, nn.BCEWithLogitsLoss, 1.0, metric)
+    return _numbers("binary", 1, nn.BCEWithLogitsLoss, False, metric)
 
 
-def multilabel(num_labels: int, *, known: float = 1.0, metric: str = "ap") -> dict[str, Any]:
+def multilabel(num_labels: int, *, partly_known: bool = False, metric: str = "ap") -> dict[str, Any]:
     """Several yes or no per graph: binary cross-entropy, average precision (mean over labels) in percent, or another
     metric.
-
-    `known` is the share of targets that are.
     """
-    return _numbers("multilabel", num_labels, nn.BCEWithLogitsLoss, known, metric)
+    return _numbers("multilabel", num_labels, nn.BCEWithLogitsLoss, partly_known, metric)
 
 
 def with_metric(task: Task, metric: str | None) -> Task:
@@ -67,19 +63,19 @@ def with_metric(task: Task, metric: str | None) -> Task:
     if metric is None:
         return task
     check_metric(metric, task.target)
-    if METRICS.get(metric) is None or METRICS[metric].name == task.metric_name:
+    if task.target == "class" or METRICS[metric].name == task.metric_name:
         return task  # its own
     return replace(task, **_measured_by(metric))
 
 
-def _numbers(kind: str, channels: int, loss: type[nn.Module], known: float, metric: str) -> dict[str, Any]:
+def _numbers(kind: str, channels: int, loss: type[nn.Module], partly_known: bool, metric: str) -> dict[str, Any]:
     """What is said of targets that are numbers, some of which may be unknown."""
     check_metric(metric, kind)
     return {
         "target": kind,
         "out_channels": channels,
-        "loss": loss if known == 1 else known_loss(loss, known),
-        "partly_known": known < 1,
+        "loss": partial(KnownLoss, loss) if partly_known else loss,
+        "partly_known": partly_known,
         **_measured_by(metric),
     }
 

@@ -81,7 +81,7 @@ def run(
     with folder.lock() if fabric.is_global_zero else nullcontext():
         try:
             ready = prepare(config, task, folder, fabric, resume=resume)
-        except RunError:
+        except ValueError:  # a RunError, or what the model says of its options
             if new and fabric.is_global_zero:
                 folder.abandon()
             raise

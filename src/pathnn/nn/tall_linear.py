@@ -120,7 +120,7 @@ def _split_backward(grad: Tensor, x: Tensor, split: SplitWeight, wants: Sequence
     with torch.cuda.device(grad.device):
         grad_x = grad_of_linear(grad, split) if wants[0] else None
         if not wants[1]:
-            return grad_x, None, grad.sum(dim=0) if wants[2] else None
+            return grad_x, None, grad.view(split.models, -1, grad.size(1)).sum(dim=1) if wants[2] else None
         weight, bias = add_grad_of_linear(grad, x, split, bias=wants[2]).sums()
         return grad_x, weight, bias
 
