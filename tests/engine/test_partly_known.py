@@ -140,3 +140,16 @@ def test_known_targets_that_are_all_the_same_teach_nothing(tmp_path: Path):
     task = task_from_graphs(replace(tiny_task().graphs, y=y), name="tiny")
     with pytest.raises(RunError, match="are the same"):
         run(tiny_config(), tmp_path / "run", task=task)
+
+
+def test_a_model_is_measured_by_the_metric_of_its_training(tmp_path: Path):
+    task = tiny_task()
+    result = run(tiny_config(metric="rmse"), tmp_path / "run", task=task)
+    trained, test = load_model(tmp_path / "run" / "model.safetensors"), task.splits[0].test
+    assert task.graphs.y is not None
+    error = infer(trained, task, test) - task.graphs.y[test]
+    assert score(trained, task, test).score == pytest.approx(float(error.square().mean().sqrt()), rel=1e-5)
+    assert score(trained, task, test).score == pytest.approx(result["test_score"], rel=1e-5)
+    assert score(trained, task, test, metric="mae").score == pytest.approx(float(error.abs().mean()), rel=1e-5)
+    together = score_ensemble(Ensemble((trained,)), task, test, metric="mae").together
+    assert together.score == pytest.approx(float(error.abs().mean()), rel=1e-5)

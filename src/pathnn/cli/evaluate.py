@@ -72,7 +72,7 @@ def evaluate_command(
             task = task if split == "all" else with_split(trained, task, config)
             part = choose_part(trained, task, config, split)
             index = choose(task, config, part)
-            found = score_ensemble(trained, task, index, device=pick_device(device))
+            found = score_ensemble(trained, task, index, metric=metric, device=pick_device(device))
     note_not_read(task, index)
     if json:
         together, each = found.together, [one.score for one in found.each]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.engine.checkpoint import Trained
 from pathnn.engine.checks import check_finite
@@ -121,10 +122,15 @@ def combine(outputs: Tensor, target: str) -> Tensor:
 
 
 def score_ensemble(
-    ensemble: Ensemble, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
+    ensemble: Ensemble,
+    task: Task,
+    index: Tensor | None = None,
+    *,
+    metric: str | None = None,
+    device: torch.device | str = "cpu",
 ) -> EnsembleScore:
     """Loss and score on the graphs `index` of a task (None: all), as `pathnn.engine.score` has them for one network."""
-    task = comparable(ensemble.facts, task)
+    task = with_metric(comparable(ensemble.facts, task), metric or ensemble.config.metric)
     index = torch.arange(len(task.graphs)) if index is None else index
     outputs, y = infer_each(ensemble, task, index, device=device), targets(task, index)
     scale = ensemble.facts.target_scale

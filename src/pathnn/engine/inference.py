@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.loader import PackedLoader
+from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.engine.checkpoint import Trained
 from pathnn.engine.checks import check_finite, check_finite_targets
@@ -35,13 +36,19 @@ def infer(trained: Trained, task: Task, index: Tensor | None = None, *, device: 
 
 
 def score(
-    trained: Trained, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
+    trained: Trained,
+    task: Task,
+    index: Tensor | None = None,
+    *,
+    metric: str | None = None,
+    device: torch.device | str = "cpu",
 ) -> Evaluation:
     """Loss and score of a trained model on the graphs `index` of a task (None: all).
 
-    Classes are compared by their names, however the task numbers them; see `align_classes`.
+    Classes are compared by their names, however the task numbers them; see `align_classes`. `metric` is one of
+    `pathnn.data.metrics`; None for that of training.
     """
-    task = comparable(trained.facts, task)
+    task = with_metric(comparable(trained.facts, task), metric or trained.config.metric)
     index = torch.arange(len(task.graphs)) if index is None else index
     out = infer(trained, task, index, device=device)
     return measure(out, targets(task, index), task, trained.facts.target_scale)
