@@ -48,7 +48,8 @@ work_through() { # the lists of a target
         xz -dc ".device/$TARGET.tar.xz" >"$SCRATCH/$TARGET.in.tar" && UNPACK=(--unpack "$SCRATCH/$TARGET.in.tar")
     fi
     while read -r ONLY JOBS; do
-        MINUTES=$(awk "BEGIN { left = ($LIMIT - ($(date +%s) - $BEGIN)) / 60; print (left > 0 ? left : 0) }")
+        [ $(($(date +%s) - BEGIN)) -lt "$LIMIT" ] || break # to plan a list takes ten seconds
+        MINUTES=$(awk "BEGIN { print ($LIMIT - ($(date +%s) - $BEGIN)) / 60 }")
         python -m pathnn.cli reproduce "$TARGET" --only "$ONLY" --jobs "$JOBS" --time-limit "$MINUTES" \
             --results "$SCRATCH/results" --work "$SCRATCH/work" --pack "$SCRATCH/$TARGET.tar" \
             ${UNPACK[@]+"${UNPACK[@]}"} </dev/null || STATUS=$?

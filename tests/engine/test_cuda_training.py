@@ -10,17 +10,20 @@ from typing import Any
 import pytest
 import torch
 from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
+from engine_tasks import random_graph, tiny_config, tiny_task
 from safetensors.torch import load_file
 from torch import Tensor
 
 from pathnn.data import Task, task_from_graphs
+from pathnn.data.packed import PackedGraphs
 from pathnn.engine import RunConfig, TrainState, build_model, make_fabric, make_loaders, run, train
 from pathnn.engine.graphed import make_graphed
 from pathnn.engine.graphs import GraphedStep
 from pathnn.engine.graphs_batch import Capacity, graph_sizes
 from pathnn.engine.graphs_edges import PADDED
+from pathnn.engine.loaders import batch_indices
 from pathnn.engine.predict import apply
+from pathnn.experiments.groups import free_memory
 from pathnn.nn import PathLSTM
 from pathnn.paths.extract import extract_paths
 
@@ -161,3 +164,40 @@ def test_gradients_of_some_inputs_do_not_disturb_those_of_the_weights() -> None:
         assert torch.equal(a, b)
         assert torch.equal(a, c)
         assert bool(a.abs().sum() > 0)
+
+
+def larger_task(number: int) -> Task:
+    """Random graphs of 5 to 30 vertices: their batches take megabytes."""
+    generator = torch.Generator().manual_seed(0)
+    sizes = torch.randint(5, 31, (number,), generator=generator).tolist()
+    graphs = PackedGraphs.from_edges([random_graph(size, generator) for size in sizes], sizes)
+    x, y = torch.randn(graphs.num_nodes, 3, generator=generator), torch.randn(number, 1, generator=generator)
+    return task_from_graphs(replace(graphs, x=x, y=y), name="larger")
+
+
+def test_several_shapes_take_little_more_memory_than_the_largest() -> None:
+    """Batches come in any order of size, the smallest first here."""
+    options = {"hidden_channels": 128, "dropout": 0.5}
+    task, config = larger_task(400), replace(config_of(batch_size=32, collection="ap", k=3), options=options)
+    sizes, used = [], []
+    for largest_only in (True, False):
+        model = build_model(config, task).cuda()
+        loaders = make_loaders(task, config, model, device="cuda")
+        state = TrainState.start(model, config, make_fabric(config), maximize=task.maximize)
+        graphed = make_graphed(state, loaders, config)
+        assert graphed is not None
+        amounts = graph_sizes(loaders.train.graphs)
+        batches = [index for epoch in range(4) for index in batch_indices(loaders.train, epoch) if index.numel() == 32]
+        batches.sort(key=lambda index: int(amounts[index].sum()), reverse=largest_only)
+        free_memory()
+        before = torch.cuda.memory_reserved()
+        for index in batches[:1] if largest_only else batches:
+            graphed.step(index)
+        free_memory()
+        sizes.append(len(graphed._steps))
+        used.append(torch.cuda.memory_reserved() - before)
+        del graphed, state, loaders, model
+        free_memory()
+    assert sizes[1] >= 3
+    assert sizes[0] <= 2
+    assert used[1] <= 1.5 * used[0]

@@ -7,13 +7,16 @@ import os
 import signal
 import tarfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.synchronize import SemLock
 from pathlib import Path
 
 import pytest
+import torch
 from tiny_experiments import InlinePool, made_up_line, tiny_experiment, tiny_run
 
+from pathnn.cli.reproduce.run_progress import ended
 from pathnn.experiments import runner
 from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
 from pathnn.experiments.experiment import Experiment, slots
@@ -82,6 +85,69 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
         (1, "RunError: fold=7: csl has 5 splits, counted from 0.")
     ]
     assert "\n" not in progress.failed[0][1]
+
+
+def short_of_memory(seeds: set[int], pool: list[InlinePool], *, always: bool = False) -> Callable[[PlannedRun], Line]:
+    """Runs of these seeds find too little memory, always or while others are under way."""
+
+    def do(run: PlannedRun) -> Line:
+        if run.seed in seeds and (always or pool[0].busy()):
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 3.22 GiB.")
+        return made_up_line(run, val=1.0)
+
+    return do
+
+
+def test_a_run_that_found_too_little_memory_is_tried_again_alone(tmp_path: Path) -> None:
+    tiny, pools, said = tiny_experiment(4), list[InlinePool](), list[str | None]()
+    pools.append(InlinePool(short_of_memory({0, 1}, pools), size=2))
+    ledger = Ledger.open(tmp_path / "tiny.jsonl")
+
+    def show(progress: Progress, event: Event | None) -> None:
+        said.append(None if event is None else ended(progress, event))
+
+    progress = run_missing(tiny, tiny.runs, ledger, pools[0], limit=4, show=show)
+    assert (progress.left, progress.failed, progress.waiting, progress.stopped) == (0, [], [], [])
+    assert [run.seed for run in pools[0].done] == [0, 1, 2, 3, 0, 1]
+    assert [[run.seed for run in runs] for runs in pools[0].given[-2:]] == [[0], [1]]
+    assert sum(text is not None and text.startswith("waits: csl-sp-k2-s0: memory was short") for text in said) == 1
+
+
+def test_a_run_that_finds_too_little_memory_alone_has_failed(tmp_path: Path) -> None:
+    tiny = tiny_experiment(3)
+    for size, times in ((1, 1), (2, 2)):
+        pools = list[InlinePool]()
+        pools.append(InlinePool(short_of_memory({0}, pools, always=True), size=size))
+        progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / f"{size}.jsonl"), pools[0])
+        assert [run.seed for run, error in progress.failed if error.startswith("OutOfMemoryError")] == [0]
+        assert [run.seed for run in pools[0].done].count(0) == times
+
+
+def test_a_run_that_waits_for_memory_when_the_time_is_up_can_go_on_later(tmp_path: Path) -> None:
+    tiny, pools = tiny_experiment(2), list[InlinePool]()
+    pools.append(InlinePool(short_of_memory({0}, pools), size=2))
+    progress = run_missing(
+        tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pools[0], interrupted=lambda: bool(pools[0].done)
+    )
+    assert progress.reason == "interrupted"
+    assert {run.seed for run in progress.stopped} == {0, 1}
+    assert not progress.failed
+
+
+def test_winners_wait_for_a_run_that_waits_for_memory(tmp_path: Path) -> None:
+    tu, pools = experiment("tu"), list[InlinePool]()
+    runs = select(tu.runs, "enzymes,sp,k=1,fold=2")
+    tight = next(run for run in runs if not run.assess).grid
+
+    def do(run: PlannedRun) -> Line:
+        if run.grid == tight and not run.assess and pools[0].busy():
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return made_up_line(run, val=60.0 if run.grid == tight else 40.0)
+
+    pools.append(InlinePool(do, size=3, together=4))
+    progress = run_missing(tu, runs, Ledger(tmp_path / "tu.jsonl"), pools[0])
+    assert (progress.left, progress.failed) == (0, [])
+    assert [run.grid for run in pools[0].done if run.assess] == [tight] * 3
 
 
 def test_the_winner_of_a_grid_is_assessed(tmp_path: Path) -> None:

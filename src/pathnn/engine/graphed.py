@@ -53,9 +53,22 @@ class Graphed:
         if number not in self._shapes:
             self._shapes[number] = self._find_shapes(number)
         totals = self._sizes[index].sum(dim=0)
-        capacity = next((shape for shape in self._shapes[number] if shape.holds(totals)), None)
-        if capacity is None:
+        shapes = [shape for shape in self._shapes[number] if shape.holds(totals)]
+        if not shapes:
             return None
+        smallest, largest = shapes[0], shapes[-1]
+        if largest not in self._steps:
+            self._step_of(largest).prepare(index)  # before smaller ones, which then find room in its memory
+        return self._step_of(smallest)(index)
+
+    def forward(self, part: str) -> Forward:
+        """The outputs for a batch of the validation or the test graphs."""
+        if part not in self._forwards:
+            loader = self._loaders.val if part == "val" else self._loaders.test
+            self._forwards[part] = self._make_forward(loader)
+        return self._forwards[part]
+
+    def _step_of(self, capacity: Capacity) -> GraphedStep:
         if capacity not in self._steps:
             self._steps[capacity] = GraphedStep(
                 self._model,
@@ -65,14 +78,7 @@ class Graphed:
                 recompute=not fits_memory(capacity, self._loaders.train, times=2),
                 **self._options,
             )
-        return self._steps[capacity](index)
-
-    def forward(self, part: str) -> Forward:
-        """The outputs for a batch of the validation or the test graphs."""
-        if part not in self._forwards:
-            loader = self._loaders.val if part == "val" else self._loaders.test
-            self._forwards[part] = self._make_forward(loader)
-        return self._forwards[part]
+        return self._steps[capacity]
 
     def _find_shapes(self, number: int) -> list[Capacity]:
         loader = self._loaders.train

@@ -92,15 +92,19 @@ class GraphedStep:
                 f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}. Ask fits(index) first, "
                 "and do such batches without a CUDA graph."
             )
-        self.batches.load(index)
-        if self._graph is None:
-            self._record()
+        self.prepare(index)
         assert self._graph is not None
         assert self._loss is not None
         self._graph.replay()
         for parameter, grad in self._grads:
             parameter.grad = grad
         return self._loss.clone()
+
+    def prepare(self, index: Tensor) -> None:
+        """Put the batch of these graphs, which has to fit, in place; record the step if that has not been done."""
+        self.batches.load(index)
+        if self._graph is None:
+            self._record()
 
     def _record(self) -> None:
         self.model.train()

@@ -96,6 +96,11 @@ class Capacity:
     def _bounds(self) -> Tensor:
         return torch.tensor([*self.levels, self.nodes, self.edges])
 
+    @property
+    def amount(self) -> int:
+        """Entries of all levels, or without paths vertices and edges: what time and memory of a step depend on."""
+        return sum(self.levels) or self.nodes + self.edges
+
     def rounded(self, block: int) -> Capacity:
         """The same with vertices and levels rounded up to whole blocks.
 

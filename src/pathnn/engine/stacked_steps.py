@@ -95,17 +95,27 @@ class StackedSteps:
         self._out: Tensor | None = None
 
     @property
+    def recorded(self) -> bool:
+        """Whether the training step has been recorded."""
+        return self._step is not None
+
+    @property
     def capacity(self) -> Capacity:
         """What the batch of one network holds."""
         return self.batches.capacity
 
     def step(self, plan: Tensor, pace: Tensor) -> None:
         """A training step for the batches of `plan` (see `plan_of`); the losses of all graphs are added to `total`."""
+        self.prepare(plan, pace)
+        assert self._step is not None
+        self._step.replay()
+
+    def prepare(self, plan: Tensor, pace: Tensor) -> None:
+        """Put the batches of `plan` in place; record the step if that has not been done."""
         self.batches.plan.copy_(plan)
         self._pace.copy_(pace)
         if self._step is None:
             self._step = self._record_step()
-        self._step.replay()
 
     def predict(self, plan: Tensor) -> Tensor:
         """The outputs for the batches of `plan`, `[models, graphs, channels]`; overwritten by the next call."""

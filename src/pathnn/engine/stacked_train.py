@@ -64,7 +64,11 @@ class StackedTrainer:
         seed_torch(leader.config, "epoch", leader.state.epoch)
         for steps in self._steps:
             steps.total.zero_()
-        for own_plan, own_pace, steps in zip(plan, pace, chosen, strict=True):
+        todo = list(zip(plan, pace, chosen, strict=True))
+        fresh = [one for one in todo if not one[2].recorded]
+        for own_plan, own_pace, steps in sorted(fresh, key=lambda one: one[2].capacity.amount, reverse=True):
+            steps.prepare(own_plan, own_pace)  # the largest first: others then find room in its memory
+        for own_plan, own_pace, steps in todo:
             steps.step(own_plan, own_pace)
         total = torch.stack([steps.total for steps in self._steps]).sum(dim=0).cpu()
         return (total / count.sum(dim=0).clamp(min=1)).tolist()

@@ -13,8 +13,11 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Literal, Protocol
 
+import torch
+
 from pathnn.engine.train import Epoch
 from pathnn.experiments.execute import Executor
+from pathnn.experiments.groups import free_memory
 from pathnn.experiments.ledger import Line
 from pathnn.experiments.planned import PlannedRun
 from pathnn.experiments.settings import Settings, use_cores
@@ -32,7 +35,7 @@ class Event:
     the runs that it was given.
 
     A run that failed with its process, or with that process' hold on the GPU (`fatal`), leaves a worker that can do
-    nothing more.
+    nothing more. One that failed for want of the GPU's memory (`memory`) may have all of it when the others are over.
     """
 
     worker: int
@@ -42,6 +45,7 @@ class Event:
     line: Line | None = None
     error: str = ""
     fatal: bool = False
+    memory: bool = False
     run: PlannedRun | None = None
 
 
@@ -181,7 +185,9 @@ def outcomes(
             say(("epoch", {"place": place, "epoch": epoch.epoch}))
 
     if len(runs) == 1:
-        yield attempt(lambda: execute(runs[0], report=lambda epoch, _: report(0, epoch), stop=stop))
+        message = attempt(lambda: execute(runs[0], report=lambda epoch, _: report(0, epoch), stop=stop))
+        free_memory()  # now that nothing is held by an error
+        yield message
         return
     left = set(range(len(runs)))
     results = execute.together(runs, report=report, stop=stop)
@@ -216,4 +222,5 @@ def attempt(do: Callable[[], Any]) -> Message:
 def _failure(error: Exception) -> dict[str, Any]:
     text = " ".join(str(error).split())
     fatal = any(sign in text for sign in GPU_LOST)
-    return {"error": f"{type(error).__name__}: {text[:500]}", "fatal": fatal}
+    memory = isinstance(error, torch.OutOfMemoryError)
+    return {"error": f"{type(error).__name__}: {text[:500]}", "fatal": fatal, "memory": memory}

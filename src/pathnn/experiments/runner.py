@@ -9,7 +9,7 @@ from statistics import mean
 
 from pathnn.experiments.experiment import Experiment, slots
 from pathnn.experiments.ledger import Ledger
-from pathnn.experiments.planned import PlannedRun, together_key
+from pathnn.experiments.planned import Key, PlannedRun, together_key
 from pathnn.experiments.pool import Event, Pool
 
 PATIENCE = 600.0
@@ -27,6 +27,7 @@ class Progress:
         running: by worker and place (which of the runs it was given), the run and its last epoch.
         first: by worker and place, the epoch that was heard of first: a run that goes on does not begin with 1.
         epochs: of the runs done by this call.
+        waiting: runs for which memory was short beside others: they are tried again when these are over.
         failed: runs and what went wrong.
         stopped: runs that were begun and can go on later.
         reason: why the call ended before everything was done, or "".
@@ -39,6 +40,7 @@ class Progress:
     running: dict[tuple[int, int], tuple[PlannedRun, int]] = field(default_factory=dict)
     first: dict[tuple[int, int], int] = field(default_factory=dict)
     epochs: list[int] = field(default_factory=list)
+    waiting: list[PlannedRun] = field(default_factory=list)
     failed: list[tuple[PlannedRun, str]] = field(default_factory=list)
     stopped: list[PlannedRun] = field(default_factory=list)
     reason: str = ""
@@ -79,9 +81,10 @@ def run_missing(
 ) -> Progress:
     """Do those of `runs` that are wanted and not in the `ledger`, at most `limit` of them, for at most `seconds`.
 
-    This process, not its workers, writes to the ledger. A run that fails does not stop the others. When the time is
-    up, when `interrupted` (asked every second) says so, or on Ctrl-C, workers end their epoch and save where they are;
-    the next call goes on from there.
+    This process, not its workers, writes to the ledger. A run that fails does not stop the others; one that fails for
+    want of the GPU's memory is tried again when it can have the GPU to itself. When the time is up, when `interrupted`
+    (asked every second) says so, or on Ctrl-C, workers end their epoch and save where they are; the next call goes on
+    from there.
     """
     progress = Progress(slots(runs), slots([run for run, _ in experiment.done(runs, ledger)]))
     loop = _Loop(experiment, runs, ledger, pool, progress, limit, show or (lambda progress, event: None))
@@ -114,6 +117,7 @@ class _Loop:
     show: Callable[[Progress, Event | None], None]
     begun: int = 0
     queue: list[PlannedRun] | None = None
+    alone: set[Key] = field(default_factory=set)  # the runs that have had the GPU to themselves
     last: dict[int, PlannedRun] = field(default_factory=dict)
 
     def work_left(self) -> bool:
@@ -141,9 +145,13 @@ class _Loop:
         if self.queue is None:  # a result may have made other runs wanted
             progress = self.progress
             taken = {run.key for run, _ in [*progress.running.values(), *progress.failed]}
-            taken |= {run.key for run in progress.stopped}
+            taken |= {run.key for run in [*progress.stopped, *progress.waiting]}
             missing = self.experiment.missing(self.runs, self.ledger)
             self.queue = self._ready([run for run in missing if run.key not in taken])
+            if progress.waiting and not self.queue and not progress.running:
+                first = progress.waiting.pop(0)
+                self.alone.add(first.key)
+                self.queue = [first]
         return self.queue
 
     def _ready(self, queue: list[PlannedRun]) -> list[PlannedRun]:
@@ -154,7 +162,7 @@ class _Loop:
         if self.pool.together == 1:
             return queue
         running = [run for run, _ in self.progress.running.values()]
-        undecided = {run.cell for run in [*queue, *running] if not run.assess}
+        undecided = {run.cell for run in [*queue, *running, *self.progress.waiting] if not run.assess}
         return [run for run in queue if not (run.assess and run.cell in undecided and together_key(run) is not None)]
 
     def _next(self, worker: int) -> list[PlannedRun]:
@@ -198,10 +206,17 @@ class _Loop:
             else:
                 progress.finished.append(run)
                 progress.epochs.append(event.line["epochs"])
+        elif event.memory and run.key not in self.alone and self._others(event.worker):
+            progress.waiting.append(run)
+            self.begun -= 1
         elif event.kind == "failed":
             progress.failed.append((run, event.error))
         else:
             progress.stopped.append(run)
+
+    def _others(self, worker: int) -> bool:
+        """Whether other workers have something to do."""
+        return any(other != worker for other, _ in self.progress.running)
 
     def wind_down(self) -> None:
         """Let workers end their epoch, take in what they say last, and end them. A second Ctrl-C does not wait."""
@@ -214,5 +229,5 @@ class _Loop:
         except KeyboardInterrupt:
             self.progress.reason = "interrupted"
         finally:
-            self.progress.stopped += [run for run, _ in self.progress.running.values()]
+            self.progress.stopped += [*(run for run, _ in self.progress.running.values()), *self.progress.waiting]
             self.pool.close()

@@ -33,7 +33,7 @@ def status(progress: Progress) -> str:
     )
 
 
-def ended(event: Event) -> str | None:
+def ended(progress: Progress, event: Event) -> str | None:
     """What to say of a run that has ended."""
     name = "" if event.run is None else event.run.name
     if event.kind == "done" and event.line is not None:
@@ -42,6 +42,8 @@ def ended(event: Event) -> str | None:
             f"done: {name}  val {line['val']:.5g}  test {line['test']:.5g}  {line['epochs']} epochs, "
             f"{time_text(line['seconds'])}"
         )
+    if event.run in progress.waiting:
+        return f"waits: {name}: memory was short; it is tried again when it can have the GPU to itself"
     return f"failed: {name}: {event.error}" if event.kind == "failed" else None
 
 
@@ -63,7 +65,7 @@ def run_progress(target: str) -> Iterator[Show]:
 
         assert isinstance(progress, Runs)
         bar.update(task, total=progress.total, completed=progress.done, description=status(progress))
-        text = None if event is None else ended(event)
+        text = None if event is None else ended(progress, event)
         if text is not None:
             bar.console.print(text, markup=False, highlight=False)
 
@@ -76,7 +78,7 @@ def _lines() -> Show:
 
     def show(progress: Progress, event: Event | None) -> None:
         nonlocal said
-        text = None if event is None else ended(event)
+        text = None if event is None else ended(progress, event)
         if text is not None:
             note(text)
         if progress.running and time.monotonic() - said >= EVERY:
