@@ -1,4 +1,4 @@
-"""Runs that cannot be trained at once are trained in smaller groups, or one by one; one that fails ends alone."""
+"""Runs that cannot be trained at once are trained in smaller groups, or given back; one that fails ends alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_experiments import tiny_experiment
+from tiny_experiments import tiny_experiment, tiny_run
 
 from pathnn.engine import RunStoppedError
 from pathnn.engine.together import TogetherError
@@ -45,7 +45,7 @@ def test_where_memory_is_short_groups_are_halved() -> None:
 
 def test_one_that_fails_alone_ends_alone_and_a_stop_ends_all() -> None:
     def together(places: list[int]) -> Iterator[tuple[int, str]]:
-        raise TogetherError("no GPU")
+        raise torch.OutOfMemoryError("CUDA out of memory.")
         yield 0, ""
 
     def alone(place: int) -> str:
@@ -63,7 +63,7 @@ def test_one_that_fails_alone_ends_alone_and_a_stop_ends_all() -> None:
         next(found)
 
 
-def test_runs_of_a_group_that_are_done_one_by_one_end_one_by_one(tmp_path: Path) -> None:
+def test_of_runs_that_cannot_be_trained_together_one_is_trained(tmp_path: Path) -> None:
     """Without a GPU: the first has a damaged result, the second a damaged checkpoint, the others are well."""
     execute_run, runs = Executor(Settings(tmp_path, "cpu", together=4)), tiny_experiment(4).runs
     for run, file in zip(runs[:2], ("result.json", "last.ckpt"), strict=True):
@@ -78,10 +78,11 @@ def test_runs_of_a_group_that_are_done_one_by_one_end_one_by_one(tmp_path: Path)
     found = dict(execute_run.together(runs, report=report))
     assert "result.json is damaged" in str(found[0])
     assert "last.ckpt is damaged" in str(found[1])
-    assert told == {2, 3}
-    messages = list(outcomes(execute_run, runs, lambda: False))
+    assert isinstance(found[3], TogetherError)
+    assert told == {2}
+    messages = list(outcomes(execute_run, [*runs, tiny_run(4)], lambda: False))
     assert [(kind, values["place"]) for kind, values in messages] == [
-        ("failed", 0), ("done", 2), ("done", 3), ("failed", 1),
+        ("failed", 0), ("done", 2), ("failed", 1), ("apart", 4), ("done", 3),
     ]  # fmt: skip
 
 

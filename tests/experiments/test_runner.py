@@ -7,7 +7,7 @@ import os
 import signal
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from multiprocessing.synchronize import SemLock
 from pathlib import Path
@@ -148,6 +148,24 @@ def test_winners_wait_for_a_run_that_waits_for_memory(tmp_path: Path) -> None:
     progress = run_missing(tu, runs, Ledger(tmp_path / "tu.jsonl"), pools[0])
     assert (progress.left, progress.failed) == (0, [])
     assert [run.grid for run in pools[0].done if run.assess] == [tight] * 3
+
+
+def test_runs_that_cannot_be_trained_together_are_spread_over_all_workers(tmp_path: Path) -> None:
+    """Without a GPU: the first worker gets all six, keeps one and gives the others back."""
+    tiny = tiny_experiment(6, epochs=1, preset="csl")
+    pool = LocalPool(Settings(tmp_path / "work", "cpu", jobs=2, together=6))
+    given: list[list[int]] = []
+    start = pool.start
+
+    def noted(worker: int, runs: Sequence[PlannedRun]) -> None:
+        given.append([run.seed for run in runs])
+        start(worker, runs)
+
+    pool.start = noted  # type: ignore[method-assign]
+    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, limit=6)
+    assert (progress.left, progress.failed, progress.stopped) == (0, [], [])
+    assert given[0] == [0, 1, 2, 3, 4, 5]
+    assert sorted(given[1:]) == [[1], [2], [3], [4], [5]]
 
 
 def test_the_winner_of_a_grid_is_assessed(tmp_path: Path) -> None:

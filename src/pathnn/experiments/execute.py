@@ -63,8 +63,9 @@ class Executor:
         report: Callable[[int, Epoch], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Iterator[tuple[int, Line | Exception]]:
-        """Results of runs with the same `together_key`, as they come: (which one, its line, or what ended it). One
-        after the other where they cannot be trained together, in smaller groups where memory is short.
+        """Results of runs with the same `together_key`, as they come: (which one, its line, or what ended it), in
+        smaller groups where memory is short. Where they cannot be trained together, one of them is trained and the
+        others end with `TogetherError`.
         """
         left = []
         for place, one in enumerate(planned):

@@ -1,4 +1,4 @@
-"""Runs in groups as large as can be: all at once, in smaller groups where memory is short, or one by one."""
+"""Runs in groups as large as can be: all at once, in smaller groups where memory is short, or one of them alone."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ def in_groups(
 ) -> Iterator[tuple[int, T | Exception]]:
     """What comes of the runs `places`, as it comes: (which one, its result, or the error that ended it).
 
-    `together` does some of them at once, `alone` one, from where `together` has left it: one after the other where
-    `TogetherError` says that it cannot be otherwise, in two halves where the GPU's memory is short.
+    `together` does some of them at once, `alone` one, from where `together` has left it. Where the GPU's memory is
+    short they are done in two halves. Where `TogetherError` says that they have to be done one by one, the first is
+    done, and the others end with this error at once: others may have time for them.
 
     >>> def together(places: list[int]) -> Iterator[tuple[int, str]]:
     ...     yield 0, "of all"
     ...     raise TogetherError("not the others")
     >>> list(in_groups([0, 1, 2], together, lambda place: "alone"))
-    [(0, 'of all'), (1, 'alone'), (2, 'alone')]
+    [(0, 'of all'), (2, TogetherError('not the others')), (1, 'alone')]
     """
     groups = [list(places)] if places else []
     while groups:
@@ -38,8 +39,9 @@ def in_groups(
             for place, outcome in together(list(group)):
                 group.remove(place)
                 yield place, outcome
-        except TogetherError:
-            groups = [[place] for place in group] + groups
+        except TogetherError as error:
+            yield from ((place, error.with_traceback(None)) for place in group[1:])
+            groups = [group[:1], *groups]
         except torch.OutOfMemoryError:
             half = (len(group) + 1) // 2
             groups = [part for part in (group[:half], group[half:]) if part] + groups

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 import torch
 
+from pathnn.engine.together import TogetherError
 from pathnn.engine.train import Epoch
 from pathnn.experiments.execute import Executor
 from pathnn.experiments.groups import free_memory
@@ -31,15 +32,15 @@ SAY_EVERY = 1.0
 
 @dataclass(frozen=True)
 class Event:
-    """What a worker says: an epoch is over, or a run is (done, failed, or stopped to go on later); `place` is which of
-    the runs that it was given.
+    """What a worker says: an epoch is over, or a run is (done, failed, stopped to go on later, or given back, because
+    it has to be done apart from the others); `place` is which of the runs that it was given.
 
     A run that failed with its process, or with that process' hold on the GPU (`fatal`), leaves a worker that can do
     nothing more. One that failed for want of the GPU's memory (`memory`) may have all of it when the others are over.
     """
 
     worker: int
-    kind: Literal["epoch", "done", "failed", "stopped"]
+    kind: Literal["epoch", "done", "failed", "stopped", "apart"]
     place: int = 0
     epoch: int = 0
     line: Line | None = None
@@ -198,7 +199,10 @@ def outcomes(
             return
         place, line = values["line"]
         left.remove(place)
-        yield "done" if isinstance(line, dict) else "failed", {"place": place, **_ending(line)}
+        if isinstance(line, TogetherError):
+            yield "apart", {"place": place}
+        else:
+            yield "done" if isinstance(line, dict) else "failed", {"place": place, **_ending(line)}
 
 
 def _ending(line: Line | Exception) -> dict[str, Any]:

@@ -118,6 +118,7 @@ class _Loop:
     begun: int = 0
     queue: list[PlannedRun] | None = None
     alone: set[Key] = field(default_factory=set)  # the runs that have had the GPU to themselves
+    apart: set[str | None] = field(default_factory=set)  # `together_key` of runs that have to be done one by one
     last: dict[int, PlannedRun] = field(default_factory=dict)
 
     def work_left(self) -> bool:
@@ -163,7 +164,12 @@ class _Loop:
             return queue
         running = [run for run, _ in self.progress.running.values()]
         undecided = {run.cell for run in [*queue, *running, *self.progress.waiting] if not run.assess}
-        return [run for run in queue if not (run.assess and run.cell in undecided and together_key(run) is not None)]
+        return [run for run in queue if not (run.assess and run.cell in undecided and self._key(run) is not None)]
+
+    def _key(self, run: PlannedRun) -> str | None:
+        """Runs with the same key may be done together."""
+        key = together_key(run)
+        return None if key in self.apart else key
 
     def _next(self, worker: int) -> list[PlannedRun]:
         """The next run, if possible one on the data that the worker has at hand, and others for the same time."""
@@ -173,8 +179,8 @@ class _Loop:
         same = (i for i, run in enumerate(queue) if last is not None and run.cell == last.cell)
         first = queue.pop(next(same, 0))
         most = self.pool.together if self.limit is None else min(self.pool.together, self.limit - self.begun)
-        key = together_key(first) if most > 1 else None
-        others = [run for run in queue if key is not None and together_key(run) == key][: most - 1]
+        key = self._key(first) if most > 1 else None
+        others = [run for run in queue if key is not None and self._key(run) == key][: most - 1]
         for run in others:
             queue.remove(run)
         return [first, *others]
@@ -206,6 +212,9 @@ class _Loop:
             else:
                 progress.finished.append(run)
                 progress.epochs.append(event.line["epochs"])
+        elif event.kind == "apart":
+            self.apart.add(together_key(run))
+            self.begun -= 1
         elif event.memory and run.key not in self.alone and self._others(event.worker):
             progress.waiting.append(run)
             self.begun -= 1
