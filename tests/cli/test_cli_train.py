@@ -588,3 +588,11 @@ def test_options_that_the_model_refuses_leave_no_folder_behind(molecules, tmp_pa
     assert result.exit_code != 0
     assert "k=300 is too large: expected at most 255" in result.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_without_a_score_is_reported_again(molecules, tmp_path):
+    options = ("--out", tmp_path / "run", "--target", "size", "--lr", "1e30", *SMALL, "--epochs", 1)
+    for arguments in ((), ("--resume",)):
+        found = call("train", molecules, *options, *arguments)
+        assert found.exit_code == 0, found.stderr
+        assert "validation not defined" in found.stdout

@@ -268,3 +268,25 @@ def test_datasets_of_pyg_are_packed_and_single_graphs_are_not():
             from_pyg(one)
     with pytest.raises(DataError, match=r"from_networkx\(\[graph\]\)"):
         from_networkx(nx.path_graph(3))
+
+
+@needs_rdkit
+def test_underscores_make_names_and_not_numbers(tmp_path: Path):
+    cells = ["1_1", "1_2", "2_1", "1_1", "1_2", "2_1"]
+    path = tmp_path / "clusters.csv"
+    path.write_text("smiles,cluster\n" + "".join(f"{'C' * (i + 1)},{cell}\n" for i, cell in enumerate(cells)))
+    task = load_data(path, targets=["cluster"])
+    assert (task.target, task.classes) == ("class", ("1_1", "1_2", "2_1"))
+    path.write_text(path.read_text() + "CCO,11\nCCN,12\n")
+    with pytest.raises(DataError, match=r"row 1: the target 'cluster' is '1_1', not a number \(for classes"):
+        load_data(path, targets=["cluster"])
+    assert load_data(path, targets=["cluster"], kind="class").classes == ("11", "12", "1_1", "1_2", "2_1")
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_whole_numbers_are_classes_in_a_row_or_in_a_column(number: int):
+    edge = torch.tensor([[0, 1], [1, 0]])
+    for shape in ((1,), (1, 1)):
+        graphs = [Data(x=torch.ones(2, 1), edge_index=edge, y=torch.tensor(i % number).view(shape)) for i in range(12)]
+        task = task_from_graphs(from_pyg(graphs))
+        assert (task.target, task.out_channels, task.graphs.y.shape) == ("class", number, (12,))  # type: ignore[union-attr]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from safetensors.torch import load_file
 
+from pathnn.data import task_from_graphs
 from pathnn.engine import (
     CheckpointError,
     Epoch,
@@ -259,6 +262,14 @@ def test_what_is_not_finite_is_named(tmp_path):
         ({"model": "gim"}, "model='gim'"),
         ({"collection": "all"}, "collection"),
         ({"plateau_factor": 2.0}, "plateau_factor"),
+        ({"plateau_factor": "0.5"}, "plateau_factor='0.5'"),
+        ({"weight_decay": "1e-4"}, "weight_decay='1e-4'"),
+        ({"weight_decay": None}, "weight_decay=None"),
+        ({"weight_decay": -1.0}, "weight_decay=-1.0"),
+        ({"min_lr": "low"}, "min_lr='low'"),
+        ({"stop_at": float("nan")}, "stop_at=nan"),
+        ({"split_seed": "a"}, "split_seed='a'"),
+        ({"options": [1]}, r"options=\[1\]"),
         ({"precision": "8"}, "precision"),
     ],
 )
@@ -272,7 +283,9 @@ def test_bad_options_are_refused(changes, message):
     [
         ({"fold": 7}, "has 1 splits"),
         ({"options": {"hidden": 8}}, "hidden"),
-        ({"options": {"hidden_channels": "wide"}}, "hidden_channels|wrong type"),
+        ({"options": {"hidden_channels": "wide"}}, "hidden_channels='wide'"),
+        ({"model": "gin", "options": {"hidden_channels": 0}}, "hidden_channels=0"),
+        ({"model": "gin", "options": {"dropout": "0.5"}}, "dropout='0.5'"),
         ({"device": "cuda"}, "no CUDA device"),
         ({"precision": "16-mixed"}, "needs a GPU"),
     ],
@@ -283,6 +296,44 @@ def test_bad_runs_are_refused_before_anything_is_written(tmp_path, changes, mess
     with pytest.raises(ValueError, match=message):
         run(tiny_config(**changes), tmp_path / "run", task=tiny_task())
     assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+def test_numbers_in_yaml_may_have_an_exponent_only():
+    config = RunConfig.from_yaml("data: 'tiny'\nlr: 1e-4\nmin_lr: 1E-5\nweight_decay: 2.e-3\noptions: {dropout: 1e-1}")
+    assert (config.lr, config.min_lr, config.weight_decay, config.options["dropout"]) == (1e-4, 1e-5, 2e-3, 0.1)
+    named = RunConfig(data="1e5", target=("2e-3",))
+    assert RunConfig.from_yaml(named.to_yaml()) == named
+
+
+@pytest.mark.parametrize("kind", ["class", "binary", "multilabel"])
+def test_only_numbers_are_standardized(tmp_path: Path, kind: str) -> None:
+    task = tiny_task()
+    assert task.graphs.y is not None
+    y = (task.graphs.y[:, :1] > 2.3).float().expand(-1, 2 if kind == "multilabel" else 1)
+    task = task_from_graphs(replace(task.graphs, y=y.contiguous()), name="tiny", kind=kind)
+    with pytest.raises(RunError, match=f"of the kind '{kind}': expected standardize=False"):
+        run(tiny_config(standardize=True), tmp_path / "run", task=task)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_goes_on_and_is_killed_before_its_result_has_no_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, longer = tiny_task(), tiny_config(epochs=6)
+    run(tiny_config(epochs=2), tmp_path / "run", task=task)
+    whole = run(longer, tmp_path / "whole", task=task)
+
+    def killed(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["pathnn.engine.run"], "finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(longer, tmp_path / "run", task=task, resume=True)
+    again = run(longer, tmp_path / "run", task=task, resume=True)
+    names = ("epochs", "best_epoch", "val_score", "test_score", "stopped")
+    assert [again[name] for name in names] == [whole[name] for name in names]
+    assert again["epochs"] == 6
 
 
 def test_yaml_cannot_run_code():

@@ -88,8 +88,8 @@ def test_a_score_that_is_not_defined_has_no_deviation():
     """As ROC-AUC has none where all graphs are yes."""
     nan, one = Evaluation(1.0, float("nan"), 3), Evaluation(1.0, 50.0, 3)
     for each in ((nan, nan), (nan, one), (one,)):
-        assert math.isnan(EnsembleScore(nan, each).std)
-    assert EnsembleScore(one, (one, Evaluation(1.0, 54.0, 3))).std == pytest.approx(8**0.5)
+        assert math.isnan(EnsembleScore("MAE", nan, each).std)
+    assert EnsembleScore("MAE", one, (one, Evaluation(1.0, 54.0, 3))).std == pytest.approx(8**0.5)
 
 
 def test_the_result_says_how_far_they_differ(folder):

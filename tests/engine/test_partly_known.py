@@ -12,6 +12,7 @@ from engine_tasks import partly_known_task, tiny_config, tiny_task
 
 from pathnn.data import task_from_graphs
 from pathnn.data.splits import random_split
+from pathnn.data.targets import with_metric
 from pathnn.engine import RunError, TrainState, build_model, load_model, make_fabric, make_loaders, run, score
 from pathnn.engine.ensemble import Ensemble, score_ensemble
 from pathnn.engine.errors import NotFiniteError
@@ -142,14 +143,24 @@ def test_known_targets_that_are_all_the_same_teach_nothing(tmp_path: Path):
         run(tiny_config(), tmp_path / "run", task=task)
 
 
-def test_a_model_is_measured_by_the_metric_of_its_training(tmp_path: Path):
-    task = tiny_task()
-    result = run(tiny_config(metric="rmse"), tmp_path / "run", task=task)
+@pytest.mark.parametrize("told_by", ["the config", "the task"])
+def test_a_model_is_measured_by_the_metric_of_its_training(told_by: str, tmp_path: Path):
+    task, by_rmse = tiny_task(), told_by == "the config"
+    config = tiny_config(metric="rmse" if by_rmse else None)
+    result = run(config, tmp_path / "run", task=task if by_rmse else with_metric(task, "rmse"))
     trained, test = load_model(tmp_path / "run" / "model.safetensors"), task.splits[0].test
     assert task.graphs.y is not None
     error = infer(trained, task, test) - task.graphs.y[test]
     assert score(trained, task, test).score == pytest.approx(float(error.square().mean().sqrt()), rel=1e-5)
     assert score(trained, task, test).score == pytest.approx(result["test_score"], rel=1e-5)
+    assert score_ensemble(Ensemble((trained,)), task, test).metric == "RMSE"
     assert score(trained, task, test, metric="mae").score == pytest.approx(float(error.abs().mean()), rel=1e-5)
     together = score_ensemble(Ensemble((trained,)), task, test, metric="mae").together
     assert together.score == pytest.approx(float(error.abs().mean()), rel=1e-5)
+
+
+def test_a_model_of_the_default_metric_is_measured_by_it(tmp_path: Path):
+    task = tiny_task()
+    result = run(tiny_config(metric="mae"), tmp_path / "run", task=task)
+    trained, test = load_model(tmp_path / "run" / "model.safetensors"), task.splits[0].test
+    assert score(trained, with_metric(task, "rmse"), test).score == pytest.approx(result["test_score"], rel=1e-5)

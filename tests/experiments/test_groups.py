@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from tiny_experiments import tiny_experiment, tiny_run
 from pathnn.engine import RunStoppedError
 from pathnn.engine.together import TogetherError
 from pathnn.engine.train import Epoch
-from pathnn.experiments import execute
+from pathnn.experiments import execute, groups, pool
 from pathnn.experiments.execute import Executor
 from pathnn.experiments.groups import in_groups
 from pathnn.experiments.pool import outcomes
@@ -84,6 +86,38 @@ def test_of_runs_that_cannot_be_trained_together_one_is_trained(tmp_path: Path) 
     assert [(kind, values["place"]) for kind, values in messages] == [
         ("failed", 0), ("done", 2), ("failed", 1), ("apart", 4), ("done", 3),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_a_run_that_failed_held_is_given_back_before_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    class Held:
+        pass
+
+    alive: list[weakref.ref[Held]] = []
+    left: list[int] = []
+
+    def no_room(*arguments: object, **options: object) -> None:
+        held = Held()  # as a tensor in a frame of the traceback
+        alive.append(weakref.ref(held))
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    def no_room_together(*arguments: object, **options: object) -> Iterator[tuple[int, dict[str, object]]]:
+        no_room()
+        yield 0, {}
+
+    def free() -> None:
+        gc.collect()
+        left.append(sum(reference() is not None for reference in alive))
+
+    monkeypatch.setattr(execute, "run", no_room)
+    monkeypatch.setattr(execute, "run_together", no_room_together)
+    for module in (execute, groups, pool):
+        monkeypatch.setattr(module, "free_memory", free)
+    executor = Executor(Settings(tmp_path, "cpu", together=2))
+    for kind, _ in pool.outcomes(executor, tiny_experiment(number).runs, lambda: False):
+        assert (kind, left[-1]) == ("failed", 0)
 
 
 def test_a_group_that_takes_too_much_memory_goes_on_where_it_was(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from multiprocessing.synchronize import SemLock
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
 from pathnn.experiments.experiment import Experiment, slots
 from pathnn.experiments.ledger import KEYS, Ledger, LedgerError, Line, check_line
 from pathnn.experiments.planned import PlannedRun, config_hash
-from pathnn.experiments.pool import Event, LocalPool
+from pathnn.experiments.pool import Event, LocalPool, attempt
 from pathnn.experiments.runner import Progress, run_missing
 from pathnn.experiments.select import SelectionError, select
 from pathnn.experiments.settings import Settings
@@ -113,6 +114,90 @@ def test_a_run_that_found_too_little_memory_is_tried_again_alone(tmp_path: Path)
     assert sum(text is not None and text.startswith("waits: csl-sp-k2-s0: memory was short") for text in said) == 1
 
 
+class AtOncePool:
+    """Two workers, of which all that is said is heard in one call. Memory holds one run: of two, those of `short` find
+    too little."""
+
+    size, together = 2, 1
+
+    def __init__(self, short: set[int], *, last_first: bool) -> None:
+        self.short, self.last_first = short, last_first
+        self.at: dict[int, PlannedRun] = {}
+        self.given: list[int] = []
+        self.rested: list[int] = []
+
+    def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
+        self.at[worker] = runs[0]
+        self.given.append(runs[0].seed)
+
+    def busy(self) -> int:
+        return len(self.at)
+
+    def events(self, timeout: float) -> list[Event]:
+        two, found = len(self.at) == 2, []
+        for worker, run in sorted(self.at.items(), reverse=self.last_first):
+            if two and run.seed in self.short:
+                found.append(Event(worker, "failed", error="OutOfMemoryError: CUDA out of memory", memory=True))
+            else:
+                found.append(Event(worker, "done", line=made_up_line(run, 1.0)))
+        self.at.clear()
+        return found
+
+    def rest(self, keep: int) -> None:
+        assert not self.at
+        self.rested.append(keep)
+
+    def stop(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("last_first", [False, True])
+@pytest.mark.parametrize("short", [{0}, {0, 1}])
+def test_who_was_busy_when_memory_was_short_counts(tmp_path: Path, short: set[int], last_first: bool) -> None:
+    """Not who is when it is heard of; and idle workers give back what they hold before a run is tried again."""
+    tiny, pool = tiny_experiment(2), AtOncePool(short, last_first=last_first)
+    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool)
+    assert (progress.left, progress.failed) == (0, [])
+    assert sorted(pool.given) == sorted([0, 1, *short])
+    assert pool.rested == [0] * len(short)
+
+
+@pytest.mark.parametrize(
+    ("text", "fatal", "memory"),
+    [
+        ("CUDA error: out of memory", True, True),
+        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", True, True),
+        ("Triton Error [CUDA]: out of memory", True, True),
+        ("CUDA error: an illegal memory access was encountered", True, False),
+        ("out of memory of the words", False, False),
+    ],
+)
+def test_memory_that_is_short_outside_of_torch(text: str, fatal: bool, memory: bool) -> None:
+    def fail() -> None:
+        raise RuntimeError(text)
+
+    kind, values = attempt(fail)
+    assert (kind, values["fatal"], values["memory"]) == ("failed", fatal, memory)
+
+
+def test_idle_processes_rest_and_are_replaced(tmp_path: Path) -> None:
+    tiny, pool = tiny_experiment(3, epochs=1), LocalPool(Settings(tmp_path / "work", "cpu", jobs=2))
+    pool.start(0, tiny.runs[:1])
+    pool.start(1, tiny.runs[1:2])
+    while pool.busy():
+        pool.events(1.0)
+    old = {number: process for number, (process, _) in pool._workers.items()}
+    pool.rest(1)
+    assert set(pool._workers) == {1}
+    assert not old[0].is_alive()
+    pool.start(0, tiny.runs[2:])
+    assert [event.kind for _ in iter(pool.busy, 0) for event in pool.events(1.0) if event.kind != "epoch"] == ["done"]
+    pool.close()
+
+
 def test_a_run_that_finds_too_little_memory_alone_has_failed(tmp_path: Path) -> None:
     tiny = tiny_experiment(3)
     for size, times in ((1, 1), (2, 2)):
@@ -132,6 +217,12 @@ def test_a_run_that_waits_for_memory_when_the_time_is_up_can_go_on_later(tmp_pat
     assert progress.reason == "interrupted"
     assert {run.seed for run in progress.stopped} == {0, 1}
     assert not progress.failed
+    pools[0] = InlinePool(short_of_memory({0}, pools), size=2)  # now when it was about to be tried again
+    progress = run_missing(
+        tiny, tiny.runs, Ledger.open(tmp_path / "again.jsonl"), pools[0], interrupted=lambda: len(pools[0].done) == 2
+    )
+    assert [run.seed for run in progress.stopped] == [0]
+    assert [run.seed for run in progress.finished] == [1]
 
 
 def test_winners_wait_for_a_run_that_waits_for_memory(tmp_path: Path) -> None:
@@ -264,6 +355,25 @@ def test_an_error_of_the_caller_ends_the_workers_and_keeps_results(tmp_path: Pat
     assert len(Ledger.open(tmp_path / "tiny.jsonl")) == 1
 
 
+def test_a_second_ctrl_c_does_not_wait_for_the_epoch(tmp_path: Path) -> None:
+    """Both come while we listen: the first asks (`interrupted` says so), the second is an exception."""
+    asked: list[bool] = []
+
+    class Busy(InlinePool):
+        def events(self, timeout: float) -> list[Event]:
+            if asked:
+                time.sleep(timeout)
+                return []
+            asked.append(True)
+            raise KeyboardInterrupt
+
+    tiny, begin = tiny_experiment(1), time.monotonic()
+    pool = Busy(lambda run: made_up_line(run, 1.0))
+    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "t.jsonl"), pool, interrupted=lambda: bool(asked))
+    assert progress.reason == "interrupted"
+    assert time.monotonic() - begin < 5  # of the ten minutes that one epoch is given
+
+
 def test_without_time_nothing_is_begun(tmp_path: Path) -> None:
     tiny, pool = tiny_experiment(1), InlinePool(Settings(tmp_path / "work", "cpu"))
     progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, seconds=0.0)
@@ -328,6 +438,59 @@ def test_a_result_that_was_not_noted_down_is_carried_too(tmp_path: Path) -> None
     run_missing(tiny, tiny.runs, ledger, InlinePool(Settings(tmp_path / "there", "cpu")))
     assert scores(ledger.path) == scores(tmp_path / "lost.jsonl")
     assert not (tmp_path / "there" / "tiny" / tiny.runs[0].folder / "metrics.jsonl").exists()  # not trained again
+
+
+def test_what_is_left_of_a_folder_that_was_unpacked_in_part_is_not_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny, ledger = tiny_experiment(1, epochs=3), Ledger.open(tmp_path / "tiny.jsonl")
+    here, there = Settings(tmp_path / "here", "cpu"), tmp_path / "there"
+    execute = InlinePool(here)._do
+    run_missing(tiny, tiny.runs, ledger, InlinePool(lambda run: execute(run, stop=lambda: True)))
+    assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar") == 1
+    extract = tarfile.TarFile.extract
+
+    def full(self: tarfile.TarFile, member: tarfile.TarInfo, *arguments: Any, **options: Any) -> None:
+        if member.name.endswith("last.ckpt"):
+            raise OSError(28, "No space left on device")
+        extract(self, member, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tarfile.TarFile, "extract", full)
+        with pytest.raises(OSError, match="No space left"):
+            unpack_runs(tmp_path / "runs.tar", there)
+    assert list(there.iterdir()) == []
+    assert unpack_runs(tmp_path / "runs.tar", there) == 1
+    assert (there / "tiny" / tiny.runs[0].folder / "last.ckpt").exists()
+    assert unpack_runs(tmp_path / "runs.tar", there) == 0
+
+
+def test_packing_again_removes_what_was_packed_before(tmp_path: Path) -> None:
+    tiny, ledger, here = tiny_experiment(1), Ledger.open(tmp_path / "tiny.jsonl"), Settings(tmp_path / "here", "cpu")
+    run_missing(tiny, tiny.runs, ledger, InlinePool(here))
+    file = tmp_path / "packed" / "runs.tar"
+    for part, names in ((0.005, None), (0.01, None), (None, {"runs.tar"}), (1.0, {"runs.tar.000"})):
+        pack_runs(tiny, ledger, here.work, file, part_mib=part)
+        found = {path.name for path in file.parent.iterdir()}
+        assert names is None or found == names
+        assert unpack_runs(file, tmp_path / f"there-{part}") == 1
+
+
+def test_a_results_file_that_changes_meanwhile_is_read_anew(tmp_path: Path) -> None:
+    path, runs = tmp_path / "tiny.jsonl", tiny_experiment(4).runs
+    lines = [json.dumps({**made_up_line(run, 1.0), "commit": "x" * 30 * run.seed}) for run in runs]
+    path.write_text(lines[0] + "\n")
+    ledger = Ledger.open(path)
+    path.write_text(f"{lines[3]}\n\n{lines[0]}")  # merged with another machine's, with no newline at the end
+    ledger.add(json.loads(lines[1]))
+    assert {line["seed"] for line in ledger} == {0, 1, 3}
+    assert len(ledger) == 3
+    assert [line["seed"] for line in Ledger.open(path)] == [3, 0, 1]
+    path.write_text(path.read_text() + "damaged\n" + lines[2] + "\n")
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="is damaged in line 5: "):
+            ledger.add(json.loads(lines[2]))
+    assert len(ledger) == 3
 
 
 def test_a_line_cut_off_by_a_kill_is_left_out_and_overwritten(tmp_path: Path) -> None:

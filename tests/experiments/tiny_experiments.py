@@ -48,6 +48,7 @@ class InlinePool:
         self.size, self.together, self.stopped = size, together, False
         self.done: list[PlannedRun] = []
         self.given: list[list[PlannedRun]] = []
+        self.rested: list[int] = []
         self._do = Executor(do) if isinstance(do, Settings) else do
         self._waiting: deque[tuple[int, int, PlannedRun]] = deque()
 
@@ -65,6 +66,9 @@ class InlinePool:
             return [Event(worker, "stopped", place)]
         kind, values = attempt(lambda: self._do(run))
         return [Event(worker, kind, place, **values)]
+
+    def rest(self, keep: int) -> None:
+        self.rested.append(keep)
 
     def stop(self) -> None:
         self.stopped = True

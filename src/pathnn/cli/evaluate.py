@@ -79,14 +79,14 @@ def evaluate_command(
         several = {"networks": len(each), "each": each, "mean": found.mean, "std": found.std}
         print_json(
             {
-                "run": run, "data": data, "split": part, "graphs": together.graphs, "metric": task.metric_name,
+                "run": run, "data": data, "split": part, "graphs": together.graphs, "metric": found.metric,
                 "score": together.score, "loss": together.loss,
                 **({"targets": _each_target(found, task.classes)} if found.targets else {}),
                 **({"epoch": trained.members[0].epoch} if len(each) == 1 else several),
             }
         )  # fmt: skip
     else:
-        say(_text(found, task.metric_name, part))
+        say(_text(found, part))
         for name, score in _each_target(found, task.classes).items():
             say(f"  {name}: {'not defined' if math.isnan(score) else f'{score:.6g}'}")
 
@@ -97,12 +97,12 @@ def _each_target(found: EnsembleScore, names: Sequence[str]) -> dict[str, float]
     return dict(zip(plain, found.targets, strict=True))
 
 
-def _text(found: EnsembleScore, metric: str, part: str) -> str:
+def _text(found: EnsembleScore, part: str) -> str:
     """What to say of a score; of several networks also how far they differ."""
     together, several = found.together, len(found.each) > 1
     defined = not math.isnan(together.score)
     score = f"{together.score:.6g}" if defined else "not defined"
-    text = f"{metric} {score} on {together.graphs} graphs ({part}); loss {together.loss:.6g}"
+    text = f"{found.metric} {score} on {together.graphs} graphs ({part}); loss {together.loss:.6g}"
     spread = f", each {found.mean:.6g} ± {found.std:.2g}" if defined else ""
     return f"{text}; the mean of {len(found.each)} networks{spread}" if several else text
 

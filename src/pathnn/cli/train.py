@@ -220,13 +220,18 @@ def _say_result(result: dict[str, Any], out: Path) -> None:
         _say_several(result)
         say(f"wrote {out}")
         return
-    test = "no test graphs" if score is None else "test not defined" if math.isnan(score) else f"test {score:.4g}"
+    test = "not defined, or no test graphs" if score is None else _shown(score)
     say(
-        f"{result['metric']}: {test}, validation {result['val_score']:.4g}, in epoch {result['best_epoch']} of "
+        f"{result['metric']}: test {test}, validation {_shown(result['val_score'])}, in epoch {result['best_epoch']} of "
         f"{result['epochs']} (stopped: {result['stopped']}); {result['parameters']:,} parameters, "
         f"{time_text(result['seconds'])}"
     )
     say(f"wrote {out}")
+
+
+def _shown(score: float | None) -> str:
+    """A score for people; JSON has None for NaN."""
+    return "not defined" if score is None or math.isnan(score) else f"{score:.4g}"
 
 
 def _say_several(result: dict[str, Any]) -> None:

@@ -57,10 +57,19 @@ def is_missing_number(cell: str | None) -> bool:
     return cell is None or cell.strip().lower().strip("<>#") in ("", "nan", "na", "n/a", "null", "none")
 
 
-def finite_number(text: str) -> float | None:
-    """The number that a text is, None where it is none."""
+def as_number(text: str) -> float | None:
+    """The number that a text is, maybe infinite or NaN; None where it is none. 1_2 is a name, though Python reads 12.
+
+    >>> as_number(" 1e3"), as_number("1_2"), as_number("high")
+    (1000.0, None, None)
+    """
     try:
-        value = float(text)
+        return None if "_" in text else float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+
+
+def finite_number(text: str) -> float | None:
+    """The number that a text is, None where it is none."""
+    value = as_number(text)
+    return value if value is not None and math.isfinite(value) else None

@@ -200,7 +200,7 @@ def guess_kind(graphs: PackedGraphs) -> TargetKind:
     if y is None:
         return "none"
     if not y.is_floating_point():
-        return "class" if y.dim() == 1 else "multilabel"
+        return "class" if y.dim() == 1 or y.size(1) == 1 else "multilabel"
     unknown = y.isnan() & (y.dim() > 1 and y.size(1) > 1)
     if bool(((y == 0) | (y == 1) | unknown).all()) and bool((y == 0).any()) and bool((y == 1).any()):
         return "binary" if y.dim() == 1 or y.size(1) == 1 else "multilabel"

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from pathnn.data.class_names import class_key, class_names, is_missing, is_missing_number
+from pathnn.data.class_names import as_number, class_key, class_names, is_missing, is_missing_number
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.graph6 import read_text
 from pathnn.data.ogb_features import OGB_ATOMS, OGB_BONDS, ogb_graph
@@ -182,7 +182,7 @@ def class_labels(table: CsvTable, column: str) -> tuple[str, ...]:
 def is_text(table: CsvTable, column: str) -> bool:
     """Whether a column has cells that are not empty, and none of them is a number."""
     cells = [cell for cell in table.column(column) if cell is not None and not is_missing(cell)]
-    return bool(cells) and not any(_is_number(cell) for cell in cells)
+    return bool(cells) and all(as_number(cell) is None for cell in cells)
 
 
 def numeric_columns(table: CsvTable, *, leave_out: str) -> list[str]:
@@ -195,14 +195,6 @@ def numeric_columns(table: CsvTable, *, leave_out: str) -> list[str]:
         if name != leave_out and cells and all(isinstance(_number(name, cell), float) for cell in cells):
             found.append(name)
     return found
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _targets(cells: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
@@ -226,9 +218,8 @@ def _number(name: str, cell: str | None) -> float | str:
     """The number in a cell, or what is wrong with it."""
     if cell is None or is_missing_number(cell):
         return f"the target {name!r} is missing"
-    try:
-        value = float(cell)
-    except ValueError:
+    value = as_number(cell)
+    if value is None:
         return f"the target {name!r} is {_short(cell)}, not a number (for classes: --kind class)"
     if abs(value) > LARGEST:
         return f"the target {name!r} is {cell.strip()}, not a finite number that float32 can hold"

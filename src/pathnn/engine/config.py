@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
@@ -15,6 +16,7 @@ from pathnn.collection import Collection, check_collection, check_k
 from pathnn.data.metrics import METRIC_NAMES
 from pathnn.data.molecule_splits import SCAFFOLD
 from pathnn.engine.errors import RunError
+from pathnn.engine.yaml_text import read_yaml, write_yaml
 from pathnn.nn.baselines import BaselineName
 from pathnn.nn.choices import check_choice
 
@@ -119,7 +121,7 @@ class RunConfig:
         check_choice("plateau_direction", self.plateau_direction, get_args(Direction))
         for name in ("batch_size", "epochs", "devices", "num_nodes"):
             _at_least(name, self.__dict__[name], 1)
-        for name in ("fold", "seed", "patience", "plateau_patience"):
+        for name in ("fold", "seed", "split_seed", "patience", "plateau_patience"):
             _at_least(name, self.__dict__[name], 0)
         if self.split_by not in (None, SCAFFOLD) and self.split_seed is not None:
             raise RunError(
@@ -128,6 +130,10 @@ class RunConfig:
             )
         for name in ("lr", "clip"):
             _positive(name, self.__dict__[name])
+        for name in ("weight_decay", "min_lr", "stop_at", "plateau_factor"):
+            _number(name, self.__dict__[name])
+        if self.weight_decay < 0:
+            raise RunError(f"weight_decay={self.weight_decay}: expected a number of at least 0.")
         if self.plateau_factor is not None and not 0 < self.plateau_factor < 1:
             raise RunError(f"plateau_factor={self.plateau_factor}: expected a number between 0 and 1.")
         if self.max_entries != "auto":
@@ -135,6 +141,8 @@ class RunConfig:
         target: Any = self.target
         if target is not None:
             object.__setattr__(self, "target", (target,) if isinstance(target, str) else tuple(target))
+        if not isinstance(self.options, Mapping):
+            raise RunError(f"options={self.options!r}: expected names and values, such as {{'hidden_channels': 64}}.")
         object.__setattr__(self, "options", _plain(self.options))
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,7 +166,7 @@ class RunConfig:
 
     def to_yaml(self) -> str:
         """The options as YAML, in the order of the attributes."""
-        return str(yaml.safe_dump(self.to_dict(), sort_keys=False))
+        return write_yaml(self.to_dict())
 
     @classmethod
     def from_yaml(cls, text: str) -> RunConfig:
@@ -177,7 +185,7 @@ def yaml_options(text: str) -> dict[str, Any]:
     {'epochs': 3}
     """
     try:
-        values = yaml.safe_load(text)
+        values = read_yaml(text)
     except yaml.YAMLError as error:
         raise RunError(f"the config is not YAML of plain values: {error}") from error
     if values is None:
@@ -202,10 +210,17 @@ def _closest(name: str, known: list[str]) -> str:
 
 
 def _at_least(name: str, value: Any, least: int) -> None:
-    if value is None and name in ("patience", "max_entries"):
+    if value is None and name in ("patience", "max_entries", "split_seed"):
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise RunError(f"{name}={value!r}: expected a whole number of at least {least}.")
+
+
+def _number(name: str, value: Any) -> None:
+    if value is None and name != "weight_decay":
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise RunError(f"{name}={value!r}: expected a number.")
 
 
 def _positive(name: str, value: Any) -> None:

@@ -71,9 +71,10 @@ def _different(first: RunConfig, other: RunConfig) -> list[str]:
 @dataclass(frozen=True)
 class EnsembleScore:
     """What came out: of the mean of all predictions, and of each network by itself; of several targets also the scores
-    of each target by the mean of all predictions.
+    of each target by the mean of all predictions. `metric` is the name of what was measured.
     """
 
+    metric: str
     together: Evaluation
     each: tuple[Evaluation, ...]
     targets: tuple[float, ...] = ()
@@ -130,13 +131,14 @@ def score_ensemble(
     device: torch.device | str = "cpu",
 ) -> EnsembleScore:
     """Loss and score on the graphs `index` of a task (None: all), as `pathnn.engine.score` has them for one network."""
-    task = with_metric(comparable(ensemble.facts, task), metric or ensemble.config.metric)
+    task = with_metric(comparable(ensemble.facts, task), metric or ensemble.facts.metric)
     index = torch.arange(len(task.graphs)) if index is None else index
     outputs, y = infer_each(ensemble, task, index, device=device), targets(task, index)
     scale = ensemble.facts.target_scale
     mean = combine(outputs, ensemble.facts.target)
     each = tuple(measure(out, y, task, scale) for out in outputs)
-    return EnsembleScore(measure(mean, y, task, scale), each, target_scores(scale.decode(mean), y, task))
+    together = measure(mean, y, task, scale)
+    return EnsembleScore(task.metric_name, together, each, target_scores(scale.decode(mean), y, task))
 
 
 def ensemble_columns(outputs: Tensor, facts: TaskFacts) -> dict[str, list[str | int | float]]:

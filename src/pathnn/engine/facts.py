@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from pathnn.data.metrics import METRICS
 from pathnn.data.smiles import FEATURES, MoleculeFeatures
 from pathnn.data.task import Categorical, Features, Task
 from pathnn.engine.data_print import DataPrint
@@ -57,6 +58,11 @@ class TaskFacts:
     def target_scale(self) -> TargetScale:
         """How outputs become targets."""
         return TargetScale(tuple(self.target_mean), tuple(self.target_std))
+
+    @property
+    def metric(self) -> str | None:
+        """The name of the metric of training, as `with_metric` takes it; None where there is nothing to choose."""
+        return next((name for name, facts in METRICS.items() if facts.name == self.metric_name), None)
 
     @property
     def molecule_features(self) -> MoleculeFeatures:

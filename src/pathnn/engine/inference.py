@@ -48,7 +48,7 @@ def score(
     Classes are compared by their names, however the task numbers them; see `align_classes`. `metric` is one of
     `pathnn.data.metrics`; None for that of training.
     """
-    task = with_metric(comparable(trained.facts, task), metric or trained.config.metric)
+    task = with_metric(comparable(trained.facts, task), metric or trained.facts.metric)
     index = torch.arange(len(task.graphs)) if index is None else index
     out = infer(trained, task, index, device=device)
     return measure(out, targets(task, index), task, trained.facts.target_scale)

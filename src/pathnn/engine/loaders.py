@@ -74,6 +74,11 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
         )
 
     y = task.graphs.y
+    if config.standardize and task.target != "regression":
+        raise RunError(
+            f"standardize=True is for regression, and the target of {task.name} is of the kind {task.target!r}: "
+            "expected standardize=False (in a config file: standardize: false)."
+        )
     if task.partly_known and task.loss is not None and y is not None:
         task = replace(task, loss=partial(for_targets, task.loss, y[split.train.to(y.device)]))
     scale = TargetScale.of(y[split.train]) if config.standardize and y is not None else UNSCALED

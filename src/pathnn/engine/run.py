@@ -85,7 +85,7 @@ def run(
             if new and fabric.is_global_zero:
                 folder.abandon()
             raise
-        done = on_first(fabric, folder.read_result)
+        done = on_first(fabric, lambda: noted_result(ready))
         if done is not None and ready.state.stop_reason(ready.config, maximize=task.maximize) is not None:
             return done
         checkpoints = Checkpoints(ready, checkpoint_every)
@@ -161,6 +161,14 @@ def save_best(run: Run) -> None:
             epoch=best.epoch,
             val_score=best.val_score,
         )
+
+
+def noted_result(run: Run) -> dict[str, Any] | None:
+    """What `result.json` holds, if it is of the epoch that the run is at: one that went on may have that of an earlier
+    end.
+    """
+    done = run.folder.read_result()
+    return done if done is not None and done.get("epochs") == run.state.epoch else None
 
 
 def finish(run: Run, *, curves: bool = True) -> dict[str, Any]:

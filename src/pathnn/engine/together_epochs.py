@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from pathnn.engine.errors import NotFiniteError, RunError, RunStoppedError
-from pathnn.engine.run import Checkpoints, Run, finish
+from pathnn.engine.run import Checkpoints, Run, finish, noted_result
 from pathnn.engine.stacked_train import StackedTrainer
 from pathnn.engine.state import Best, at_least_as_good
 from pathnn.engine.train import Epoch
@@ -39,7 +39,7 @@ class Together:
         numbers = []
         for number, run in enumerate(self.runs):
             if self._over(number):
-                yield number, run.folder.read_result() or self._finish(number)
+                yield number, noted_result(run) or self._finish(number)
             else:
                 numbers.append(number)
         while numbers:  # again with fewer networks when half of them are done

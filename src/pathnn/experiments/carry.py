@@ -6,7 +6,9 @@ import io
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from pathnn.data.files import atomic_write
 from pathnn.engine import RunFolder
 from pathnn.experiments.cells import best_line
 from pathnn.experiments.experiment import Experiment
@@ -48,18 +50,25 @@ def unpack_runs(file: Path, work: Path) -> int:
     if not parts:
         raise CarryError(f"{file} does not exist: expected a file that --pack wrote, or its parts {file.name}.000, …")
     content = io.BytesIO(b"".join(part.read_bytes() for part in parts))
-    there = {path for path in work.glob("*/*") if path.is_dir()}
-    came: set[Path] = set()
     try:
         with tarfile.open(fileobj=content, mode="r:") as tar:
-            for member in _ours(file, tar):
-                folder = (work / member.name).parent
-                if folder not in there:
-                    tar.extract(member, work, filter="data")
-                    came.add(folder)
+            new = [member for member in _ours(file, tar) if not (work / member.name).parent.is_dir()]
+            return _put(tar, new, work)
     except tarfile.TarError as error:
         raise CarryError(f"{file} is damaged, or was not written by --pack: {error}.") from error
-    return len(came)
+
+
+def _put(tar: tarfile.TarFile, members: list[tarfile.TarInfo], work: Path) -> int:
+    """Extract the folders of some runs; each is there as a whole or not at all."""
+    work.mkdir(parents=True, exist_ok=True)
+    folders = {Path(member.name).parent for member in members}
+    with TemporaryDirectory(dir=work, prefix=".unpack-") as room:
+        for member in members:
+            tar.extract(member, room, filter="data")
+        for folder in folders:
+            (work / folder).parent.mkdir(parents=True, exist_ok=True)
+            (Path(room) / folder).rename(work / folder)
+    return len(folders)
 
 
 def _ours(file: Path, tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
@@ -93,22 +102,16 @@ def _worth_carrying(experiment: Experiment, ledger: Ledger, work: Path) -> Itera
 
 
 def _write(content: bytes, file: Path, part_mib: float | None) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if part_mib is None:
-        _clear(file)
-        file.write_bytes(content)
-        return
-    size = int(part_mib * 2**20)
+    size = len(content) if part_mib is None else int(part_mib * 2**20)
     if len(content) > 1000 * size:
         raise CarryError(
             f"{file}: {len(content) / 2**20:.0f} MiB would be more than 1000 parts of {part_mib} MiB. Use larger parts."
         )
-    _clear(file)
-    for i in range(0, len(content), size):
-        file.with_name(f"{file.name}.{i // size:03d}").write_bytes(content[i : i + size])
-
-
-def _clear(file: Path) -> None:
-    """Remove what an earlier pack has left under this name."""
-    for old in [file, *file.parent.glob(f"{file.name}.[0-9][0-9][0-9]")]:
-        old.unlink(missing_ok=True)
+    pieces = [content[i : i + size] for i in range(0, len(content), size)]
+    names = [file] if part_mib is None else [file.with_name(f"{file.name}.{i:03d}") for i in range(len(pieces))]
+    for name, piece in zip(names, pieces, strict=True):
+        with atomic_write(name) as out:
+            out.write(piece)
+    for old in [file, *file.parent.glob(f"{file.name}.[0-9][0-9][0-9]")]:  # what an earlier pack has left
+        if old not in names:
+            old.unlink(missing_ok=True)

@@ -33,7 +33,9 @@ def in_groups(
     while groups:
         group = groups.pop(0)
         if len(group) == 1:
-            yield group[0], _attempt(alone, group[0])
+            outcome = _attempt(alone, group[0])
+            free_memory()  # now that nothing is held by an error
+            yield group[0], outcome
             continue
         try:
             for place, outcome in together(list(group)):

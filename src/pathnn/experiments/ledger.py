@@ -37,7 +37,7 @@ class Ledger:
     path: Path
     lines: list[Line] = field(default_factory=list)
     _by_key: dict[Key, Line] = field(default_factory=dict, repr=False)
-    _read: int = field(default=0, repr=False)  # so many bytes of the file are in memory
+    _read: bytes = field(default=b"", repr=False)  # what of the file is in `lines`
 
     @staticmethod
     def open(path: Path) -> Ledger:
@@ -67,37 +67,47 @@ class Ledger:
             self._catch_up(file)
             if line_key(line) in self._by_key:
                 return
-            file.truncate(self._read)  # what a kill has left of a line
-            file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+            file.truncate(len(self._read))  # what a kill has left of a line
+            new = json.dumps(line, allow_nan=False).encode() + b"\n"
+            new = b"\n" + new if self._read and not self._read.endswith(b"\n") else new
+            file.write(new)
             file.flush()
             os.fsync(file.fileno())
-            self._read = file.tell()
+            self._read += new
         self._take(line)
 
     def _catch_up(self, file: BinaryIO) -> None:
-        """Take in the whole lines that the file has more than we do; all anew if someone has shortened it."""
-        if file.seek(0, os.SEEK_END) < self._read:
+        """Take in the whole lines that the file has more than we do; all anew if someone has changed what we read."""
+        file.seek(0)
+        content = file.read()
+        if not content.startswith(self._read):
             self.lines.clear()
             self._by_key.clear()
-            self._read = 0
-        file.seek(self._read)
-        for text in file.read().splitlines(keepends=True):
-            if not text.endswith(b"\n"):
-                return
-            try:
-                line = json.loads(text)
-                check_line(line)
-            except (ValueError, TypeError) as error:
-                number = len(self.lines) + 1
+            self._read = b""
+        taken = len(self._read)
+        try:
+            for text in content[taken:].splitlines(keepends=True):
+                if text.strip():
+                    self._take(_checked(text))
+                taken += len(text)
+        except (ValueError, TypeError) as error:
+            if content[taken:].count(b"\n"):  # else the last line, which a kill has cut off
+                number = content[:taken].count(b"\n") + 1
                 raise LedgerError(
                     f"{self.path} is damaged in line {number}: {error} Mend or remove that line."
                 ) from error
-            self._take(line)
-            self._read += len(text)
+        finally:
+            self._read = content[:taken]
 
     def _take(self, line: Line) -> None:
         self.lines.append(line)
         self._by_key[line_key(line)] = line
+
+
+def _checked(text: bytes) -> Line:
+    line: Line = json.loads(text)
+    check_line(line)
+    return line
 
 
 def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) -> Line:

@@ -26,6 +26,9 @@ from pathnn.experiments.settings import Settings, use_cores
 GPU_LOST = ("CUDA error", "Triton Error [CUDA]", "cuDNN error")
 """What an error says after which nothing more can be computed on the GPU in that process."""
 
+NO_MEMORY = ("out of memory", "ALLOC_FAILED")
+"""What such an error says where the GPU's memory was short."""
+
 SAY_EVERY = 1.0
 """Seconds between two messages of one worker about its epochs."""
 
@@ -67,6 +70,9 @@ class Pool(Protocol):
     def events(self, timeout: float) -> list[Event]:
         """What workers have said; waits at most `timeout` seconds for the first word."""
         ...
+
+    def rest(self, keep: int) -> None:
+        """Let idle workers but `keep` give back what they hold, such as data on the GPU."""
 
     def stop(self) -> None:
         """Ask all workers to stop after the epoch that they are in."""
@@ -136,6 +142,11 @@ class LocalPool:
                 del self._busy[worker]
         return [event]
 
+    def rest(self, keep: int) -> None:
+        """End idle processes but `keep`; others take their places when there is something to do."""
+        for number in [number for number in self._workers if number not in self._busy and number != keep]:
+            self._end(*self._workers.pop(number))
+
     def stop(self) -> None:
         """Ask all workers to stop after the epoch that they are in."""
         self._stop.value = 1
@@ -143,15 +154,20 @@ class LocalPool:
     def close(self) -> None:
         """End all processes."""
         for _, connection in self._workers.values():
-            connection.close()  # an idle worker ends by itself
-        for number, (process, _) in self._workers.items():
+            connection.close()
+        for number, (process, connection) in self._workers.items():
             if number in self._busy:
                 process.kill()
-            process.join(5)
-            if process.is_alive():
-                process.kill()
-                process.join()
+            self._end(process, connection)
         self._workers.clear()
+
+    @staticmethod
+    def _end(process: SpawnProcess, connection: Connection) -> None:
+        connection.close()  # an idle worker ends by itself
+        process.join(5)
+        if process.is_alive():
+            process.kill()
+            process.join()
 
 
 def work(connection: Connection, settings: Settings, stop: Any) -> None:
@@ -226,5 +242,5 @@ def attempt(do: Callable[[], Any]) -> Message:
 def _failure(error: Exception) -> dict[str, Any]:
     text = " ".join(str(error).split())
     fatal = any(sign in text for sign in GPU_LOST)
-    memory = isinstance(error, torch.OutOfMemoryError)
+    memory = isinstance(error, torch.OutOfMemoryError) or (fatal and any(sign in text for sign in NO_MEMORY))
     return {"error": f"{type(error).__name__}: {text[:500]}", "fatal": fatal, "memory": memory}

@@ -65,10 +65,19 @@ class RayPool:
                 lost = Event(worker, "failed", error=f"Ray: {text}", fatal=True)
                 events = [replace(lost, place=place) for place in range(number)]
             if any(event.fatal for event in events):
-                self._ray.kill(self._actors[worker])
-                self._actors[worker] = self._kind.remote(self.settings)
+                self._renew(worker)
             found += events
         return found
+
+    def rest(self, keep: int) -> None:
+        """Make idle actors but `keep` anew."""
+        busy = {worker for worker, _ in self._pending.values()}
+        for worker in (number for number in range(self.size) if number not in busy and number != keep):
+            self._renew(worker)
+
+    def _renew(self, worker: int) -> None:
+        self._ray.kill(self._actors[worker])
+        self._actors[worker] = self._kind.remote(self.settings)
 
     def stop(self) -> None:
         """Ask all actors to stop after the epoch that they are in."""

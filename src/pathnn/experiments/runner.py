@@ -89,6 +89,7 @@ def run_missing(
     progress = Progress(slots(runs), slots([run for run, _ in experiment.done(runs, ledger)]))
     loop = _Loop(experiment, runs, ledger, pool, progress, limit, show or (lambda progress, event: None))
     deadline = None if seconds is None else progress.started + seconds
+    patience = PATIENCE
     try:
         while loop.work_left():
             if interrupted():
@@ -101,8 +102,9 @@ def run_missing(
             loop.listen(1.0 if deadline is None else min(1.0, max(deadline - time.monotonic(), 0.0)))
     except KeyboardInterrupt:
         progress.reason = "interrupted"
+        patience = 0.0 if interrupted() else PATIENCE  # it was asked for before: this is the second Ctrl-C
     finally:
-        loop.wind_down()
+        loop.wind_down(patience)
     return progress
 
 
@@ -119,6 +121,7 @@ class _Loop:
     queue: list[PlannedRun] | None = None
     alone: set[Key] = field(default_factory=set)  # the runs that have had the GPU to themselves
     apart: set[str | None] = field(default_factory=set)  # `together_key` of runs that have to be done one by one
+    crowded: set[int] = field(default_factory=set)  # the workers that others were busy beside, since they began
     last: dict[int, PlannedRun] = field(default_factory=dict)
 
     def work_left(self) -> bool:
@@ -133,8 +136,14 @@ class _Loop:
             runs = self._next(worker)
             if not runs:
                 break
-            self.pool.start(worker, runs)
+            if runs[0] in self.progress.waiting:
+                self.progress.waiting.remove(runs[0])
+                self.alone.add(runs[0].key)
+                self.pool.rest(worker)
             running.update({(worker, place): (run, 0) for place, run in enumerate(runs)})
+            self.pool.start(worker, runs)
+            at_work = {number for number, _ in running}
+            self.crowded = (self.crowded - {worker}) | (at_work if len(at_work) > 1 else set())
             self.last[worker] = runs[0]
             self.begun += len(runs)
         self.show(self.progress, None)
@@ -150,9 +159,7 @@ class _Loop:
             missing = self.experiment.missing(self.runs, self.ledger)
             self.queue = self._ready([run for run in missing if run.key not in taken])
             if progress.waiting and not self.queue and not progress.running:
-                first = progress.waiting.pop(0)
-                self.alone.add(first.key)
-                self.queue = [first]
+                self.queue = progress.waiting[:1]
         return self.queue
 
     def _ready(self, queue: list[PlannedRun]) -> list[PlannedRun]:
@@ -178,6 +185,8 @@ class _Loop:
             return []
         same = (i for i, run in enumerate(queue) if last is not None and run.cell == last.cell)
         first = queue.pop(next(same, 0))
+        if first in self.progress.waiting:
+            return [first]
         most = self.pool.together if self.limit is None else min(self.pool.together, self.limit - self.begun)
         key = self._key(first) if most > 1 else None
         others = [run for run in queue if key is not None and self._key(run) == key][: most - 1]
@@ -215,7 +224,7 @@ class _Loop:
         elif event.kind == "apart":
             self.apart.add(together_key(run))
             self.begun -= 1
-        elif event.memory and run.key not in self.alone and self._others(event.worker):
+        elif event.memory and run.key not in self.alone and event.worker in self.crowded:
             progress.waiting.append(run)
             self.begun -= 1
         elif event.kind == "failed":
@@ -223,16 +232,12 @@ class _Loop:
         else:
             progress.stopped.append(run)
 
-    def _others(self, worker: int) -> bool:
-        """Whether other workers have something to do."""
-        return any(other != worker for other, _ in self.progress.running)
-
-    def wind_down(self) -> None:
+    def wind_down(self, patience: float) -> None:
         """Let workers end their epoch, take in what they say last, and end them. A second Ctrl-C does not wait."""
         try:
             if self.progress.running:
                 self.pool.stop()
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + patience
             while self.pool.busy() and time.monotonic() < until:
                 self.listen(1.0)
         except KeyboardInterrupt:

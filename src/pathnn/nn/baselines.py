@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
-from pathnn.nn.choices import check_choice
+from pathnn.nn.choices import check_choice, check_count, check_dropout
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.head import HeadName, make_head
 from pathnn.nn.readout import ReadoutName, make_readout, read_out
@@ -47,6 +47,9 @@ class BaselineConfig:
                 object.__setattr__(self, name, tuple(self.__dict__[name]))
         if isinstance(self.in_channels, tuple):
             object.__setattr__(self, "encoder", "categorical")
+        for name in ("hidden_channels", "num_layers"):
+            object.__setattr__(self, name, check_count(name, self.__dict__[name]))
+        check_dropout(self.dropout)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON or YAML."""

@@ -1,7 +1,8 @@
-"""Checking an option that is one of a few words."""
+"""Checking options: one of a few words, a count, a rate."""
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -16,3 +17,22 @@ def check_choice(name: str, value: T, choices: tuple[T, ...]) -> T:
     if value not in choices:
         raise ValueError(f"{name}={value!r} is unknown: expected one of {', '.join(map(repr, choices))}.")
     return value
+
+
+def check_count(name: str, value: object) -> int:
+    """A whole number of at least 1, or an error.
+
+    >>> check_count("hidden_channels", 0)
+    Traceback (most recent call last):
+    ...
+    ValueError: hidden_channels=0: expected an integer of at least 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r}: expected an integer of at least 1.")
+    return int(value)
+
+
+def check_dropout(value: object) -> None:
+    """Refuse what is no rate of dropout."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) < 1.0:
+        raise ValueError(f"dropout={value!r}: expected a rate from 0 up to, but not including, 1.")

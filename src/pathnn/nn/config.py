@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from numbers import Integral
 from typing import Any
 
 from pathnn.collection import Collection, check_collection
+from pathnn.nn.choices import check_count, check_dropout
 from pathnn.nn.encoders import EncoderName
 from pathnn.nn.head import HeadName
 from pathnn.nn.path_conv import NormName, PhiName
@@ -55,12 +55,8 @@ class PathNNConfig:
             object.__setattr__(self, name, value)
         if isinstance(self.in_channels, tuple) and self.encoder == "mlp":
             object.__setattr__(self, "encoder", "categorical")
-        width: object = self.hidden_channels
-        if isinstance(width, bool) or not isinstance(width, Integral) or width < 1:
-            raise ValueError(f"hidden_channels={width!r}: expected an integer of at least 1.")
-        object.__setattr__(self, "hidden_channels", int(width))
-        if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(f"dropout={self.dropout}: expected a rate from 0 up to, but not including, 1.")
+        object.__setattr__(self, "hidden_channels", check_count("hidden_channels", self.hidden_channels))
+        check_dropout(self.dropout)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON or YAML (tuples become lists there)."""
