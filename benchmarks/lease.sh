@@ -40,7 +40,7 @@ while [ $# -ge 3 ]; do
 done
 
 work_through() { # the lists of a target
-    local TARGET=$1 ONLY JOBS MINUTES STATUS=0 UNPACK=()
+    local TARGET=$1 ONLY JOBS LEFT MINUTES FIRST=yes STATUS=0 UNPACK=()
     if [ ! -e "$SCRATCH/results/$TARGET.jsonl" ] && [ -e "results/$TARGET.jsonl" ]; then
         cp "results/$TARGET.jsonl" "$SCRATCH/results"
     fi
@@ -48,8 +48,10 @@ work_through() { # the lists of a target
         xz -dc ".device/$TARGET.tar.xz" >"$SCRATCH/$TARGET.in.tar" && UNPACK=(--unpack "$SCRATCH/$TARGET.in.tar")
     fi
     while read -r ONLY JOBS; do
-        [ $(($(date +%s) - BEGIN)) -lt "$LIMIT" ] || break # to plan a list takes ten seconds
-        MINUTES=$(awk "BEGIN { print ($LIMIT - ($(date +%s) - $BEGIN)) / 60 }")
+        LEFT=$((LIMIT - $(date +%s) + BEGIN))
+        [ "$LEFT" -gt 0 ] || [ "$FIRST" = yes ] || break # to plan a list takes ten seconds
+        FIRST=no
+        MINUTES=$(awk "BEGIN { print ($LEFT > 0 ? $LEFT / 60 : 0) }")
         python -m pathnn.cli reproduce "$TARGET" --only "$ONLY" --jobs "$JOBS" --time-limit "$MINUTES" \
             --results "$SCRATCH/results" --work "$SCRATCH/work" --pack "$SCRATCH/$TARGET.tar" \
             ${UNPACK[@]+"${UNPACK[@]}"} </dev/null || STATUS=$?

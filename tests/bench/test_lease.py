@@ -38,10 +38,12 @@ def repository(tmp_path: Path) -> Path:
 @pytest.mark.skipif(shutil.which("xz") is None, reason="needs xz")
 def test_runs_are_done_and_brought_back(repository: Path, mirror: Path) -> None:
     (repository / ".device" / "data").symlink_to(mirror)
-    first = lease(repository, "0", "synthetic", "exp-iso,gin,seed=0", "1")
+    first = lease(repository, "0", "synthetic", "exp-iso,gin,seed=0", "1", "synthetic", "exp-iso,gin,seed=1", "1")
     assert first.returncode == 0, first.stdout + first.stderr
     assert "0 of 1 runs done" in first.stdout
     assert not first.stderr
+    log = (repository / "scratch" / "synthetic.log").read_text()
+    assert log.count("runs done") == 1  # without time the second list is not looked at
     # What a stopped run leaves is tested with --pack; here an empty file goes the same way.
     brought = (repository / "out" / "synthetic.tar.xz.00").read_bytes()
     assert lzma.decompress(brought).startswith(b"\0")
