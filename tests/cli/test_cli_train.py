@@ -596,3 +596,13 @@ def test_a_run_without_a_score_is_reported_again(molecules, tmp_path):
         found = call("train", molecules, *options, *arguments)
         assert found.exit_code == 0, found.stderr
         assert "validation not defined" in found.stdout
+
+
+def test_other_data_is_measured_as_a_whole_and_that_is_said(molecules, trained, tmp_path):
+    rows = molecules.read_text().splitlines()
+    (tmp_path / "some.csv").write_text("\n".join(rows[:-3]) + "\n")
+    found = call("evaluate", trained, tmp_path / "some.csv")
+    assert found.exit_code == 0, found.stderr
+    assert "was trained on: all its graphs are measured, known to the model or not" in found.stderr
+    for arguments in ((molecules,), (tmp_path / "some.csv", "--split", "all")):
+        assert "all its graphs are measured" not in call("evaluate", trained, *arguments).stderr

@@ -290,3 +290,9 @@ def test_whole_numbers_are_classes_in_a_row_or_in_a_column(number: int):
         graphs = [Data(x=torch.ones(2, 1), edge_index=edge, y=torch.tensor(i % number).view(shape)) for i in range(12)]
         task = task_from_graphs(from_pyg(graphs))
         assert (task.target, task.out_channels, task.graphs.y.shape) == ("class", number, (12,))  # type: ignore[union-attr]
+
+
+@needs_rdkit
+def test_a_target_may_be_named_by_itself(tmp_path: Path):
+    path = csv_file(tmp_path, GOOD)
+    assert load_data(path, targets="logS").classes == load_data(path, targets=["logS"]).classes == ("logS",)

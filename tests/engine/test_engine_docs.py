@@ -17,5 +17,6 @@ def test_the_code_of_the_docs_runs(monkeypatch, tmp_path, page):
     monkeypatch.delenv("PATHNN_MIRROR", raising=False)
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)
     assert blocks
+    names: dict[str, object] = {}  # a block may go on from the one before
     for block in blocks:
-        exec(compile(block, page, "exec"), {})
+        exec(compile(block, page, "exec"), names)

@@ -69,7 +69,7 @@ def test_a_fold_counts_when_its_three_runs_are_done(tmp_path: Path) -> None:
 
 def test_what_was_not_measured_says_why(tmp_path: Path) -> None:
     page = results_page(tmp_path)
-    assert page.count("not measured: targets could not be had") == 5  # SP, SP+, AP, GIN and GCN of Peptides-struct
+    assert page.count("not measured: targets could not be fetched") == 5  # SP, SP+, AP, GIN and GCN of Peptides-struct
     dd = page[page.index("### DD") : page.index("### PROTEINS")]
     imdb = page[page.index("### IMDB-BINARY") : page.index("### IMDB-MULTI")]
     assert "| PathNN-AP (K=3) |  | out of memory | not measured |" in dd

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import print_json, result_only, say
+from pathnn.cli.console import note, print_json, result_only, say
 from pathnn.cli.not_read import note_not_read
 from pathnn.cli.options import Data, Json, SkipInvalid, Smiles
 from pathnn.cli.trained import Device, Run, load_runs, pick_device
@@ -72,6 +72,8 @@ def evaluate_command(
             task = task if split == "all" else with_split(trained, task, config)
             part = choose_part(trained, task, config, split)
             index = choose(task, config, part)
+            if split is None and part == "all" and trained.facts.data is not None:
+                note(f"{data} is not what {run} was trained on: all its graphs are measured, known to the model or not")
             found = score_ensemble(trained, task, index, metric=metric, device=pick_device(device))
     note_not_read(task, index)
     if json:

@@ -222,9 +222,9 @@ def _say_result(result: dict[str, Any], out: Path) -> None:
         return
     test = "not defined, or no test graphs" if score is None else _shown(score)
     say(
-        f"{result['metric']}: test {test}, validation {_shown(result['val_score'])}, in epoch {result['best_epoch']} of "
-        f"{result['epochs']} (stopped: {result['stopped']}); {result['parameters']:,} parameters, "
-        f"{time_text(result['seconds'])}"
+        f"{result['metric']}: test {test}, validation {_shown(result['val_score'])}, in epoch "
+        f"{result['best_epoch']} of {result['epochs']} (stopped: {result['stopped']}); "
+        f"{result['parameters']:,} parameters, {time_text(result['seconds'])}"
     )
     say(f"wrote {out}")
 

@@ -38,7 +38,7 @@ def load_data(
     data: str | Path,
     *,
     smiles: str | None = None,
-    targets: Sequence[str] | None = None,
+    targets: str | Sequence[str] | None = None,
     kind: TargetKind | None = None,
     skip_invalid: bool = False,
     features: MoleculeFeatures = "pyg",
@@ -48,7 +48,7 @@ def load_data(
     """A dataset's name, a `.csv` of SMILES, a `.g6` file, or a folder or zip in TU format, as a task.
 
     Files may be compressed (`.gz`, `.xz`). The other arguments are for CSV files: the SMILES column, the
-    target columns (None: the only numeric column, if there is just one; an empty list: none), and the kind of
+    target column or columns (None: the only numeric column, if there is just one; an empty list: none), and the kind of
     target (None: found from the values; text makes classes). `skip_invalid` leaves bad rows out; they are in
     `task.skipped`. `features` are those of atoms and bonds: PyG's, or the Open Graph Benchmark's ("ogb"), which
     models trained on molhiv and Peptides read. `split_by` is "scaffold" (with a `split_seed`, another such split for
@@ -93,7 +93,7 @@ def task_from_csv(
     path: Path,
     *,
     smiles: str | None = None,
-    targets: Sequence[str] | None = None,
+    targets: str | Sequence[str] | None = None,
     kind: TargetKind | None = None,
     skip_invalid: bool = False,
     features: MoleculeFeatures = "pyg",
@@ -103,7 +103,7 @@ def task_from_csv(
     """A CSV of SMILES as a task with one split of 80 / 10 / 10: at random from seed 0, or as `load_data` says."""
     table = read_csv(path)
     column = smiles or table.smiles_column()
-    chosen = _targets(table, column) if targets is None else list(targets)
+    chosen = _targets(table, column) if targets is None else [targets] if isinstance(targets, str) else list(targets)
     twice = next((name for name in chosen if chosen.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"the target {twice!r} is asked for twice: name each column once.")

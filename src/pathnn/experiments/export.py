@@ -18,6 +18,9 @@ from pathnn.experiments.planned import PlannedRun
 from pathnn.experiments.published import TABLES
 from pathnn.experiments.table_text import score_text
 
+LONG_NAMES = {"AP": "average precision"}
+"""What metrics are called where their short name is also that of a collection."""
+
 INDEX = """# Trained models
 
 `PathNN.from_pretrained(NAME)` loads `NAME.safetensors` from here (or from `models` in the cache folder); `NAME.md` is
@@ -130,6 +133,7 @@ def model_card(
     split = task.splits[line["fold"]]
     sizes = f"{split.train.numel():,} / {split.val.numel():,} / {split.test.numel():,}"
     direction = "larger" if task.maximize else "smaller"
+    metric = LONG_NAMES.get(line["metric"], line["metric"])
     lines = [
         f"# {name}\n",
         f'`PathNN.from_pretrained("{name}")`: PathNN-{str(line["collection"]).upper()}, K = {line["k"]}, '
@@ -138,7 +142,7 @@ def model_card(
         f"{task.citation}. Licence of the data: {task.licence or 'see its source'}.",
         f"- **Protocol**: {experiment.title}, the paper's settings. {protocol} Of these runs this is the one with "
         f"the best validation score: seed {line['seed']}, epoch {line['best_epoch']} of {line['epochs']}.",
-        f"- **Score** ({line['metric']}, {direction} is better): validation {line['val']:.{decimals}f}, test "
+        f"- **Score** ({metric}, {direction} is better): validation {line['val']:.{decimals}f}, test "
         f"{line['test']:.{decimals}f}. {_of_the_cell(measure(experiment, runs, ledger), decimals)}",
         "- **Limits**: made to check a paper, and for graphs like those it was trained on: the same features in the "
         "same codes, graphs of similar size. It has not been tested for any decision about people or substances.",

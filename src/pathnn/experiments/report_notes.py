@@ -59,9 +59,9 @@ differ by, the paper's as well as ours, says more about seeds than about paths."
 
 _PEPTIDES = """K = 8 (AP: 7) on Peptides-func, K = 4 on Peptides-struct, about 500K parameters, four seeds. The learning
 rate follows the average precision upwards; the authors' code steps it as if lower were better (the rows "as released",
-`--only pathnn-released`). The targets of Peptides-struct could not be had. Average precision is that of torchmetrics,
-from float32 probabilities, among which very likely ones are equal: from the outputs themselves it would be a little
-different.
+`--only pathnn-released`). The targets of Peptides-struct could not be fetched where this was run: it has no runs yet.
+Average precision is that of torchmetrics, from float32 probabilities, among which very likely ones are equal: from the
+outputs themselves it would be a little different.
 
 **Why SP misses: one seed of four.** Three seeds are where the paper is; the fourth (seed 2) has a test score some three
 points below them, with as good a validation score as two of them (`tests/experiments/test_peptides_seeds.py`). Its best

@@ -6,7 +6,7 @@ from pathnn.experiments.cells import Compared
 from pathnn.experiments.published import PublishedTable
 
 NOT_MEASURED = "not measured"
-NO_TARGETS = "not measured: targets could not be had"
+NO_TARGETS = "not measured: targets could not be fetched"
 PAPER_NOTES = {"OOM": "out of memory", "NA": "not available", "-": "not applicable", "not in the paper": "—"}
 NAMES = {"gin": "GIN", "gcn": "GCN", "mlp": "MLP (no structure)"}
 
