@@ -126,7 +126,7 @@ def most_together(run: Run) -> int:
     loader = run.loaders.train
     sizes = graph_sizes(loader.graphs, paths=isinstance(run.state.model, PathNN))
     shapes = Capacity.shapes(sizes, run.config.batch_size)
-    least, most = (sum(shape.levels) or shape.nodes + shape.edges for shape in (shapes[0], shapes[-1]))  # or messages
+    least, most = shapes[0].amount, shapes[-1].amount
     held = MOST if loader.max_entries is None else loader.max_entries // (2 * most)
     return min(held, BUSY // least, MOST)
 
