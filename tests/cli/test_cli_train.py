@@ -598,11 +598,23 @@ def test_a_run_without_a_score_is_reported_again(molecules, tmp_path):
         assert "validation not defined" in found.stdout
 
 
-def test_other_data_is_measured_as_a_whole_and_that_is_said(molecules, trained, tmp_path):
+def test_graphs_of_the_training_are_known_again(molecules, trained, tmp_path):
     rows = molecules.read_text().splitlines()
     (tmp_path / "some.csv").write_text("\n".join(rows[:-3]) + "\n")
-    found = call("evaluate", trained, tmp_path / "some.csv")
+    found = call("evaluate", trained, tmp_path / "some.csv", "--json")
     assert found.exit_code == 0, found.stderr
-    assert "was trained on: all its graphs are measured, known to the model or not" in found.stderr
-    for arguments in ((molecules,), (tmp_path / "some.csv", "--split", "all")):
-        assert "all its graphs are measured" not in call("evaluate", trained, *arguments).stderr
+    document = json.loads(found.stdout)
+    assert 0 < document["seen"] < document["graphs"] == len(rows) - 4
+    assert f"{document['seen']} of the {document['graphs']} graphs were there in training" in found.stderr
+    test = call("evaluate", trained, molecules, "--json")
+    assert json.loads(test.stdout)["seen"] == 0
+    assert "in training" not in test.stderr
+    everything = json.loads(call("evaluate", trained, molecules, "--split", "all", "--json").stdout)
+    train = json.loads(call("evaluate", trained, molecules, "--split", "train", "--json").stdout)
+    assert everything["seen"] == train["graphs"]
+    chem = pytest.importorskip("rdkit.Chem")
+    turned = [chem.MolToSmiles(m, rootedAtAtom=m.GetNumAtoms() - 1) for m in map(chem.MolFromSmiles, MOLECULES)]
+    assert sum(a != b for a, b in zip(turned, MOLECULES, strict=True)) > 20
+    (tmp_path / "turned.csv").write_text("\n".join(["smiles,size", *(f"{s},{len(s)}" for s in turned)]) + "\n")
+    again = json.loads(call("evaluate", trained, tmp_path / "turned.csv", "--json").stdout)
+    assert (again["split"], again["seen"]) == ("all", train["graphs"])

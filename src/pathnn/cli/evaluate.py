@@ -56,7 +56,7 @@ def evaluate_command(
     """Measure a trained model: its loss and its metric."""
     with result_only(json):
         from pathnn.cli.progress import progress
-        from pathnn.engine import load_task, score_ensemble
+        from pathnn.engine import load_task, score_ensemble, seen_in_training
 
         trained = load_runs(run)
         config = replace(
@@ -72,10 +72,16 @@ def evaluate_command(
             task = task if split == "all" else with_split(trained, task, config)
             part = choose_part(trained, task, config, split)
             index = choose(task, config, part)
-            if split is None and part == "all" and trained.facts.data is not None:
-                note(f"{data} is not what {run} was trained on: all its graphs are measured, known to the model or not")
+            seen = None if part == "train" else seen_in_training(trained.facts, task, index)
             found = score_ensemble(trained, task, index, metric=metric, device=pick_device(device))
     note_not_read(task, index)
+    if seen is not None and bool(seen.any()):
+        note(
+            f"{int(seen.sum())} of the {seen.numel()} graphs were there in training, or look like graphs that were: "
+            "what is measured on them says nothing about new ones"
+        )
+    elif seen is None and split is None and part == "all":
+        note(f"{data} is not what {run} was trained on: all its graphs are measured, known to the model or not")
     if json:
         together, each = found.together, [one.score for one in found.each]
         several = {"networks": len(each), "each": each, "mean": found.mean, "std": found.std}
@@ -83,6 +89,7 @@ def evaluate_command(
             {
                 "run": run, "data": data, "split": part, "graphs": together.graphs, "metric": found.metric,
                 "score": together.score, "loss": together.loss,
+                **({} if seen is None else {"seen": int(seen.sum())}),
                 **({"targets": _each_target(found, task.classes)} if found.targets else {}),
                 **({"epoch": trained.members[0].epoch} if len(each) == 1 else several),
             }

@@ -30,6 +30,7 @@ from pathnn.engine.run import Run as Run
 from pathnn.engine.run import load_task as load_task
 from pathnn.engine.run import run as run
 from pathnn.engine.run_folder import RunFolder as RunFolder
+from pathnn.engine.seen import seen_in_training as seen_in_training
 from pathnn.engine.state import TrainState as TrainState
 from pathnn.engine.train import Epoch as Epoch
 from pathnn.engine.train import train as train

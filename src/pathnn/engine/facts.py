@@ -35,10 +35,12 @@ class TaskFacts:
     target_mean: tuple[float, ...] = ()
     target_std: tuple[float, ...] = ()
     data: DataPrint | None = None
+    seen: str = ""
 
     @staticmethod
-    def of(task: Task, scale: TargetScale, data: DataPrint | None = None) -> TaskFacts:
-        """The facts of a task, the scale of its targets, and the print of its data."""
+    def of(task: Task, scale: TargetScale, data: DataPrint | None = None, seen: str = "") -> TaskFacts:
+        """The facts of a task, the scale of its targets, the print of its data, and those of the graphs to train on
+        (`pathnn.engine.seen`)."""
         return TaskFacts(
             name=task.name,
             target=task.target,
@@ -52,6 +54,7 @@ class TaskFacts:
             target_mean=scale.mean,
             target_std=scale.std,
             data=data,
+            seen=seen,
         )
 
     @property

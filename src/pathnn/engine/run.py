@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from lightning.fabric import Fabric
 
+from pathnn.data.datasets.registry import dataset_names
 from pathnn.data.metrics import default_metric
 from pathnn.data.own import load_data
 from pathnn.data.smiles import MoleculeFeatures
@@ -28,6 +29,7 @@ from pathnn.engine.errors import RunError, RunStoppedError
 from pathnn.engine.facts import TaskFacts
 from pathnn.engine.loaders import Loaders, make_loaders, resolve
 from pathnn.engine.run_folder import RunFolder
+from pathnn.engine.seen import training_prints
 from pathnn.engine.state import TrainState
 from pathnn.engine.train import Epoch, train
 from pathnn.provenance import commit
@@ -41,13 +43,16 @@ WHERE = ("device", "devices", "num_nodes", "epochs")
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run that is ready to go, in this process; `together` with how many others, itself included."""
+    """A run that is ready to go, in this process; `together` with how many others, itself included. `seen` has the
+    prints of the training graphs of data that has no name (`pathnn.engine.seen`).
+    """
 
     config: RunConfig
     folder: RunFolder
     fabric: Fabric
     loaders: Loaders
     state: TrainState
+    seen: str = ""
     together: int = 1
 
 
@@ -157,7 +162,7 @@ def save_best(run: Run) -> None:
             run.state.model,
             best.weights,
             config=run.config,
-            facts=TaskFacts.of(run.loaders.task, run.loaders.scale, run.loaders.data),
+            facts=TaskFacts.of(run.loaders.task, run.loaders.scale, run.loaders.data, run.seen),
             epoch=best.epoch,
             val_score=best.val_score,
         )
@@ -224,7 +229,9 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     if not resumed:
         on_first(fabric, folder.clear)  # only now, when all that could be refused has been accepted
     on_first(fabric, lambda: folder.write_config(config))
-    ready = Run(config, folder, fabric, loaders, state)
+    named = config.data.lower() in dataset_names()
+    seen = "" if named else training_prints(task.graphs, loaders.train.index)
+    ready = Run(config, folder, fabric, loaders, state, seen)
     if saved is not None:
         state.load_state_dict(saved)
         on_first(fabric, lambda: _restore(ready))
