@@ -266,3 +266,16 @@ def test_bad_options_when_it_is_made(options, name):
 
 def test_repr():
     assert repr(AddPaths("sp+", 4)) == "AddPaths(collection='sp+', k=4)"
+
+
+def test_edges_that_were_left_out_or_renumbered_since_are_noticed():
+    ring = torch.stack([torch.arange(10), (torch.arange(10) + 1) % 10])
+    edges = torch.cat([ring, ring.flip(0)], dim=1)
+    data = AddPaths("ap", k=3)(Data(x=torch.rand(10, 2), edge_index=edges))
+    data.edge_index = edges.flip(1)
+    PathTrie.from_data(data)  # in another order they are the same
+    shuffled = torch.randperm(10, generator=torch.Generator().manual_seed(0))
+    for changed in (edges[:, :0], edges[:, 2:], shuffled[edges]):
+        data.edge_index = changed
+        with pytest.raises(ValueError, match="edges that the graph does not have"):
+            PathTrie.from_data(data)

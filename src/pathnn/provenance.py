@@ -44,6 +44,8 @@ def commit() -> str | None:
     if "PATHNN_COMMIT" in os.environ:
         return os.environ["PATHNN_COMMIT"]
     try:
+        if Path(_git("rev-parse", "--show-toplevel").stdout.strip()).resolve() != ROOT.resolve():
+            return None  # installed into a folder of someone else's repository
         head = _git("rev-parse", "--short=12", "HEAD").stdout.strip()
         changed = _git("diff", "--name-only", "HEAD", "--", *CODE).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
@@ -51,12 +53,13 @@ def commit() -> str | None:
     return f"{head}+" if changed else head
 
 
+ROOT = Path(__file__).parents[2]
+
 CODE = ("src", "benchmarks/*.py", "examples", "pyproject.toml")
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    root = Path(__file__).parents[2]
-    return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
 
 
 def write_result(path: Path, result: dict[str, Any], *, device: str = "cpu") -> None:

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from pathnn.collection import COLLECTIONS, Collection, check_collection
-from pathnn.paths.belongs import check_ends, check_sizes
+from pathnn.paths.belongs import check_ends, check_pairs, check_sizes
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.limits import DEFAULT_MAX_PATHS, check_length, check_options
 from pathnn.paths.ragged import RaggedTries, Segments
@@ -120,8 +120,11 @@ def trie_of(data: Any) -> PathTrie:
     )  # fmt: skip
     trie, edge_index = ragged.trie(), getattr(data, "edge_index", None)
     check_sizes(trie, nodes=data.num_nodes)
-    if edge_index is not None and getattr(data, "edge_attr", None) is not None:
-        check_ends(trie, edge_index)
+    if edge_index is not None:
+        if getattr(data, "edge_attr", None) is not None:
+            check_ends(trie, edge_index)
+        else:
+            check_pairs(trie, edge_index)
     return trie
 
 

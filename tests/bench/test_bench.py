@@ -1,6 +1,7 @@
 """The benchmarks run at small sizes, and the page in the docs is what the result files give."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,19 @@ def test_the_commit_says_whether_code_was_changed(monkeypatch):
     assert record.commit() == f"{clean}+"
     monkeypatch.setenv("PATHNN_COMMIT", "abc")
     assert record.commit() == "abc"
+
+
+def test_the_commit_is_of_pathnn_and_of_no_repository_around_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["pathnn.provenance"]
+    monkeypatch.delenv("PATHNN_COMMIT", raising=False)
+    installed = tmp_path / "project" / ".venv" / "lib"
+    installed.mkdir(parents=True)
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "x"]):
+        subprocess.run(["git", *command], cwd=tmp_path / "project", check=True)
+    monkeypatch.setattr(module, "ROOT", installed)
+    assert module.commit() is None
+    monkeypatch.setattr(module, "ROOT", tmp_path / "project")
+    assert len(str(module.commit())) == 12

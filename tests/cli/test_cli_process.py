@@ -34,6 +34,16 @@ def test_json_is_all_there_is_on_stdout(tmp_path: Path) -> None:
     assert json.loads(out)["mean_paths"] == {"1": 8.0, "2": 8.0, "3": 8.0}
 
 
+def test_what_goes_to_a_file_is_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    process = subprocess.run(
+        [sys.executable, "-m", "pathnn.cli", "paths", str(tmp_path / "λ.csv")], capture_output=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(SRC)},
+    )  # fmt: skip
+    assert process.returncode == 1
+    assert "λ.csv" in process.stderr.decode("utf-8")
+
+
 def test_bad_input_is_one_line_and_exit_1(tmp_path: Path) -> None:
     process = start("paths", str(tmp_path / "nothing.csv"), "--json")
     out, err = process.communicate(timeout=120)

@@ -618,3 +618,27 @@ def test_graphs_of_the_training_are_known_again(molecules, trained, tmp_path):
     (tmp_path / "turned.csv").write_text("\n".join(["smiles,size", *(f"{s},{len(s)}" for s in turned)]) + "\n")
     again = json.loads(call("evaluate", trained, tmp_path / "turned.csv", "--json").stdout)
     assert (again["split"], again["seen"]) == ("all", train["graphs"])
+
+
+@pytest.mark.parametrize("option", ["--target", "--smiles", "--kind"])
+def test_options_of_tables_are_for_tables(tmp_path, option):
+    refused = call("train", "csl", "--out", tmp_path / "run", option, "class")
+    assert refused.exit_code == 2
+    assert f"{option}: for .csv files of molecules" in " ".join(refused.stderr.replace("│", " ").split())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("text", "code"), [("options:\nepochs: 1\n", 0), ("options: 3\n", 1)])
+def test_the_options_of_a_config_file_may_be_empty_and_nothing_else(molecules, tmp_path, text, code):
+    (tmp_path / "config.yaml").write_text(text)
+    done = call("train", molecules, "--out", tmp_path / "run", "--target", "size", "--config", tmp_path / "config.yaml")
+    assert done.exit_code == code, done.stderr
+    assert (code == 0) == ("expected names and values below it" not in done.stderr)
+
+
+def test_predictions_are_not_written_over_what_was_read(molecules, trained, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "in.csv").write_text(molecules.read_text())
+    refused = call("predict", trained, "~/in.csv", "-o", tmp_path / "in.csv")
+    assert refused.exit_code == 2
+    assert (tmp_path / "in.csv").read_text() == molecules.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -296,3 +297,83 @@ def test_whole_numbers_are_classes_in_a_row_or_in_a_column(number: int):
 def test_a_target_may_be_named_by_itself(tmp_path: Path):
     path = csv_file(tmp_path, GOOD)
     assert load_data(path, targets="logS").classes == load_data(path, targets=["logS"]).classes == ("logS",)
+
+
+def tu_folder(folder: Path, **files: str) -> Path:
+    folder.mkdir()
+    for part, text in files.items():
+        (folder / f"X_{part}.txt").write_text(text)
+    return folder
+
+
+TWO = {"A": "1,2\n2,1\n3,4\n4,3\n", "graph_indicator": "1\n1\n2\n2\n", "graph_labels": "0\n1\n"}
+
+
+def test_the_codes_of_labels_are_kept_for_other_files(tmp_path: Path) -> None:
+    whole = {**TWO, "node_labels": "5\n7\n9\n5\n", "edge_labels": "1\n1\n3\n3\n"}
+    task = load_data(tu_folder(tmp_path / "whole", **whole))
+    one = {"A": "1,2\n2,1\n", "graph_indicator": "1\n1\n", "graph_labels": "1\n"}
+    part = {**one, "node_labels": "9\n5\n", "edge_labels": "3\n3\n"}
+    alone = load_data(tu_folder(tmp_path / "part", **part), vocabulary=task.vocabulary)
+    ours, theirs = task.graphs.select([1]), alone.graphs.select([0])
+    for mine, other in ((ours.x, theirs.x), (ours.edge_attr, theirs.edge_attr)):
+        assert mine is not None
+        assert other is not None
+        assert mine.tolist() == other.tolist()
+    strange = tu_folder(tmp_path / "strange", **{**part, "node_labels": "9\n6\n"})
+    with pytest.raises(DataError, match=r"_node_labels.txt, row 2: 6, which the model was not trained on"):
+        load_data(strange, vocabulary=task.vocabulary)
+    degrees = load_data(tu_folder(tmp_path / "degrees", **TWO)).vocabulary
+    assert degrees == {"degrees": [[1.0]]}
+    path = {"A": "1,2\n2,1\n2,3\n3,2\n", "graph_indicator": "1\n1\n1\n", "graph_labels": "1\n"}
+    with pytest.raises(DataError, match=r"degrees of the vertices, row 2: 2, which"):
+        load_data(tu_folder(tmp_path / "three", **path), vocabulary=degrees)
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "message"),
+    [
+        ("A", "1,2,1\n2,1,1\n3,4,1\n4,3,1\n", "X_A.txt: 3 columns; expected 2"),
+        ("A", "1\n2\n3\n4\n", "X_A.txt: 1 columns; expected 2"),
+        ("A", "1,2\n2,1.5\n3,4\n4,3\n", "X_A.txt: row 2: expected whole numbers"),
+        ("graph_labels", "0,1\n0,0\n", "X_graph_labels.txt: 2 columns; expected 1"),
+        ("graph_indicator", "1\n1.5\n2\n2\n", "X_graph_indicator.txt: row 2: expected whole numbers"),
+    ],
+)
+def test_tables_of_another_shape_are_refused(tmp_path: Path, part: str, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load_data(tu_folder(tmp_path / "X", **{**TWO, part: text}))
+
+
+def test_what_a_mac_adds_to_a_zip_is_passed_over(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "X.zip", "w") as archive:
+        for part, text in TWO.items():
+            archive.writestr(f"X/X_{part}.txt", "\ufeff" + text)
+            archive.writestr(f"__MACOSX/X/._X_{part}.txt", b"\xff\xfe")
+    assert len(load_data(tmp_path / "X.zip").graphs) == 2
+
+
+@needs_rdkit
+@pytest.mark.parametrize("text", ['CCO,"5 inch\nCCN,b\nCCC,c\n', 'CCO,"5 inch\nCCN,b\nCCC,"c\nCCCC,d\n'])
+def test_a_quote_that_is_not_closed_does_not_swallow_rows(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DataError, match="A cell that begins with a quote"):
+        load_data(csv_file(tmp_path, "smiles,note\n" + text), targets=[])
+    several_lines = csv_file(tmp_path, 'smiles,note\nCCO,"two\nlines"\nCC,b\n', "good.csv")
+    assert len(load_data(several_lines, targets=[]).graphs) == 2
+
+
+@needs_rdkit
+def test_among_numbers_na_is_no_class(tmp_path: Path) -> None:
+    path = csv_file(tmp_path, "smiles,active\nCC,0\nCCO,1\nCCC,NA\nCCN,1\n")
+    with pytest.raises(BadRowsError, match="row 3: the target 'active' is missing"):
+        load_data(path, targets="active", kind="class")
+    assert load_data(path, targets="active", kind="class", skip_invalid=True).classes == ("0", "1")
+
+
+@pytest.mark.parametrize("lines", [["Bw", "~??Bw", "~??Bw"], ["~??Bw", "Bw"]])
+def test_a_graph6_line_in_a_longer_form_is_a_bad_row(tmp_path: Path, lines: list[str]) -> None:
+    path = tmp_path / "graphs.g6"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(BadRowsError, match="3 vertices written in 4 characters"):
+        load_data(path)
+    assert [graph.num_edges for graph in load_data(path, skip_invalid=True).graphs] == [6]

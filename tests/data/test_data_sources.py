@@ -12,7 +12,7 @@ import pytest
 
 from pathnn.data.errors import DataError, DatasetNotFoundError
 from pathnn.data.network import DownloadError, download
-from pathnn.data.sources import DataFile, find_file, get_file, verify_file
+from pathnn.data.sources import DataFile, find_file, get_file, recorded_checksum, verify_file
 
 CONTENT = b"a dataset" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -141,3 +141,11 @@ def test_a_damaged_copy_of_an_exact_file_is_refused(monkeypatch: pytest.MonkeyPa
     assert find_file(DataFile("data.bin", sha256=DIGEST)) == tmp_path / "data.bin"
     assert verify_file(DataFile("data.bin", sha256=DIGEST)) is False
     assert verify_file(DataFile("data.bin")) is None
+
+
+def test_a_checksum_as_sha256sum_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.sha256"
+    path.write_text("ABCDEF0123  a.txt\n")
+    assert recorded_checksum(path) == "abcdef0123"
+    path.write_text("")
+    assert recorded_checksum(path) == ""

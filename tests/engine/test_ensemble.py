@@ -29,6 +29,7 @@ from pathnn.engine import (
     score_ensemble,
 )
 from pathnn.engine.ensemble import EnsembleScore, combine
+from pathnn.engine.facts import TaskFacts
 
 
 @pytest.fixture(scope="module")
@@ -238,3 +239,11 @@ def test_folders_of_something_else_are_refused(tmp_path, folder):
         run_ensemble(tiny_config(), folder.member(4).path, 2, task=tiny_task(), overwrite=True)
     with pytest.raises(RunFolderError, match="has no runs"):
         EnsembleFolder(tmp_path / "nowhere").load()
+
+
+def test_the_error_bar_of_a_target_is_not_written_over_by_another() -> None:
+    facts = TaskFacts("a", "regression", 2, 3, None, "MAE", False, 1.0, ["y", "y_std"])
+    outputs = torch.tensor([[[1.0, 100.0]], [[3.0, 110.0]]])
+    found = ensemble_columns(outputs, facts)
+    assert list(found) == ["predicted_y", "predicted_y_std_", "predicted_y_std", "predicted_y_std_std"]
+    assert (found["predicted_y_std"], found["predicted_y_std_"]) == ([105.0], [pytest.approx(2**0.5, rel=1e-4)])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 
 def main() -> None:
-    """Run the command line on `sys.argv` and leave with its exit code."""
+    """Run the command line on `sys.argv` and leave with its exit code. What does not go to a terminal is UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
+            stream.reconfigure(encoding="utf-8")
     try:
         from pathnn.cli.app import app
 

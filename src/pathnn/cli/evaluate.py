@@ -68,7 +68,7 @@ def evaluate_command(
             **target_options(trained, target),
         )
         with progress(f"evaluating on {data}"):
-            task = load_task(replace(config, split_by=None), trained.facts.molecule_features)
+            task = load_task(replace(config, split_by=None), trained.facts.molecule_features, trained.facts.vocabulary)
             task = task if split == "all" else with_split(trained, task, config)
             part = choose_part(trained, task, config, split)
             index = choose(task, config, part)

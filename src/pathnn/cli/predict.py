@@ -41,7 +41,8 @@ def predict_command(
     Rows that cannot be read keep their place and stay empty with --skip-invalid. Of several networks (train --seeds)
     the mean is given, and its standard deviation over them.
     """
-    if out is not None and out.exists() and Path(data).exists() and out.samefile(data):
+    path = Path(data).expanduser()
+    if out is not None and out.exists() and path.exists() and out.samefile(path):
         raise typer.BadParameter("it is the file to read: give another name.", param_hint="--out")
     with result_only(json):
         from pathnn.cli.progress import progress
@@ -51,8 +52,9 @@ def predict_command(
         trained = load_runs(run)
         column = smiles or trained.config.smiles
         with progress(f"predicting for {data}"):
-            features = trained.facts.molecule_features
-            task = load_data(data, smiles=column, targets=[], skip_invalid=skip_invalid, features=features)
+            facts = trained.facts
+            options: dict[str, Any] = {"features": facts.molecule_features, "vocabulary": facts.vocabulary}
+            task = load_data(data, smiles=column, targets=[], skip_invalid=skip_invalid, **options)
             predicted = ensemble_columns(infer_each(trained, task, device=pick_device(device)), trained.facts)
         header, rows = add_columns(input_table(data, task), task, predicted)
         if out is not None:

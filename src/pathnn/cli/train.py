@@ -145,7 +145,11 @@ def _train(
 
     if file is not None:
         chosen = {**yaml_options(file.read_text()), **chosen}
-    options = {**chosen.pop("options", {}), **options}
+    listed = chosen.pop("options", None) or {}
+    if not isinstance(listed, dict):
+        raise ValueError(f"{file}: options={listed!r}: expected names and values below it, as hidden_channels: 64.")
+    options = {**listed, **options}
+    _check_table_options(data, chosen)
     folder = _folder(out, several=seeds is not None)
     first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.seeds, default=0))
     if resume and first.begun:
@@ -227,6 +231,16 @@ def _say_result(result: dict[str, Any], out: Path) -> None:
         f"{result['parameters']:,} parameters, {time_text(result['seconds'])}"
     )
     say(f"wrote {out}")
+
+
+def _check_table_options(data: str, chosen: dict[str, Any]) -> None:
+    """Refuse options of tables for data that is none, which would not be read."""
+    from pathnn.data.datasets.registry import dataset_names
+    from pathnn.data.own import file_kind
+
+    given = [f"--{name}" for name in ("target", "kind", "smiles") if chosen.get(name) is not None]
+    if given and (data.lower() in dataset_names() or file_kind(Path(data)) != ".csv"):
+        raise typer.BadParameter(f"{', '.join(given)}: for .csv files of molecules, and {data} is none.")
 
 
 def _shown(score: float | None) -> str:

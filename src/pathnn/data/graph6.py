@@ -102,6 +102,8 @@ def _fault(line: str) -> str | None:
         return "a character that graph6 does not have (expected codes 63 to 126)"
     size, used = _size(line)
     expected = used + -(-(size * (size - 1) // 2) // 6)
+    if used != (1 if size <= 62 else 4 if size <= 258047 else 8):
+        return f"{size} vertices written in {used} characters: graph6 has the shortest form only"
     if len(line) != expected:
         return f"{len(line)} characters; a graph6 line of {size} vertices has {expected}"
     return None

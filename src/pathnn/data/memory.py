@@ -52,6 +52,8 @@ def _cgroup() -> int | None:
     try:
         limit = (folder / "memory.max").read_text().strip()
         used = int((folder / "memory.current").read_text())
+        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        used -= int(stat.get("inactive_file", 0)) + int(stat.get("active_file", 0))  # the kernel gives these back
     except (OSError, ValueError):
         return None
     return None if limit == "max" else max(int(limit) - used, 0)

@@ -30,8 +30,8 @@ from pathnn.data.smiles import (
 )
 from pathnn.data.splits import random_split
 from pathnn.data.targets import binary, classification, multilabel, regression
-from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task
-from pathnn.data.tu_format import one_hot, read_tu
+from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task, Vocabulary
+from pathnn.data.tu_format import encode, one_hot_of, read_tu
 
 
 def load_data(
@@ -44,6 +44,7 @@ def load_data(
     features: MoleculeFeatures = "pyg",
     split_by: str | None = None,
     split_seed: int | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> Task:
     """A dataset's name, a `.csv` of SMILES, a `.g6` file, or a folder or zip in TU format, as a task.
 
@@ -51,8 +52,9 @@ def load_data(
     target column or columns (None: the only numeric column, if there is just one; an empty list: none), and the kind of
     target (None: found from the values; text makes classes). `skip_invalid` leaves bad rows out; they are in
     `task.skipped`. `features` are those of atoms and bonds: PyG's, or the Open Graph Benchmark's ("ogb"), which
-    models trained on molhiv and Peptides read. `split_by` is "scaffold" (with a `split_seed`, another such split for
-    each), or a column that says train, val or test; None splits at random.
+    models trained on molhiv and Peptides read. `vocabulary` has the codes of the TU data that a model was trained on
+    (`facts.vocabulary`), with which other such data is then read. `split_by` is "scaffold" (with a `split_seed`,
+    another such split for each), or a column that says train, val or test; None splits at random.
     """
     path = Path(data).expanduser()
     check_features(features)
@@ -67,7 +69,7 @@ def load_data(
     if named:
         return load_dataset(str(data))
     if path.is_dir() or kind_of_file == ".zip":
-        return task_from_tu(path)
+        return task_from_tu(path, vocabulary)
     if kind_of_file == ".csv":
         options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features}
         options |= {"split_by": split_by, "split_seed": split_seed}
@@ -137,18 +139,23 @@ def _present(labels: tuple[str, ...], y: torch.Tensor) -> tuple[str, ...]:
     return tuple(labels[int(code)] for code in torch.unique(y))
 
 
-def task_from_tu(path: Path) -> Task:
+def task_from_tu(path: Path, vocabulary: Vocabulary | None = None) -> Task:
     """A folder or zip in TU format: labels one-hot, then attributes; degrees where there is neither."""
-    data = read_tu(path)
-    parts = [] if data.node_labels is None else [one_hot(data.node_labels)]
-    parts += [] if data.node_attributes is None else [data.node_attributes]
-    x = (
-        torch.cat([part.float() for part in parts], dim=1)
-        if len(parts) > 1
-        else (parts or [one_hot(data.degrees())])[0]
-    )
+    data = read_tu(path, vocabulary)
+    values = dict(data.values)
+    parts = []
+    if data.node_labels is not None:
+        parts.append(one_hot_of(data.node_labels, [len(column) for column in values["node_labels"]]))
+    if data.node_attributes is not None:
+        parts.append(data.node_attributes)
+    if not parts:
+        degrees = data.degrees()[:, None].double().numpy()
+        values["degrees"] = (vocabulary or {}).get("degrees") or [sorted({*degrees[:, 0].tolist()})]
+        codes = torch.from_numpy(encode(degrees, values["degrees"], "the degrees of the vertices"))
+        parts.append(one_hot_of(codes, [len(values["degrees"][0])]))
+    x = parts[0] if len(parts) == 1 else torch.cat([part.float() for part in parts], dim=1)
     task = task_from_graphs(data.graphs(x), name=data.name, kind="class" if data.y is not None else None)
-    return replace(task, classes=data.classes)
+    return replace(task, classes=data.classes, vocabulary=values)
 
 
 def task_from_graphs(

@@ -70,10 +70,14 @@ class CsvTable:
 def read_csv(path: Path) -> CsvTable:
     """Read a `.csv`, `.csv.gz` or `.csv.xz` file with a header line."""
     text = read_text(path)
+    reader = csv.reader(io.StringIO(text), strict=True)  # else a quote that is not closed swallows the rows after it
     try:
-        rows = [tuple(row) for row in csv.reader(io.StringIO(text)) if row]
+        rows = [tuple(row) for row in reader if row]
     except csv.Error as error:
-        raise DataError(f"{path} is no CSV file: {error}.") from error
+        raise DataError(
+            f"{path} is no CSV file: {error}, in or before line {reader.line_num}. A cell that begins with a quote "
+            '(") has to end with one.'
+        ) from error
     if rows and [cell.strip().lower() for cell in rows[0]] == ["sep=", ""]:  # sep=, as Excel writes it
         del rows[0]
     if len(rows) < 2:
@@ -176,7 +180,11 @@ def compact(graphs: PackedGraphs) -> PackedGraphs:
 
 def class_labels(table: CsvTable, column: str) -> tuple[str, ...]:
     """The names of the classes in a column."""
-    return class_names(cell for cell in table.column(column) if cell is not None and not is_missing(cell))
+    cells = [cell for cell in table.column(column) if cell is not None and not is_missing(cell)]
+    named = [cell for cell in cells if not is_missing_number(cell)]
+    if named and all(as_number(cell) is not None for cell in named):
+        cells = named  # among numbers NA, null and the like are no classes
+    return class_names(cells)
 
 
 def is_text(table: CsvTable, column: str) -> bool:
@@ -211,7 +219,8 @@ def _value(name: str, cell: str | None, classes: Mapping[Hashable, int]) -> floa
     """The number in a cell or the position of its class, or what is wrong with it."""
     if not classes:
         return _number(name, cell)
-    return f"the target {name!r} is missing" if cell is None or is_missing(cell) else float(classes[class_key(cell)])
+    number = None if cell is None or is_missing(cell) else classes.get(class_key(cell))
+    return f"the target {name!r} is missing" if number is None else float(number)
 
 
 def _number(name: str, cell: str | None) -> float | str:

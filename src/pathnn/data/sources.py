@@ -69,8 +69,14 @@ def verify_file(file: DataFile) -> bool | None:
     path = next((path for path in _candidates(file) if path.is_file()), None)
     known = {digest for digest in (file.sha256, file.url_sha256) if digest}
     if path is not None and checksum_path(path).is_file():
-        known.add(checksum_path(path).read_text().strip())
+        known.add(recorded_checksum(checksum_path(path)))
     return None if path is None or not known else sha256(path) in known
+
+
+def recorded_checksum(path: Path) -> str:
+    """The checksum in a file of ours, or in one that sha256sum wrote (checksum, two blanks, name)."""
+    words = path.read_text().split()
+    return words[0].lstrip("\\").lower() if words else ""
 
 
 def offline() -> bool:
@@ -96,7 +102,7 @@ def _sound(file: DataFile, path: Path) -> bool:
     recorded = checksum_path(path)
     expected = None
     if recorded.is_file():
-        expected = recorded.read_text().strip()
+        expected = recorded_checksum(recorded)
     elif file.exact:
         expected = file.sha256
     if expected is None or sha256(path) == expected:

@@ -19,6 +19,9 @@ Score = tuple[float, float]
 
 TargetKind = Literal["class", "binary", "multilabel", "regression", "none"]
 
+Vocabulary = Mapping[str, list[list[float]]]
+"""The numbers that codes stand for, in order: by the name of a table of a user's file, for each of its columns."""
+
 
 @dataclass(frozen=True)
 class Categorical:
@@ -73,6 +76,7 @@ class Task:
         paper_mean_paths: average number of paths per graph in the paper, by collection and length.
         notes: licence, source, and where this differs from the published data.
         skipped: rows of a user's file that were left out.
+        vocabulary: what the codes of a user's labels stand for, so that other files can be read with the same codes.
     """
 
     name: str
@@ -100,6 +104,7 @@ class Task:
     citation: str = ""
     notes: str = ""
     skipped: tuple[BadRow, ...] = ()
+    vocabulary: Vocabulary = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (

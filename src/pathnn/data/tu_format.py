@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.ragged import offsets
 from pathnn.data.tables import parse_numbers
+from pathnn.data.task import Vocabulary
 
 PARTS = (
     "A",
@@ -27,6 +29,8 @@ PARTS = (
     "edge_labels",
     "edge_attributes",
 )
+
+WIDTHS = {"A": 2, "graph_indicator": 1, "graph_labels": 1}
 
 Array = NDArray[np.float64]
 
@@ -50,6 +54,7 @@ class TUData:
     y: Tensor | None = None
     targets: Tensor | None = None
     classes: tuple[str, ...] = ()
+    values: Vocabulary = field(default_factory=dict)
 
     def graphs(self, x: Tensor | None) -> PackedGraphs:
         """The graphs with `x` as vertex features, and edge attributes or else edge labels."""
@@ -63,7 +68,7 @@ class TUData:
         return torch.bincount(self.edge_index[0] + shift, minlength=int(self.node_ptr[-1]))
 
 
-def read_tu(path: Path) -> TUData:
+def read_tu(path: Path, known: Vocabulary | None = None) -> TUData:
     """Read a folder or a zip in TU format: each edge once and in both directions, no loops."""
     name, texts = _open(path)
     tables = {part: _table(f"{name}_{part}.txt", text) for part, text in texts.items()}
@@ -80,19 +85,29 @@ def read_tu(path: Path) -> TUData:
     edge_graph = graph[edges[0]]
     local = edges - node_ptr.numpy()[edge_graph]
     classes, y = _classes(tables.get("graph_labels"))
+    labels: tuple[str, ...] = ("node_labels", "edge_labels")
+    values = {part: _values(tables[part]) for part in labels if part in tables}
+    values |= {part: known[part] for part in values if known and part in known}
     return TUData(
         name=name,
         edge_index=torch.from_numpy(local.astype(np.int32)),
         node_ptr=node_ptr,
         edge_ptr=offsets(torch.from_numpy(np.bincount(edge_graph, minlength=num_graphs))),
-        node_labels=_codes(tables.get("node_labels")),
+        node_labels=_codes("node_labels", tables, values),
         node_attributes=_floats(tables.get("node_attributes")),
-        edge_labels=_codes(tables.get("edge_labels"), rows),
+        edge_labels=_codes("edge_labels", tables, values, rows),
         edge_attributes=_floats(tables.get("edge_attributes"), rows),
         y=y,
         targets=_floats(tables.get("graph_attributes")),
         classes=classes,
+        values=values,
     )
+
+
+def one_hot_of(codes: Tensor, sizes: list[int]) -> Tensor:
+    """One-hot codes of each column, side by side, whichever of them occur: `[N, sum of sizes]`, bool."""
+    columns = zip(codes.unbind(dim=1), sizes, strict=True)
+    return torch.cat([column[:, None] == torch.arange(size)[None, :] for column, size in columns], dim=1)
 
 
 def one_hot(codes: Tensor) -> Tensor:
@@ -123,17 +138,19 @@ def _open(path: Path) -> tuple[str, dict[str, str]]:
 def _zip_texts(path: Path) -> dict[tuple[str, str], str]:
     with zipfile.ZipFile(path) as archive:
         keys = {info.filename: _split_name(info.filename.rsplit("/", 1)[-1]) for info in archive.infolist()}
-        return {key: archive.read(name).decode() for name, key in keys.items() if key is not None}
+        return {key: archive.read(name).decode("utf-8-sig") for name, key in keys.items() if key is not None}
 
 
 def _folder_texts(path: Path) -> dict[tuple[str, str], str]:
     files = [file for pattern in ("*.txt", "raw/*.txt") for file in sorted(path.glob(pattern))]
     keys = {file: _split_name(file.name) for file in files}
-    return {key: file.read_text() for file, key in keys.items() if key is not None}
+    return {key: file.read_text(encoding="utf-8-sig") for file, key in keys.items() if key is not None}
 
 
 def _split_name(filename: str) -> tuple[str, str] | None:
     """`"X_node_labels.txt"` as `("X", "node_labels")`, None for a file that is not of the format."""
+    if filename.startswith("."):  # ._NAME_A.txt, which macOS adds to zips and to foreign disks
+        return None
     for part in PARTS:
         if filename.endswith(f"_{part}.txt"):
             return filename.removesuffix(f"_{part}.txt"), part
@@ -147,6 +164,13 @@ def _table(file: str, text: str) -> Array:
         raise DataError(f"{file}: expected numbers separated by commas: {str(error).rstrip('.')}.") from error
     if not np.isfinite(table).all():
         raise DataError(f"{file}: row {int(np.argmin(np.isfinite(table).all(axis=1))) + 1} is not finite.")
+    part = next(part for part in PARTS if file.endswith(f"_{part}.txt"))
+    width = WIDTHS.get(part)
+    if width is not None and table.size and table.shape[1] != width:
+        raise DataError(f"{file}: {table.shape[1]} columns; expected {width}.")
+    broken = (table != np.floor(table)).any(axis=1) if part in ("A", "graph_indicator") else np.zeros(1, bool)
+    if broken.any():
+        raise DataError(f"{file}: row {int(broken.argmax()) + 1}: expected whole numbers.")
     return table
 
 
@@ -179,12 +203,32 @@ def _check_rows(part: str, table: Array | None, expected: int) -> None:
         raise DataError(f"_{part}.txt has {len(table)} rows; expected {expected}.")
 
 
-def _codes(table: Array | None, rows: NDArray[np.int64] | None = None) -> Tensor | None:
-    if table is None:
+def _values(table: Array) -> list[list[float]]:
+    """The distinct values of each column, in order."""
+    return [np.unique(column).tolist() for column in table.T]
+
+
+def _codes(
+    part: str, tables: Mapping[str, Array], values: Vocabulary, rows: NDArray[np.int64] | None = None
+) -> Tensor | None:
+    if part not in tables:
         return None
-    columns = [np.unique(column, return_inverse=True)[1] for column in table.T]
-    codes = np.stack(columns, axis=1).astype(np.int16)
+    codes = encode(tables[part], values[part], f"_{part}.txt")
     return torch.from_numpy(codes if rows is None else codes[rows])
+
+
+def encode(table: Array, values: list[list[float]], what: str) -> NDArray[np.int32]:
+    """The position of each number among the values of its column; one that is not among them is an error."""
+    if table.shape[1] != len(values):
+        raise DataError(f"{what}: {table.shape[1]} columns; the model was trained on {len(values)}.")
+    codes = np.empty(table.shape, dtype=np.int32)
+    for i, (column, known) in enumerate(zip(table.T, map(np.asarray, values), strict=True)):
+        codes[:, i] = np.searchsorted(known, column).clip(max=len(known) - 1)
+        strange = known[codes[:, i]] != column
+        if strange.any():
+            row = int(strange.argmax())
+            raise DataError(f"{what}, row {row + 1}: {column[row]:g}, which the model was not trained on.")
+    return codes
 
 
 def _floats(table: Array | None, rows: NDArray[np.int64] | None = None) -> Tensor | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
 
@@ -156,8 +156,12 @@ def ensemble_columns(outputs: Tensor, facts: TaskFacts) -> dict[str, list[str | 
     for name, values in mean.items():
         columns[name] = values
         if not any(isinstance(value, str) for value in values):
-            columns[f"{name}_std"] = _deviation([column[name] for column in each])
+            columns[_free(f"{name}_std", mean)] = _deviation([column[name] for column in each])
     return columns
+
+
+def _free(name: str, taken: Mapping[str, object]) -> str:
+    return name if name not in taken else _free(f"{name}_", taken)
 
 
 def _deviation(values: Sequence[Sequence[str | int | float]]) -> list[str | int | float]:

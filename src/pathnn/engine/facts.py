@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from pathnn.data.metrics import METRICS
 from pathnn.data.smiles import FEATURES, MoleculeFeatures
-from pathnn.data.task import Categorical, Features, Task
+from pathnn.data.task import Categorical, Features, Task, Vocabulary
 from pathnn.engine.data_print import DataPrint
 from pathnn.engine.errors import CheckpointError, MismatchError
 from pathnn.engine.scaling import TargetScale
@@ -35,7 +35,8 @@ class TaskFacts:
     target_mean: tuple[float, ...] = ()
     target_std: tuple[float, ...] = ()
     data: DataPrint | None = None
-    seen: str = ""
+    seen: str = field(default="", compare=False)
+    vocabulary: Vocabulary = field(default_factory=dict)
 
     @staticmethod
     def of(task: Task, scale: TargetScale, data: DataPrint | None = None, seen: str = "") -> TaskFacts:
@@ -55,6 +56,7 @@ class TaskFacts:
             target_std=scale.std,
             data=data,
             seen=seen,
+            vocabulary=dict(task.vocabulary),
         )
 
     @property

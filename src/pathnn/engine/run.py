@@ -18,7 +18,7 @@ from pathnn.data.metrics import default_metric
 from pathnn.data.own import load_data
 from pathnn.data.smiles import MoleculeFeatures
 from pathnn.data.targets import with_metric
-from pathnn.data.task import Task
+from pathnn.data.task import Task, Vocabulary
 from pathnn.engine.build import build_model
 from pathnn.engine.checkpoint import load_state, save_model, save_state, versions
 from pathnn.engine.config import RunConfig
@@ -106,12 +106,12 @@ def run(
         return on_first(fabric, lambda: finish(ready, curves=curves))
 
 
-def load_task(config: RunConfig, features: MoleculeFeatures = "pyg") -> Task:
-    """The data of a run; `features` are those of the molecules of a CSV."""
+def load_task(config: RunConfig, features: MoleculeFeatures = "pyg", vocabulary: Vocabulary | None = None) -> Task:
+    """The data of a run; `features` are those of the molecules of a CSV, `vocabulary` the codes of TU data."""
     targets = None if config.target is None else list(config.target)
     kind: Any = config.kind
     options: dict[str, Any] = {"skip_invalid": config.skip_invalid, "features": features}
-    options |= {"split_by": config.split_by, "split_seed": config.split_seed}
+    options |= {"split_by": config.split_by, "split_seed": config.split_seed, "vocabulary": vocabulary}
     task = load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, **options)
     return with_metric(task, config.metric)
 

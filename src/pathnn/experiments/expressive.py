@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pathnn.bench.report import table as markdown_table
 from pathnn.data.datasets.sr import FAMILIES
+from pathnn.data.files import atomic_write
 from pathnn.experiments.brec_page import brec_section
 from pathnn.experiments.rows import Row, read_rows
 from pathnn.experiments.sr_report import exact_at, mean, percent, summarize, table
@@ -53,7 +54,8 @@ def write_page(results: Path, root: Path) -> list[Path]:
         raise ValueError(f"{root} has no folder docs: --report writes {PAGE} of a clone of pathnn. Run it in one.")
     from pathnn.plots.files import save_picture
 
-    (root / PAGE).write_text(expressive_page(results))
+    with atomic_write(root / PAGE) as file:
+        file.write(expressive_page(results).encode())
     figure = sr_chart(results)
     if figure is None:
         return [root / PAGE]

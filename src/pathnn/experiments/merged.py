@@ -131,4 +131,6 @@ def _check_models(models: Sequence[PathNN]) -> PathNNConfig:
         raise ValueError(f"the models have dropout={config.dropout}: equal tokens get different masks. Expected 0.")
     if config.edge_channels is not None or config.in_channels != 1 or config.aggregation != "sum":
         raise ValueError("merging is for models of one input channel that read no edges and sum up paths.")
+    if config.readout != "sum":
+        raise ValueError(f"the models have readout={config.readout!r}: merging adds up vertices. Expected 'sum'.")
     return config

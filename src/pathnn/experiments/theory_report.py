@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pathnn.bench.report import table as markdown_table
+from pathnn.data.files import atomic_write
 from pathnn.experiments.theory_result import from_result
 from pathnn.experiments.theory_rows import Row, Table, theory_table
 from pathnn.theory.compare import Example
@@ -111,4 +112,5 @@ def check_page(page: Path) -> str:
 def write_block(page: Path, block: str) -> None:
     """Put the block into a page between its two marks."""
     before, rest = check_page(page).split(BEGIN, 1)
-    page.write_text(before + block + rest.split(END, 1)[1])
+    with atomic_write(page) as file:
+        file.write((before + block + rest.split(END, 1)[1]).encode())

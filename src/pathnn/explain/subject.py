@@ -52,7 +52,7 @@ def read_subject(
         )  # fmt: skip
     if table:
         return _molecule(trained, path, row or 1, smiles)
-    task, number = load_data(data, targets=[]), graph or 0
+    task, number = load_data(data, targets=[], vocabulary=trained.facts.vocabulary), graph or 0
     if number >= len(task.graphs):
         raise ValueError(f"--graph {number} does not exist: {task.name} has {len(task.graphs)}, counted from 0.")
     edge_index, num_nodes = task.graphs[number].edge_index, task.graphs[number].num_nodes

@@ -13,6 +13,7 @@ from pathnn.nn.choices import check_choice
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.engines.cuda import cuda_path_states, cuda_ready, cuda_tokens
 from pathnn.nn.engines.dense import dense_path_states
+from pathnn.nn.engines.level import Tables
 from pathnn.nn.engines.prepared import Edges, Prepared
 from pathnn.nn.engines.tokens import level_rows, project, project_small
 from pathnn.nn.engines.trie import path_states
@@ -180,11 +181,15 @@ class PathLSTM(nn.LSTM):
         distances = None if self.distance_encoder is None else self.distance_encoder.weight
         if self.engine == "dense":
             states = dense_path_states(self, h, trie, distances, edges)
-            return states if num_nodes is None else _sum_at(trie.source, states, num_nodes)
+            return states if num_nodes is None else _sum_at(trie.source, _wide(states), num_nodes).to(states.dtype)
         bias = self.bias_ih_l0 + self.bias_hh_l0
         tables = project(h, distances, edges, weight_ih=self.weight_ih_l0, bias=bias)
+        narrow = tables.vertex.dtype
+        tables = Tables(*(None if table is None else _wide(table) for table in tables))  # type: ignore[arg-type]
         rows = level_rows(trie, edges, distances=distances is not None)
-        return path_states(tables, self.weight_hh_l0, rows, num_nodes=num_nodes, max_entries=self.max_entries)
+        weight = _wide(self.weight_hh_l0)
+        out = path_states(tables, weight, rows, num_nodes=num_nodes, max_entries=self.max_entries)
+        return out.to(narrow)
 
     def _vertices(self, h: Tensor) -> Tensor:
         """`h` as the LSTM reads it: in its type, with dropout, and the dummy token's vector at the end."""
@@ -265,6 +270,12 @@ def _check_bounds(
     """Kernels on the CPU do not check indices, so a trie that was not made for these features must end
     here."""
     num_edges = 0 if edges is None else edges.types.numel() if isinstance(edges, EdgeTypes) else edges.size(0)
+    if isinstance(edges, EdgeTypes) and edges.types.numel():
+        low, high = (int(x) for x in torch.aminmax(edges.types))
+        if low < 0 or high >= edges.table.size(0):
+            raise ValueError(
+                f"EdgeTypes.types: expected rows of the table, 0 to {edges.table.size(0) - 1}, got {low} to {high}."
+            )
     for level in trie.levels:
         if level.vertex.numel() == 0:
             continue
@@ -281,6 +292,11 @@ def _check_bounds(
             far = int(level.distance.max())
             if far >= distances.num_embeddings:
                 raise ValueError(f"the trie has distance {far}, but the table has {distances.num_embeddings} rows.")
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Half precision as float32: sums over many paths need more bits."""
+    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
 
 
 def _sum_at(source: Tensor, states: Tensor, num_nodes: int) -> Tensor:

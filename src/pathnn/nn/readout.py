@@ -38,7 +38,8 @@ class Readout(nn.Module):
 
     def _aggregate(self, h: Tensor, batch: Tensor | None, batch_size: int | None) -> Tensor:
         if batch is None:
-            return h.sum(dim=0, keepdim=True) if self.kind == "sum" else h.mean(dim=0, keepdim=True)
+            out = h.sum(dim=0, keepdim=True)
+            return out if self.kind == "sum" else out / max(h.size(0), 1)
         if batch.shape != h.shape[:1]:
             raise ValueError(f"batch: expected one graph id per vertex, {h.size(0)}, got shape {tuple(batch.shape)}.")
         if batch_size is None:

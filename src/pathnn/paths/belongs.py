@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from pathnn.paths.trie import PathTrie
@@ -50,6 +51,23 @@ def check_ends(trie: PathTrie, edge_index: Tensor) -> None:
             f"the trie's paths go through the edge from vertex {int(before[i])} to {int(after[i])} as row {row} of "
             f"edge_index, where now the edge from {there[0]} to {there[1]} is: edges were sorted or changed since. "
             f"{WAY_OUT}"
+        )
+
+
+def check_pairs(trie: PathTrie, edge_index: Tensor) -> None:
+    """Raise `ValueError` if a path of length 1 is no edge of the graph, whatever the order of its edges. CPU only."""
+    if edge_index.device.type != "cpu" or trie.device.type != "cpu" or trie.k < 1 or trie.sampled is not None:
+        return
+    starts, ends = trie.length(1).levels
+    assert ends.parent is not None
+    before = starts.vertex[ends.parent.long()].long()
+    mine = (before * trie.num_nodes + ends.vertex)[before >= 0].sort()[0]
+    source, target = edge_index.long()
+    theirs = (source * trie.num_nodes + target)[source != target].unique()
+    if not bool(torch.isin(mine, theirs).all()):
+        raise ValueError(
+            "the trie's paths go through edges that the graph does not have: edges were left out, or vertices "
+            f"renumbered, since. {WAY_OUT}"
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pathnn.data.files import atomic_write
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -15,4 +17,5 @@ CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
 def save_picture(figure: Figure, path: Path, *, dpi: int) -> None:
     """Write a figure in the format that the file's name says, without dates and versions in it."""
     metadata = {CHANGING[path.suffix[1:]]: None}
-    figure.savefig(path, dpi=dpi, metadata=metadata)
+    with atomic_write(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=dpi, metadata=metadata)

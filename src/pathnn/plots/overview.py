@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from pathnn.collection import Collection
+from pathnn.data.files import atomic_write
 from pathnn.paths.count import count_per_source
 from pathnn.paths.csr import to_csr
 from pathnn.plots.graphs import Sketch, sketch
@@ -91,4 +92,5 @@ def save(figure: Figure, path: Path) -> None:
         raise ValueError(f"{path} is no picture: expected a name that ends in {', '.join(FORMATS)}.")
     if not path.parent.is_dir():
         raise FileNotFoundError(2, "the folder does not exist", str(path.parent))
-    figure.savefig(path, dpi=200)
+    with atomic_write(path) as file:
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=200)

@@ -47,8 +47,10 @@ def _last_hidden(lstm: nn.LSTM, steps: Tensor) -> Tensor:
     """
     start = steps.new_zeros(1, steps.size(1), lstm.hidden_size)
     differentiable = lstm.training or torch.is_grad_enabled()
+    # not `_flat_weights`: functional_call and parametrizations replace the attributes alone
+    weights = [lstm.weight_ih_l0, lstm.weight_hh_l0, lstm.bias_ih_l0, lstm.bias_hh_l0]
     options = (lstm.bias, lstm.num_layers, 0.0, differentiable, lstm.bidirectional, lstm.batch_first)
-    _, last, _ = torch.lstm(steps, (start, start), lstm._flat_weights, *options)  # type: ignore[arg-type]
+    _, last, _ = torch.lstm(steps, (start, start), weights, *options)  # type: ignore[arg-type]
     return last[0]
 
 
