@@ -76,6 +76,8 @@ def test_the_output_follows_from_the_question():
         assert choose_answer(facts(kind, 3, names), out).number == 1
         assert choose_answer(facts(kind, 3, names), out, "c").number == 2
         assert choose_answer(facts(kind, 3, []), out, "2").name == "the logit of '2'"
+        several = choose_answer(facts(kind, 3, []), out, "2", networks=2)
+        assert (several.name, several.words[:19]) == ("the mean logit of '2'", "a mean probability ")
     assert choose_answer(facts("multilabel", 3, names), out, "a").words == "a probability of 0.5"
     scaled = facts("regression", 3, names, target_mean=(1.0, 2.0, 3.0), target_std=(4.0, 5.0, 6.0))
     assert choose_answer(scaled, out).number == 0

@@ -55,3 +55,17 @@ def test_config_and_errors():
         Baseline("transformer", 4, 8, 1)
     with pytest.raises(ValueError, match=r"unknown options \['depth'\]"):
         BaselineConfig.from_dict({"depth": 1})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"norm": "layer"}, "norm='layer'"),
+        ({"edge_channels": -1}, "edge_channels=-1"),
+        ({"in_channels": ()}, r"in_channels=\(\)"),
+        ({"num_layers": 0}, "num_layers=0"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Baseline(**{"name": "gin", "in_channels": 3, "hidden_channels": 8, "out_channels": 1, **options})

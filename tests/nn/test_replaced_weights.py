@@ -86,3 +86,5 @@ def test_types_that_the_table_does_not_have(kind: int, engine: str):
 def test_the_mean_of_a_graph_without_vertices():
     readout, h, batch = Readout("mean"), torch.zeros(0, 3), torch.zeros(0, dtype=torch.long)
     assert readout(h, None).tolist() == readout(h, batch, batch_size=1).tolist() == [[0.0] * 3]
+    with pytest.raises(ValueError, match="batch_size=3 without batch"):
+        readout(h, None, batch_size=3)

@@ -68,7 +68,8 @@ def explain_command(
             raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")
         subject = read_subject(trained.members[0], data, row=row, graph=graph, smiles=smiles or trained.config.smiles)
         outputs = torch.stack([subject.outputs(one) for one in trained.members])
-        answer = choose_answer(trained.facts, combine(outputs.unsqueeze(1), trained.facts.target)[0], output)
+        together = combine(outputs.unsqueeze(1), trained.facts.target)[0]
+        answer = choose_answer(trained.facts, together, output, networks=len(models))
         with progress(f"explaining {subject.title}"):
             graph_of = (subject.x, subject.edge_index)
             options: dict[str, Any] = {"edge_attr": subject.edge_attr, "output": answer.number}

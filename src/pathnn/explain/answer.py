@@ -20,8 +20,9 @@ class Answer:
     shift: float = 0.0
 
 
-def choose_answer(facts: TaskFacts, outputs: Tensor, asked: str | None = None) -> Answer:
-    """The output of a name; else the predicted class, the likeliest of several answers, or the first target.
+def choose_answer(facts: TaskFacts, outputs: Tensor, asked: str | None = None, *, networks: int = 1) -> Answer:
+    """The output of a name; else the predicted class, the likeliest of several answers, or the first target. Of several
+    networks the mean of their logits is explained, and their mean probability is named.
 
     >>> import torch
     >>> facts = TaskFacts("a", "class", 2, 3, None, "accuracy", True, 1.0, ["safe", "toxic"])
@@ -38,5 +39,6 @@ def choose_answer(facts: TaskFacts, outputs: Tensor, asked: str | None = None) -
         return Answer(number, names[number] if facts.classes else "the prediction", "", factor, shift)
     number = int(outputs.argmax()) if asked is None else names.index(asked)
     probability = outputs.softmax(dim=0) if facts.target == "class" else outputs.sigmoid()
-    name = f"the logit of {names[number]!r}" if facts.classes or outputs.numel() > 1 else "the logit"
-    return Answer(number, name, f"a probability of {float(probability[number]):.3g}")
+    mean = "mean " if networks > 1 else ""
+    name = f"the {mean}logit of {names[number]!r}" if facts.classes or outputs.numel() > 1 else f"the {mean}logit"
+    return Answer(number, name, f"a {mean}probability of {float(probability[number]):.3g}")

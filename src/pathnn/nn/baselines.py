@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
-from pathnn.nn.choices import check_choice, check_count, check_dropout
+from pathnn.nn.choices import check_choice, check_count, check_dropout, check_widths
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.head import HeadName, make_head
 from pathnn.nn.readout import ReadoutName, make_readout, read_out
@@ -42,9 +42,9 @@ class BaselineConfig:
 
     def __post_init__(self) -> None:
         check_choice("name", self.name, get_args(BaselineName))
+        check_choice("norm", self.norm, ("batch", None))
         for name in ("in_channels", "edge_channels"):
-            if isinstance(self.__dict__[name], list):
-                object.__setattr__(self, name, tuple(self.__dict__[name]))
+            object.__setattr__(self, name, check_widths(name, self.__dict__[name]))
         if isinstance(self.in_channels, tuple):
             object.__setattr__(self, "encoder", "categorical")
         for name in ("hidden_channels", "num_layers"):

@@ -1,9 +1,9 @@
-"""Checking options: one of a few words, a count, a rate."""
+"""Checking options: one of a few words, a count, a rate, widths."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -36,3 +36,14 @@ def check_dropout(value: object) -> None:
     """Refuse what is no rate of dropout."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) < 1.0:
         raise ValueError(f"dropout={value!r}: expected a rate from 0 up to, but not including, 1.")
+
+
+def check_widths(name: str, value: Any) -> int | tuple[int, ...] | None:
+    """A width as it is, sizes of categories as a tuple of integers."""
+    if isinstance(value, list | tuple):
+        value = tuple(value)
+        if value and all(isinstance(size, int) and size > 0 for size in value):
+            return value
+    elif (isinstance(value, int) and value > 0) or (value is None and name == "edge_channels"):
+        return value
+    raise ValueError(f"{name}={value!r}: expected a positive width, or the sizes of the categories as a tuple.")

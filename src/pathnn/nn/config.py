@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from pathnn.collection import Collection, check_collection
-from pathnn.nn.choices import check_count, check_dropout
+from pathnn.nn.choices import check_count, check_dropout, check_widths
 from pathnn.nn.encoders import EncoderName
 from pathnn.nn.head import HeadName
 from pathnn.nn.path_conv import NormName, PhiName
@@ -51,7 +51,7 @@ class PathNNConfig:
         if self.distances is None:
             object.__setattr__(self, "distances", self.collection == "ap")
         for name in ("in_channels", "edge_channels"):
-            value = _widths(name, self.__dict__[name])
+            value = check_widths(name, self.__dict__[name])
             object.__setattr__(self, name, value)
         if isinstance(self.in_channels, tuple) and self.encoder == "mlp":
             object.__setattr__(self, "encoder", "categorical")
@@ -72,14 +72,3 @@ class PathNNConfig:
         if missing:
             raise ValueError(f"PathNNConfig: options {missing} are missing.")
         return cls(**values)
-
-
-def _widths(name: str, value: Any) -> int | tuple[int, ...] | None:
-    """A width as it is, sizes of categories as a tuple of integers."""
-    if isinstance(value, list | tuple):
-        value = tuple(value)
-        if value and all(isinstance(size, int) and size > 0 for size in value):
-            return value
-    elif (isinstance(value, int) and value > 0) or (value is None and name == "edge_channels"):
-        return value
-    raise ValueError(f"{name}={value!r}: expected a positive width, or the sizes of the categories as a tuple.")

@@ -38,6 +38,8 @@ class Readout(nn.Module):
 
     def _aggregate(self, h: Tensor, batch: Tensor | None, batch_size: int | None) -> Tensor:
         if batch is None:
+            if batch_size not in (None, 1):
+                raise ValueError(f"batch_size={batch_size} without batch: expected the graph of each vertex in batch.")
             out = h.sum(dim=0, keepdim=True)
             return out if self.kind == "sum" else out / max(h.size(0), 1)
         if batch.shape != h.shape[:1]:
