@@ -7,9 +7,9 @@
 # seconds; leave 30 more for packing. Data is read from .device/data, runs under way from .device/TARGET.tar.xz, which is
 # what came to $OUT the last time, its parts put together. Results come to $OUT as TARGET.jsonl; runs under way as far as
 # $ROOM MiB and $FILES files hold them, those of the targets that are named first before others'. A second call on the
-# same machine goes on from what lies in $SCRATCH. With TESTS="tests/nn tests/paths" those of these tests that need a GPU
-# are done first (beside others they are slow, and slow them), and named in $OUT/tests.log; where they fail, or have no
-# time to end, so does this.
+# same machine goes on from what lies in $SCRATCH. With TESTS="tests/nn/test_a.py tests/paths" those of these tests that
+# need a GPU are done first, each file or folder in a process of its own, and named in $OUT/tests.log; where they fail, or
+# have no time to end, nothing else is done.
 set -u
 cd "$(dirname "$0")/.."
 : "${PATHNN_COMMIT:?the commit of the code, for the results}" "${OUT:?the folder for what comes back}"
@@ -20,10 +20,22 @@ mkdir -p "$SCRATCH/results" "$OUT"
 since() { echo "$(($(date +%s) - BEGIN)) s: $*"; }
 
 if [ -n "${TESTS:-}" ]; then # before MPS, with which a fault of one process would be one of all
-    # shellcheck disable=SC2086 # several paths
-    timeout $((LIMIT - 20)) python -m pytest -vv -m cuda -p no:cacheprovider $TESTS >"$OUT/tests.log" 2>&1 || STATUS=$?
-    tail -5 "$OUT/tests.log"
+    rm -rf "$SCRATCH/tests" && mkdir "$SCRATCH/tests"
+    for FILE in $TESTS; do
+        {
+            timeout $((LIMIT - 20)) python -m pytest -vv -m cuda -p no:cacheprovider "$FILE"
+            CODE=$?
+            [ $CODE = 0 ] || [ $CODE = 5 ] || echo "$FILE failed, exit code $CODE" | tee -a "$SCRATCH/tests/failed" # 5: none need a GPU
+        } >"$SCRATCH/tests/${FILE//\//-}.log" 2>&1 &
+    done
+    wait
+    cat "$SCRATCH"/tests/*.log >"$OUT/tests.log"
+    tail -qn 1 "$SCRATCH"/tests/*.log
     since "the tests are over"
+    if [ -e "$SCRATCH/tests/failed" ]; then
+        grep -aE "^(FAILED|E  )" "$OUT/tests.log" | head -40
+        exit 1
+    fi
 fi
 if command -v nvidia-cuda-mps-control >/dev/null; then # one for all targets, which would each start their own
     export CUDA_MPS_PIPE_DIRECTORY=$SCRATCH/mps CUDA_MPS_LOG_DIRECTORY=$SCRATCH/mps

@@ -72,6 +72,24 @@ def test_results_come_before_runs_under_way(repository: Path, mirror: Path, monk
     assert found == ["synthetic.jsonl", "zinc.jsonl", "zinc.tar.xz.00"]
 
 
+def test_tests_come_first_and_end_it_where_they_fail(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, body in (("good", "pass"), ("bad", "assert 0, 'as planned'"), ("unmarked", "assert 0")):
+        mark = "" if name == "unmarked" else "import pytest\n@pytest.mark.cuda\n"
+        (repository / f"test_{name}.py").write_text(f"{mark}def test_it():\n    {body}\n")
+    (repository / "pytest.ini").write_text("[pytest]\nmarkers = cuda\n")
+    monkeypatch.setenv("TESTS", "test_good.py test_unmarked.py")
+    good = lease(repository, "60")
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "1 passed" in good.stdout
+    assert "all is over" in good.stdout
+    monkeypatch.setenv("TESTS", "test_good.py test_bad.py")
+    bad = lease(repository, "60")
+    assert bad.returncode == 1
+    assert "as planned" in bad.stdout
+    assert "all is over" not in bad.stdout
+    assert "test_good.py::test_it PASSED" in (repository / "out" / "tests.log").read_text()
+
+
 def test_it_says_what_it_needs(repository: Path) -> None:
     missing = subprocess.run(
         ["bash", repository / "benchmarks" / SCRIPT.name, "5"], env={}, capture_output=True, text=True, check=False
