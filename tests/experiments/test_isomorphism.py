@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -188,3 +189,10 @@ def test_representations_are_the_same_on_a_gpu(collection: str, merge: bool) -> 
     truth = embeddings(models, graphs, merge=merge)
     found = embeddings(models, graphs, merge=merge, device="cuda").cpu()
     torch.testing.assert_close(found, truth)
+
+
+@pytest.mark.parametrize("readout", ["mean", None])
+def test_merging_is_for_sums_over_vertices(readout: Any) -> None:
+    model = PathNN(1, 8, 8, collection="ap", k=2, readout=readout).eval()
+    with pytest.raises(ValueError, match=f"readout={readout!r}: merging adds up vertices"):
+        merged_embeddings([model], some_graphs())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+CGROUP = Path("/sys/fs/cgroup")
 STATES_PER_ENTRY = 8
 """Vectors of the hidden width that training keeps per entry: states, cells, gradients, gates."""
 
@@ -48,7 +49,7 @@ def _meminfo() -> int | None:
 
 
 def _cgroup() -> int | None:
-    folder = Path("/sys/fs/cgroup")
+    folder = CGROUP
     try:
         limit = (folder / "memory.max").read_text().strip()
         used = int((folder / "memory.current").read_text())

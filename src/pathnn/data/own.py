@@ -31,7 +31,7 @@ from pathnn.data.smiles import (
 from pathnn.data.splits import random_split
 from pathnn.data.targets import binary, classification, multilabel, regression
 from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task, Vocabulary
-from pathnn.data.tu_format import encode, one_hot_of, read_tu
+from pathnn.data.tu_format import encode, one_hot, read_tu
 
 
 def load_data(
@@ -145,14 +145,14 @@ def task_from_tu(path: Path, vocabulary: Vocabulary | None = None) -> Task:
     values = dict(data.values)
     parts = []
     if data.node_labels is not None:
-        parts.append(one_hot_of(data.node_labels, [len(column) for column in values["node_labels"]]))
+        parts.append(one_hot(data.node_labels, [len(column) for column in values["node_labels"]]))
     if data.node_attributes is not None:
         parts.append(data.node_attributes)
     if not parts:
         degrees = data.degrees()[:, None].double().numpy()
         values["degrees"] = (vocabulary or {}).get("degrees") or [sorted({*degrees[:, 0].tolist()})]
         codes = torch.from_numpy(encode(degrees, values["degrees"], "the degrees of the vertices"))
-        parts.append(one_hot_of(codes, [len(values["degrees"][0])]))
+        parts.append(one_hot(codes, [len(values["degrees"][0])]))
     x = parts[0] if len(parts) == 1 else torch.cat([part.float() for part in parts], dim=1)
     task = task_from_graphs(data.graphs(x), name=data.name, kind="class" if data.y is not None else None)
     return replace(task, classes=data.classes, vocabulary=values)

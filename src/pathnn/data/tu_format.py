@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -104,20 +104,16 @@ def read_tu(path: Path, known: Vocabulary | None = None) -> TUData:
     )
 
 
-def one_hot_of(codes: Tensor, sizes: list[int]) -> Tensor:
-    """One-hot codes of each column, side by side, whichever of them occur: `[N, sum of sizes]`, bool."""
-    columns = zip(codes.unbind(dim=1), sizes, strict=True)
-    return torch.cat([column[:, None] == torch.arange(size)[None, :] for column, size in columns], dim=1)
+def one_hot(codes: Tensor, sizes: Sequence[int] | None = None) -> Tensor:
+    """One-hot codes of each column, side by side: of its distinct values in order, or of all from 0 to its size,
+    whichever of them occur. `[N, sum of distinct or of sizes]`, bool.
 
-
-def one_hot(codes: Tensor) -> Tensor:
-    """One-hot codes of each column's distinct values in order, side by side: `[N, sum of distinct]`, bool.
-
-    >>> one_hot(torch.tensor([7, 3, 7])).int().tolist()
-    [[0, 1], [1, 0], [0, 1]]
+    >>> one_hot(torch.tensor([7, 3, 7])).int().tolist(), one_hot(torch.tensor([1, 1]), [3]).int().tolist()
+    ([[0, 1], [1, 0], [0, 1]], [[0, 1, 0], [0, 1, 0]])
     """
-    columns = codes.view(codes.size(0), -1).unbind(dim=1)
-    return torch.cat([column[:, None] == torch.unique(column)[None, :] for column in columns], dim=1)
+    columns = codes.reshape(codes.size(0), -1).unbind(dim=1)
+    known = [torch.unique(column) for column in columns] if sizes is None else [torch.arange(size) for size in sizes]
+    return torch.cat([column[:, None] == values for column, values in zip(columns, known, strict=True)], dim=1)
 
 
 def _open(path: Path) -> tuple[str, dict[str, str]]:
