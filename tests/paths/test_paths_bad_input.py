@@ -128,6 +128,11 @@ def test_explicit_paths(given, came, expected):
         PathTrie.from_paths(given, EDGES, N, collection="ap")
 
 
+def test_explicit_paths_with_dummies_that_are_said_not_to_be_extended():
+    with pytest.raises(ValueError, match="extended=False, but there are dummy"):
+        PathTrie.from_paths(paths([0, -1]), EDGES, N, collection="sp", extended=False)
+
+
 def test_an_explicit_path_that_leaves_the_graph():
     with pytest.raises(ValueError, match=r"length 2.*no edge"):
         PathTrie.from_paths([torch.tensor([[0, 1]]), torch.tensor([[0, 2, 1]])], *line(3), collection="ap")

@@ -27,6 +27,9 @@ def test_from_paths_undoes_to_paths(graph, collection, k, distances, extend):
     assert again.extended == any(bool((rows < 0).any()) for rows in paths)
     assert replace(again, extended=extend).equal(trie)
     assert again.num_edges == trie.num_edges
+    if extend:
+        same = PathTrie.from_paths(shuffled, *graph, collection=collection, distances=distances, extended=True)
+        assert same.validate().equal(trie)
 
 
 @quick

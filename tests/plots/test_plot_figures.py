@@ -5,8 +5,10 @@ import sys
 import matplotlib
 import networkx as nx
 import pytest
+from matplotlib.text import Text
 
 from pathnn.plots import draw_graphs, draw_paths, draw_tree_list, draw_trees
+from pathnn.plots.overview import draw_paths_and_tree
 from pathnn.plots.page import LINES, REACHED
 from pathnn.plots.paths import choose_colors, maximal
 from pathnn.theory import Tree
@@ -152,3 +154,9 @@ def test_no_window_no_global_settings():
 def test_refuses(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
+
+
+@pytest.mark.parametrize(("k", "words"), [(1, "the tree of this path"), (2, "the tree of these 2 paths")])
+def test_one_path_is_not_several(k, words):
+    figure = draw_paths_and_tree(*open_triplet(), 1, collection="sp", k=k)
+    assert any(words in text.get_text() for text in figure.findobj(Text))

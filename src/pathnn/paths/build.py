@@ -119,6 +119,7 @@ def trie_from_paths(
     *,
     collection: Collection,
     distances: bool | None = None,
+    extended: bool | None = None,
 ) -> PathTrie:
     """See `PathTrie.from_paths`."""
     check_collection(collection)
@@ -129,7 +130,10 @@ def trie_from_paths(
     distances = collection == "ap" if distances is None else distances
     near = NearPairs.of(csr, k) if distances else None
     tokens = [tokens_from_paths(rows.to(csr.col.device).long(), csr, near, k) for rows in paths]
-    extended = any(bool((rows < 0).any()) for rows in paths)
+    dummies = any(bool((rows < 0).any()) for rows in paths)
+    if extended is False and dummies:
+        raise ValueError("extended=False, but there are dummy tokens (-1): leave extended out, or these paths.")
+    extended = dummies if extended is None else extended
     return trie_from_tokens(tokens, csr, collection, extended=extended)
 
 

@@ -229,14 +229,18 @@ class PathTrie:
         *,
         collection: Collection,
         distances: bool | None = None,
+        extended: bool | None = None,
     ) -> PathTrie:
         """Build the tries of any explicit paths: `paths[i]` is `[n, i + 2]`, vertices from the source on.
 
         -1 stands for a dummy token. `distances` adds the distance of each token to the source; None means: for "ap".
+        `extended` says that these paths were extended, even if none of them had to be; None means: if one has a -1.
         """
         from pathnn.paths.build import trie_from_paths
 
-        return trie_from_paths(paths, edge_index, num_nodes, collection=collection, distances=distances)
+        return trie_from_paths(
+            paths, edge_index, num_nodes, collection=collection, distances=distances, extended=extended
+        )
 
     @staticmethod
     def cat(tries: Sequence[PathTrie]) -> PathTrie:

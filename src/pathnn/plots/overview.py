@@ -50,7 +50,7 @@ def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, coll
     captions = [
         "the graph",
         f"{NAMES[collection]} of length up to {k} from vertex {source}",
-        f"the tree of these {tree.size - 1} paths",
+        "the tree of this path" if tree.size == 2 else f"the tree of these {tree.size - 1} paths",
     ]
     sizes = [graph.size, graph.size, panel_size(layout, leaf, radius)]
     figure, (whole, paths, trees) = make_page(sizes, lettered(captions))
