@@ -24,7 +24,7 @@ LONG_NAMES = {"AP": "average precision"}
 INDEX = """# Trained models
 
 `PathNN.from_pretrained(NAME)` loads `NAME.safetensors` from here (or from `models` in the cache folder); `NAME.md` is
-its card. They are written by `pathnn reproduce TARGET --export models`: of every PathNN the seed with the best
+its card. They are written by `pathnn reproduce TARGET --export models`: of a PathNN the seed with the best
 *validation* score. The number to quote is the mean over all seeds, in [results](../docs/results.md).
 
 """
@@ -139,7 +139,7 @@ def model_card(
         f'`PathNN.from_pretrained("{name}")`: PathNN-{str(line["collection"]).upper()}, K = {line["k"]}, '
         f"{line['parameters']:,} parameters, trained on {task.title}.\n",
         f"- **Data**: {task.title}, {len(task.graphs):,} graphs (train / validation / test: {sizes}). "
-        f"{task.citation}. Licence of the data: {task.licence or 'see its source'}.",
+        f"{task.citation}. Licence of the data: {task.licence or 'see its source'}.{_notes(task)}",
         f"- **Protocol**: {experiment.title}, the paper's settings. {protocol} Of these runs this is the one with "
         f"the best validation score: seed {line['seed']}, epoch {line['best_epoch']} of {line['epochs']}.",
         f"- **Score** ({metric}, {direction} is better): validation {line['val']:.{decimals}f}, test "
@@ -168,6 +168,11 @@ def _only(line: Line) -> str:
     return (
         f"{line['model']},{line['dataset']},{line['collection']},k={line['k']},fold={line['fold']},seed={line['seed']}"
     )
+
+
+def _notes(task: Task) -> str:
+    """What is known of the data, as a sentence."""
+    return f" {task.notes[:1].upper()}{task.notes[1:]}." if task.notes else ""
 
 
 def _non_commercial(task: Task) -> str:

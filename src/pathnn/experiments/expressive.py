@@ -23,7 +23,7 @@ PAGE = Path("docs/expressive.md")
 INTRO = """# Expressive power: which graphs a PathNN tells apart
 
 This page is written by `pathnn reproduce sr --report` from `results/sr.json` and `results/brec.json`. Nothing on it
-is typed by hand but the words. `pathnn distinguish DATA` makes the same tests on any graphs.
+is typed by hand but the words and other papers' numbers. `pathnn distinguish DATA` makes the same tests on any graphs.
 
 ## The tests
 

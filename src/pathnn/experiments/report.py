@@ -36,6 +36,7 @@ model & paper & ours & over & difference \\
 \bottomrule
 \end{{tabular}}
 \end{{table}}"""
+DEVIATIONS = "Deviations are sample standard deviations."
 HEAD = ("model", "parameters", "paper", "ours", "over", "runs", "seconds", "difference")
 
 
@@ -128,7 +129,7 @@ def latex_tables(name: str, results: Path) -> str:
             for c in cells
         ]
         body = "\n".join(map(latex_text, rows))
-        caption = latex_text(f"{table.title}: {table.metric}. {table.protocol}")
+        caption = latex_text(f"{table.title}: {table.metric}. {table.protocol} {DEVIATIONS}")
         parts.append(LATEX.format(caption=caption, body=body))
     return "\n\n".join(parts) + "\n"
 
