@@ -36,7 +36,8 @@ def test_one_seed_of_sp_is_apart_in_test_and_not_in_validation() -> None:
     apart, others = cell.pop(2), list(cell.values())
     assert len(others) == 3
     mean, paper = fmean(line["test"] for line in others), TABLES["peptides-func"].rows["pathnn", "sp", 8]
-    assert paper.mean is not None and paper.std is not None
+    assert paper.mean is not None
+    assert paper.std is not None
     assert f"a mean of\n{mean:.2f}, still {(paper.mean - mean) / paper.std:.1f} of the paper's" in NOTES["peptides"]
     assert 2.5 < min(line["test"] for line in others) - apart["test"] < 3.5
     assert sum(abs(line["val"] - apart["val"]) < 0.2 for line in others) == 2

@@ -55,11 +55,12 @@ the end would be the thing to try."""
 
 _TU = """At K = 1 the three collections are one model ("PathNN-P"). No graph of IMDB-BINARY or IMDB-MULTI has a shortest
 path of length 3: not applicable is not out of memory. With fewer than ten folds a mean is over what is there, and says
-so (the difference of one fold is that fold's alone); a fold counts when its three assessment runs are done. Grid points are run with seed 0, the winner's three runs with
-seeds 1, 2 and 3; equal validation scores go to the smaller width, then to no dropout."""
+so (the difference of one fold is that fold's alone); a fold counts when its three assessment runs are done. Grid points
+are run with seed 0, the winner's three runs with seeds 1, 2 and 3; equal validation scores go to the smaller width,
+then to no dropout."""
 
-_ZINC = """K = 4, about 500K parameters, ten seeds; a run stops when the learning rate has fallen to 1e-5. The graphs and
-targets were rebuilt from the benchmark's SMILES and index files: a handful of targets may differ by 0.1 to 0.2 from
+_ZINC = """K = 4, about 500K parameters, ten seeds; a run stops when the learning rate has fallen to 1e-5. The graphs
+and targets were rebuilt from the benchmark's SMILES and index files: a handful of targets may differ by 0.1 to 0.2 from
 those that the paper used ([data](data.md#where-files-come-from))."""
 
 _MOLHIV = """K = 2, ten seeds, the scaffold split.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pathnn.bench.report import table as markdown_table
 from pathnn.collection import COLLECTIONS
-from pathnn.experiments.cells import Compared, Measured, compare
+from pathnn.experiments.cells import Compared, compare
 from pathnn.experiments.ledger import Ledger
 from pathnn.experiments.published import TABLES, PublishedTable
 from pathnn.experiments.table_text import count_text, difference_text, ours_text, paper_text, row_label
@@ -45,7 +45,7 @@ def _misses(found: Mapping[str, Sequence[Compared]]) -> str:
     if not missed:
         return ""
     return (
-        "Worse than the paper by more than one of its standard deviations, or at all where it reports a deviation of 0:\n"
+        "Worse than the paper by more than one of its standard deviations, or at all where it has a deviation of 0:\n"
         f"{'; '.join(missed)}.\n[Results](docs/results.md) says what was looked into."
     )
 
@@ -54,8 +54,9 @@ def is_worse(cell: Compared, table: PublishedTable) -> bool:
     """Whether ours, with all its seeds or folds, misses the paper's number.
 
     >>> from pathnn.experiments.published import Score
+    >>> from pathnn.experiments.cells import Measured
     >>> ours = Measured(0.2, 0.01, 10, 10, "seeds", 10, 1.0, None, ("cpu",))
-    >>> is_worse(Compared("zinc", "pathnn", "sp", 4, Score(0.104, 0.002), ours), TABLES["zinc"])  # an error: less is better
+    >>> is_worse(Compared("zinc", "pathnn", "sp", 4, Score(0.104, 0.002), ours), TABLES["zinc"])  # less is better
     True
     """
     if cell.ours is None or cell.paper.mean is None or cell.ours.count < cell.ours.planned:
