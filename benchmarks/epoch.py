@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from pathnn.bench import epoch
+from pathnn.experiments.paper import zinc
 from pathnn.provenance import write_result
 
 
@@ -16,9 +18,10 @@ def main() -> None:
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--graphs", type=int, help="train on so many graphs only")
     args = parser.parse_args()
-    rows = epoch.run(device=args.device, epochs=args.epochs, graphs=args.graphs)
+    config = replace(zinc("ap"), device=args.device)
+    rows = epoch.run(config, epochs=args.epochs, graphs=args.graphs)
     if args.device != "cpu":
-        rows += epoch.run(device=args.device, epochs=args.epochs, graphs=args.graphs, tf32=True)
+        rows += epoch.run(replace(config, precision="tf32"), epochs=args.epochs, graphs=args.graphs)
     for row in rows:
         print(
             f"{row['workload']:20} {row['phase']:10} dense {row['dense_ms']:8.0f} ms   ours {row['ours_ms']:8.0f} ms   "

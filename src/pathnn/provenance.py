@@ -29,7 +29,7 @@ def provenance(device: str = "cpu") -> dict[str, Any]:
         "commit": commit(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "device": torch.cuda.get_device_name(device) if gpu else f"{platform.machine()}, {os.cpu_count()} cores",
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "versions": {"python": platform.python_version(), **{name: installed_version(name) for name in PACKAGES}},
     }
 
 
@@ -68,7 +68,8 @@ def write_result(path: Path, result: dict[str, Any], *, device: str = "cpu") -> 
         file.write((json.dumps({**provenance(device), **result}, indent=1) + "\n").encode())
 
 
-def _version(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
+    """The version of a package, None where it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from pathnn.explain import attribution
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
@@ -67,6 +70,19 @@ def test_bad_input_is_a_sentence(cli: Run, drugs: Path, arguments: list[str], me
     result = cli("explain", *(argument.format(drugs) for argument in arguments))
     assert result.exit_code == 1
     assert message in " ".join(result.stderr.split())
+
+
+def test_a_missing_extra_is_named_before_the_work(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "run"
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    trained = cli("train", "csl", "--out", out, "--epochs", "1", "--k", "1", "--device", "cpu", "--collection", "SP")
+    assert trained.exit_code == 0
+    assert "without curves.png, which needs matplotlib: pip install 'pathnn[plot]'" in trained.stderr
+    assert not (out / "curves.png").exists()
+    monkeypatch.setattr(attribution, "explain_paths", None)  # not called
+    result = cli("explain", out, "csl", "--graph", "3", "-o", tmp_path / "why.html")
+    assert result.exit_code != 0
+    assert "pip install 'pathnn[plot]'" in result.stderr
 
 
 def test_only_paths_are_explained(cli: Run, drugs: Path, tmp_path: Path) -> None:

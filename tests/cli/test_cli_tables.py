@@ -36,6 +36,13 @@ def test_the_commands_are_the_experiments() -> None:
     assert {name: title for name, (title, _, _) in targets.TARGETS.items()} == table_runs.TARGETS
 
 
+def test_says_that_it_begins_anew_where_there_are_no_results(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
+    arguments = ("reproduce", "zinc", "--results", tmp_path, "--device", "cpu")
+    assert "is not there yet" not in cli(*arguments, "--limit", "0").stderr
+    assert "zinc.jsonl is not there yet: all runs begin anew" in cli(*arguments).stderr
+    assert "is not there yet" not in cli(*arguments).stderr
+
+
 def test_runs_and_prints_json(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
     arguments = ("reproduce", "zinc", "--results", tmp_path, "--device", "cpu", "--json")
     first = cli(*arguments, "--only", "seed=1")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -26,6 +28,9 @@ from pathnn.data.memory import default_max_entries, free_memory
 from pathnn.data.shards import ShardedTries
 from pathnn.paths import PathExplosionError
 from pathnn.paths.extract import extract_paths
+
+MODULES = (sys.modules["pathnn.data.build_paths"], sys.modules["pathnn.paths.extract"])
+"""Where the most paths that a sample goes through are read."""
 
 
 def complete(n: int) -> torch.Tensor:
@@ -201,6 +206,52 @@ def test_shards_serve_a_loader(graphs: PackedGraphs, tmp_path: Path) -> None:
 def test_too_many_paths_are_refused_before_they_are_extracted(graphs: PackedGraphs) -> None:
     with pytest.raises(PathExplosionError, match="graph 2"):
         replace(graphs, tries=None).with_paths(collection="ap", k=4, max_paths=300)
+
+
+def test_a_sample_goes_through_as_many_graphs_as_it_can(
+    graphs: PackedGraphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = replace(graphs, tries=None)
+    options = {"collection": "ap", "k": 3, "max_paths_per_source": 2}
+    expected = plain.with_paths(**options).trie()
+    total = plain.with_paths(collection="ap", k=3).trie().num_paths
+    largest = max(plain.chunk(i, i + 1).with_paths(collection="ap", k=3).trie().num_paths for i in range(len(plain)))
+    assert largest < total / 2
+    for limit in (total, largest):
+        for module in MODULES:
+            monkeypatch.setattr(module, "SAMPLE_FROM", limit)
+        assert plain.with_paths(**options).trie().equal(expected), limit
+        assert build_shards(plain, tmp_path / str(limit), max_bytes=3000, **options).trie().equal(expected)
+    for module in MODULES:
+        monkeypatch.setattr(module, "SAMPLE_FROM", largest - 1)
+    with pytest.raises(PathExplosionError, match=rf"more than the {largest - 1:,} that a sample"):
+        plain.with_paths(**options)
+
+
+def test_a_sample_is_bounded_too(graphs: PackedGraphs) -> None:
+    with pytest.raises(PathExplosionError, match="max_paths=3"):
+        replace(graphs, tries=None).with_paths(collection="ap", k=3, max_paths_per_source=2, max_paths=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_paths": "x"}, "max_paths='x': expected an integer"),
+        ({"max_paths": 0}, "max_paths=0: expected an integer of at least 1"),
+        ({"max_paths_per_source": 0}, "max_paths_per_source=0: expected"),
+        ({"seed": "one"}, "seed='one': expected"),
+        ({"extend": True, "max_paths_per_source": 2}, "one of the two"),
+    ],
+)
+def test_options_of_paths_are_checked(graphs: PackedGraphs, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        replace(graphs, tries=None).with_paths(collection="ap", k=2, **options)
+
+
+def test_a_batch_has_at_least_one_graph(graphs: PackedGraphs) -> None:
+    assert graphs.tries is not None
+    with pytest.raises(ValueError, match="max_graphs=0: expected at least 1"):
+        BudgetSampler(graphs.tries.sizes.sum(dim=1), 100, max_graphs=0)
 
 
 def test_processes_share_the_batches_of_one(graphs: PackedGraphs) -> None:

@@ -171,6 +171,8 @@ def test_networkx_graphs() -> None:
     assert task_from_graphs(packed).target == "class"
     with pytest.raises(DataError, match="directed"):
         from_networkx([nx.DiGraph([(0, 1)])])
+    with pytest.raises(DataError, match="some graphs have no attribute 'y'"):
+        from_networkx([nx.Graph([(0, 1)], y=1), nx.path_graph(2)])
     with pytest.raises(DataError, match="some vertices have no attribute 'x'"):
         from_networkx([graph, nx.path_graph(2)])
 

@@ -14,7 +14,7 @@ def test_the_state_of_every_dataset(mirror: Path, own_cache: Path) -> None:
     before = {status.name: status for status in dataset_status()}
     assert tuple(before) == dataset_names()
     assert not any(status.cached for status in before.values())
-    assert before["zinc"].in_mirror
+    assert before["zinc"].files_at_hand
     assert not before["zinc"].downloadable
     assert before["dd"].downloadable
     assert not before["peptides-struct"].available
@@ -92,6 +92,6 @@ def test_what_needs_no_files_is_built_in(own_cache: Path, monkeypatch: pytest.Mo
     monkeypatch.delenv("PATHNN_MIRROR", raising=False)
     found = {status.name: status for status in dataset_status()}
     assert found["csl"].available
-    assert (found["csl"].in_mirror, found["csl"].built_in, found["zinc"].built_in) == (False, True, False)
+    assert (found["csl"].files_at_hand, found["csl"].built_in, found["zinc"].built_in) == (False, True, False)
     load_dataset("csl")
     assert "made here" in load_dataset("csl").notes

@@ -23,7 +23,7 @@ from pathnn.engine.graphs_batch import Capacity, graph_sizes
 from pathnn.engine.graphs_edges import PADDED
 from pathnn.engine.loaders import batch_indices
 from pathnn.engine.predict import apply
-from pathnn.experiments.groups import free_memory
+from pathnn.experiments.groups import release_memory
 from pathnn.nn import PathLSTM
 from pathnn.paths.extract import extract_paths
 
@@ -189,15 +189,15 @@ def test_several_shapes_take_little_more_memory_than_the_largest() -> None:
         amounts = graph_sizes(loaders.train.graphs)
         batches = [index for epoch in range(4) for index in batch_indices(loaders.train, epoch) if index.numel() == 32]
         batches.sort(key=lambda index: int(amounts[index].sum()), reverse=largest_only)
-        free_memory()
+        release_memory()
         before = torch.cuda.memory_reserved()
         for index in batches[:1] if largest_only else batches:
             graphed.step(index)
-        free_memory()
+        release_memory()
         sizes.append(len(graphed._steps))
         used.append(torch.cuda.memory_reserved() - before)
         del graphed, state, loaders, model
-        free_memory()
+        release_memory()
     assert sizes[1] >= 3
     assert sizes[0] <= 2
     assert used[1] <= 1.5 * used[0]

@@ -181,6 +181,19 @@ def test_a_folder_with_other_files_is_never_written_to(tmp_path):
         run(tiny_config(), tmp_path / "thesis.tex", task=tiny_task())
 
 
+def test_another_programs_config_is_not_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name, text in {"config.yaml": "lr: 1\n", "result.json": "{}", "notes.txt": "mine"}.items():
+        (folder / name).write_text(text)
+    for choice in ({}, {"overwrite": True}):
+        with pytest.raises(RunFolderError, match=r"holds no run that can be read.*another folder"):
+            run(tiny_config(), folder, task=tiny_task(), **choice)
+    assert {entry.name: entry.read_text() for entry in folder.iterdir()} == {
+        "config.yaml": "lr: 1\n", "result.json": "{}", "notes.txt": "mine",
+    }  # fmt: skip
+
+
 def test_two_runs_cannot_share_a_folder(tmp_path):
     RunFolder(tmp_path / "run").create()
     with RunFolder(tmp_path / "run").lock(), pytest.raises(RunFolderError, match="another process"):

@@ -30,6 +30,7 @@ from pathnn.engine import (
 )
 from pathnn.engine.ensemble import EnsembleScore, combine
 from pathnn.engine.facts import TaskFacts
+from pathnn.provenance import commit
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_the_result_says_how_far_they_differ(folder):
     assert result["test_std"] == pytest.approx(float(torch.tensor(each, dtype=torch.float64).std()))
     together = score_ensemble(folder.load(), tiny_task(), tiny_task().splits[0].test).together.score
     assert result["test_score"] == pytest.approx(together)
-    assert result["commit"]
+    assert result["commit"] == commit()
 
 
 class Stop:

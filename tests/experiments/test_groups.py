@@ -114,7 +114,7 @@ def test_what_a_run_that_failed_held_is_given_back_before_it_is_said(
     monkeypatch.setattr(execute, "run", no_room)
     monkeypatch.setattr(execute, "run_together", no_room_together)
     for module in (execute, groups, pool):
-        monkeypatch.setattr(module, "free_memory", free)
+        monkeypatch.setattr(module, "release_memory", free)
     executor = Executor(Settings(tmp_path, "cpu", together=2))
     for kind, _ in pool.outcomes(executor, tiny_experiment(number).runs, lambda: False):
         assert (kind, left[-1]) == ("failed", 0)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from multiprocessing.synchronize import SemLock
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -448,15 +447,15 @@ def test_what_is_left_of_a_folder_that_was_unpacked_in_part_is_not_in_the_way(
     execute = InlinePool(here)._do
     run_missing(tiny, tiny.runs, ledger, InlinePool(lambda run: execute(run, stop=lambda: True)))
     assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar") == 1
-    extract = tarfile.TarFile.extract
+    write = Path.write_bytes
 
-    def full(self: tarfile.TarFile, member: tarfile.TarInfo, *arguments: Any, **options: Any) -> None:
-        if member.name.endswith("last.ckpt"):
+    def full(self: Path, content: bytes) -> int:
+        if self.name == "last.ckpt":
             raise OSError(28, "No space left on device")
-        extract(self, member, *arguments, **options)
+        return write(self, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tarfile.TarFile, "extract", full)
+        patch.setattr(Path, "write_bytes", full)
         with pytest.raises(OSError, match="No space left"):
             unpack_runs(tmp_path / "runs.tar", there)
     assert list(there.iterdir()) == []

@@ -69,3 +69,10 @@ def test_config_and_errors():
 def test_options_that_mean_nothing_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Baseline(**{"name": "gin", "in_channels": 3, "hidden_channels": 8, "out_channels": 1, **options})
+
+
+def test_categories_need_an_encoder_of_categories() -> None:
+    with pytest.raises(ValueError, match="one-hot"):
+        Baseline("gin", (28,), 8, 1, encoder="one-hot")
+    with pytest.raises(ValueError, match=r"'hidden_channels', 'in_channels', 'out_channels'\] are missing"):
+        Baseline.from_config({"name": "gin"})

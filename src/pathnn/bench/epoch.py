@@ -10,7 +10,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -61,15 +61,9 @@ class Training:
         evaluate(self.state.model, loader, self.loaders.task, fabric=self.state.fabric, forward=forward)
 
 
-def run(
-    *, device: str = "auto", epochs: int = 5, graphs: int | None = None, tf32: bool = False
-) -> list[dict[str, Any]]:
+def run(config: RunConfig, *, epochs: int = 5, graphs: int | None = None) -> list[dict[str, Any]]:
     """Two rows, an epoch and an evaluation: `{workload, phase, dense_ms, ours_ms, ratio, dense_mib, ours_mib, ...}`."""
-    from pathnn.experiments.paper import zinc
-
-    values: Any = {"device": device, "precision": "tf32" if tf32 else "32-true"}
-    config = replace(zinc("ap"), **values)
-    name = "zinc-ap epoch, TF32" if tf32 else "zinc-ap epoch"
+    name = f"{config.data}-{config.collection} epoch" + (", TF32" if config.precision == "tf32" else "")
     found = {
         engine: _measure(config, engine, epochs if engine == "trie" else 1, graphs) for engine in ("trie", "dense")
     }

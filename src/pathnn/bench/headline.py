@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pathnn.bench.report import between, number, table
+from pathnn.bench.report import number
+from pathnn.markdown import between, table
 
 BEGIN, END = "<!-- speed: written by python benchmarks/report.py -->", "<!-- end of speed -->"
 HEAD = ("what", "where", "path by path", "pathnn", "faster", "less memory")

@@ -180,12 +180,16 @@ def epoch_command(
 ) -> None:  # fmt: skip
     """An epoch of ZINC (AP, K = 4) as `pathnn train` does it, and an evaluation: ours against the dense formulation."""
     with result_only(json):
+        from dataclasses import replace
+
         from pathnn.bench import epoch
+        from pathnn.experiments.paper import zinc
 
         on_gpu = _on_gpu(device)
         number = graphs if graphs is not None or on_gpu else 640
         with progress("measuring", total=1) as step:
-            rows = epoch.run(device="cuda" if on_gpu else "cpu", epochs=epochs, graphs=number)
+            config = replace(zinc("ap"), device="cuda" if on_gpu else "cpu")
+            rows = epoch.run(config, epochs=epochs, graphs=number)
             step()
     title = f"An epoch of {rows[0]['graphs']:,} graphs"
     _show({"workloads": rows}, title=title, device="cuda" if on_gpu else "cpu", json=json)

@@ -59,7 +59,7 @@ def list_command(context: typer.Context, json: Json = False) -> None:
 def _where(status: DatasetStatus) -> str:
     if status.cached:
         return "cached"
-    if status.in_mirror:
+    if status.files_at_hand:
         return "files at hand"
     if status.built_in:
         return "built in"
@@ -98,7 +98,7 @@ def verify_command(names: SomeNames = None, json: Json = False) -> None:
     with result_only(json):
         from pathnn.data import dataset_status, verify
 
-        chosen = names or [status.name for status in dataset_status() if status.cached or status.in_mirror]
+        chosen = names or [status.name for status in dataset_status() if status.cached or status.files_at_hand]
         checks = []
         with progress("verifying", total=len(chosen)) as step:
             for name in chosen:

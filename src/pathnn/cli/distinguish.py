@@ -44,7 +44,7 @@ Phi = Annotated[
                  "in the paper; tanh (with BatchNorm over all graphs) tells apart what the exact test does."),
 ]  # fmt: skip
 Threshold = Annotated[float, typer.Option("--threshold", min=0, help="Representations that are closer are confused.")]
-AllPairs = Annotated[
+OwnPairs = Annotated[
     bool, typer.Option("--pairs/--all-pairs", help="The dataset's own pairs where it has some, or all pairs.")
 ]
 Merge = Annotated[bool, typer.Option("--merge/--plain", help="Read equal token sequences once, or every path.")]
@@ -66,7 +66,7 @@ def distinguish_command(
     hidden: Hidden = 16,
     seeds: Seeds = 5,
     threshold: Threshold = 1e-5,
-    own_pairs: AllPairs = True,
+    own_pairs: OwnPairs = True,
     merge: Merge = True,
     memory: Memory = 1024,
     device: Device = "cpu",

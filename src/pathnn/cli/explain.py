@@ -67,6 +67,8 @@ def explain_command(
         if not models:
             raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")
         subject = read_subject(trained.members[0], data, row=row, graph=graph, smiles=smiles or trained.config.smiles)
+        if out is not None:
+            subject.picture.draw({}, {})  # what would fail at the end fails now
         outputs = torch.stack([subject.outputs(one) for one in trained.members])
         together = combine(outputs.unsqueeze(1), trained.facts.target)[0]
         answer = choose_answer(trained.facts, together, output, networks=len(models))

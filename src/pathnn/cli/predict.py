@@ -84,7 +84,9 @@ def add_columns(table: Table, task: Task, predicted: dict[str, list[Any]]) -> Ta
     left_out = {bad.row for bad in task.skipped} if len(rows) > len(task.graphs) else set()
     values = iter(zip(*predicted.values(), strict=True))
     empty = [""] * len(predicted)
-    new = [_free(name, header) for name in predicted]
+    from pathnn.engine.ensemble import free_name
+
+    new = [free_name(name, header) for name in predicted]
     return header + new, [[*row, *(empty if i in left_out else next(values))] for i, row in enumerate(rows, start=1)]
 
 
@@ -109,11 +111,6 @@ def csv_text(header: list[str], rows: list[list[Any]]) -> str:
     writer.writerow(header)
     writer.writerows(rows)
     return text.getvalue()
-
-
-def _free(name: str, header: list[str]) -> str:
-    """A name that no column of the input has."""
-    return name if name not in header else _free(f"{name}_", header)
 
 
 def _say(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pathnn.cli.console import note, print_json, result_only, say
-from pathnn.cli.options import Data, Json, SkipInvalid, Smiles
+from pathnn.cli.options import Data, Json, SkipInvalid, Smiles, check_collection_name
 
 if TYPE_CHECKING:
     from pathnn.data import Task
@@ -105,7 +105,8 @@ def train_command(
     of them. A run that was stopped goes on with --resume. With --seeds the folder has a run folder for each seed.
     """
     given = {
-        "model": model, "collection": collection, "k": k, "epochs": epochs, "batch_size": batch_size, "lr": lr,
+        "model": model, "collection": collection and check_collection_name(collection), "k": k, "epochs": epochs,
+        "batch_size": batch_size, "lr": lr,
         "weight_decay": weight_decay, "patience": patience, "stop_at": stop_at, "clip": clip, "seed": seed,
         "fold": fold, "split_seed": split_seed, "split_by": split_by, "device": device, "devices": devices,
         "num_nodes": num_nodes, "precision": precision, "max_entries": max_entries, "target": target or None,
@@ -224,6 +225,10 @@ def _say_result(result: dict[str, Any], out: Path) -> None:
         _say_several(result)
         say(f"wrote {out}")
         return
+    from pathnn.engine import RunFolder
+
+    if not RunFolder(out).curves.exists():
+        note("without curves.png, which needs matplotlib: pip install 'pathnn[plot]'")
     test = "not defined, or no test graphs" if score is None else _shown(score)
     say(
         f"{result['metric']}: test {test}, validation {_shown(result['val_score'])}, in epoch "

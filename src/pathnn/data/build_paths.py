@@ -12,10 +12,18 @@ from pathnn.collection import Collection, check_collection
 from pathnn.data.memory import free_memory
 from pathnn.data.packed import PackedGraphs
 from pathnn.paths.count import count_per_source
+from pathnn.paths.cpu import UNLIMITED
 from pathnn.paths.csr import to_csr
 from pathnn.paths.extract import COUNT_TO, extract_paths
 from pathnn.paths.gather import by_graph
-from pathnn.paths.limits import check_length, refuse_explosion, sum_per_graph
+from pathnn.paths.limits import (
+    SAMPLE_FROM,
+    PathExplosionError,
+    check_length,
+    check_options,
+    refuse_explosion,
+    sum_per_graph,
+)
 from pathnn.paths.ragged import RaggedTries, Segments
 from pathnn.paths.trie import PathTrie
 
@@ -40,6 +48,7 @@ class PathOptions:
     def __post_init__(self) -> None:
         check_collection(self.collection)
         check_length(self.k)
+        check_options(self.extend, None, self.max_paths_per_source, self.seed)
 
 
 def build_paths(
@@ -64,6 +73,7 @@ def build_paths(
     RaggedTries(graphs=2, collection='ap', k=2, num_paths=4, entries=8, device='cpu')
     """
     options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
+    check_options(extend, max_paths, max_paths_per_source, seed)
     limit = free_memory(graphs.device) // (2 * BYTES_PER_PATH) if max_paths is None else max_paths
     counts = count_per_graph(graphs, options, max_paths=limit)
     return cat_tries([tries for _, tries in chunks_of_paths(graphs, options, counts, chunk_bytes)])
@@ -73,20 +83,35 @@ def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: in
     """Number of paths per graph and length, `[G, k]`, on the CPU; more than `max_paths` are refused."""
     parts, left = [], max_paths
     for start, stop in graph_ranges(graphs.node_ptr.diff(), COUNT_NODES):
-        chunk = graphs.chunk(start, stop)
-        csr = to_csr(chunk.union(), chunk.num_nodes)
-        batch = torch.repeat_interleave(torch.arange(len(chunk)), chunk.node_ptr.diff())
-        kept = options.max_paths_per_source
-        if left is None or kept is not None:
-            counts, _ = count_per_source(csr, options.collection, options.k)
-        else:
-            counts, complete = count_per_source(csr, options.collection, options.k, limit=max(left, COUNT_TO))
-            refuse_explosion(counts.cpu(), complete, options.collection, left, batch + start)
-        counts = counts.cpu() if kept is None else counts.cpu().clamp(max=kept)
-        if left is not None:
-            left -= int(counts.sum())
-        parts.append(_pad(sum_per_graph(counts, batch), len(chunk)))
+        for counts in _counted(graphs, options, start, stop, left):
+            left = None if left is None else left - int(counts.sum())
+            parts.append(counts)
     return torch.cat(parts) if parts else torch.zeros(0, options.k, dtype=torch.long)
+
+
+def _counted(graphs: PackedGraphs, options: PathOptions, start: int, stop: int, left: int | None) -> Iterator[Tensor]:
+    """Number of paths per graph and length of some graphs, all at once; of a sample, of as many graphs as it can go
+    through.
+    """
+    chunk = graphs.chunk(start, stop)
+    csr = to_csr(chunk.union(), chunk.num_nodes)
+    batch = torch.repeat_interleave(torch.arange(len(chunk)), chunk.node_ptr.diff())
+    kept, collection = options.max_paths_per_source, options.collection
+    limit = SAMPLE_FROM if kept is not None else UNLIMITED if left is None else max(left, COUNT_TO)
+    counts, complete = count_per_source(csr, collection, options.k, limit=limit)
+    counts = counts.cpu()
+    if kept is not None:
+        if stop - start > 1 and not (complete and float(counts.double().sum()) <= SAMPLE_FROM):
+            for first, last in _halves(start, stop):
+                for part in _counted(graphs, options, first, last, left):
+                    left = None if left is None else left - int(part.sum())
+                    yield part
+            return
+        refuse_explosion(counts, complete, collection, SAMPLE_FROM, batch + start, sampling=True)
+        counts = counts.clamp(max=kept)
+    if left is not None:
+        refuse_explosion(counts, complete, collection, left, batch + start)
+    yield _pad(sum_per_graph(counts, batch), len(chunk))
 
 
 def chunks_of_paths(
@@ -95,10 +120,29 @@ def chunks_of_paths(
     """Extract chunk by chunk: graph numbers and their tries, on the dataset's device."""
     sizes = (counts.sum(dim=1) * BYTES_PER_PATH).clamp(min=1)
     for start, stop in graph_ranges(sizes, chunk_bytes):
-        chunk = graphs.chunk(start, stop)
+        yield from _extracted(graphs, options, start, stop)
+
+
+def _extracted(
+    graphs: PackedGraphs, options: PathOptions, start: int, stop: int
+) -> Iterator[tuple[range, RaggedTries]]:
+    """The tries of some graphs; of a sample in parts, where it cannot go through all their paths at once."""
+    chunk = graphs.chunk(start, stop)
+    try:
         trie = extract_chunk(chunk, options)
-        tries = RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
-        yield range(start, stop), by_graph(tries) if tries.vertex.device.type == "cpu" else tries
+    except PathExplosionError:
+        if stop - start == 1:
+            raise
+        for first, last in _halves(start, stop):
+            yield from _extracted(graphs, options, first, last)
+        return
+    tries = RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
+    yield range(start, stop), by_graph(tries) if tries.vertex.device.type == "cpu" else tries
+
+
+def _halves(start: int, stop: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    middle = (start + stop) // 2
+    return (start, middle), (middle, stop)
 
 
 def extract_chunk(chunk: PackedGraphs, options: PathOptions) -> PathTrie:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,24 +13,12 @@ from numpy.typing import NDArray
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.ragged import offsets
+from pathnn.data.text import read_text
 
 HEADER = ">>graph6<<"
 OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}
 """By the first character of a line."""
 LINES_AT_ONCE = 4096
-
-
-def read_text(path: Path) -> str:
-    """The text of a plain, `.gz` or `.xz` file."""
-    try:
-        content = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            content = gzip.decompress(content)
-        elif path.suffix.lower() == ".xz":
-            content = lzma.decompress(content)
-        return content.decode("utf-8-sig")  # some programs mark UTF-8 at its beginning
-    except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is damaged or is no UTF-8 text: {error}.") from error
 
 
 def read_graph6(path: Path, *, skip_invalid: bool = False) -> tuple[PackedGraphs, list[BadRow]]:

@@ -30,7 +30,7 @@ def from_networkx(graphs: Iterable[Any]) -> PackedGraphs:
     packed = PackedGraphs.from_edges(edges, [graph.number_of_nodes() for graph in members])
     x = [values.get("x") for graph in members for _, values in graph.nodes(data=True)]
     y = [graph.graph.get("y") for graph in members]
-    return replace(packed, x=_stack("x", x), y=_targets(y)).validate()
+    return replace(packed, x=_stack("x", x, "vertices"), y=_targets(y)).validate()
 
 
 def _edges(i: int, graph: Any) -> Tensor:
@@ -41,11 +41,11 @@ def _edges(i: int, graph: Any) -> Tensor:
     return torch.tensor(sorted(pairs | {(v, u) for u, v in pairs}), dtype=torch.long).view(-1, 2).t()
 
 
-def _stack(name: str, values: list[Any]) -> Tensor | None:
+def _stack(name: str, values: list[Any], things: str) -> Tensor | None:
     if not values or all(value is None for value in values):
         return None
     if any(value is None for value in values):
-        raise DataError(f"some vertices have no attribute {name!r}: expected all of them to have it, or none.")
+        raise DataError(f"some {things} have no attribute {name!r}: expected all of them to have it, or none.")
     rows = [torch.as_tensor(value).view(-1) for value in values]
     if len({row.numel() for row in rows}) > 1:
         raise DataError(f"attribute {name!r} has different lengths: expected the same number of values everywhere.")
@@ -53,5 +53,5 @@ def _stack(name: str, values: list[Any]) -> Tensor | None:
 
 
 def _targets(values: list[Any]) -> Tensor | None:
-    y = _stack("y", values)
+    y = _stack("y", values, "graphs")
     return y.view(-1) if y is not None and not y.is_floating_point() and y.size(1) == 1 else y

@@ -55,6 +55,11 @@ def load_data(
     models trained on molhiv and Peptides read. `vocabulary` has the codes of the TU data that a model was trained on
     (`facts.vocabulary`), with which other such data is then read. `split_by` is "scaffold" (with a `split_seed`,
     another such split for each), or a column that says train, val or test; None splits at random.
+
+    ```python
+    task = load_data("molecules.csv", targets="logS")
+    graphs = load_data("graphs.g6").graphs
+    ```
     """
     path = Path(data).expanduser()
     check_features(features)
@@ -102,7 +107,12 @@ def task_from_csv(
     split_by: str | None = None,
     split_seed: int | None = None,
 ) -> Task:
-    """A CSV of SMILES as a task with one split of 80 / 10 / 10: at random from seed 0, or as `load_data` says."""
+    """A CSV of SMILES as a task with one split of 80 / 10 / 10: at random from seed 0, or as `load_data` says.
+
+    ```python
+    task = task_from_csv(Path("molecules.csv"), smiles="smiles", targets=["logS"], split_by="part")
+    ```
+    """
     table = read_csv(path)
     column = smiles or table.smiles_column()
     chosen = _targets(table, column) if targets is None else [targets] if isinstance(targets, str) else list(targets)
@@ -140,7 +150,12 @@ def _present(labels: tuple[str, ...], y: torch.Tensor) -> tuple[str, ...]:
 
 
 def task_from_tu(path: Path, vocabulary: Vocabulary | None = None) -> Task:
-    """A folder or zip in TU format: labels one-hot, then attributes; degrees where there is neither."""
+    """A folder or zip in TU format: labels one-hot, then attributes; degrees where there is neither.
+
+    ```python
+    task = task_from_tu(Path("PAIRS"))          # a folder with PAIRS_A.txt, PAIRS_graph_indicator.txt, ...
+    ```
+    """
     data = read_tu(path, vocabulary)
     values = dict(data.values)
     parts = []
@@ -173,6 +188,12 @@ def task_from_graphs(
     columns are yes and no; all else is regression. Of several targets some may be NaN, which is not known: loss and
     metric are over the others. Classes may be any numbers: they are counted from 0, and
     `task.classes` has what they were. Graphs without `x` get the constant 1.
+
+    ```python
+    edges = [torch.tensor([[0, 1], [1, 0]])] * 10
+    graphs = PackedGraphs.from_edges(edges, [2] * 10)
+    task = task_from_graphs(replace(graphs, y=torch.arange(10) % 2), name="pairs")
+    ```
     """
     graphs = with_ones(graphs) if graphs.x is None else graphs
     kind = kind or guess_kind(graphs)

@@ -63,6 +63,8 @@ class BudgetSampler:
     def __post_init__(self) -> None:
         if self.max_entries < 1:
             raise ValueError(f"max_entries={self.max_entries}: expected at least 1.")
+        if self.max_graphs is not None and self.max_graphs < 1:
+            raise ValueError(f"max_graphs={self.max_graphs}: expected at least 1, or None for no limit.")
 
     def batches(self, order: Tensor) -> Iterator[Tensor]:
         """Cut an epoch's order into batches."""

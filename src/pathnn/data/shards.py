@@ -101,6 +101,12 @@ def build_shards(
 
     At most about `max_bytes` of tries are in memory at once. More than fit on the disk are refused before
     anything is written. `verify=False` skips the checksums of shards that are already there.
+
+    ```python
+    task = load_dataset("csl")
+    graphs = build_shards(task.graphs, "paths", collection="ap", k=3)
+    batch = graphs.select(torch.arange(8))     # reads what it needs of the files
+    ```
     """
     folder = Path(folder)
     options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from pathnn.data.class_names import as_number, class_key, class_names, is_missing, is_missing_number
 from pathnn.data.errors import BadRow, BadRowsError, DataError
-from pathnn.data.graph6 import read_text
 from pathnn.data.ogb_features import OGB_ATOMS, OGB_BONDS, ogb_graph
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.pyg import from_pyg
 from pathnn.data.task import Categorical
+from pathnn.data.text import read_text
 
 PYG_ATOMS = Categorical((119, 9, 11, 12, 9, 5, 8, 2, 2))
 PYG_BONDS = Categorical((22, 6, 2))

@@ -9,7 +9,6 @@ from pathnn.data.cache import cached_key, read_cache
 from pathnn.data.datasets.registry import built_path, dataset_names, get_spec, load_built
 from pathnn.data.datasets.spec import DatasetSpec
 from pathnn.data.errors import DataError
-from pathnn.data.locations import cache_dir
 from pathnn.data.sources import find_file, verify_file
 
 
@@ -21,7 +20,7 @@ class DatasetStatus:
     title: str
     graphs: int
     cached: bool
-    in_mirror: bool
+    files_at_hand: bool
     built_in: bool
     downloadable: bool
     files: tuple[str, ...]
@@ -29,7 +28,7 @@ class DatasetStatus:
     @property
     def available(self) -> bool:
         """Whether it can be loaded without the network."""
-        return self.cached or self.in_mirror or self.built_in
+        return self.cached or self.files_at_hand or self.built_in
 
 
 @dataclass(frozen=True)
@@ -41,19 +40,34 @@ class FileCheck:
 
 
 def dataset_status() -> list[DatasetStatus]:
-    """The state of every dataset; reads no data."""
+    """The state of every dataset; builds nothing, but checks files at hand.
+
+    ```python
+    missing = [status.name for status in dataset_status() if not status.available]
+    ```
+    """
     return [_status(get_spec(name)) for name in dataset_names()]
 
 
 def fetch(name: str) -> Path:
-    """Make a dataset available in the cache (mirror first, then the network), and say where it is."""
+    """Make a dataset available in the cache (mirror first, then the network), and say where it is.
+
+    ```python
+    path = fetch("csl")
+    ```
+    """
     spec = get_spec(name)
     load_built(spec)
     return built_path(spec)
 
 
 def verify(name: str) -> list[FileCheck]:
-    """Check the files of a dataset against their checksums, and its cached build against its own."""
+    """Check the files of a dataset against their checksums, and its cached build against its own.
+
+    ```python
+    damaged = [check.name for check in verify("csl") if check.state == "damaged"]
+    ```
+    """
     spec = get_spec(name)
     checks = [_check_file(spec, i) for i in range(len(spec.files))]
     path = built_path(spec)
@@ -73,7 +87,7 @@ def _status(spec: DatasetSpec) -> DatasetStatus:
         title=spec.title,
         graphs=spec.num_graphs,
         cached=key is not None and key.get("builder") == spec.version,
-        in_mirror=bool(spec.files) and all(_at_hand(spec, i) for i in range(len(spec.files))),
+        files_at_hand=bool(spec.files) and all(_at_hand(spec, i) for i in range(len(spec.files))),
         built_in=spec.optional or not spec.files,
         downloadable=all(any(file.url for file in forms) for forms in spec.files),
         files=tuple(forms[0].name for forms in spec.files),
@@ -94,8 +108,3 @@ def _check_file(spec: DatasetSpec, i: int) -> FileCheck:
             return FileCheck(file.name, "ok" if sound else "damaged")
     state = "unknown" if _at_hand(spec, i) else "missing"
     return FileCheck(spec.files[i][0].name, state)
-
-
-def data_folder() -> Path:
-    """The cache folder, for messages."""
-    return cache_dir()

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pathnn.collection import Collection
-from pathnn.data.build_paths import PathOptions, chunks_of_paths, count_per_graph
+from pathnn.data.build_paths import BYTES_PER_PATH, PathOptions, chunks_of_paths, count_per_graph
 from pathnn.data.memory import free_memory
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.task import Task
@@ -70,4 +70,4 @@ def summarize_paths(
 
 def _most_paths(device: str) -> int:
     """A hundred times what fits into memory: to extract more would take too long to be meant."""
-    return 100 * free_memory(device) // 32
+    return 100 * free_memory(device) // BYTES_PER_PATH

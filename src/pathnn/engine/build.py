@@ -19,7 +19,13 @@ Model = PathNN | Baseline
 
 
 def build_model(config: RunConfig, task: Task) -> Model:
-    """The untrained model of a run: its weights come from the run's seed, its widths from the task."""
+    """The untrained model of a run: its weights come from the run's seed, its widths from the task.
+
+    ```python
+    task = load_dataset("csl")
+    model = build_model(RunConfig(data="csl", collection="sp+", k=3), task)
+    ```
+    """
     seed_torch(config, "weights")
     options = {**_fitting(task), **config.options}
     try:

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from pathnn.engine.errors import CheckpointError
 from pathnn.engine.facts import TaskFacts
 from pathnn.engine.tensor_file import read_tensors, write_tensors
 from pathnn.engine.tree import flatten, unflatten
+from pathnn.provenance import installed_version
 
 MODEL, MODEL_VERSION = "pathnn-model", 1
 STATE, STATE_VERSION = "pathnn-state", 1
@@ -62,7 +62,13 @@ def save_model(
 
 
 def load_model(path: Path) -> Trained:
-    """Read a model that `save_model` wrote. A file from a stranger cannot execute code."""
+    """Read a model that `save_model` wrote. A file from a stranger cannot execute code.
+
+    ```python
+    trained = load_model(Path("run/model.safetensors"))
+    trained.model, trained.config, trained.val_score
+    ```
+    """
     tensors, meta = read_tensors(path, kind=MODEL, version=MODEL_VERSION)
     try:
         model = from_description(meta["model"])
@@ -101,14 +107,7 @@ def load_state(path: Path) -> dict[str, Any]:
 @cache
 def versions() -> dict[str, str | None]:
     """The versions of what trains: Python and the packages that numbers depend on."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+    return {"python": platform.python_version(), **{name: installed_version(name) for name in PACKAGES}}
 
 
 PACKAGES = ("pathnn", "torch", "torch_geometric", "lightning", "torchmetrics", "numba", "numpy")
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

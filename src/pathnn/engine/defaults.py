@@ -15,6 +15,11 @@ def own_options(task: Task) -> dict[str, Any]:
 
     Molecules (categorical vertices and edges) get the paper's model for ZINC, of half its width; other graphs
     its model for the TUDatasets, and short paths, of which even dense graphs do not have too many.
+
+    ```python
+    task = load_data("molecules.csv", targets="logS")
+    config = RunConfig.from_dict({"data": "molecules.csv", "target": "logS", **own_options(task)})
+    ```
     """
     molecules = isinstance(task.node_features, Categorical) and isinstance(task.edge_features, Categorical)
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
 
@@ -94,7 +94,14 @@ class EnsembleScore:
 def infer_each(
     ensemble: Ensemble, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
 ) -> Tensor:
-    """The outputs of every network for the graphs `index` of a task (None: all): `[networks, graphs, channels]`."""
+    """The outputs of every network for the graphs `index` of a task (None: all): `[networks, graphs, channels]`.
+
+    ```python
+    ensemble = EnsembleFolder(Path("three")).load()
+    outputs = infer_each(ensemble, load_data("new.csv", targets=[]))
+    print(outputs.std(dim=0))                                    # how far the networks differ
+    ```
+    """
     ensemble.facts.check_inputs(task)
     check_finite(task)
     if index is not None:
@@ -130,7 +137,14 @@ def score_ensemble(
     metric: str | None = None,
     device: torch.device | str = "cpu",
 ) -> EnsembleScore:
-    """Loss and score on the graphs `index` of a task (None: all), as `pathnn.engine.score` has them for one network."""
+    """Loss and score on the graphs `index` of a task (None: all), as `pathnn.engine.score` has them for one network.
+
+    ```python
+    ensemble = EnsembleFolder(Path("three")).load()
+    found = score_ensemble(ensemble, load_data("molecules.csv", targets="logS"))
+    print(found.together.score, [one.score for one in found.each])
+    ```
+    """
     task = with_metric(comparable(ensemble.facts, task), metric or ensemble.facts.metric)
     index = torch.arange(len(task.graphs)) if index is None else index
     outputs, y = infer_each(ensemble, task, index, device=device), targets(task, index)
@@ -156,12 +170,17 @@ def ensemble_columns(outputs: Tensor, facts: TaskFacts) -> dict[str, list[str | 
     for name, values in mean.items():
         columns[name] = values
         if not any(isinstance(value, str) for value in values):
-            columns[_free(f"{name}_std", mean)] = _deviation([column[name] for column in each])
+            columns[free_name(f"{name}_std", mean)] = _deviation([column[name] for column in each])
     return columns
 
 
-def _free(name: str, taken: Mapping[str, object]) -> str:
-    return name if name not in taken else _free(f"{name}_", taken)
+def free_name(name: str, taken: Container[str]) -> str:
+    """A name like `name` that is not taken.
+
+    >>> free_name("y", ["x", "y"])
+    'y_'
+    """
+    return name if name not in taken else free_name(f"{name}_", taken)
 
 
 def _deviation(values: Sequence[Sequence[str | int | float]]) -> list[str | int | float]:

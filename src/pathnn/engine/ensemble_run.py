@@ -46,6 +46,12 @@ def run_ensemble(
 
     The other arguments are those of `pathnn.engine.run`. With `resume` runs that are over are kept, and more seeds may
     be asked for than before.
+
+    ```python
+    config = RunConfig(data="molecules.csv", target="logS", collection="sp", k=2, epochs=2)
+    result = run_ensemble(config, Path("three"), seeds=3)
+    print(result["test_score"], result["test_std"])
+    ```
     """
     if not 2 <= seeds <= MOST_SEEDS:
         raise RunError(f"seeds={seeds}: expected 2 to {MOST_SEEDS}. A single network is what run is for.")

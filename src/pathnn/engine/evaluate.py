@@ -41,6 +41,13 @@ def evaluate(
     """Loss and score of `model` on the graphs of `loader`, the same in every process.
 
     The metric sees all graphs at once, so that it does not depend on the batch size. `forward` is as in `predict`.
+
+    ```python
+    task, config = load_dataset("csl"), RunConfig(data="csl", collection="sp", k=2)
+    model = build_model(config, task)
+    loaders = make_loaders(task, config, model, device="cpu")
+    print(evaluate(model, loaders.test, loaders.task).score)     # of a network that has learned nothing
+    ```
     """
     if loader.index.numel() == 0:
         raise RunError(f"{task.name}: there are no graphs to evaluate on.")

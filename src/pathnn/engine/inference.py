@@ -19,7 +19,14 @@ from pathnn.engine.predict import predict
 
 
 def infer(trained: Trained, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu") -> Tensor:
-    """The network's outputs for the graphs `index` of a task (None: all), in the network's own unit."""
+    """The network's outputs for the graphs `index` of a task (None: all), in the network's own unit.
+
+    ```python
+    trained = load_model(Path("run/model.safetensors"))
+    out = infer(trained, load_data("new.csv", targets=[]))
+    logS = trained.facts.target_scale.decode(out)                # in the unit of the target
+    ```
+    """
     trained.facts.check_inputs(task)
     graphs = task.graphs if index is None else task.graphs.subset(index)
     if len(graphs) == 0:
@@ -47,6 +54,11 @@ def score(
 
     Classes are compared by their names, however the task numbers them; see `align_classes`. `metric` is one of
     `pathnn.data.metrics`; None for that of training.
+
+    ```python
+    trained, task = load_model(Path("run/model.safetensors")), load_data("molecules.csv", targets="logS")
+    print(score(trained, task, task.splits[0].test, metric="rmse").score)
+    ```
     """
     task = with_metric(comparable(trained.facts, task), metric or trained.facts.metric)
     index = torch.arange(len(task.graphs)) if index is None else index

@@ -15,6 +15,7 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.memory import default_max_entries, free_memory
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.sampler import epoch_order
+from pathnn.data.shards import ShardedTries
 from pathnn.data.splits import random_split
 from pathnn.data.task import Split, Task
 from pathnn.engine.build import Model, has_batch_norm, path_options
@@ -45,7 +46,14 @@ class Loaders:
 
 
 def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.device | str) -> Loaders:
-    """The loaders of the split `config.fold`; the dataset lies on `device` where it fits."""
+    """The loaders of the split `config.fold`; the dataset lies on `device` where it fits.
+
+    ```python
+    task, config = load_dataset("csl"), RunConfig(data="csl", collection="sp", k=2)
+    loaders = make_loaders(task, config, build_model(config, task), device="cpu")
+    batch = next(iter(loaders.train))
+    ```
+    """
     check_finite(task)
     check_finite_targets(task)
     split = choose_split(task, config)
@@ -94,10 +102,15 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
 
 def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
     """The graphs with the paths that `model` reads, on `device` if they take at most half of its free
-    memory. Graphs that have these paths already keep them.
+    memory. Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
     """
     reads = path_options(model)
     if reads is not None and not _has_paths(graphs.tries, reads):
+        if isinstance(graphs.tries, ShardedTries):
+            raise RunError(
+                f"the paths on disk are not the model's: expected collection={reads.collection!r}, k={reads.k}, "
+                f"distances={reads.distances}, extend={reads.extend}. Make them with these options of build_shards."
+            )
         graphs = graphs.with_paths(
             collection=reads.collection, k=reads.k, distances=reads.distances, extend=reads.extend
         )
@@ -106,11 +119,11 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 
 
 def _has_paths(tries: object, reads: PathNNConfig) -> bool:
+    tries = tries.shards[0] if isinstance(tries, ShardedTries) else tries
     return (
         isinstance(tries, RaggedTries)
         and (tries.collection, tries.k, tries.extended) == (reads.collection, reads.k, reads.extend)
         and (tries.distance is not None) == reads.distances
-        and tries.sampled is None
     )
 
 

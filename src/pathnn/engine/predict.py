@@ -72,6 +72,12 @@ def predict(
     With several processes each works on its share of the batches, and each gets all outputs. The model is
     called as it is, not as DDP wraps it: that would wait for the others at every batch, of which each process
     may have another number.
+
+    ```python
+    graphs = load_dataset("csl").graphs.with_paths(collection="sp", k=2)
+    model = PathNN(1, 32, 10, collection="sp", k=2)
+    out = predict(model, PackedLoader(graphs, batch_size=32))
+    ```
     """
     rank, world_size = (0, 1) if fabric is None else (fabric.global_rank, fabric.world_size)
     model.eval()

@@ -78,6 +78,13 @@ def run(
     every epoch. Where an epoch takes less time than its checkpoint, 30 is better: a kill loses at most that.
     `stop` is asked after each epoch but the last; if it says so, the state is saved and `RunStoppedError` raised.
     `curves=False` leaves out the picture.
+
+    ```python
+    task = load_data("molecules.csv", targets="logS")
+    config = RunConfig.from_dict({"data": "molecules.csv", "target": "logS", **own_options(task), "epochs": 2})
+    result = run(config, Path("run"))
+    print(result["test_score"])
+    ```
     """
     task = load_task(config) if task is None else with_metric(task, config.metric)
     fabric = make_fabric(config)
@@ -107,7 +114,12 @@ def run(
 
 
 def load_task(config: RunConfig, features: MoleculeFeatures = "pyg", vocabulary: Vocabulary | None = None) -> Task:
-    """The data of a run; `features` are those of the molecules of a CSV, `vocabulary` the codes of TU data."""
+    """The data of a run; `features` are those of the molecules of a CSV, `vocabulary` the codes of TU data.
+
+    ```python
+    task = load_task(RunConfig(data="molecules.csv", target="logS"))
+    ```
+    """
     targets = None if config.target is None else list(config.target)
     kind: Any = config.kind
     options: dict[str, Any] = {"skip_invalid": config.skip_invalid, "features": features}

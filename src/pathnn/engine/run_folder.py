@@ -86,16 +86,25 @@ class RunFolder:
     def check(self, *, resume: bool = False, overwrite: bool = False) -> None:
         """Make sure that the folder may be written to.
 
-        A folder with a run in it is refused unless `resume` or `overwrite`; a folder with anything else in it
-        is always refused. Nothing is removed here: see `clear`.
+        A folder with a run in it is refused unless `resume` or `overwrite`; a folder without a run and with anything
+        else in it is always refused. Nothing is removed here: see `clear`.
         """
         check_wishes(resume=resume, overwrite=overwrite)
         check_free(self.path, lambda name: self.begun or is_run_file(name))
+        if self.begun and not resume:
+            self._check_config()
         if self.begun and not (resume or overwrite):
             raise RunFolderError(
                 f"{self.path} holds a run already. Go on with it (--resume), replace it (--overwrite), "
                 "or give another folder."
             )
+
+    def _check_config(self) -> None:
+        """Raise `RunFolderError` where `config.yaml` is another program's: it is not ours to replace."""
+        try:
+            self.read_config()
+        except CheckpointError as error:
+            raise RunFolderError(f"{self.path} holds no run that can be read: {error} Give another folder.") from None
 
     def clear(self) -> None:
         """Remove the files of a run, and nothing else."""

@@ -31,7 +31,7 @@ def seen_in_training(facts: TaskFacts, task: Task, index: Tensor | None = None) 
 
     ```python
     trained = load_model(Path("run/model.safetensors"))
-    seen = seen_in_training(trained.facts, load_data("new.csv", targets="logS"))
+    seen = seen_in_training(trained.facts, load_data("new.csv", targets=[]))
     ```
     """
     if not facts.seen:

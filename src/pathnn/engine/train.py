@@ -48,9 +48,10 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
     date.
 
     ```python
-    state = TrainState.start(model, config, fabric, maximize=task.maximize)
-    for epoch in train(model, loaders, config, state=state):
-        ...                                                # print, save, or break: state is whole here
+    task, config = load_dataset("csl"), RunConfig(data="csl", collection="sp", k=2, epochs=2)
+    model = build_model(config, task)
+    for epoch in train(model, make_loaders(task, config, model, device="cpu"), config):
+        print(epoch.val_score)                             # print, save, or break: `state` is whole here
     ```
 
     An epoch is better when its validation score is at least as good as the best. The weights of the best

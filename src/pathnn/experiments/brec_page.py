@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pathnn.bench.report import table as markdown_table
 from pathnn.experiments.brec_report import copies, protocol_file, summarize, table
 from pathnn.experiments.rows import read_rows
+from pathnn.markdown import table as markdown_table
 
 
 def brec_section(path: Path) -> str:

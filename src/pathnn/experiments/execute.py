@@ -18,7 +18,7 @@ from pathnn.engine.run import Run
 from pathnn.engine.together import run_together
 from pathnn.engine.together_epochs import Outcome
 from pathnn.engine.train import Epoch
-from pathnn.experiments.groups import free_memory, in_groups
+from pathnn.experiments.groups import in_groups, release_memory
 from pathnn.experiments.ledger import Line, result_line
 from pathnn.experiments.planned import PlannedRun
 from pathnn.experiments.settings import Settings, device_of
@@ -109,7 +109,7 @@ class Executor:
                 checkpoint_every=CHECKPOINT_EVERY,
             )  # fmt: skip
         finally:
-            free_memory()
+            release_memory()
 
     def _folder(self, planned: PlannedRun) -> RunFolder:
         return RunFolder(self.settings.work / planned.target / planned.folder)
@@ -140,7 +140,7 @@ class Executor:
                 checkpoint_every=CHECKPOINT_EVERY, curves=False,
             )  # fmt: skip
         finally:
-            free_memory()
+            release_memory()
 
     def task(self, config: RunConfig) -> Task:
         """The data of a run, with its paths, where the run wants them; kept until a run needs other data."""

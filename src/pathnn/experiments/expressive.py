@@ -7,12 +7,12 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from pathnn.bench.report import table as markdown_table
 from pathnn.data.datasets.sr import FAMILIES
 from pathnn.data.files import atomic_write
 from pathnn.experiments.brec_page import brec_section
 from pathnn.experiments.rows import Row, read_rows
 from pathnn.experiments.sr_report import exact_at, mean, percent, summarize, table
+from pathnn.markdown import table as markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -34,7 +34,7 @@ def in_groups(
         group = groups.pop(0)
         if len(group) == 1:
             outcome = _attempt(alone, group[0])
-            free_memory()  # now that nothing is held by an error
+            release_memory()  # now that nothing is held by an error
             yield group[0], outcome
             continue
         try:
@@ -47,7 +47,7 @@ def in_groups(
         except torch.OutOfMemoryError:
             half = (len(group) + 1) // 2
             groups = [part for part in (group[:half], group[half:]) if part] + groups
-        free_memory()  # now that nothing is held by an error
+        release_memory()  # now that nothing is held by an error
 
 
 def _attempt(alone: Callable[[int], T], place: int) -> T | Exception:
@@ -59,7 +59,7 @@ def _attempt(alone: Callable[[int], T], place: int) -> T | Exception:
         return error.with_traceback(None)  # which would hold on to memory
 
 
-def free_memory() -> None:
+def release_memory() -> None:
     """Give back what is not in use."""
     gc.collect()
     if torch.cuda.is_available():

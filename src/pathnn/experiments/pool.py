@@ -18,7 +18,7 @@ import torch
 from pathnn.engine.together import TogetherError
 from pathnn.engine.train import Epoch
 from pathnn.experiments.execute import Executor
-from pathnn.experiments.groups import free_memory
+from pathnn.experiments.groups import release_memory
 from pathnn.experiments.ledger import Line
 from pathnn.experiments.planned import PlannedRun
 from pathnn.experiments.settings import Settings, use_cores
@@ -203,7 +203,7 @@ def outcomes(
 
     if len(runs) == 1:
         message = attempt(lambda: execute(runs[0], report=lambda epoch, _: report(0, epoch), stop=stop))
-        free_memory()  # now that nothing is held by an error
+        release_memory()  # now that nothing is held by an error
         yield message
         return
     left = set(range(len(runs)))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pathnn.bench.report import between
-from pathnn.bench.report import table as markdown_table
 from pathnn.data.files import atomic_write
 from pathnn.experiments.cells import Compared, compare
 from pathnn.experiments.experiment import Experiment
@@ -23,6 +21,8 @@ from pathnn.experiments.table_text import (
     seconds_text,
 )
 from pathnn.experiments.targets import TARGETS, experiment
+from pathnn.markdown import between
+from pathnn.markdown import table as markdown_table
 
 BEGIN, END = "<!-- results: written by pathnn reproduce TARGET --report -->", "<!-- end of results -->"
 LATEX = r"""\begin{{table}}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pathnn.bench.report import table as markdown_table
 from pathnn.collection import COLLECTIONS
 from pathnn.experiments.cells import Compared, compare
 from pathnn.experiments.ledger import Ledger
 from pathnn.experiments.published import TABLES, PublishedTable
 from pathnn.experiments.table_text import count_text, difference_text, ours_text, paper_text, row_label
 from pathnn.experiments.targets import TARGETS, experiment
+from pathnn.markdown import table as markdown_table
 
 
 def summary_table(results: Path) -> str:

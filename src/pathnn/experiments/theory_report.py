@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pathnn.bench.report import table as markdown_table
 from pathnn.data.files import atomic_write
 from pathnn.experiments.theory_result import from_result
 from pathnn.experiments.theory_rows import Row, Table, theory_table
+from pathnn.markdown import table as markdown_table
 from pathnn.theory.compare import Example
 
 BEGIN, END = "<!-- begin: written by pathnn reproduce theory -->", "<!-- end -->"

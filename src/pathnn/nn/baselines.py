@@ -45,7 +45,7 @@ class BaselineConfig:
         check_choice("norm", self.norm, ("batch", None))
         for name in ("in_channels", "edge_channels"):
             object.__setattr__(self, name, check_widths(name, self.__dict__[name]))
-        if isinstance(self.in_channels, tuple):
+        if isinstance(self.in_channels, tuple) and self.encoder == "mlp":
             object.__setattr__(self, "encoder", "categorical")
         for name in ("hidden_channels", "num_layers"):
             object.__setattr__(self, name, check_count(name, self.__dict__[name]))
@@ -61,6 +61,9 @@ class BaselineConfig:
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown:
             raise ValueError(f"BaselineConfig: unknown options {unknown}. Was it written by another version of pathnn?")
+        missing = sorted({"name", "in_channels", "hidden_channels", "out_channels"} - set(values))
+        if missing:
+            raise ValueError(f"BaselineConfig: options {missing} are missing.")
         return cls(**values)
 
 

@@ -27,7 +27,7 @@ Range = tuple[int, int]
 MODES: dict[Collection, int] = {"ap": AP, "sp+": SP_PLUS, "sp": SP}
 UNLIMITED = 2**62
 SMALL = 2048  # roots: below this, threads cost more than they bring
-TABLE_BYTES = 2**26  # distances: a table if it is at most this large, or if balls would not be much smaller
+TABLE_BYTES = 2**26  # distances: a table if it is at most this large, else balls
 
 
 def count_per_source(csr: Csr, collection: Collection, k: int, limit: int = UNLIMITED) -> tuple[Tensor, bool]:

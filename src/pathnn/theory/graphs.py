@@ -1,4 +1,4 @@
-"""Graphs as the theory reads them: sorted neighbours, distances, and the one place where paths come from."""
+"""Graphs as the theory reads them: sorted neighbours, distances, and paths as tuples."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ def paths_by_length(
     edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int, extend: bool = False
 ) -> list[list[Path]]:
     """The paths of a collection, one list per length 1..k, as tuples from the source on; -1 is a dummy token.
-
-    All of `pathnn.theory` and `pathnn.plots` gets its paths here.
 
     >>> edge_index = edges_to_index([(0, 1), (1, 2)])
     >>> paths_by_length(edge_index, 3, collection="ap", k=2)

@@ -84,6 +84,11 @@ def table_command(target: str, title: str) -> Callable[..., None]:
             written = _write(experiment, runs, ledger, place, report=report, export=export)
             if written is None:
                 _check_device(place)
+                if limit is None and not ledger.path.exists():
+                    note(
+                        f"{ledger.path} is not there yet: all runs begin anew (our results come with a clone of the "
+                        "repository). --limit 0 prints the paper's tables alone."
+                    )
                 seconds = None if time_limit is None else 60 * time_limit - (time.monotonic() - begin)
                 progress = _run(experiment, runs, ledger, place, limit=limit, seconds=seconds)
                 if pack is not None:

@@ -19,11 +19,11 @@ from pathnn.data.built import Built
 from pathnn.data.datasets.constant import with_ones
 from pathnn.data.datasets.spec import DatasetSpec, needed
 from pathnn.data.errors import DataError
-from pathnn.data.graph6 import read_text
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import classification
 from pathnn.data.task import Continuous, Split, Task
+from pathnn.data.text import read_text
 
 FILES = {
     "exp": DataFile("EXP.txt.xz", "4db461607e535873ec6f09db0e194932d6e3f9b22a157f6d065a7445296463e3"),

@@ -5,13 +5,10 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-import torch
-from torch import Tensor
-
 from pathnn.data.built import Built
 from pathnn.data.datasets.arrays import load_arrays
 from pathnn.data.datasets.lrgb import read_lrgb
-from pathnn.data.datasets.ogb_csv import read_ogb_csv
+from pathnn.data.datasets.ogb_csv import both_directions, read_ogb_csv
 from pathnn.data.datasets.spec import DatasetSpec, needed
 from pathnn.data.metrics import mean_over_targets, tied_average_precision
 from pathnn.data.ogb_features import OGB_ATOMS, OGB_BONDS
@@ -36,7 +33,7 @@ MOLHIV = (
         "9d1cce73c2cf5661b546d7749dc60e04e59e87c1fa8781a5cf5a91235ebd3bed",
         exact=True,
     ),
-    DataFile("hiv.zip", url="http://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/hiv.zip"),
+    DataFile("hiv.zip", url="https://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/hiv.zip"),
 )
 PEPTIDES_FUNC = (
     DataFile(
@@ -49,16 +46,6 @@ PEPTIDES_FUNC = (
 PEPTIDES_STRUCT = (
     DataFile("peptidesstruct.zip", url="https://www.dropbox.com/s/zgv4z8fcpmknhs8/peptidesstruct.zip?dl=1"),
 )
-
-
-def both_directions(bonds: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
-    """Bonds `[B, 2]` as `edge_index` `[2, 2B]` in OGB's order: each bond, then its reverse; features twice.
-
-    >>> both_directions(torch.tensor([[0, 1], [1, 2]]), torch.tensor([[7], [8]]))[0].tolist()
-    [[0, 1, 1, 2], [1, 0, 2, 1]]
-    """
-    edge_index = torch.stack([bonds, bonds.flip(1)], dim=1).view(-1, 2).t().contiguous()
-    return edge_index, features.repeat_interleave(2, dim=0)
 
 
 def _read_npz(path: Path, val: str) -> Built:

@@ -27,16 +27,26 @@ def read_ogb_csv(path: Path) -> Built:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{path} cannot be read as an OGB file: {error}. Put a whole copy in its place.") from error
-    bonds = raw["edge"].long()
+    edge_index, edge_attr = both_directions(raw["edge"].long(), raw["edge-feat"])
     graphs = PackedGraphs(
-        edge_index=torch.stack([bonds, bonds.flip(1)], dim=1).view(-1, 2).t().to(torch.int16).contiguous(),
+        edge_index=edge_index.to(torch.int16),
         node_ptr=offsets(raw["num-node-list"].view(-1).long()),
         edge_ptr=offsets(2 * raw["num-edge-list"].view(-1).long()),
         x=raw["node-feat"].to(torch.uint8),
-        edge_attr=raw["edge-feat"].to(torch.uint8).repeat_interleave(2, dim=0),
+        edge_attr=edge_attr.to(torch.uint8),
         y=raw["graph-label"].float(),
     )
     return Built(graphs.validate(), (Split(*split),))
+
+
+def both_directions(bonds: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+    """Bonds `[B, 2]` as `edge_index` `[2, 2B]` in OGB's order: each bond, then its reverse; features twice.
+
+    >>> both_directions(torch.tensor([[0, 1], [1, 2]]), torch.tensor([[7], [8]]))[0].tolist()
+    [[0, 1, 1, 2], [1, 0, 2, 1]]
+    """
+    edge_index = torch.stack([bonds, bonds.flip(1)], dim=1).view(-1, 2).t().contiguous()
+    return edge_index, features.repeat_interleave(2, dim=0)
 
 
 _RAW = ("edge", "num-node-list", "num-edge-list", "node-feat", "edge-feat", "graph-label")

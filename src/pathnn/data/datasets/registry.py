@@ -56,6 +56,11 @@ def load_dataset(name: str) -> Task:
     """A dataset by name: its graphs, features, splits and facts. Built once, then read from the cache.
 
     Files come from the cache (`PATHNN_DATA`), the mirror (`PATHNN_MIRROR`) or the network, in this order.
+
+    ```python
+    task = load_dataset("csl")
+    train = task.graphs.subset(task.splits[0].train)
+    ```
     """
     spec = get_spec(name)
     return spec.task(load_built(spec))

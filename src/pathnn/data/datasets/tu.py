@@ -19,7 +19,9 @@ from pathnn.data.task import Continuous, Score, Split, Task
 from pathnn.data.tu_format import TUData, one_hot, read_tu
 
 ZIPS = "https://www.chrsmrrs.com/graphkerneldatasets"
-SPLITS = "https://raw.githubusercontent.com/diningphil/gnn-comparison/master/data_splits"
+SPLITS = (
+    "https://raw.githubusercontent.com/diningphil/gnn-comparison/097d0a2c172149075e40ece474c30c222526dbcb/data_splits"
+)
 SPLITS_ZIP = DataFile(
     "errica_splits.zip", "615b51d793fc6446484ec48d194b33406caa7e5519b39c76e634d9033ffac2ae", exact=True
 )
@@ -42,7 +44,8 @@ def read_folds(path: Path, name: str) -> tuple[Split, ...]:
 
 def _split(fold: dict[str, list[int] | list[dict[str, list[int]]]]) -> Split:
     chosen = fold["model_selection"][0]
-    assert isinstance(chosen, dict)
+    if not isinstance(chosen, dict):
+        raise TypeError(f"model_selection holds a {type(chosen).__name__}: expected train and validation")
     return Split(torch.tensor(chosen["train"]), torch.tensor(chosen["validation"]), torch.tensor(fold["test"]))
 
 

@@ -1,0 +1,55 @@
+"""Paths that graphs have already, on disk or as a sample, are those that a run reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_tasks import one_thread as one_thread
+from engine_tasks import tiny_config, tiny_task
+
+from pathnn.data import PackedGraphs, build_shards
+from pathnn.data.shards import ShardedTries
+from pathnn.engine import RunError, build_model, make_loaders, run
+from pathnn.paths.ragged import RaggedTries
+
+
+def refuse(self: PackedGraphs, **options: Any) -> PackedGraphs:
+    raise AssertionError(f"extracted again: {options}")
+
+
+def test_a_run_reads_paths_from_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny_config()
+    expected = run(config, tmp_path / "memory", task=tiny_task())
+    task = tiny_task()
+    options: dict[str, Any] = {"collection": config.collection, "k": config.k}
+    task = task.with_graphs(build_shards(task.graphs, tmp_path / "shards", max_bytes=2000, **options))
+    assert isinstance(task.graphs.tries, ShardedTries)
+    assert len(task.graphs.tries.shards) > 1
+    monkeypatch.setattr(PackedGraphs, "with_paths", refuse)
+    found = run(config, tmp_path / "disk", task=task)
+    assert (found["test_score"], found["val_score"]) == (expected["test_score"], expected["val_score"])
+
+
+def test_paths_on_disk_that_are_not_the_models_are_refused(tmp_path: Path) -> None:
+    config = tiny_config()
+    task = tiny_task()
+    task = task.with_graphs(build_shards(task.graphs, tmp_path / "shards", collection="sp", k=1))
+    with pytest.raises(RunError, match=r"on disk.*collection='sp\+', k=2.*build_shards"):
+        run(config, tmp_path / "run", task=task)
+
+
+def test_a_sample_stays_one(tmp_path: Path) -> None:
+    config = tiny_config()
+    task = tiny_task()
+    options: dict[str, Any] = {"collection": config.collection, "k": config.k}
+    sampled = task.with_graphs(task.graphs.with_paths(max_paths_per_source=1, **options))
+    loaders = make_loaders(sampled, config, build_model(config, task), device="cpu")
+    tries = loaders.task.graphs.tries
+    assert isinstance(tries, RaggedTries)
+    assert tries.sampled == 1
+    other = task.with_graphs(task.graphs.with_paths(collection="sp", k=1))
+    again = make_loaders(other, config, build_model(config, task), device="cpu").task.graphs.tries
+    assert isinstance(again, RaggedTries)
+    assert (again.collection, again.k, again.sampled) == (config.collection, config.k, None)
