@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pathnn.data import load_dataset
 from pathnn.experiments.published import TABLES, TU_DATA, Cell, Score
 from pathnn.experiments.runtime import PAPER, PaperTime
 from pathnn.experiments.table_text import NAMES
@@ -76,3 +77,12 @@ def test_every_running_time(paper: str) -> None:
                 name = f"GIN (L={k})" if model == "gin" else row_name((model, collection, k), True)
                 texts = [text.split("(")[0].strip() for text in found[name]]
                 assert PaperTime(*(None if text == "-" else float(text) for text in texts)) == time
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name not in ("exp-iso", "peptides-struct")])
+def test_what_datasets_say_of_the_paper_is_in_its_tables(name: str, mirror: Path) -> None:
+    task, rows = load_dataset(name), TABLES[name].rows
+    assert task.paper
+    for (collection, k), score in task.paper.items():
+        row = rows["pathnn", "sp" if k == 1 else collection, k]
+        assert score == (None if row.mean is None else (row.mean, row.std)), (collection, k)

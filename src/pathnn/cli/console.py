@@ -78,19 +78,6 @@ def note(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def size_text(size: float) -> str:
-    """A number of bytes as a person reads it.
-
-    >>> size_text(3 * 2**20)
-    '3.0 MiB'
-    """
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"
-
-
 def number_text(number: int, thing: str) -> str:
     """A number of things.
 

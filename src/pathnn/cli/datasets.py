@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnn.cli.console import note, print_json, print_table, result_only, say, size_text
+from pathnn.byte_size import size_text
+from pathnn.cli.console import note, print_json, print_table, result_only, say
 from pathnn.cli.options import Json
 from pathnn.cli.progress import progress
 

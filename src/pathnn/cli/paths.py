@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from pathnn.cli.console import number_text, print_json, print_table, result_only, say, size_text
+from pathnn.byte_size import size_text
+from pathnn.cli.console import number_text, print_json, print_table, result_only, say
 from pathnn.cli.not_read import note_not_read
 from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
 from pathnn.cli.progress import progress

@@ -27,6 +27,7 @@ from pathnn.engine.data_print import DataPrint, same_place
 from pathnn.engine.devices import make_fabric, on_first
 from pathnn.engine.errors import RunError, RunStoppedError
 from pathnn.engine.facts import TaskFacts
+from pathnn.engine.legs import Legs
 from pathnn.engine.loaders import Loaders, make_loaders, resolve
 from pathnn.engine.run_folder import RunFolder
 from pathnn.engine.seen import training_prints
@@ -34,8 +35,8 @@ from pathnn.engine.state import TrainState
 from pathnn.engine.train import Epoch, train
 from pathnn.provenance import commit
 
-DATA = "data"
-"""Where a saved state has the print of its data."""
+DATA, LEGS = "data", "legs"
+"""Where a saved state has the print of its data, and says where it was worked on."""
 
 WHERE = ("device", "devices", "num_nodes", "epochs")
 """Options that a resumed run may change: where it runs, and how long."""
@@ -44,7 +45,7 @@ WHERE = ("device", "devices", "num_nodes", "epochs")
 @dataclass(frozen=True, eq=False)
 class Run:
     """A run that is ready to go, in this process; `together` with how many others, itself included. `seen` has the
-    prints of the training graphs of data that has no name (`pathnn.engine.seen`).
+    prints of the training graphs of data that has no name (`pathnn.engine.seen`), `legs` say where it was done.
     """
 
     config: RunConfig
@@ -52,6 +53,7 @@ class Run:
     fabric: Fabric
     loaders: Loaders
     state: TrainState
+    legs: Legs
     seen: str = ""
     together: int = 1
 
@@ -154,7 +156,8 @@ class Checkpoints:
             run.folder.sync_epochs()
             if bring is not None:
                 bring()
-            state = {**run.state.state_dict(), DATA: run.loaders.data.to_dict()}
+            legs = run.legs.until(run.state.epoch)
+            state = {**run.state.state_dict(), DATA: run.loaders.data.to_dict(), LEGS: legs}
             save_state(run.folder.state, state, config=run.config)
         if _best_epoch(run) != self._saved_best:
             save_best(run)
@@ -190,7 +193,7 @@ def noted_result(run: Run) -> dict[str, Any] | None:
 
 def finish(run: Run, *, curves: bool = True) -> dict[str, Any]:
     """Write the picture and the result; returns the result."""
-    task, best, device = run.loaders.task, run.state.best, run.fabric.device
+    task, best = run.loaders.task, run.state.best
     if best is None:
         raise RunError("no epoch has a validation score: the run has no best epoch.")
     if curves:
@@ -209,13 +212,16 @@ def finish(run: Run, *, curves: bool = True) -> dict[str, Any]:
         "fold": run.config.fold,
         "seed": run.config.seed,
         "config_hash": run.config.digest(),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "device": run.legs.device,
         "processes": run.fabric.world_size,
         "together": run.together,
         "commit": commit(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
     }
+    legs = run.legs.until(run.state.epoch)
+    if len(legs) > 1:
+        result["legs"] = legs
     run.folder.write_result(result)
     return result
 
@@ -228,22 +234,25 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
         config = replace(config, metric=None)  # by name or not, it is the same run
     resumed = resume and on_first(fabric, lambda: folder.begun)
     saved = load_state(folder.state) if resumed and on_first(fabric, folder.state.exists) else None
-    before = None if saved is None else DataPrint.from_dict(saved.get(DATA))
+    data = None if saved is None else DataPrint.from_dict(saved.get(DATA))
     if resumed:
-        config = on_first(fabric, lambda: _agree(config, folder.read_config(), any_place=before is not None))
+        config = on_first(fabric, lambda: _agree(config, folder.read_config(), any_place=data is not None))
     model = build_model(config, task)
     if not resumed:
         config = resolve(config, model, fabric.device)
         config = fabric.broadcast(config)
     loaders = make_loaders(task, config, model, device=fabric.device)
-    _check_data(config.data, before, loaders.data)
+    _check_data(config.data, data, loaders.data)
     state = TrainState.start(model, config, fabric, maximize=task.maximize)
     if not resumed:
         on_first(fabric, folder.clear)  # only now, when all that could be refused has been accepted
     on_first(fabric, lambda: folder.write_config(config))
     named = config.data.lower() in dataset_names()
     seen = "" if named else training_prints(task.graphs, loaders.train.index)
-    ready = Run(config, folder, fabric, loaders, state, seen)
+    device = torch.cuda.get_device_name(fabric.device) if fabric.device.type == "cuda" else "cpu"
+    before, epoch = ([], 0) if saved is None else (saved.get(LEGS), saved["epoch"])
+    legs = Legs.after(before, epoch, device, on_first(fabric, commit))
+    ready = Run(config, folder, fabric, loaders, state, legs, seen)
     if saved is not None:
         state.load_state_dict(saved)
         on_first(fabric, lambda: _restore(ready))

@@ -126,6 +126,7 @@ def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) 
         **{name: result[name] for name in ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters")},
         **{name: result[name] for name in ("device", "commit", "time", "versions")},
         "together": result.get("together", 1),
+        **({"legs": result["legs"]} if "legs" in result else {}),
         "config": config.to_dict(),
         "config_hash": config_hash(config),
     }

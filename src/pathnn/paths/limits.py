@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pathnn.byte_size import size_text
 from pathnn.collection import Collection, check_k
 from pathnn.paths.walks import SATURATED
 
@@ -118,16 +119,3 @@ def _ways_out(collection: Collection, *, sample: bool, limit: bool) -> str:
 def estimate_bytes(paths: int) -> float:
     """Roughly the bytes of a trie with so many paths: two entries a path, as prefixes are shared."""
     return 16.0 * 2.0 * paths
-
-
-def size_text(size: float) -> str:
-    """A number of bytes for people.
-
-    >>> size_text(3 * 2**30)
-    '3.0 GiB'
-    """
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}"
-        size /= 1024
-    return f"{size:,.1f} GiB"
