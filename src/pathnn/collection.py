@@ -1,6 +1,7 @@
 """The three path collections of the paper, and what a user may pass for one."""
 
-from typing import Literal, get_args
+from numbers import Integral
+from typing import Any, Literal, get_args
 
 Collection = Literal["sp", "sp+", "ap"]
 """`"sp"`: one shortest path per pair; `"sp+"`: all shortest paths; `"ap"`: all simple paths."""
@@ -20,12 +21,12 @@ def check_collection(collection: str) -> Collection:
     raise ValueError(f"collection={collection!r} is unknown: expected one of 'sp', 'sp+' or 'ap'.")
 
 
-def check_k(k: int) -> int:
+def check_k(k: Any) -> int:
     """Return `k` if it is a path length in edges (an integer of at least 1), raise `ValueError` otherwise.
 
     >>> check_k(4)
     4
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k={k!r} is no path length: expected an integer of at least 1 (edges, not vertices).")
-    return k
+    return int(k)

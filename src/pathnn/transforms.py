@@ -12,7 +12,7 @@ from torch_geometric.transforms import BaseTransform
 from pathnn.collection import COLLECTIONS, Collection, check_collection
 from pathnn.paths.belongs import check_ends, check_pairs, check_sizes
 from pathnn.paths.extract import extract_paths
-from pathnn.paths.limits import DEFAULT_MAX_PATHS, check_length, check_options
+from pathnn.paths.limits import DEFAULT_MAX_PATHS, check_flag, check_length, check_options
 from pathnn.paths.ragged import RaggedTries, Segments
 from pathnn.paths.trie import PathTrie
 
@@ -54,9 +54,9 @@ class AddPaths(BaseTransform):
     ) -> None:
         self.collection: Collection = check_collection(collection)
         self.k = check_length(k)
-        check_options(extend, max_paths, max_paths_per_source, seed)
+        extend, max_paths, max_paths_per_source, seed = check_options(extend, max_paths, max_paths_per_source, seed)
         self.options: dict[str, Any] = {
-            "distances": distances,
+            "distances": None if distances is None else check_flag("distances", distances),
             "extend": extend,
             "max_paths": max_paths,
             "max_paths_per_source": max_paths_per_source,
@@ -90,8 +90,9 @@ def pack(trie: PathTrie) -> dict[str, Tensor]:
     sampled = -1 if trie.sampled is None else trie.sampled
     options = [COLLECTIONS.index(trie.collection), trie.k, trie.extended, sampled, trie.distance is not None]
     tensors = {
-        "facts": torch.tensor([[*map(int, options), trie.num_nodes, trie.num_edges]]),
-        "size": torch.tensor([n for levels in trie.sizes for n in levels]),  # flat: PyG joins those of different k, too
+        "facts": torch.tensor([[*map(int, options), trie.num_nodes, trie.num_edges]], device="cpu"),
+        # flat: PyG joins those of different k, too
+        "size": torch.tensor([n for levels in trie.sizes for n in levels], device="cpu"),
         "vertex": trie.vertex,
         "parent": trie.parent,
         "edge": trie.edge,
@@ -103,6 +104,8 @@ def pack(trie: PathTrie) -> dict[str, Tensor]:
 
 def trie_of(data: Any) -> PathTrie:
     """See `PathTrie.from_data`."""
+    if isinstance(getattr(data, "trie", None), PathTrie):  # a GraphBatch of pathnn.data
+        return data.trie
     if KEY not in data or not _is_packed(data[KEY]):
         raise ValueError(
             f"{type(data).__name__} has no paths: expected data that AddPaths(collection, k) was applied to, "
@@ -122,6 +125,9 @@ def trie_of(data: Any) -> PathTrie:
     check_sizes(trie, nodes=data.num_nodes)
     if edge_index is not None:
         if getattr(data, "edge_attr", None) is not None:
+            if len(facts) > 1 or edge_index.size(1) < trie.num_edges:
+                # edges that were added later lie behind those of one graph, and between those of several
+                check_sizes(trie, edges=edge_index.size(1))
             check_ends(trie, edge_index)
         else:
             check_pairs(trie, edge_index)

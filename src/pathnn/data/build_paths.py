@@ -19,6 +19,7 @@ from pathnn.paths.gather import by_graph
 from pathnn.paths.limits import (
     SAMPLE_FROM,
     PathExplosionError,
+    check_flag,
     check_length,
     check_options,
     refuse_explosion,
@@ -47,8 +48,11 @@ class PathOptions:
 
     def __post_init__(self) -> None:
         check_collection(self.collection)
-        check_length(self.k)
-        check_options(self.extend, None, self.max_paths_per_source, self.seed)
+        extend, _, kept, seed = check_options(self.extend, None, self.max_paths_per_source, self.seed)
+        distances = None if self.distances is None else check_flag("distances", self.distances)
+        plain = {"k": check_length(self.k), "distances": distances, "extend": extend, "seed": seed}
+        for name, value in {**plain, "max_paths_per_source": kept}.items():
+            object.__setattr__(self, name, value)
 
 
 def build_paths(

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from pathnn.explain.explanation import Explanation
 from pathnn.explain.weighted import WeightedPaths
-from pathnn.nn import PathNN
+from pathnn.nn import PathLSTM, PathNN
 from pathnn.nn.encoders import check_features
+from pathnn.paths.csr import check_edge_index
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import PathTrie
 
@@ -59,6 +60,7 @@ def explain_paths(
     (8, True)
     """
     check_features(x)
+    check_edge_index(edge_index, x.size(0))
     with torch.inference_mode(False), torch.enable_grad():
         copies = Copies.of(model, x.clone(), edge_index.clone(), None if edge_attr is None else edge_attr.clone())
         first, last = (copies.outputs(torch.tensor([alpha]))[0][0].detach() for alpha in (0.0, 1.0))
@@ -140,6 +142,10 @@ def _weighted_twin(model: PathNN) -> PathNN:
     """A copy of the model, in evaluation mode, that reads its paths with weights."""
     if not isinstance(model, PathNN):
         raise ValueError(f"model is a {type(model).__name__}: expected a PathNN. Others have no paths to explain.")
+    if not isinstance(model.lstm, PathLSTM):
+        raise ValueError(
+            f"the model's lstm is a {type(model.lstm).__name__}: expected a PathLSTM, whose paths can be weighed."
+        )
     if model.readout is None:
         raise ValueError("the model has readout=None, an output for each vertex: expected a readout.")
     twin = deepcopy(model).eval().requires_grad_(False)

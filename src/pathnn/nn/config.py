@@ -13,7 +13,7 @@ from pathnn.nn.head import HeadName
 from pathnn.nn.path_conv import NormName, PhiName
 from pathnn.nn.path_lstm import Aggregation
 from pathnn.nn.readout import ReadoutName
-from pathnn.paths.limits import check_length
+from pathnn.paths.limits import check_flag, check_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +47,13 @@ class PathNNConfig:
 
     def __post_init__(self) -> None:
         check_collection(self.collection)
-        check_length(self.k)
+        object.__setattr__(self, "k", check_length(self.k))
         if self.distances is None:
             object.__setattr__(self, "distances", self.collection == "ap")
+        for name in ("distances", "extend", "normalize", "encoder_norm"):
+            object.__setattr__(self, name, check_flag(name, self.__dict__[name]))
+        if self.out_channels is not None:
+            object.__setattr__(self, "out_channels", check_count("out_channels", self.out_channels))
         for name in ("in_channels", "edge_channels"):
             value = check_widths(name, self.__dict__[name])
             object.__setattr__(self, name, value)
@@ -57,6 +61,7 @@ class PathNNConfig:
             object.__setattr__(self, "encoder", "categorical")
         object.__setattr__(self, "hidden_channels", check_count("hidden_channels", self.hidden_channels))
         check_dropout(self.dropout)
+        object.__setattr__(self, "dropout", float(self.dropout))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON or YAML (tuples become lists there)."""

@@ -168,8 +168,9 @@ def check_features(x: Any) -> None:
     ...
     ValueError: x is None: expected a tensor with a row for each vertex. ...
     """
-    if not isinstance(x, Tensor):
+    if not isinstance(x, Tensor) or x.dim() not in (1, 2):
         came = "None" if x is None else f"a {type(x).__name__}"
+        came += f" of shape {tuple(x.shape)}" if isinstance(x, Tensor) else ""
         raise ValueError(
             f"x is {came}: expected a tensor with a row for each vertex. "
             "Vertices without features may all have the same: torch.ones(num_nodes, 1)."

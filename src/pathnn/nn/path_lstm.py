@@ -3,13 +3,14 @@ source."""
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Literal, cast, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pathnn.nn.choices import check_choice
+from pathnn.nn.choices import check_choice, check_count, check_dropout
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.engines.cuda import cuda_path_states, cuda_ready, cuda_tokens
 from pathnn.nn.engines.dense import dense_path_states
@@ -44,7 +45,8 @@ class PathLSTM(nn.LSTM):
         extended: whether tries may contain dummy tokens.
         aggregation: "sum" or "mean" over the paths of a source; a source without a path gets zeros.
         engine: "trie" shares prefixes; "dense" runs `nn.LSTM` over every path. Same numbers.
-        dropout: rate on the LSTM's input.
+        dropout: rate on the LSTM's input; kept as `input_dropout` (`dropout` of an `nn.LSTM` is that between
+            layers, of which there is one here).
         max_entries: memory budget of the trie engine: a trie with more entries is worked through in pieces
             that are
             recomputed in the backward pass. None: no limit.
@@ -80,6 +82,9 @@ class PathLSTM(nn.LSTM):
         max_entries: int | None = None,
     ) -> None:
         _check_rows(distances)
+        check_dropout(dropout)
+        if edge_channels is not None:
+            check_count("edge_channels", edge_channels)
         width = channels + (0 if distances is None else channels) + (edge_channels or 0)
         super().__init__(width, channels)
         self.channels = channels
@@ -224,11 +229,15 @@ class PathLSTM(nn.LSTM):
 
     def extra_repr(self) -> str:
         """What `print(model)` says about it."""
-        return f"{self.channels}, aggregation={self.aggregation!r}, engine={self.engine!r}"
+        rows = None if self.distance_encoder is None else self.distance_encoder.num_embeddings
+        read = {"edge_channels": self.edge_channels, "distances": rows, "extended": self.dummy is not None or None}
+        chosen = {name: value for name, value in {**read, "max_entries": self.max_entries}.items() if value is not None}
+        words = {"aggregation": self.aggregation, **chosen, "input_dropout": self.input_dropout, "engine": self.engine}
+        return ", ".join([str(self.channels), *(f"{name}={value!r}" for name, value in words.items())])
 
 
 def _check_rows(distances: Any) -> None:
-    if distances is not None and (isinstance(distances, bool) or not isinstance(distances, int) or distances < 1):
+    if distances is not None and (isinstance(distances, bool) or not isinstance(distances, Integral) or distances < 1):
         raise ValueError(
             f"distances={distances!r}: expected the rows of the table of distances, K + 1 (K + 2 with dummy tokens), "
             "or None: do not read distances."
@@ -238,9 +247,9 @@ def _check_rows(distances: Any) -> None:
 def _check_max_entries(max_entries: Any) -> int | None:
     if max_entries is None:
         return None
-    if isinstance(max_entries, bool) or not isinstance(max_entries, int) or max_entries < 1:
+    if isinstance(max_entries, bool) or not isinstance(max_entries, Integral) or max_entries < 1:
         raise ValueError(f"max_entries={max_entries!r}: expected a positive number of trie entries, or None.")
-    return max_entries
+    return int(max_entries)
 
 
 def _check_one_length(trie: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, EngineName, PathLSTM
 from pathnn.nn.readout import ReadoutName, make_readout, read_out
 from pathnn.nn.reset import reset_parts
-from pathnn.paths.belongs import check_ends, check_sizes
+from pathnn.paths.belongs import check_ends, check_pairs, check_sizes
 from pathnn.paths.limits import PathExplosionError
 from pathnn.paths.trie import PathTrie
 
@@ -103,8 +103,9 @@ class PathNN(nn.Module):
             head=head,
             dropout=dropout,
         )
-        width = config.hidden_channels
-        self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=encoder_norm)
+        width, k = config.hidden_channels, config.k
+        extend, normalize, dropout = config.extend, config.normalize, config.dropout
+        self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=config.encoder_norm)
         edges = config.edge_channels
         self.edge_encoder: nn.Module | None = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
         self.lstm = PathLSTM(
@@ -121,7 +122,7 @@ class PathNN(nn.Module):
             PathConv(width, norm=norm, normalize=normalize, phi=phi, dropout=dropout) for _ in range(k)
         )
         self.readout: nn.Module | None = make_readout(readout)
-        self.head = make_head(head, width, out_channels, dropout=dropout)
+        self.head = make_head(head, width, config.out_channels, dropout=dropout)
 
     def forward(
         self,
@@ -206,8 +207,8 @@ class PathNN(nn.Module):
             trie = self._check_trie(trie, x.size(0))
             if isinstance(edge_index, Tensor) and edge_index.dim() == 2:
                 check_sizes(trie, edges=edge_index.size(1))
-                if config.edge_channels is not None:
-                    check_ends(trie, edge_index)
+                check = check_pairs if config.edge_channels is None else check_ends
+                check(trie, edge_index)
             return trie
         if edge_index is None:
             raise ValueError("PathNN needs paths: give trie=, or edge_index to extract them from.")
@@ -260,6 +261,11 @@ class PathNN(nn.Module):
             return None
         if edge_attr is None:
             raise ValueError(f"edge_attr is missing: this model reads edge features (edge_channels={expected}).")
+        if not isinstance(edge_attr, Tensor) or edge_attr.dim() not in (1, 2):
+            came = (
+                f"shape {tuple(edge_attr.shape)}" if isinstance(edge_attr, Tensor) else f"a {type(edge_attr).__name__}"
+            )
+            raise ValueError(f"edge_attr: expected a tensor with a row for each edge, got {came}.")
         if edge_attr.size(0) != trie.num_edges:
             raise ValueError(
                 f"edge_attr has {edge_attr.size(0)} rows, but the paths were extracted from {trie.num_edges} edges."
@@ -284,7 +290,7 @@ class PathNN(nn.Module):
         *,
         engine: EngineName = "trie",
         max_entries: int | None = None,
-    ) -> PathNN:
+    ) -> Self:
         """The untrained model that `config` (or its `to_dict`) describes."""
         config = config if isinstance(config, PathNNConfig) else PathNNConfig.from_dict(config)
         return cls(**config.to_dict(), engine=engine, max_entries=max_entries)
@@ -300,7 +306,7 @@ class PathNN(nn.Module):
         dropout: float | None = None,
         in_channels: int | None = None,
         variant: str = "paper",
-    ) -> PathNN:
+    ) -> Self:
         """The untrained model of one of the paper's experiments; see `pathnn.nn.presets.paper_config`.
 
         >>> model = PathNN.from_paper("zinc", collection="ap")
@@ -322,11 +328,11 @@ class PathNN(nn.Module):
         )
 
     @classmethod
-    def from_pretrained(cls, name: str) -> PathNN:
+    def from_pretrained(cls, name: str) -> Self:
         """A trained model by name, such as "zinc-ap", in evaluation mode; see `pathnn.nn.pretrained`."""
         from pathnn.nn.pretrained import load_pretrained
 
-        return load_pretrained(name)
+        return cls._of(load_pretrained(name))
 
     @classmethod
     def load_released(
@@ -337,11 +343,20 @@ class PathNN(nn.Module):
         aggregation: Aggregation = "sum",
         readout: ReadoutName = "sum",
         normalize: bool = False,
-    ) -> PathNN:
+    ) -> Self:
         """The authors' trained model, from a `state_dict` or a file that holds one; see
         `pathnn.nn.released`."""
         from pathnn.nn.released import load_released
 
-        return load_released(
-            source, collection=collection, aggregation=aggregation, readout=readout, normalize=normalize
+        return cls._of(
+            load_released(source, collection=collection, aggregation=aggregation, readout=readout, normalize=normalize)
         )
+
+    @classmethod
+    def _of(cls, model: PathNN) -> Self:
+        """A PathNN as one of this class, which may be a user's own."""
+        if isinstance(model, cls):
+            return model
+        own = cls.from_config(model.config)
+        own.load_state_dict(model.state_dict())
+        return own.train(model.training)

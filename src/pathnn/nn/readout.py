@@ -44,8 +44,12 @@ class Readout(nn.Module):
             return out if self.kind == "sum" else out / max(h.size(0), 1)
         if batch.shape != h.shape[:1]:
             raise ValueError(f"batch: expected one graph id per vertex, {h.size(0)}, got shape {tuple(batch.shape)}.")
+        if batch.dtype not in (torch.int64, torch.int32):
+            raise ValueError(f"batch: expected graph ids, torch.int64, got {batch.dtype}.")
         if batch_size is None:
             batch_size = int(batch.max()) + 1 if batch.numel() else 0
+            if batch_size < 1 <= batch.numel():
+                raise ValueError(f"batch holds graph {batch_size - 1}: expected ids from 0.")
         else:
             _check_batch_size(batch_size, batch)
         if cuda_ready(h):

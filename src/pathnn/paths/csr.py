@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -49,6 +50,7 @@ def to_csr(edge_index: Tensor, num_nodes: int) -> Csr:
     ([1, 0], [1, 0])
     """
     check_edge_index(edge_index, num_nodes)
+    num_nodes = int(num_nodes)
     if edge_index.device.type == "cpu":
         *arrays, one_way = compress(*edge_index.long().contiguous().numpy(), num_nodes)
         rowptr, col, row, reverse = (torch.from_numpy(x) for x in arrays)
@@ -74,18 +76,16 @@ def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
     ...
     ValueError: edge_index holds vertex 2, but num_nodes=2: expected ids from 0 to 1.
     """
-    if not isinstance(edge_index, Tensor):
-        raise ValueError(
-            f"edge_index is a {type(edge_index).__name__}: expected a tensor of shape [2, num_edges]. "
-            "Of a HeteroData, take to_homogeneous() first."
-        )
+    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
+        came = "a sparse tensor" if isinstance(edge_index, Tensor) else f"a {type(edge_index).__name__}"
+        raise ValueError(f"edge_index is {came}: expected a tensor of shape [2, num_edges]. {_way_out(edge_index)}")
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise ValueError(f"edge_index has shape {list(edge_index.shape)}: expected [2, num_edges].")
     if edge_index.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"edge_index has dtype {edge_index.dtype}: expected torch.int64.")
-    if isinstance(num_nodes, bool) or not isinstance(num_nodes, int) or num_nodes < 0:
+    if isinstance(num_nodes, bool) or not isinstance(num_nodes, Integral) or num_nodes < 0:
         raise ValueError(f"num_nodes={num_nodes!r}: expected an integer of at least 0.")
-    if max(num_nodes, edge_index.size(1)) >= 2**31:
+    if max(int(num_nodes), edge_index.size(1)) >= 2**31:
         raise ValueError(f"{num_nodes:,} vertices, {edge_index.size(1):,} edges: expected fewer than 2^31 of each.")
     if edge_index.numel():
         low, high = (int(x) for x in torch.stack(edge_index.aminmax()).tolist())
@@ -93,6 +93,15 @@ def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
             wrong = low if low < 0 else high
             expected = f"ids from 0 to {num_nodes - 1}" if num_nodes else "no edges"
             raise ValueError(f"edge_index holds vertex {wrong}, but num_nodes={num_nodes}: expected {expected}.")
+
+
+def _way_out(came: Any) -> str:
+    """What to do with what is no `edge_index`."""
+    if isinstance(came, Tensor) or type(came).__name__ == "SparseTensor":
+        return "Of an adj_t, take torch_geometric.utils.to_edge_index(adj_t)[0]."
+    if type(came).__name__ == "PathTrie":
+        return "Give a trie by name: model(x, trie=trie)."
+    return "Of a HeteroData, take to_homogeneous() first."
 
 
 def _compress_on_device(

@@ -18,6 +18,7 @@ from pathnn.paths.limits import (
     DEFAULT_MAX_PATHS,
     SAMPLE_FROM,
     check_batch,
+    check_flag,
     check_length,
     check_options,
     refuse_explosion,
@@ -70,11 +71,11 @@ def extract_paths(
     [[2, 1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2], [0, 1, 2]]
     """
     check_collection(collection)
-    check_length(k)
-    check_options(extend, max_paths, max_paths_per_source, seed)
+    k = check_length(k)
+    extend, max_paths, max_paths_per_source, seed = check_options(extend, max_paths, max_paths_per_source, seed)
     csr = to_csr(edge_index, num_nodes)
     check_batch(batch, num_nodes)
-    distances = collection == "ap" if distances is None else bool(distances)
+    distances = collection == "ap" if distances is None else check_flag("distances", distances)
     limit = cpu.UNLIMITED if max_paths is None else max_paths
     if max_paths_per_source is not None:
         return _extract_sample(csr, collection, k, distances, max_paths_per_source, limit, seed, batch)

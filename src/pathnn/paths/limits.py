@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -28,7 +29,8 @@ def check_length(k: int) -> int:
     ...
     ValueError: k=300 is too large: expected at most 255 ...
     """
-    if check_k(k) > MAX_K:
+    k = check_k(k)
+    if k > MAX_K:
         raise ValueError(
             f"k={k} is too large: expected at most {MAX_K} "
             "(distances are stored in a byte, tries have k (k + 3) / 2 levels)."
@@ -36,20 +38,39 @@ def check_length(k: int) -> int:
     return k
 
 
-def check_options(extend: bool, max_paths: int | None, max_paths_per_source: int | None, seed: int) -> None:
-    """Raise `ValueError` unless these can be options of `extract_paths` together.
+def check_flag(name: str, value: object) -> bool:
+    """Yes or no, or an error: the text "no" would mean yes.
+
+    >>> check_flag("extend", "no")
+    Traceback (most recent call last):
+    ...
+    ValueError: extend='no': expected True or False.
+    """
+    if not (isinstance(value, bool) or (isinstance(value, Integral) and value in (0, 1))):
+        raise ValueError(f"{name}={value!r}: expected True or False.")
+    return bool(value)
+
+
+def check_options(
+    extend: Any, max_paths: Any, max_paths_per_source: Any, seed: Any
+) -> tuple[bool, int | None, int | None, int]:
+    """These options of `extract_paths` as plain values, or `ValueError` unless they can be given together.
 
     >>> check_options(False, None, 10, seed=0)
+    (False, None, 10, 0)
     """
+    extend = check_flag("extend", extend)
     for name, value in (("max_paths", max_paths), ("max_paths_per_source", max_paths_per_source)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
             raise ValueError(f"{name}={value!r}: expected an integer of at least 1, or None for no limit.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not -(2**63) <= int(seed) < 2**63:
         raise ValueError(f"seed={seed!r}: expected an integer of at most 64 bits.")
     if extend and max_paths_per_source is not None:
         raise ValueError(
             "extend=True with max_paths_per_source: a sample does not say where a path ends. Use one of the two."
         )
+    most, kept = (None if value is None else int(value) for value in (max_paths, max_paths_per_source))
+    return extend, most, kept, int(seed)
 
 
 def check_batch(batch: Any, num_nodes: int) -> None:

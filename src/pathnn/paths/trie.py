@@ -262,6 +262,14 @@ class PathTrie:
         """The same trie on `device`."""
         return self._map(lambda x: x.to(device, non_blocking=non_blocking))
 
+    def cpu(self) -> PathTrie:
+        """The same trie in main memory."""
+        return self.to("cpu")
+
+    def cuda(self, device: int | None = None) -> PathTrie:
+        """The same trie on a GPU, the current one if `device` is None."""
+        return self.to("cuda" if device is None else f"cuda:{device}")
+
     def pin_memory(self) -> PathTrie:
         """The same trie in page-locked memory, for asynchronous copies to a GPU."""
         return self._map(Tensor.pin_memory)
