@@ -117,8 +117,8 @@ def test_fewer_graphs_than_the_batch_has():
     ("options", "message"),
     [
         ({"k": 256}, "k=256 is too large: expected at most 255"),
-        ({"out_channels": 0}, "out_channels=0: expected at least 1"),
-        ({"out_channels": -1}, "out_channels=-1: expected at least 1"),
+        ({"out_channels": 0}, "out_channels=0: expected an integer of at least 1"),
+        ({"out_channels": -1}, "out_channels=-1: expected an integer of at least 1"),
         ({"max_entries": 0}, "max_entries=0: expected a positive number"),
         ({"max_entries": 1.5}, r"max_entries=1\.5: expected a positive number"),
         ({"readout": "max"}, "readout='max' is unknown: expected one of 'sum', 'mean', None"),
