@@ -49,6 +49,14 @@ def test_edges_that_were_sorted_since_are_noticed():
         PathTrie.from_data(data.subgraph(torch.tensor([0, 1])))
 
 
+def test_edges_of_one_vertex_that_changed_places_are_noticed():
+    edge_index = torch.tensor([[0, 0, 1, 2], [1, 2, 0, 0]])
+    data = AddPaths("ap", 2)(Data(edge_index=edge_index, num_nodes=3, edge_attr=torch.rand(4, 1)))
+    data.edge_index = edge_index[:, [1, 0, 2, 3]]
+    with pytest.raises(ValueError, match="from vertex 0 to 1 as row 0 of edge_index, where now the edge from 0 to 2"):
+        PathTrie.from_data(data)
+
+
 def molecule(seed: int, kind: type[Data] = Data) -> Data:
     """A random graph of 0 to 8 vertices whose attributes have names that PyG treats specially."""
     generator = torch.Generator().manual_seed(seed)

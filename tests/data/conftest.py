@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from data_strategies import complete
+
+from pathnn.data import PackedGraphs
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +28,10 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("PATHNN_DATA", str(folder))
     return folder
+
+
+@pytest.fixture
+def graphs() -> PackedGraphs:
+    """Seven complete graphs with their paths."""
+    sizes = [3, 4, 5, 4, 3, 5, 4]
+    return PackedGraphs.from_edges([complete(n) for n in sizes], sizes).with_paths(collection="ap", k=3)

@@ -25,3 +25,8 @@ def _graph(draw: st.DrawFn, integers: bool, columns: int) -> Data:
     edge_attr = torch.randint(0, 9, (len(edges), columns), generator=generator)
     y = torch.rand(1, 2, generator=generator)
     return Data(x=x if integers else x.float(), edge_index=edge_index, edge_attr=edge_attr, y=y, num_nodes=n)
+
+
+def complete(n: int) -> torch.Tensor:
+    """Edges of the complete graph of n vertices."""
+    return torch.tensor([(u, v) for u in range(n) for v in range(n) if u != v]).t()

@@ -1,17 +1,13 @@
-"""Batches within a budget: loaders, samplers, pieces of tries, shards on disk."""
+"""Batches within a budget: loaders, samplers, pieces of tries."""
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from data_strategies import data_lists
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
@@ -20,27 +16,12 @@ from pathnn.data import (
     PackedGraphs,
     PackedLoader,
     SizeSampler,
-    build_shards,
     from_pyg,
     trie_pieces,
 )
 from pathnn.data.memory import default_max_entries, free_memory
-from pathnn.data.shards import ShardedTries
-from pathnn.paths import PathExplosionError
+from pathnn.data.sampler import epoch_order
 from pathnn.paths.extract import extract_paths
-
-MODULES = (sys.modules["pathnn.data.build_paths"], sys.modules["pathnn.paths.extract"])
-"""Where the most paths that a sample goes through are read."""
-
-
-def complete(n: int) -> torch.Tensor:
-    return torch.tensor([(u, v) for u in range(n) for v in range(n) if u != v]).t()
-
-
-@pytest.fixture
-def graphs() -> PackedGraphs:
-    sizes = [3, 4, 5, 4, 3, 5, 4]
-    return PackedGraphs.from_edges([complete(n) for n in sizes], sizes).with_paths(collection="ap", k=3)
 
 
 def test_an_epoch_visits_each_graph_once_in_an_order_of_its_own(graphs: PackedGraphs) -> None:
@@ -52,6 +33,12 @@ def test_an_epoch_visits_each_graph_once_in_an_order_of_its_own(graphs: PackedGr
     assert torch.cat([batch.y for batch in loader]).tolist() == epochs[1]
     other = PackedLoader(replace(graphs, y=torch.arange(7)), batch_size=3, shuffle=True, seed=2)
     assert torch.cat([batch.y for batch in other]).tolist() != epochs[0]
+
+
+def test_the_orders_of_one_seed_are_not_those_of_the_next() -> None:
+    index = torch.arange(50)
+    orders = [epoch_order(index, shuffle=True, seed=seed, epoch=epoch) for seed in range(5) for epoch in range(5)]
+    assert len({tuple(order.tolist()) for order in orders}) == 25
 
 
 def test_a_loader_takes_the_graphs_of_a_split(graphs: PackedGraphs) -> None:
@@ -126,6 +113,15 @@ def test_the_budget_sampler_fills_batches(entries: list[int], budget: int, most:
             assert total + int(sizes[batches[i + 1][0]]) > budget, "there was room for one more"
 
 
+def test_a_budget_can_leave_out_batches_of_one_graph() -> None:
+    entries = torch.tensor([3, 3, 9, 1])
+    for drop, kept in ((False, [[0, 1], [2], [3]]), (True, [[0, 1]])):
+        sampler = BudgetSampler(entries, max_entries=6, drop_single=drop)
+        assert [batch.tolist() for batch in sampler.batches(torch.arange(4))] == kept
+    alone = BudgetSampler(entries, max_entries=6, drop_single=True).batches(torch.tensor([2]))
+    assert [batch.tolist() for batch in alone] == [[2]]  # all there is
+
+
 def test_a_loader_with_a_budget(graphs: PackedGraphs) -> None:
     assert graphs.tries is not None
     entries = graphs.tries.sizes.sum(dim=1)
@@ -139,113 +135,6 @@ def test_a_loader_with_a_budget(graphs: PackedGraphs) -> None:
 def test_free_memory_is_known() -> None:
     assert 2**20 < free_memory("cpu") < 2**50
     assert default_max_entries("cpu") > 1024
-
-
-SLOW = [HealthCheck.function_scoped_fixture]
-
-
-@given(data=st.data(), graphs=data_lists(), extend=st.booleans())
-@settings(max_examples=25, deadline=None, suppress_health_check=SLOW)
-def test_batches_from_disk_equal_batches_from_memory(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, graphs: list[Data], extend: bool
-) -> None:
-    index = data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=8))
-    packed = from_pyg(graphs)
-    options = {"collection": "ap", "k": 3, "extend": extend}
-    on_disk = build_shards(packed, tmp_path_factory.mktemp("shards"), max_bytes=200, **options)
-    expected = packed.with_paths(**options).select(index)
-    found = on_disk.select(index)
-    assert found.trie is not None
-    assert expected.trie is not None
-    assert found.trie.equal(expected.trie)
-    assert torch.equal(found.edge_index, expected.edge_index)
-
-
-def test_shards_are_built_once_and_anew_when_damaged(graphs: PackedGraphs, tmp_path: Path) -> None:
-    def build(**options: object) -> PackedGraphs:
-        return build_shards(
-            replace(graphs, tries=None), tmp_path, **{"collection": "ap", "k": 3, "max_bytes": 3000} | options
-        )
-
-    first = build()
-    assert isinstance(first.tries, ShardedTries)
-    assert len(first.tries.shards) > 1
-    assert first.trie().equal(graphs.trie())
-    files = sorted(tmp_path.glob("shard*"))
-    times = [file.stat().st_mtime_ns for file in files]
-    assert build().trie().equal(graphs.trie())
-    assert [file.stat().st_mtime_ns for file in files] == times, "they were written again"
-    for damage in ("cut", "flip", "manifest", "gone"):
-        content = bytearray(files[0].read_bytes())
-        if damage == "cut":
-            files[0].write_bytes(content[:-3])
-        elif damage == "flip":
-            content[-2] ^= 1
-            files[0].write_bytes(content)
-        elif damage == "manifest":
-            manifest = json.loads((tmp_path / "manifest.json").read_text())
-            manifest["body"]["shards"].pop()
-            (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-        else:
-            (tmp_path / "manifest.json").unlink()
-        assert build().trie().equal(graphs.trie()), damage
-    assert build(collection="sp").trie().collection == "sp"
-    assert not list(tmp_path.glob("*.tmp"))
-
-
-def test_shards_serve_a_loader(graphs: PackedGraphs, tmp_path: Path) -> None:
-    on_disk = build_shards(replace(graphs, tries=None), tmp_path, collection="ap", k=3, max_bytes=3000)
-    memory = PackedLoader(graphs, batch_size=3, shuffle=True)
-    disk = PackedLoader(on_disk, batch_size=3, shuffle=True)
-    assert all(a.trie.equal(b.trie) for a, b in zip(memory, disk, strict=True))
-    assert torch.equal(on_disk.tries.sizes, graphs.tries.sizes)
-    assert on_disk.tries.nbytes == graphs.tries.nbytes
-    assert "shards=" in repr(on_disk)
-
-
-def test_too_many_paths_are_refused_before_they_are_extracted(graphs: PackedGraphs) -> None:
-    with pytest.raises(PathExplosionError, match="graph 2"):
-        replace(graphs, tries=None).with_paths(collection="ap", k=4, max_paths=300)
-
-
-def test_a_sample_goes_through_as_many_graphs_as_it_can(
-    graphs: PackedGraphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = replace(graphs, tries=None)
-    options = {"collection": "ap", "k": 3, "max_paths_per_source": 2}
-    expected = plain.with_paths(**options).trie()
-    total = plain.with_paths(collection="ap", k=3).trie().num_paths
-    largest = max(plain.chunk(i, i + 1).with_paths(collection="ap", k=3).trie().num_paths for i in range(len(plain)))
-    assert largest < total / 2
-    for limit in (total, largest):
-        for module in MODULES:
-            monkeypatch.setattr(module, "SAMPLE_FROM", limit)
-        assert plain.with_paths(**options).trie().equal(expected), limit
-        assert build_shards(plain, tmp_path / str(limit), max_bytes=3000, **options).trie().equal(expected)
-    for module in MODULES:
-        monkeypatch.setattr(module, "SAMPLE_FROM", largest - 1)
-    with pytest.raises(PathExplosionError, match=rf"more than the {largest - 1:,} that a sample"):
-        plain.with_paths(**options)
-
-
-def test_a_sample_is_bounded_too(graphs: PackedGraphs) -> None:
-    with pytest.raises(PathExplosionError, match="max_paths=3"):
-        replace(graphs, tries=None).with_paths(collection="ap", k=3, max_paths_per_source=2, max_paths=3)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"max_paths": "x"}, "max_paths='x': expected an integer"),
-        ({"max_paths": 0}, "max_paths=0: expected an integer of at least 1"),
-        ({"max_paths_per_source": 0}, "max_paths_per_source=0: expected"),
-        ({"seed": "one"}, "seed='one': expected"),
-        ({"extend": True, "max_paths_per_source": 2}, "one of the two"),
-    ],
-)
-def test_options_of_paths_are_checked(graphs: PackedGraphs, options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        replace(graphs, tries=None).with_paths(collection="ap", k=2, **options)
 
 
 def test_a_batch_has_at_least_one_graph(graphs: PackedGraphs) -> None:

@@ -24,6 +24,7 @@ from pathnn.data import (
     task_from_graphs,
 )
 from pathnn.data.own import guess_kind
+from pathnn.data.smiles import compact
 
 needs_rdkit = pytest.mark.skipif(not __import__("importlib.util").util.find_spec("rdkit"), reason="no rdkit")
 GOOD = "smiles,logS\nCCO,-0.5\nc1ccccc1,1.25\nC,0.0\n"
@@ -299,6 +300,13 @@ def test_whole_numbers_are_classes_in_a_row_or_in_a_column(number: int):
 def test_a_target_may_be_named_by_itself(tmp_path: Path):
     path = csv_file(tmp_path, GOOD)
     assert load_data(path, targets="logS").classes == load_data(path, targets=["logS"]).classes == ("logS",)
+
+
+def test_ids_of_a_large_molecule_are_not_cut_off():
+    ends = torch.tensor([[0, 40_000], [40_000, 0]])
+    plain = PackedGraphs.from_edges([ends], [40_001])
+    graphs = compact(replace(plain, x=torch.zeros(40_001, 9).long(), edge_attr=torch.zeros(2, 3).long()))
+    assert graphs.validate().edge_index.tolist() == ends.tolist()
 
 
 def tu_folder(folder: Path, **files: str) -> Path:

@@ -86,6 +86,12 @@ def test_the_model_file_is_the_best_epoch(tmp_path):
     assert float(mae) == pytest.approx(result["test_score"], rel=1e-6)
 
 
+def test_a_model_in_double_precision_is_read_in_double_precision(tmp_path):
+    run(tiny_config(epochs=1, precision="64-true"), tmp_path / "run", task=tiny_task())
+    trained = load_model(tmp_path / "run" / "model.safetensors")
+    assert {p.dtype for p in trained.model.parameters()} == {torch.float64}
+
+
 def test_the_same_seed_gives_the_same_files(tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         run(tiny_config(seed=seed), tmp_path / name, task=tiny_task())

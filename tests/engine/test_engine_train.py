@@ -24,11 +24,12 @@ from pathnn.engine import (
     predict,
     train,
 )
-from pathnn.engine.evaluate import Evaluation
+from pathnn.engine.evaluate import Evaluation, measure
 from pathnn.engine.facts import TaskFacts
 from pathnn.engine.loaders import UNSCALED, batch_indices, own_share
 from pathnn.engine.predict import apply
 from pathnn.engine.seeding import run_seed
+from pathnn.engine.train import _mean_loss
 from pathnn.experiments.paper import RUNS, exp, paper_run, peptides_func, zinc
 from pathnn.nn import paper_config
 
@@ -70,6 +71,7 @@ def test_ties_go_to_the_later_epoch(monkeypatch):
         ({"patience": 2}, [0.5, 0.4, 0.6, 0.7, 0.1], 4, "2 epochs without"),
         ({"stop_at": 0.2}, [0.5, 0.2, 0.1], 2, "reached 0.2"),
         ({"min_lr": 3e-4, "plateau_factor": 0.5, "plateau_patience": 0}, [0.5, 0.6, 0.7, 0.1], 3, "learning rate"),
+        ({"min_lr": 2.5e-4, "plateau_factor": 0.5, "plateau_patience": 0}, [0.5, 0.6, 0.7, 0.1], 3, "fell to 0.00025"),
         ({}, [0.5, 0.6, 0.7, 0.8, 0.9], 5, "5 epochs"),
     ],
 )
@@ -91,6 +93,67 @@ def test_the_released_scheduler_takes_lower_for_better(monkeypatch):
         list(train(model, loaders, config, state=state))
         rates[direction] = state.lr
     assert rates == {"metric": 1e-3, "released": 2.5e-4}
+
+
+def test_an_epoch_names_the_learning_rate_it_was_trained_with(monkeypatch):
+    with_scores(monkeypatch, [0.1, 0.2, 0.3])
+    config = tiny_config(epochs=3, plateau_factor=0.5, plateau_patience=0)
+    model, loaders, state = start(config)
+    assert [epoch.lr for epoch in train(model, loaders, config, state=state)] == [1e-3, 1e-3, 5e-4]
+    assert state.lr == 2.5e-4
+
+
+def test_a_scheduler_goes_on_counting_where_it_was(monkeypatch):
+    """Two epochs without a better score, of which the first was before the state was saved."""
+    with_scores(monkeypatch, [0.1, 0.2, 0.3])
+    config = tiny_config(epochs=3, plateau_factor=0.5, plateau_patience=1)
+    model, loaders, state = start(config)
+    next(epoch for epoch in train(model, loaders, config, state=state) if epoch.epoch == 2)
+    assert state.lr == 1e-3
+    other, loaders, again = start(config)
+    again.load_state_dict(state.state_dict())
+    assert (again.epoch, again.seconds) == (2, state.seconds)
+    list(train(other, loaders, config, state=again))
+    assert again.lr == 5e-4
+
+
+def test_every_epoch_has_an_order_of_its_own(monkeypatch):
+    seen = []
+
+    def step(state, loaders, loss_function, index, share):
+        seen.append(index)
+        return whole_step(state, loaders, loss_function, index, share)
+
+    module = sys.modules["pathnn.engine.train"]
+    whole_step = module._single_step
+    monkeypatch.setattr(module, "_single_step", step)
+    config = tiny_config(epochs=2, batch_size=5)
+    model, loaders, state = start(config)
+    list(train(model, loaders, config, state=state))
+    first, second = torch.cat(seen[: len(seen) // 2]), torch.cat(seen[len(seen) // 2 :])
+    assert torch.equal(first.sort()[0], loaders.train.index.sort()[0])
+    assert torch.equal(second.sort()[0], first.sort()[0])
+    assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("clip", [None, 1e-3])
+def test_gradients_are_clipped_where_that_is_asked_for(clip):
+    config = tiny_config(epochs=1, clip=clip)
+    model, loaders, state = start(config)
+    list(train(model, loaders, config, state=state))
+    norm = float(torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm())
+    assert (norm <= 1.01e-3) == (clip is not None)
+
+
+def test_the_optimizer_has_the_weight_decay_and_the_learning_rate_of_the_config():
+    _, _, state = start(tiny_config(lr=0.02, weight_decay=0.003))
+    (group,) = state.plain_optimizer.param_groups
+    assert (group["lr"], group["weight_decay"]) == (0.02, 0.003)
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_graphs():
+    batches = [torch.arange(3), torch.arange(1)]
+    assert _mean_loss(torch.tensor([1.0, 4.0]), batches, 1) == pytest.approx(7 / 4)
 
 
 @pytest.mark.parametrize("model_name", ["pathnn", "gin", "gatedgcn", "mlp"])
@@ -116,6 +179,13 @@ def test_evaluation_is_the_plain_metric_of_all_graphs():
     assert found.score == pytest.approx(expected)
     assert found.loss == pytest.approx(float(torch.nn.functional.cross_entropy(out, batch.y)), rel=1e-5)
     torch.testing.assert_close(predict(model, loader), out)
+
+
+def test_a_metric_that_is_used_again_has_forgotten_what_it_saw():
+    task, y = tiny_task(), torch.tensor([[1.0], [2.0]])
+    metric = task.metric()
+    scores = [measure(y + error, y, task, UNSCALED, metric=metric).score for error in (3.0, 0.0, 1.0)]
+    assert scores == pytest.approx([3.0, 0.0, 1.0])
 
 
 def replace_shuffle(loader):

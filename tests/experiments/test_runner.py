@@ -521,6 +521,16 @@ def test_two_processes_may_add_and_none_adds_twice(tmp_path: Path) -> None:
     assert [line["val"] for line in Ledger.open(path)] == [1.0, 5.0]
 
 
+def test_a_score_that_is_no_number_is_not_noted_down(tmp_path: Path) -> None:
+    """JSON has no NaN; the run has failed, and the others are done."""
+    ledger, plan = Ledger.open(tmp_path / "tiny.jsonl"), tiny_experiment(2)
+    pool = InlinePool(lambda run: made_up_line(run, float("nan") if run.seed == 0 else 1.0))
+    progress = run_missing(plan, plan.runs, ledger, pool)
+    assert [run.seed for run, _ in progress.failed] == [0]
+    assert [run.seed for run in progress.finished] == [1]
+    assert scores(tmp_path / "tiny.jsonl") == [(1, 1.0, 50.0)]
+
+
 def test_a_damaged_line_is_refused(tmp_path: Path) -> None:
     path, line = tmp_path / "tiny.jsonl", made_up_line(tiny_run(), 1.0)
     for wrong, message in (

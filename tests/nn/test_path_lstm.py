@@ -266,6 +266,19 @@ def test_a_second_derivative_is_refused():
         torch.autograd.grad(out, h, create_graph=True)
 
 
+def test_edges_of_few_kinds_are_masked_each_by_itself():
+    edge_index, num_nodes = graph()
+    trie = trie_of(edge_index, num_nodes, "sp+").length(2)
+    h, _ = inputs(num_nodes, edge_index.size(1), torch.float32)
+    kinds = EdgeTypes(torch.randn(4, EDGE_CHANNELS), torch.arange(edge_index.size(1)) % 4)
+    lstm = PathLSTM(CHANNELS, edge_channels=EDGE_CHANNELS, dropout=0.5)
+    outs = []
+    for edges in (kinds, kinds.expand()):
+        torch.manual_seed(0)
+        outs.append(lstm(h, trie, edges))
+    assert torch.equal(*outs)
+
+
 def test_dropout_masks_vertices_and_edges_only_in_training():
     edge_index, n = graph()
     trie = trie_of(edge_index, n, "ap", 2).length(2)

@@ -9,6 +9,7 @@ from path_checks import clique, line
 from torch_geometric.data import Data, HeteroData
 
 from pathnn.paths import PathTrie, count_paths, extract_paths, list_paths
+from pathnn.paths.csr import check_edge_index
 
 EDGES, N = clique(3)
 FUNCTIONS = [extract_paths, count_paths, list_paths]
@@ -45,6 +46,12 @@ def function(request):
 def test_graphs(function, edge_index, num_nodes, came, expected):
     with pytest.raises(ValueError, match=f"(?s){came}.*{expected}"):
         function(edge_index, num_nodes, collection="ap", k=2)
+
+
+def test_more_vertices_than_ids_have_bits():
+    with pytest.raises(ValueError, match=r"2,147,483,648 vertices.*fewer than 2\^31"):
+        check_edge_index(EDGES, 2**31)
+    check_edge_index(EDGES, 2**31 - 1)
 
 
 def test_a_missing_reverse_edge_names_the_way_out(function):

@@ -10,7 +10,7 @@ import time
 
 import pytest
 import torch
-from path_checks import clique, cycle, layered, line, random_graph, union
+from path_checks import clique, cycle, layered, line, random_graph, undirected, union
 
 from pathnn.paths import PathExplosionError, count_paths, extract, extract_paths
 from pathnn.paths.limits import estimate_bytes
@@ -67,6 +67,21 @@ def test_names_the_graph_of_a_batch():
     assert "graph 2" not in refusal(*whole.graph, collection="ap", k=4, max_paths=1000)
 
 
+def test_names_the_graph_that_has_the_most_paths_of_all_lengths():
+    star = undirected((0, leaf) for leaf in range(1, 26)), 26  # 650 paths, none of them longer than 2
+    whole = union([clique(5), star])  # 320 paths, 120 of them of length 4
+    message = refusal(*whole.graph, collection="ap", k=4, max_paths=500, batch=whole.batch)
+    assert message.startswith("graph 1 has 600 simple paths of length 2 (650 of all lengths")
+    assert "970 in all" in message
+
+
+def test_counts_as_far_as_the_limit(monkeypatch):
+    monkeypatch.setattr(extract, "COUNT_TO", 10)
+    monkeypatch.setattr(extract, "TRUST_BOUND", 10)
+    assert extract_paths(*clique(7), collection="ap", k=4, max_paths=3612).num_paths == 3612
+    refusal(*clique(7), collection="ap", k=4, max_paths=3611)
+
+
 @pytest.mark.parametrize("extend", [False, True])
 @pytest.mark.parametrize("collection", ["sp", "sp+", "ap"])
 def test_the_limit_is_exact(collection, extend):
@@ -112,6 +127,7 @@ def test_huge_numbers_of_shortest_paths():
     numbers = [int(x.replace(",", "")) for x in re.findall(r"-?\d[\d,]*\d", message)]
     assert min(numbers) > 0
     assert max(numbers) > 2**40
+    assert "max_paths_per_source" not in message  # a sample would be refused as well
 
 
 @pytest.mark.parametrize("collection", ["sp+", "ap"])

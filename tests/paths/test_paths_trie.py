@@ -90,6 +90,7 @@ def test_to_the_same_device_and_equal():
     assert not trie.equal(extract_paths(*clique(5), collection="ap", k=2))
     assert not trie.equal(replace(trie, vertex=trie.vertex.flip(0)))
     assert not trie.equal(replace(trie, collection="sp"))
+    assert not trie.equal(replace(trie, extended=True))
 
 
 def test_equal_knows_the_number_of_edges():
@@ -146,6 +147,10 @@ def test_validate_finds_in_extended_tries():
     trie = extract_paths(*line(2), collection="sp", k=3, extend=True, distances=True).validate()
     with pytest.raises(ValueError, match="edge"):
         changed("edge", 0, -2)(trie).validate()
+    beside_a_dummy = int((trie.edge < 0).nonzero()[0])
+    for edge in (0, -2):
+        with pytest.raises(ValueError, match="an edge that is negative, or at a dummy token"):
+            changed("edge", beside_a_dummy, edge)(trie).validate()
     with pytest.raises(ValueError, match="vertex"):
         changed("vertex", int((trie.vertex < 0).nonzero()[0]), -9)(trie).validate()
     with pytest.raises(ValueError, match="dummy"):

@@ -105,3 +105,9 @@ def test_graphs_without_vertices():
 def test_too_large_for_three_wl():
     with pytest.raises(ValueError, match="65 vertices: expected at most 64"):
         folklore_fingerprints([(edges_to_index([]), 65)])
+
+
+def test_a_graph_may_have_as_many_vertices_as_most_vertices():
+    assert folklore_fingerprints([hexagon()], most_vertices=6).shape == (1, 2)
+    with pytest.raises(ValueError, match=r"a graph has 6 vertices: expected at most 5"):
+        folklore_fingerprints([hexagon()], most_vertices=5)

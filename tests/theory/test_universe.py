@@ -15,6 +15,13 @@ def test_each_labelled_graph_once():
     assert len(labelled) == len(universe)
 
 
+def test_the_seed_determines_the_copies():
+    a, b, c = (small_graphs(4, all_up_to=2, copies=3, seed=seed) for seed in (1, 1, 2))
+    assert a.edge_index.tolist() == b.edge_index.tolist()
+    assert a.edge_index.tolist() != c.edge_index.tolist()
+    assert np.array_equal(a.sizes, c.sizes)
+
+
 def test_the_whole_atlas():
     universe = small_graphs()
     assert len(universe) == 1252

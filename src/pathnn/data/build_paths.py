@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -85,36 +86,40 @@ def build_paths(
 
 def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: int | None = None) -> Tensor:
     """Number of paths per graph and length, `[G, k]`, on the CPU; more than `max_paths` are refused."""
-    parts, left = [], max_paths
+    parts: list[Tensor] = []
+    before = 0
     for start, stop in graph_ranges(graphs.node_ptr.diff(), COUNT_NODES):
-        for counts in _counted(graphs, options, start, stop, left):
-            left = None if left is None else left - int(counts.sum())
+        for counts in _counted(graphs, options, start, stop, max_paths, before):
+            before += int(counts.sum())
             parts.append(counts)
     return torch.cat(parts) if parts else torch.zeros(0, options.k, dtype=torch.long)
 
 
-def _counted(graphs: PackedGraphs, options: PathOptions, start: int, stop: int, left: int | None) -> Iterator[Tensor]:
+def _counted(
+    graphs: PackedGraphs, options: PathOptions, start: int, stop: int, max_paths: int | None, before: int
+) -> Iterator[Tensor]:
     """Number of paths per graph and length of some graphs, all at once; of a sample, of as many graphs as it can go
-    through.
+    through. `before` is the number of paths of the graphs before them.
     """
     chunk = graphs.chunk(start, stop)
     csr = to_csr(chunk.union(), chunk.num_nodes)
     batch = torch.repeat_interleave(torch.arange(len(chunk)), chunk.node_ptr.diff())
     kept, collection = options.max_paths_per_source, options.collection
-    limit = SAMPLE_FROM if kept is not None else UNLIMITED if left is None else max(left, COUNT_TO)
+    limit = SAMPLE_FROM if kept is not None else UNLIMITED if max_paths is None else max(max_paths - before, COUNT_TO)
     counts, complete = count_per_source(csr, collection, options.k, limit=limit)
     counts = counts.cpu()
     if kept is not None:
         if stop - start > 1 and not (complete and float(counts.double().sum()) <= SAMPLE_FROM):
             for first, last in _halves(start, stop):
-                for part in _counted(graphs, options, first, last, left):
-                    left = None if left is None else left - int(part.sum())
+                for part in _counted(graphs, options, first, last, max_paths, before):
+                    before += int(part.sum())
                     yield part
             return
         refuse_explosion(counts, complete, collection, SAMPLE_FROM, batch + start, sampling=True)
         counts = counts.clamp(max=kept)
-    if left is not None:
-        refuse_explosion(counts, complete, collection, left, batch + start)
+    if max_paths is not None:
+        more: dict[str, Any] = {"before": before, "others": stop < len(graphs)}
+        refuse_explosion(counts, complete, collection, max_paths, batch + start, **more)
     yield _pad(sum_per_graph(counts, batch), len(chunk))
 
 

@@ -106,10 +106,14 @@ def refuse_explosion(
     *,
     sampling: bool = False,
     counting: bool = False,
+    before: int = 0,
+    others: bool = False,
 ) -> None:
-    """Raise `PathExplosionError` if there are more paths than `limit`, naming the graph that has the most."""
+    """Raise `PathExplosionError` if there are more paths than `limit`, naming the graph that has the most. `before` is
+    the number of paths of graphs that were counted before; `others` says that more graphs were to follow.
+    """
     graphs = sum_per_graph(counts, batch)
-    total = sum(graphs.flatten().tolist())
+    total = before + sum(graphs.flatten().tolist())
     if total <= limit and complete:
         return
     graph = int(graphs.double().sum(dim=1).argmax())
@@ -118,7 +122,7 @@ def refuse_explosion(
     words = {"sp": "single shortest paths", "sp+": "shortest paths", "ap": "simple paths"}[collection]
     least = "" if complete else "at least "
     name = f"graph {graph}" if batch is not None else "the graph"
-    in_all = f"; {least}{total:,} in all" if len(graphs) > 1 else ""
+    in_all = f"; {'at least ' if others else least}{total:,} in all" if len(graphs) > 1 or others else ""
     stopped = "" if complete else "; counting stopped there, there may be many times as many"
     raise PathExplosionError(
         f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "

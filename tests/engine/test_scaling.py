@@ -1,0 +1,40 @@
+"""Targets in the network's unit: what is learned, and the way back."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pathnn.engine.scaling import TargetScale
+
+
+def test_targets_are_learned_with_mean_0_and_deviation_1():
+    y = torch.tensor([[1.0, -4.0], [3.0, 0.0], [8.0, 4.0]])
+    scale = TargetScale.of(y)
+    assert scale.mean == pytest.approx((4.0, 0.0))
+    assert scale.std == pytest.approx(((26 / 3) ** 0.5, (32 / 3) ** 0.5))
+    encoded = scale.encode(y)
+    torch.testing.assert_close(encoded.mean(dim=0), torch.zeros(2))
+    torch.testing.assert_close(encoded.std(dim=0, correction=0), torch.ones(2))
+    torch.testing.assert_close(scale.decode(encoded), y)
+
+
+@pytest.mark.parametrize("y", [[[2.5]], [[2.5], [2.5], [2.5]], [[2.5], [float("nan")]]])
+def test_a_constant_target_is_only_shifted(y):
+    scale = TargetScale.of(torch.tensor(y))
+    assert scale == TargetScale((2.5,), (1.0,))
+
+
+def test_what_is_not_known_is_passed_over():
+    y = torch.tensor([[1.0, 5.0], [float("nan"), 7.0], [3.0, float("nan")]])
+    assert TargetScale.of(y) == TargetScale((2.0, 6.0), (1.0, 1.0))
+
+
+def test_large_targets_keep_their_mean():
+    assert TargetScale.of(torch.tensor([[1e8], [1e8 + 8]])) == TargetScale((1e8 + 4,), (4.0,))
+
+
+def test_without_a_scale_targets_stay_as_they_are():
+    y = torch.tensor([[1.0], [3.0]])
+    assert TargetScale().encode(y) is y
+    assert TargetScale().decode(y) is y
