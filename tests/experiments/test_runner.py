@@ -534,7 +534,8 @@ def test_a_score_that_is_no_number_is_not_noted_down(tmp_path: Path) -> None:
 def test_a_damaged_line_is_refused(tmp_path: Path) -> None:
     path, line = tmp_path / "tiny.jsonl", made_up_line(tiny_run(), 1.0)
     for wrong, message in (
-        ({**line, "val": "1.0"}, "val='1.0': expected a number"),
+        ({**line, "val": "1.0"}, "val='1.0': expected a finite number"),
+        ({**line, "test": float("nan")}, "test=nan: expected a finite number"),
         ({**line, "config_hash": "0"}, "does not belong to the config"),
         ({key: value for key, value in line.items() if key != "test"}, "lacks test"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -146,8 +147,8 @@ def check_line(line: Line) -> None:
     if missing:
         raise LedgerError(f"a line of results lacks {', '.join(missing)}.")
     for key in ("val", "test", "seconds", "epochs", "best_epoch", "fold", "seed"):
-        if isinstance(line[key], bool) or not isinstance(line[key], int | float):
-            raise LedgerError(f"{key}={line[key]!r}: expected a number.")
+        if isinstance(line[key], bool) or not isinstance(line[key], int | float) or not math.isfinite(line[key]):
+            raise LedgerError(f"{key}={line[key]!r}: expected a finite number.")
     if config_hash(line["config"]) != line["config_hash"]:
         raise LedgerError(f"config_hash={line['config_hash']} does not belong to the config beside it.")
 
