@@ -14,7 +14,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathnn.cli.console import plain, print_json, print_table, result_only, size_text
+from pathnn.byte_size import size_text
+from pathnn.cli.console import plain, print_json, print_table, result_only
 from pathnn.cli.failures import explain
 from pathnn.cli.progress import progress
 
