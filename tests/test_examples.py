@@ -16,6 +16,7 @@ import pathnn.data
 import pathnn.engine
 from pathnn import PathNN
 
+ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 MOLECULES = ("CCO", "CCC", "CCN", "c1ccccc1", "CC(C)O", "CCCl", "CO", "CC=O", "CCOC", "NCCO", "OCCO", "CCCC")
 
@@ -76,3 +77,10 @@ def test_runs_were_made(desk: Path) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in (*MAKE_RUNS, *NEED_THE_NETWORK)])
 def test_an_example_runs(name: str, desk: Path) -> None:
     run_example(name)
+
+
+def test_the_example_of_paths_on_disk_runs(desk: Path) -> None:
+    page = (ROOT / "docs" / "data.md").read_text()
+    (code,) = (block for block in BLOCK.findall(page) if "build_shards(task.graphs" in block)
+    exec(code, {})
+    assert (desk / "from-disk" / "result.json").is_file()

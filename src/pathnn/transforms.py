@@ -104,7 +104,9 @@ def pack(trie: PathTrie) -> dict[str, Tensor]:
 
 def trie_of(data: Any) -> PathTrie:
     """See `PathTrie.from_data`."""
-    if isinstance(getattr(data, "trie", None), PathTrie):  # a GraphBatch of pathnn.data
+    if hasattr(data, "over_budget"):  # a GraphBatch of pathnn.data
+        if data.trie is None:
+            raise ValueError("this batch has no trie: build the graphs with with_paths(collection=..., k=...) first.")
         return data.trie
     if KEY not in data or not _is_packed(data[KEY]):
         raise ValueError(

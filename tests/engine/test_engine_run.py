@@ -200,6 +200,14 @@ def test_another_programs_config_is_not_replaced(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("config", ["data: tiny\nan_option_of_later: 1\n", "", "\0"])
+def test_a_run_of_ours_whose_config_cannot_be_read_can_be_replaced(tmp_path: Path, config: str) -> None:
+    run(tiny_config(), tmp_path / "run", task=tiny_task())
+    (tmp_path / "run" / "config.yaml").write_text(config)
+    run(tiny_config(seed=3), tmp_path / "run", task=tiny_task(), overwrite=True)
+    assert RunFolder(tmp_path / "run").read_config().seed == 3
+
+
 def test_two_runs_cannot_share_a_folder(tmp_path):
     RunFolder(tmp_path / "run").create()
     with RunFolder(tmp_path / "run").lock(), pytest.raises(RunFolderError, match="another process"):

@@ -50,3 +50,14 @@ def test_a_state_that_does_not_say_is_not_taken_for_ours(tmp_path: Path, monkeyp
         {"device": None, "commit": None, "epochs": 2},
         {"device": "cpu", "commit": "a1", "epochs": 3},
     ]
+
+
+def test_a_run_that_is_only_ended_elsewhere_says_where_it_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATHNN_COMMIT", "a1")
+    run(tiny_config(), tmp_path / "run", task=tiny_task())
+    (tmp_path / "run" / "result.json").unlink()
+    monkeypatch.setenv("PATHNN_COMMIT", "b2")
+    result = run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True)
+    assert result["legs"] == [{"device": "cpu", "commit": "a1", "epochs": 3}]

@@ -6,12 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 
 from pathnn.data import PackedGraphs, build_shards
 from pathnn.data.shards import ShardedTries
-from pathnn.engine import RunError, build_model, make_loaders, run
+from pathnn.engine import (
+    EnsembleFolder,
+    RunError,
+    RunStoppedError,
+    build_model,
+    infer,
+    infer_each,
+    load_model,
+    make_loaders,
+    run,
+    run_ensemble,
+    score,
+)
 from pathnn.paths.ragged import RaggedTries
 
 
@@ -53,3 +66,33 @@ def test_a_sample_stays_one(tmp_path: Path) -> None:
     again = make_loaders(other, config, build_model(config, task), device="cpu").task.graphs.tries
     assert isinstance(again, RaggedTries)
     assert (again.collection, again.k, again.sampled) == (config.collection, config.k, None)
+
+
+def test_scores_and_outputs_are_of_the_paths_that_graphs_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, task = tiny_config(), tiny_task()
+    options: dict[str, Any] = {"collection": config.collection, "k": config.k}
+    sampled = task.with_graphs(task.graphs.with_paths(max_paths_per_source=1, **options))
+    result = run(config, tmp_path / "run", task=sampled)
+    assert result["max_paths_per_source"] == 1
+    trained, index = load_model(tmp_path / "run" / "model.safetensors"), task.splits[0].test
+    on_disk = task.with_graphs(build_shards(task.graphs, tmp_path / "shards", max_bytes=2000, **options))
+    all_paths = infer(trained, task)
+    run_ensemble(config, tmp_path / "two", 2, task=task)
+    monkeypatch.setattr(PackedGraphs, "with_paths", refuse)
+    assert score(trained, sampled, index).score == pytest.approx(result["test_score"])
+    assert torch.allclose(infer(trained, sampled, index), infer(trained, sampled)[index])
+    assert torch.allclose(infer(trained, on_disk, index), all_paths[index])
+    assert not torch.allclose(infer(trained, sampled), all_paths)
+    ensemble = EnsembleFolder(tmp_path / "two").load()
+    assert torch.allclose(infer_each(ensemble, on_disk, index), infer_each(ensemble, on_disk)[:, index])
+
+
+def test_a_run_goes_on_with_the_sample_that_it_began_with(tmp_path: Path) -> None:
+    config, task = tiny_config(), tiny_task()
+    options: dict[str, Any] = {"collection": config.collection, "k": config.k}
+    sampled = task.with_graphs(task.graphs.with_paths(max_paths_per_source=1, **options))
+    with pytest.raises(RunStoppedError):
+        run(config, tmp_path / "run", task=sampled, stop=lambda: True)
+    with pytest.raises(RunError, match=r"begun with max_paths_per_source=1.*now.*max_paths_per_source=None"):
+        run(config, tmp_path / "run", task=task, resume=True)
+    assert run(config, tmp_path / "run", task=sampled, resume=True)["epochs"] == 3

@@ -464,6 +464,17 @@ def test_what_is_left_of_a_folder_that_was_unpacked_in_part_is_not_in_the_way(
     assert unpack_runs(tmp_path / "runs.tar", there) == 0
 
 
+@pytest.mark.parametrize("name", ["../out/config.yaml", "/out/config.yaml", "a/../config.yaml", "a/b/c/config.yaml"])
+    "name", ["../escaped/config.yaml", "/escaped/config.yaml", "a/../config.yaml", "a/b/c/config.yaml"]
+)
+def test_nothing_is_unpacked_outside_of_the_folder(tmp_path: Path, name: str) -> None:
+    with tarfile.open(tmp_path / "runs.tar", "w") as tar:
+        tar.addfile(tarfile.TarInfo(name))
+    with pytest.raises(CarryError, match="was not written by --pack"):
+        unpack_runs(tmp_path / "runs.tar", tmp_path / "work")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["runs.tar"]
+
+
 def test_packing_again_removes_what_was_packed_before(tmp_path: Path) -> None:
     tiny, ledger, here = tiny_experiment(1), Ledger.open(tmp_path / "tiny.jsonl"), Settings(tmp_path / "here", "cpu")
     run_missing(tiny, tiny.runs, ledger, InlinePool(here))

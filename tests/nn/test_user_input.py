@@ -14,7 +14,7 @@ from torch_geometric.transforms import AddSelfLoops
 from pathnn import AddPaths, PathNN, PathTrie, extract_paths
 from pathnn.data import PackedGraphs
 from pathnn.explain import explain_paths
-from pathnn.nn import PathLSTM
+from pathnn.nn import Baseline, PathConv, PathLSTM
 
 RING = torch.tensor([[0, 1, 2, 3, 4, 1, 2, 3, 4, 0], [1, 2, 3, 4, 0, 0, 1, 2, 3, 4]])
 OTHER = torch.tensor([0, 2, 4, 1, 3])[RING]
@@ -62,6 +62,19 @@ def test_words_are_no_flags(name: str) -> None:
             AddPaths("sp", k=2, **{name: "no"})  # type: ignore[arg-type]
 
 
+def test_flags_of_parts_are_checked() -> None:
+    for make in (
+        lambda: PathLSTM(4, extended="no"),  # type: ignore[arg-type]
+        lambda: PathConv(4, normalize="no"),  # type: ignore[arg-type]
+        lambda: Baseline("gin", 3, 4, 1, residual="no"),  # type: ignore[arg-type]
+        lambda: PathTrie.from_paths([RING.t()], RING, 5, collection="sp", extended="no"),  # type: ignore[arg-type]
+        lambda: PathTrie.from_paths([RING.t()], RING, 5, collection="sp", distances="no"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ValueError, match="='no': expected True or False"):
+            make()
+    assert small(normalize=np.True_).config.normalize is True
+
+
 def test_numpys_numbers_are_numbers() -> None:
     two, rate = np.int64(2), np.float32(0.5)
     numbers: dict[str, Any] = {"in_channels": np.int64(3), "hidden_channels": np.int64(4), "out_channels": np.int64(1)}
@@ -73,6 +86,8 @@ def test_numpys_numbers_are_numbers() -> None:
     found = extract_paths(RING, np.int64(5), collection="ap", **sample)  # type: ignore[arg-type]
     assert found.equal(extract_paths(RING, 5, collection="ap", **plain))
     assert repr(AddPaths("ap", **sample)) == repr(AddPaths("ap", **plain))
+    assert repr(PathLSTM(two, edge_channels=two, distances=two)) == repr(PathLSTM(2, edge_channels=2, distances=2))
+    assert json.dumps(Baseline("gin", 3, 4, two, dropout=rate).config.to_dict())
     graphs = PackedGraphs.from_edges([RING], [5]).with_paths(collection="ap", **sample)
     assert graphs.trie().equal(found)
 
@@ -118,6 +133,8 @@ def test_options_of_an_lstm_are_checked(options: dict[str, Any]) -> None:
 def test_a_packed_batch_has_its_trie() -> None:
     batch = PackedGraphs.from_edges([RING], [5]).with_paths(collection="sp", k=2).select(torch.tensor([0]))
     assert PathTrie.from_data(batch).equal(trie())
+    with pytest.raises(ValueError, match="this batch has no trie"):
+        PathTrie.from_data(PackedGraphs.from_edges([RING], [5]).select(torch.tensor([0])))
 
 
 def test_a_subclass_is_loaded_as_one() -> None:

@@ -220,15 +220,13 @@ def _load(config: RunConfig) -> Task:
 def _say_result(result: dict[str, Any], out: Path) -> None:
     from pathnn.cli.epoch_line import time_text
 
+    if not _can_draw():
+        note("without curves.png, which needs matplotlib: pip install 'pathnn[plot]'")
     score = result["test_score"]
     if "seeds" in result:
         _say_several(result)
         say(f"wrote {out}")
         return
-    from pathnn.engine import RunFolder
-
-    if not RunFolder(out).curves.exists():
-        note("without curves.png, which needs matplotlib: pip install 'pathnn[plot]'")
     test = "not defined, or no test graphs" if score is None else _shown(score)
     say(
         f"{result['metric']}: test {test}, validation {_shown(result['val_score'])}, in epoch "
@@ -236,6 +234,14 @@ def _say_result(result: dict[str, Any], out: Path) -> None:
         f"{result['parameters']:,} parameters, {time_text(result['seconds'])}"
     )
     say(f"wrote {out}")
+
+
+def _can_draw() -> bool:
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _check_table_options(data: str, chosen: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import MismatchError
 from pathnn.engine.evaluate import Evaluation, measure, targets
 from pathnn.engine.facts import TaskFacts
-from pathnn.engine.inference import comparable, infer, prediction_columns
+from pathnn.engine.inference import comparable, graphs_to_read, infer, prediction_columns
 from pathnn.engine.loaders import with_paths
 from pathnn.engine.target_scores import target_scores
 
@@ -104,11 +104,10 @@ def infer_each(
     """
     ensemble.facts.check_inputs(task)
     check_finite(task)
-    if index is not None:
-        task = task.with_graphs(task.graphs.subset(index))
-    if len(task.graphs):
-        task = task.with_graphs(with_paths(task.graphs, ensemble.members[0].model, device))  # once for all
-    return torch.stack([infer(trained, task, device=device) for trained in ensemble.members])
+    model = ensemble.members[0].model
+    graphs, index = graphs_to_read(task.graphs, index, model)
+    task = task.with_graphs(with_paths(graphs, model, device) if len(graphs) else graphs)  # once for all
+    return torch.stack([infer(trained, task, index, device=device) for trained in ensemble.members])
 
 
 def combine(outputs: Tensor, target: str) -> Tensor:

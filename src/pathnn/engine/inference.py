@@ -6,15 +6,17 @@ import torch
 from torch import Tensor
 
 from pathnn.data.loader import PackedLoader
+from pathnn.data.packed import PackedGraphs
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
+from pathnn.engine.build import Model
 from pathnn.engine.checkpoint import Trained
 from pathnn.engine.checks import check_finite, check_finite_targets
 from pathnn.engine.classes import align_classes
 from pathnn.engine.errors import RunError
 from pathnn.engine.evaluate import Evaluation, measure, targets
 from pathnn.engine.facts import TaskFacts
-from pathnn.engine.loaders import resolve_max_entries, with_paths
+from pathnn.engine.loaders import has_paths, resolve_max_entries, with_paths
 from pathnn.engine.predict import predict
 
 
@@ -28,18 +30,26 @@ def infer(trained: Trained, task: Task, index: Tensor | None = None, *, device: 
     ```
     """
     trained.facts.check_inputs(task)
-    graphs = task.graphs if index is None else task.graphs.subset(index)
-    if len(graphs) == 0:
-        raise RunError(f"{task.name}: there are no graphs to predict for.")
     check_finite(task)
     model = trained.model.to(device)
+    graphs, index = graphs_to_read(task.graphs, index, model)
+    if (len(graphs) if index is None else index.numel()) == 0:
+        raise RunError(f"{task.name}: there are no graphs to predict for.")
     loader = PackedLoader(
         with_paths(graphs, model, device),
+        index,
         batch_size=trained.config.batch_size,
         max_entries=resolve_max_entries("auto", model, device),
         device=device,
     )
     return predict(model, loader)
+
+
+def graphs_to_read(graphs: PackedGraphs, index: Tensor | None, model: Model) -> tuple[PackedGraphs, Tensor | None]:
+    """Of graphs without paths those that are asked for alone, since a subset has no paths; of others all, and which."""
+    if index is None or has_paths(graphs, model):
+        return graphs, index
+    return graphs.subset(index), None
 
 
 def score(

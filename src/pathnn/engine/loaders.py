@@ -44,6 +44,13 @@ class Loaders:
     data: DataPrint
     scale: TargetScale = UNSCALED
 
+    @property
+    def sampled(self) -> int | None:
+        """The most paths of a source and length, where they are a sample (`max_paths_per_source`)."""
+        tries = self.task.graphs.tries
+        tries = tries.shards[0] if isinstance(tries, ShardedTries) else tries
+        return tries.sampled if isinstance(tries, RaggedTries) else None
+
 
 def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.device | str) -> Loaders:
     """The loaders of the split `config.fold`; the dataset lies on `device` where it fits.
@@ -105,7 +112,7 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
     memory. Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
     """
     reads = path_options(model)
-    if reads is not None and not _has_paths(graphs.tries, reads):
+    if reads is not None and not _are_read(graphs.tries, reads):
         if isinstance(graphs.tries, ShardedTries):
             raise RunError(
                 f"the paths on disk are not the model's: expected collection={reads.collection!r}, k={reads.k}, "
@@ -118,7 +125,13 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
     return graphs.to(device) if fits else graphs
 
 
-def _has_paths(tries: object, reads: PathNNConfig) -> bool:
+def has_paths(graphs: PackedGraphs, model: Model) -> bool:
+    """Whether graphs have paths that are to be kept: those that `model` reads, or any on disk."""
+    reads = path_options(model)
+    return reads is not None and (isinstance(graphs.tries, ShardedTries) or _are_read(graphs.tries, reads))
+
+
+def _are_read(tries: object, reads: PathNNConfig) -> bool:
     tries = tries.shards[0] if isinstance(tries, ShardedTries) else tries
     return (
         isinstance(tries, RaggedTries)

@@ -35,8 +35,8 @@ from pathnn.engine.state import TrainState
 from pathnn.engine.train import Epoch, train
 from pathnn.provenance import commit
 
-DATA, LEGS = "data", "legs"
-"""Where a saved state has the print of its data, and says where it was worked on."""
+DATA, LEGS, SAMPLED = "data", "legs", "sampled"
+"""Where a saved state has the print of its data, and says where it was worked on and how many paths it sampled."""
 
 WHERE = ("device", "devices", "num_nodes", "epochs")
 """Options that a resumed run may change: where it runs, and how long."""
@@ -158,6 +158,7 @@ class Checkpoints:
                 bring()
             legs = run.legs.until(run.state.epoch)
             state = {**run.state.state_dict(), DATA: run.loaders.data.to_dict(), LEGS: legs}
+            state[SAMPLED] = run.loaders.sampled
             save_state(run.folder.state, state, config=run.config)
         if _best_epoch(run) != self._saved_best:
             save_best(run)
@@ -215,13 +216,15 @@ def finish(run: Run, *, curves: bool = True) -> dict[str, Any]:
         "device": run.legs.device,
         "processes": run.fabric.world_size,
         "together": run.together,
-        "commit": commit(),
+        "commit": run.legs.commit,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
     }
     legs = run.legs.until(run.state.epoch)
-    if len(legs) > 1:
+    if [(leg["device"], leg["commit"]) for leg in legs] != [(result["device"], result["commit"])]:
         result["legs"] = legs
+    if run.loaders.sampled is not None:
+        result["max_paths_per_source"] = run.loaders.sampled
     run.folder.write_result(result)
     return result
 
@@ -243,6 +246,11 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
         config = fabric.broadcast(config)
     loaders = make_loaders(task, config, model, device=fabric.device)
     _check_data(config.data, data, loaders.data)
+    if saved is not None and saved.get(SAMPLED) != loaders.sampled:
+        raise RunError(
+            f"the run was begun with max_paths_per_source={saved.get(SAMPLED)}, and its graphs now have paths with "
+            f"max_paths_per_source={loaders.sampled}: expected the same (None: all paths)."
+        )
     state = TrainState.start(model, config, fabric, maximize=task.maximize)
     if not resumed:
         on_first(fabric, folder.clear)  # only now, when all that could be refused has been accepted

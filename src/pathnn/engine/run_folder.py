@@ -13,7 +13,7 @@ from typing import Any
 
 from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import CheckpointError, RunError, RunFolderError
-from pathnn.engine.tensor_file import write_file, writing
+from pathnn.engine.tensor_file import format_of, write_file, writing
 from pathnn.engine.train import Epoch
 
 FILES = ("config.yaml", "metrics.jsonl", "model.safetensors", "last.ckpt", "result.json", "curves.png")
@@ -104,7 +104,11 @@ class RunFolder:
         try:
             self.read_config()
         except CheckpointError as error:
-            raise RunFolderError(f"{self.path} holds no run that can be read: {error} Give another folder.") from None
+            if any((format_of(file) or "").startswith("pathnn-") for file in (self.state, self.model)):
+                return  # ours, damaged or of another version
+            raise RunFolderError(
+                f"{self.path} holds no run that can be read: {error} Give another folder, or remove this one."
+            ) from None
 
     def clear(self) -> None:
         """Remove the files of a run, and nothing else."""

@@ -64,6 +64,15 @@ def read_tensors(path: Path, *, kind: str, version: int) -> tuple[dict[str, Tens
     return tensors, dict(json.loads(text["meta"]))
 
 
+def format_of(path: Path) -> str | None:
+    """What kind of file it says it is, None for a file of others, or none."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return (file.metadata() or {}).get("format")
+    except (SafetensorError, OSError, ValueError):
+        return None
+
+
 def checksum(tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> str:
     """SHA-256 of the tensors (name, type, shape, bytes) and the metadata."""
     digest = hashlib.sha256()

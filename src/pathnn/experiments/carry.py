@@ -80,7 +80,8 @@ def _ours(file: Path, tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
     members = [member for member in tar.getmembers() if not member.isdir()]
     for member in members:
         parts = Path(member.name).parts
-        if not (member.isfile() and len(parts) == 3 and parts[-1] in {*UNDER_WAY, *OVER}):
+        inside = len(parts) == 3 and ".." not in parts and not Path(member.name).is_absolute()
+        if not (member.isfile() and inside and parts[-1] in {*UNDER_WAY, *OVER}):
             raise CarryError(
                 f"{file} was not written by --pack: it holds {member.name!r}, expected TARGET/RUN/{UNDER_WAY[0]} and "
                 "the like. Nothing was unpacked."

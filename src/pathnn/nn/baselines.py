@@ -14,6 +14,7 @@ from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, 
 from pathnn.nn.head import HeadName, make_head
 from pathnn.nn.readout import ReadoutName, make_readout, read_out
 from pathnn.nn.reset import reset_parts
+from pathnn.paths.limits import check_flag
 from pathnn.paths.trie import PathTrie
 
 BaselineName = Literal["gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp"]
@@ -49,7 +50,12 @@ class BaselineConfig:
             object.__setattr__(self, "encoder", "categorical")
         for name in ("hidden_channels", "num_layers"):
             object.__setattr__(self, name, check_count(name, self.__dict__[name]))
+        if self.out_channels is not None:
+            object.__setattr__(self, "out_channels", check_count("out_channels", self.out_channels))
+        for name in ("encoder_norm", "residual"):
+            object.__setattr__(self, name, check_flag(name, self.__dict__[name]))
         check_dropout(self.dropout)
+        object.__setattr__(self, "dropout", float(self.dropout))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON or YAML."""

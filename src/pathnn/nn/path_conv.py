@@ -12,6 +12,7 @@ from pathnn.nn.encoders import mlp_layers
 from pathnn.nn.engines.prepared import Edges
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.reset import reset_parts
+from pathnn.paths.limits import check_flag
 from pathnn.paths.trie import LengthTrie
 
 NormName = Literal["batch"]
@@ -57,7 +58,7 @@ class PathConv(nn.Module):
         super().__init__()
         check_choice("norm", norm, (*get_args(NormName), None))
         self.norm = nn.Identity() if norm is None else nn.BatchNorm1d(channels)
-        self.normalize = normalize
+        self.normalize = check_flag("normalize", normalize)
         self.phi = _make_phi(check_choice("phi", phi, get_args(PhiName)), channels, dropout)
 
     def forward(self, h: Tensor, lstm: PathLSTM, trie: LengthTrie, edges: Edges = None) -> Tensor:

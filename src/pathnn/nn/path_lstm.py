@@ -18,6 +18,7 @@ from pathnn.nn.engines.level import Tables
 from pathnn.nn.engines.prepared import Edges, Prepared
 from pathnn.nn.engines.tokens import level_rows, project, project_small
 from pathnn.nn.engines.trie import path_states
+from pathnn.paths.limits import check_flag
 from pathnn.paths.trie import LengthTrie
 
 Aggregation = Literal["sum", "mean"]
@@ -83,8 +84,9 @@ class PathLSTM(nn.LSTM):
     ) -> None:
         _check_rows(distances)
         check_dropout(dropout)
-        if edge_channels is not None:
-            check_count("edge_channels", edge_channels)
+        channels, extended = check_count("channels", channels), check_flag("extended", extended)
+        edge_channels = None if edge_channels is None else check_count("edge_channels", edge_channels)
+        distances = None if distances is None else int(distances)
         width = channels + (0 if distances is None else channels) + (edge_channels or 0)
         super().__init__(width, channels)
         self.channels = channels

@@ -354,9 +354,9 @@ class PathNN(nn.Module):
 
     @classmethod
     def _of(cls, model: PathNN) -> Self:
-        """A PathNN as one of this class, which may be a user's own."""
+        """A PathNN as one of this class, which may be a user's own that is made with the same arguments."""
         if isinstance(model, cls):
             return model
-        own = cls.from_config(model.config)
+        own = cls.from_config(model.config).to(next(model.parameters()))
         own.load_state_dict(model.state_dict())
         return own.train(model.training)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from pathnn.collection import Collection, check_collection, check_k
 from pathnn.paths.csr import Csr, to_csr
+from pathnn.paths.limits import check_flag
 from pathnn.paths.near import NearPairs
 from pathnn.paths.trie import PathTrie
 
@@ -127,13 +128,13 @@ def trie_from_paths(
     k = check_k(len(paths))
     for length, rows in enumerate(paths, start=1):
         _check_paths(rows, length, num_nodes)
-    distances = collection == "ap" if distances is None else distances
+    distances = collection == "ap" if distances is None else check_flag("distances", distances)
     near = NearPairs.of(csr, k) if distances else None
     tokens = [tokens_from_paths(rows.to(csr.col.device).long(), csr, near, k) for rows in paths]
     dummies = any(bool((rows < 0).any()) for rows in paths)
     if extended is False and dummies:
         raise ValueError("extended=False, but there are dummy tokens (-1): leave extended out, or these paths.")
-    extended = dummies if extended is None else extended
+    extended = dummies if extended is None else check_flag("extended", extended)
     return trie_from_tokens(tokens, csr, collection, extended=extended)
 
 

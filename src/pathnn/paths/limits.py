@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,7 +47,7 @@ def check_flag(name: str, value: object) -> bool:
     ...
     ValueError: extend='no': expected True or False.
     """
-    if not (isinstance(value, bool) or (isinstance(value, Integral) and value in (0, 1))):
+    if not (isinstance(value, bool | np.bool_) or (isinstance(value, Integral) and value in (0, 1))):
         raise ValueError(f"{name}={value!r}: expected True or False.")
     return bool(value)
 
