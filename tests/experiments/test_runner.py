@@ -465,8 +465,6 @@ def test_what_is_left_of_a_folder_that_was_unpacked_in_part_is_not_in_the_way(
 
 
 @pytest.mark.parametrize("name", ["../out/config.yaml", "/out/config.yaml", "a/../config.yaml", "a/b/c/config.yaml"])
-    "name", ["../escaped/config.yaml", "/escaped/config.yaml", "a/../config.yaml", "a/b/c/config.yaml"]
-)
 def test_nothing_is_unpacked_outside_of_the_folder(tmp_path: Path, name: str) -> None:
     with tarfile.open(tmp_path / "runs.tar", "w") as tar:
         tar.addfile(tarfile.TarInfo(name))
