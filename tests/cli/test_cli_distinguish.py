@@ -11,6 +11,8 @@ import networkx as nx
 import pytest
 import torch
 
+from pathnn.experiments import isomorphism
+
 Run = Callable[..., Any]
 KEYS = {
     "graphs", "pairs", "failure_rate", "exact_failure_rate", "wl1_failure_rate", "wl3_failure_rate", "seconds",
@@ -123,3 +125,21 @@ def test_the_column_of_smiles_can_be_named(cli: Run, tmp_path: Path) -> None:
     assert "(--smiles COLUMN)" in cli("distinguish", str(table), "--seeds", "0").stderr
     found = cli("distinguish", str(table), "--smiles", "drug", "--seeds", "0", "--json")
     assert json.loads(found.stdout)["exact_failure_rate"] == 0
+
+
+def test_every_option_reaches_the_test(cli: Run, three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+    test = isomorphism.isomorphism_test
+
+    def note_down(*graphs: Any, **options: Any) -> Any:
+        asked.update(options)
+        return test(*graphs, **options)
+
+    monkeypatch.setattr(isomorphism, "isomorphism_test", note_down)
+    given = {"hidden": 3, "threshold": 0.5, "memory": 7, "max-steps": 1000, "seeds": 1, "phi": "relu"}
+    options = [word for name, value in given.items() for word in (f"--{name}", value)]
+    result = cli("distinguish", three, "-k", 1, "--extend", *options, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert asked["extend"] is True
+    assert (asked["hidden_channels"], asked["threshold"], asked["memory"]) == (3, 0.5, 7 * 2**20)
+    assert (asked["max_steps"], asked["seeds"], asked["phi"]) == (1000, 1, "relu")

@@ -91,3 +91,11 @@ def test_only_paths_are_explained(cli: Run, drugs: Path, tmp_path: Path) -> None
     assert cli("train", "csl", "--out", str(out), *options).exit_code == 0
     assert "is a gin, which reads no paths" in cli("explain", str(out), "csl").stderr
     assert cli("explain", "molhiv-ap", str(drugs), "-o", "why.txt").exit_code == 2
+
+
+def test_the_document_has_as_many_paths_as_asked(cli: Run, drugs: Path) -> None:
+    few, all_of_them = (
+        json.loads(cli("explain", "molhiv-ap", drugs, "--row", 3, "--top", top, "--json").stdout)["paths"]
+        for top in (2, 100)
+    )
+    assert (few, len(all_of_them)) == (all_of_them[:2], 30)

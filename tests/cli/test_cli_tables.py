@@ -16,7 +16,7 @@ from tiny_experiments import InlinePool, tiny_experiment
 
 from pathnn.cli.reproduce import table_runs
 from pathnn.experiments import report as report  # before targets.experiment is replaced
-from pathnn.experiments import targets
+from pathnn.experiments import runner, targets
 from pathnn.experiments.experiment import Experiment
 
 Run = Callable[..., Any]
@@ -164,3 +164,47 @@ def test_runs_are_grouped_where_a_gpu_trains_them(
     """Elsewhere one process would do a group run by run, and the other --jobs nothing."""
     monkeypatch.setattr("torch.cuda.is_available", lambda: gpu)
     assert table_runs.Place(Path("results"), None, device, 2, asked, ray).settings().together == expected
+
+
+def test_limits_reach_the_runs_and_an_interrupt_is_exit_130(
+    cli: Run, tiny: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def run_missing(*_: Any, **options: Any) -> runner.Progress:
+        asked.update(options)
+        return runner.Progress(2, 0, reason="interrupted")
+
+    monkeypatch.setattr(runner, "run_missing", run_missing)
+    arguments = ("--results", tmp_path, "--device", "cpu", "--time-limit", 2, "--limit", 3)
+    result = cli("reproduce", "zinc", *arguments)
+    assert result.exit_code == 130
+    assert "2 left (interrupted)" in result.stdout
+    assert asked["limit"] == 3
+    assert 60 < asked["seconds"] <= 120  # minutes were given
+
+
+def test_without_a_gpu_no_run_is_begun_on_it(
+    cli: Run, tiny: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    result = cli("reproduce", "zinc", "--results", tmp_path, "--device", "cuda")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "--device cuda needs a CUDA device" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_runs_are_kept_and_packed_as_asked(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
+    arguments = ("reproduce", "zinc", "--results", tmp_path / "results", "--work", tmp_path / "work", "--device", "cpu")
+    packed = cli(*arguments, "--pack", tmp_path / "runs.tar", "--pack-part", 0.01)
+    assert packed.exit_code == 0, packed.stderr
+    assert "packed 1 runs" in packed.stderr
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["tiny"]
+    assert not (tmp_path / "results" / ".runs").exists()
+    parts = sorted(tmp_path.glob("runs.tar*"))
+    assert parts[0].name == "runs.tar.000"
+    assert len(parts) > 1
+    assert all(part.stat().st_size <= 0.01 * 2**20 for part in parts)
+    other = ("reproduce", "zinc", "--results", tmp_path / "other", "--work", tmp_path / "new", "--limit", 0)
+    assert "unpacked 1 runs" in cli(*other, "--unpack", tmp_path / "runs.tar").stderr
+    assert len(list((tmp_path / "new").rglob("model.safetensors"))) == 1

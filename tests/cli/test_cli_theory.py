@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from pathnn.experiments import theory
+
 Run = Callable[..., Any]
 
 
@@ -63,3 +65,15 @@ def test_a_page_without_marks_is_refused_at_once(cli: Run, tmp_path: Path) -> No
     result = cli("reproduce", "theory", "--out", tmp_path / "out", "--page", page)
     assert result.exit_code == 1
     assert "no place for the table" in result.stderr
+
+
+def test_sizes_and_heights_are_as_asked(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def theory_checks(settings: theory.TheorySettings) -> None:
+        asked.append(settings)
+        raise ValueError("that is all")
+
+    monkeypatch.setattr(theory, "theory_checks", theory_checks)
+    assert cli("reproduce", "theory", "--max-vertices", 2, "--max-height", 3, "--out", tmp_path).exit_code == 1
+    assert asked == [theory.TheorySettings(2, 3)]

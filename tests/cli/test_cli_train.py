@@ -16,7 +16,7 @@ from pathnn import PathNN
 from pathnn.cli import epoch_line
 from pathnn.cli.app import make_app
 from pathnn.data.smiles import molecule_graph
-from pathnn.engine import Epoch
+from pathnn.engine import Epoch, RunFolder
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
@@ -642,3 +642,69 @@ def test_predictions_are_not_written_over_what_was_read(molecules, trained, tmp_
     refused = call("predict", trained, "~/in.csv", "-o", tmp_path / "in.csv")
     assert refused.exit_code == 2
     assert (tmp_path / "in.csv").read_text() == molecules.read_text()
+
+
+def test_every_option_of_train_reaches_the_run(molecules, tmp_path):
+    given = {
+        "collection": "sp", "batch-size": 16, "lr": 0.02, "weight-decay": 0.125, "patience": 7, "stop-at": 0.5,
+        "clip": 2.0, "seed": 3, "split-seed": 5, "precision": "64-true", "max-entries": 4096, "dropout": 0.25,
+        "metric": "rmse",
+    }  # fmt: skip
+    options = [word for name, value in given.items() for word in (f"--{name}", value)]
+    done = call("train", molecules, "--out", tmp_path / "run", "--target", "size", *SMALL, *options)
+    assert done.exit_code == 0, done.stderr
+    config = RunFolder(tmp_path / "run").read_config().to_dict()
+    assert {name: {**config, **config["options"]}[name.replace("-", "_")] for name in given} == given
+
+
+def test_a_table_is_read_as_in_training(molecules, tmp_path):
+    """Its column of SMILES, and rows that cannot be read; no option has to be said again."""
+    path, out = tmp_path / "drugs.csv", tmp_path / "run"
+    path.write_text(molecules.read_text().replace("id,smiles,", "id,drug,") + "99,C(,10,0\n")
+    options = ("--target", "size", "--smiles", "drug", "--skip-invalid", *SMALL)
+    assert call("train", path, "--out", out, *options).exit_code == 0
+    evaluated = call("evaluate", out, path, "--json")
+    assert evaluated.exit_code == 0, evaluated.stderr
+    assert json.loads(evaluated.stdout)["split"] == "test"
+    explained = call("explain", out, path, "--row", 1, "--json")
+    assert explained.exit_code == 0, explained.stderr
+    predicted = call("predict", out, path, "--skip-invalid", "--json")
+    assert predicted.exit_code == 0, predicted.stderr
+    (column,) = json.loads(predicted.stdout)["predictions"].values()
+    assert [value is None for value in column] == [False] * len(MOLECULES) + [True]
+
+
+def test_labels_keep_the_codes_of_training(tmp_path):
+    def folder(name, labels):
+        (tmp_path / name).mkdir()
+        numbers = range(len(labels))
+        files = {
+            "A": "".join(f"{2 * i + 1},{2 * i + 2}\n{2 * i + 2},{2 * i + 1}\n" for i in numbers),
+            "graph_indicator": "".join(f"{i + 1}\n{i + 1}\n" for i in numbers),
+            "graph_labels": "".join(f"{i % 2}\n" for i in numbers),
+            "node_labels": "".join(f"{a}\n{b}\n" for a, b in labels),
+        }
+        for part, text in files.items():
+            (tmp_path / name / f"X_{part}.txt").write_text(text)
+        return tmp_path / name
+
+    labels = [(i % 3, (i // 3) % 3) for i in range(20)]
+    whole, part = folder("whole", labels), folder("part", labels[4:6])
+    assert call("train", whole, "--out", tmp_path / "run", *SMALL).exit_code == 0
+    everything, some = (call("predict", tmp_path / "run", data, "--json") for data in (whole, part))
+    assert some.exit_code == 0, some.stderr
+    expected, found = (json.loads(one.stdout)["predictions"]["probability_1"] for one in (everything, some))
+    assert found == pytest.approx(expected[4:6], abs=1e-6)
+
+
+def test_the_share_that_is_not_known_is_that_of_the_graphs_measured(tmp_path):
+    rows = []
+    for i, smiles in enumerate(MOLECULES):
+        part = ("train", "val", "test")[max(0, i // 5 - 3)]
+        number = "" if (part == "train" and i % 2) or i == 29 else i
+        rows.append(f"{smiles},{len(smiles)},{number},{part}")
+    path, out = tmp_path / "two.csv", tmp_path / "run"
+    path.write_text("\n".join(["smiles,size,number,part", *rows]) + "\n")
+    done = call("train", path, "--out", out, "--target", "size", "--target", "number", "--split-by", "part", *SMALL)
+    assert "18.3 % of the targets are not known" in done.stderr
+    assert "10 % of the targets are not known" in call("evaluate", out, path).stderr

@@ -232,3 +232,20 @@ def test_a_mark_at_the_beginning_of_a_graph6_file_is_passed_over(tmp_path: Path)
 def test_other_formats_of_its_family_are_named(line: str, name: str) -> None:
     with pytest.raises(DataError, match=f"a line of {name}, which is not read: expected graph6"):
         parse_graph6([line])
+
+
+def test_the_folder_of_pyg_s_downloads_is_read(tmp_path: Path) -> None:
+    write_tu(tmp_path / "X" / "raw")
+    assert torch.equal(read_tu(tmp_path / "X").edge_index, read_tu(tmp_path / "X" / "raw").edge_index)
+
+
+def test_attributes_of_edges_belong_to_their_rows_and_come_before_labels(tmp_path: Path) -> None:
+    changes = {"edge_attributes": "".join(f"{i}.5\n" for i in range(TU["edge_labels"].count("\n")))}
+    data = read_tu(write_tu(tmp_path / "X", **changes))
+    edges = [tuple(map(int, row.split(","))) for row in TU["A"].splitlines()]
+    graphs = data.graphs(None)
+    assert graphs.edge_attr is not None
+    shift = torch.repeat_interleave(graphs.node_ptr[:-1], graphs.edge_ptr.diff())
+    found = [(u, v) for u, v in (graphs.edge_index + shift + 1).t().tolist()]
+    rows = [edges.index(edge) if edge in edges else edges.index(edge[::-1]) for edge in found]
+    assert graphs.edge_attr.view(-1).tolist() == [row + 0.5 for row in rows]

@@ -114,3 +114,8 @@ def test_other_data_has_no_such_split(tmp_path, monkeypatch, data):
     (tmp_path / "graphs.g6").write_text("Bw\nBo\n")
     with pytest.raises(DataError, match=r"cannot be split by 'scaffold': that is for \.csv files"):
         load_data(data, split_by="scaffold")
+
+
+def test_mirror_images_have_one_scaffold():
+    cis, trans = "C1CC[C@@H]2CCCC[C@H]2C1", "C1CC[C@H]2CCCC[C@H]2C1"
+    assert scaffolds([cis, trans]) == ["C1CCC2CCCCC2C1"] * 2

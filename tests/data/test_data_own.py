@@ -387,3 +387,11 @@ def test_a_graph6_line_in_a_longer_form_is_a_bad_row(tmp_path: Path, lines: list
     with pytest.raises(BadRowsError, match="3 vertices written in 4 characters"):
         load_data(path)
     assert [graph.num_edges for graph in load_data(path, skip_invalid=True).graphs] == [6]
+
+
+def test_columns_of_the_same_name_are_in_nobodys_way_unless_asked_for(tmp_path: Path) -> None:
+    rows = "".join(f"{'C' * n},{n}.5,{n},{n}\n" for n in range(1, 13))
+    (tmp_path / "own.csv").write_text(f"smiles,logS,note,note\n{rows}")
+    assert load_data(tmp_path / "own.csv").classes == ("logS",)
+    with pytest.raises(DataError, match="2 columns called 'note'"):
+        load_data(tmp_path / "own.csv", targets="note")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from pathnn.data.errors import DataError, DatasetNotFoundError
 from pathnn.data.network import DownloadError, download
-from pathnn.data.sources import DataFile, find_file, get_file, recorded_checksum, verify_file
+from pathnn.data.sources import DataFile, find_file, get_file, offline, recorded_checksum, verify_file
 
 CONTENT = b"a dataset" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -149,3 +151,27 @@ def test_a_checksum_as_sha256sum_writes_it(tmp_path: Path) -> None:
     assert recorded_checksum(path) == "abcdef0123"
     path.write_text("")
     assert recorded_checksum(path) == ""
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", True), ("yes", True), ("0", False), ("", False)])
+def test_the_network_is_left_alone_where_that_is_asked(
+    monkeypatch: pytest.MonkeyPatch, value: str, expected: bool
+) -> None:
+    monkeypatch.setenv("PATHNN_OFFLINE", value)
+    assert offline() is expected
+
+
+def test_a_copy_of_the_original_is_known_by_its_checksum(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "data.bin").write_bytes(CONTENT)
+    monkeypatch.setenv("PATHNN_MIRROR", str(tmp_path))
+    assert verify_file(DataFile("data.bin", url_sha256=DIGEST)) is True
+    assert verify_file(DataFile("data.bin", url_sha256="0" * 64)) is False
+
+
+def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/data.bin"
+        begin = time.monotonic()
+        with pytest.raises(DownloadError, match="could not be fetched"):
+            download(url, tmp_path / "data.bin", timeout=0.2)
+    assert time.monotonic() - begin < 10

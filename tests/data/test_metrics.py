@@ -10,7 +10,7 @@ from torchmetrics.classification import BinaryAUROC, BinaryAveragePrecision, Mul
 from torchmetrics.regression import MeanAbsoluteError, MeanSquaredError
 
 from pathnn.data import DataError, PackedGraphs, Task, task_from_graphs
-from pathnn.data.metrics import METRIC_NAMES, METRICS, OF_KIND, average_precision, roc_auc
+from pathnn.data.metrics import METRIC_NAMES, METRICS, OF_KIND, average_precision, roc_auc, tied_average_precision
 from pathnn.data.targets import with_metric
 
 torch.manual_seed(0)
@@ -90,3 +90,10 @@ def test_a_metric_of_another_kind_is_refused(kind):
         else:
             with pytest.raises(DataError, match=f"metric='{name}' is not for targets of the kind '{kind}'"):
                 with_metric(task, name)
+
+
+def test_a_task_that_has_a_metric_keeps_its_own_form_of_it():
+    """Peptides-func is measured by average precision in another form."""
+    task = replace(task_of(LABELS), score=tied_average_precision)
+    assert with_metric(task, "ap") is task
+    assert with_metric(task, "roc-auc").score is roc_auc

@@ -65,3 +65,10 @@ def test_a_dataset_is_no_folder_of_its_name(tmp_path: Path, monkeypatch: pytest.
     assert same_place("zinc", "ZINC")
     assert same_place(str(tmp_path / "zinc"), "./zinc")
     assert not same_place("a.csv", "b.csv")
+
+
+def test_the_same_numbers_in_another_shape_are_others():
+    task = tiny_task()
+    two = task.with_graphs(replace(task.graphs, y=task.graphs.y.expand(-1, 2).contiguous()))
+    flat = task.with_graphs(replace(two.graphs, y=two.graphs.y.view(len(task.graphs), 2, 1)))
+    assert print_of(two).difference(print_of(flat)) == "its targets are others"

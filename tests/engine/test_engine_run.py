@@ -15,22 +15,29 @@ from engine_tasks import tiny_config, tiny_task
 from safetensors.torch import load_file
 
 from pathnn.data import task_from_graphs
+from pathnn.data.task import Categorical, Split
 from pathnn.engine import (
     CheckpointError,
     Epoch,
+    MismatchError,
     NotFiniteError,
     RunConfig,
     RunError,
     RunFolder,
     RunFolderError,
     RunStoppedError,
+    build_model,
+    infer,
     load_model,
     make_loaders,
+    own_options,
     predict,
     run,
+    score,
 )
 from pathnn.engine.checkpoint import load_state, save_state
 from pathnn.engine.data_print import DataPrint
+from pathnn.engine.facts import TaskFacts
 from pathnn.engine.run import Run
 
 
@@ -395,3 +402,85 @@ def test_a_folder_is_no_model(tmp_path: Path) -> None:
     run(tiny_config(), tmp_path / "run", task=tiny_task())
     with pytest.raises(CheckpointError, match=r"is a folder: expected a file, such as the model\.safetensors"):
         load_model(tmp_path / "run")
+
+
+def test_what_a_kill_has_left_goes_with_the_run(tmp_path: Path) -> None:
+    run(tiny_config(epochs=1), tmp_path / "run", task=tiny_task())
+    (tmp_path / "run" / ".last.ckpt.abc.tmp").write_bytes(b"half")
+    run(tiny_config(epochs=1), tmp_path / "run", task=tiny_task(), overwrite=True)
+    assert not (tmp_path / "run" / ".last.ckpt.abc.tmp").exists()
+
+
+def test_numbers_that_json_does_not_have_are_null_in_the_files(tmp_path: Path) -> None:
+    folder, nan = RunFolder(tmp_path), float("nan")
+    folder.write_result({"val_score": nan, "test_score": float("inf"), "epochs": 1})
+    assert json.loads(folder.result.read_text()) == {"val_score": None, "test_score": None, "epochs": 1}
+    folder.add_epoch(Epoch(1, 0.5, nan, nan, None, True, 0.1, 2.0))
+    assert [*json.loads(folder.metrics.read_text()).values()] == [1, 0.5, None, None, None, True, 0.1, 2.0]
+
+
+def test_a_run_with_fewer_lines_than_epochs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Interrupt):
+        run(tiny_config(), tmp_path / "run", task=tiny_task(), report=stop_after(2))
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    metrics.write_text(metrics.read_text().splitlines(keepends=True)[0])
+    with pytest.raises(CheckpointError, match=r"has 1 epochs, but last\.ckpt is of epoch 2"):
+        run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True)
+
+
+def test_a_model_is_measured_as_in_training(tmp_path: Path) -> None:
+    task = tiny_task()
+    task.graphs.y[::4] += 5  # few large errors
+    run(tiny_config(epochs=1, metric="rmse"), tmp_path / "run", task=task)
+    trained = load_model(tmp_path / "run" / "model.safetensors")
+    wrong = infer(trained, task) - task.graphs.y
+    mae, rmse = float(wrong.abs().mean()), float(wrong.square().mean().sqrt())
+    assert mae < 0.99 * rmse
+    assert score(trained, task).score == pytest.approx(rmse, rel=1e-5)
+    assert score(trained, task, metric="mae").score == pytest.approx(mae, rel=1e-5)
+
+
+def test_nothing_is_predicted_from_what_is_not_finite(tmp_path: Path) -> None:
+    task = tiny_task()
+    run(tiny_config(epochs=1), tmp_path / "run", task=task)
+    assert task.graphs.x is not None
+    x = task.graphs.x.clone()
+    x[5, 1] = torch.nan
+    with pytest.raises(NotFiniteError):
+        infer(load_model(tmp_path / "run" / "model.safetensors"), task.with_graphs(replace(task.graphs, x=x)))
+
+
+def test_another_number_of_targets_is_not_compared(tmp_path: Path) -> None:
+    task = tiny_task()
+    run(tiny_config(epochs=1), tmp_path / "run", task=task)
+    assert task.graphs.y is not None
+    two = task_from_graphs(replace(task.graphs, y=task.graphs.y.expand(-1, 2).contiguous()), name="two")
+    with pytest.raises(MismatchError, match=r"two asks for regression of 2, but .* for regression of 1"):
+        score(load_model(tmp_path / "run" / "model.safetensors"), two)
+
+
+def test_a_graph_that_is_left_over_is_measured_and_not_trained_on() -> None:
+    task, config = tiny_task(), tiny_config()
+    order = torch.arange(24)
+    task = replace(task, splits=(Split(order[:9], order[9:18], order[18:]),))
+    loaders = make_loaders(task, config, build_model(config, task), device="cpu")
+    assert [batch.num_graphs for batch in loaders.train] == [8]
+    assert [batch.num_graphs for batch in loaders.val] == [8, 1]
+
+
+def test_own_data_has_defaults_of_its_kind() -> None:
+    task = tiny_task()
+    assert own_options(task)["standardize"] is True
+    assert own_options(tiny_task(classes=True))["standardize"] is False
+    labelled = replace(task, node_features=Categorical((5,)))
+    molecules = replace(labelled, edge_features=Categorical((4,)))
+    assert [own_options(one)["k"] for one in (task, labelled, molecules)] == [2, 2, 4]
+    assert [own_options(one)["options"].get("phi") for one in (task, labelled, molecules)] == [None, None, "mlp"]
+
+
+def test_data_with_fewer_categories_can_be_read_and_none_with_more() -> None:
+    facts = TaskFacts("a", "regression", 1, [5, 3], None, "MAE", False, 1.0, [])
+    facts.check_inputs(replace(tiny_task(), node_features=Categorical((4, 3))))
+    for sizes in ((6, 3), (5,), (5, 3, 1)):
+        with pytest.raises(MismatchError, match="categories of sizes"):
+            facts.check_inputs(replace(tiny_task(), node_features=Categorical(sizes)))

@@ -248,3 +248,12 @@ def test_the_error_bar_of_a_target_is_not_written_over_by_another() -> None:
     found = ensemble_columns(outputs, facts)
     assert list(found) == ["predicted_y", "predicted_y_std_", "predicted_y_std", "predicted_y_std_std"]
     assert (found["predicted_y_std"], found["predicted_y_std_"]) == ([105.0], [pytest.approx(2**0.5, rel=1e-4)])
+
+
+def test_the_result_says_how_the_data_was_split(tmp_path):
+    result = run_ensemble(tiny_config(epochs=1, split_by="part"), tmp_path / "column", 2, task=tiny_task())
+    assert (result["split_by"], result["split_seed"]) == ("part", None)
+    result = run_ensemble(tiny_config(epochs=1, split_seed=3), tmp_path / "seed", 2, task=tiny_task())
+    assert (result["split_by"], result["split_seed"]) == (None, 3)
+    each = [EnsembleFolder(tmp_path / "seed").member(seed).read_result()["seconds"] for seed in (0, 1)]
+    assert result["seconds"] == pytest.approx(sum(each))

@@ -96,3 +96,11 @@ def test_a_run_goes_on_with_the_sample_that_it_began_with(tmp_path: Path) -> Non
     with pytest.raises(RunError, match=r"begun with max_paths_per_source=1.*now.*max_paths_per_source=None"):
         run(config, tmp_path / "run", task=task, resume=True)
     assert run(config, tmp_path / "run", task=sampled, resume=True)["epochs"] == 3
+
+
+def test_paths_without_the_distances_that_the_model_reads_are_made_again() -> None:
+    config, task = tiny_config(collection="ap"), tiny_task()
+    bare = task.with_graphs(task.graphs.with_paths(collection="ap", k=config.k, distances=False))
+    tries = make_loaders(bare, config, build_model(config, task), device="cpu").task.graphs.tries
+    assert isinstance(tries, RaggedTries)
+    assert tries.distance is not None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from engine_tasks import tiny_config, tiny_task
 
+from pathnn.engine import build_model, make_loaders
 from pathnn.engine.scaling import TargetScale
 
 
@@ -38,3 +40,10 @@ def test_without_a_scale_targets_stay_as_they_are():
     y = torch.tensor([[1.0], [3.0]])
     assert TargetScale().encode(y) is y
     assert TargetScale().decode(y) is y
+
+
+def test_the_scale_is_that_of_the_graphs_to_train_on():
+    task, config = tiny_task(), tiny_config(standardize=True)
+    loaders = make_loaders(task, config, build_model(config, task), device="cpu")
+    assert loaders.scale == TargetScale.of(task.graphs.y[task.splits[0].train])
+    assert loaders.scale != TargetScale.of(task.graphs.y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -152,3 +153,19 @@ def test_paths_are_made_once_for_all_runs(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(PackedGraphs, "with_paths", with_paths)
     list(run_together([tiny_config(seed=s) for s in (0, 1)], [tmp_path / "a", tmp_path / "b"], task=tiny_task()))
     assert len(made) == 1
+
+
+def test_rates_fall_and_seconds_add_up_as_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stub_training(monkeypatch)
+    configs = [tiny_config(seed=seed, epochs=4, plateau_factor=0.5, plateau_patience=0) for seed in (0, 1)]
+    told: dict[int, list[Epoch]] = {0: [], 1: []}
+    report = partial(_note_down, told)
+    found = dict(run_together(configs, [tmp_path / "a", tmp_path / "b"], task=tiny_task(), report=report))
+    for number, epochs in told.items():
+        lr = configs[number].lr
+        assert [epoch.lr for epoch in epochs] == pytest.approx([lr, lr, lr / 2, lr / 4])  # the score stays as it is
+        assert found[number]["seconds"] == pytest.approx(sum(epoch.seconds for epoch in epochs))  # type: ignore[index]
+
+
+def _note_down(told: dict[int, list[Epoch]], number: int, epoch: Epoch) -> None:
+    told[number].append(epoch)

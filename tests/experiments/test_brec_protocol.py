@@ -162,6 +162,23 @@ def test_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     trained = json.loads(CliRunner().invoke(app, protocol).stdout)["rows"][-1]
     assert (trained["name"], trained["over"]) == ("AP, trained", 398)
     assert "1 of 800 graphs are told apart" in brec_section(path)
-    wrong = CliRunner().invoke(app, ["reproduce", "brec", "--protocol-k", "2", "--protocol-pairs", "9"])
+    wrong = CliRunner().invoke(
+        app, ["reproduce", "brec", "--protocol-k", "2", "--protocol-pairs", "9", "--results", str(path)]
+    )
     assert wrong.exit_code == 1
     assert "expected two numbers" in wrong.stderr
+
+
+def test_pairs_are_trained_on_in_whole_tens(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    done = []
+
+    def run_block(_graphs, pairs, *, collection, k):
+        done.append((pairs[0], pairs[-1]))
+        return {"told_apart": [], "unreliable": [], "pairs": list(pairs)}
+
+    monkeypatch.setattr("pathnn.experiments.brec_protocol.run_block", run_block)
+    command = ["reproduce", "brec", "--protocol-k", "2", "--results", str(tmp_path / "brec.json"), "--protocol-pairs"]
+    assert CliRunner().invoke(app, [*command, "13-20"]).exit_code == 0
+    assert done == [(10, 19), (20, 29)]
+    wrong = CliRunner().invoke(app, [*command, "390-400"])
+    assert "expected two numbers from 0 to 399" in wrong.stderr

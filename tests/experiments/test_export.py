@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_experiments import InlinePool, tiny_experiment
+from tiny_experiments import InlinePool, made_up_line, tiny_experiment
 
 from pathnn import PathNN
 from pathnn.data import load_dataset
@@ -150,3 +150,24 @@ def test_a_baseline_is_no_pathnn(done, tmp_path: Path) -> None:
     (folder / "gin.safetensors").write_bytes((work / "tiny" / gin.folder / "model.safetensors").read_bytes())
     with pytest.raises(ValueError, match="is a Baseline, not a PathNN"):
         PathNN.from_pretrained("gin")
+
+
+def test_models_of_several_k_have_names_of_their_own(done, tmp_path: Path) -> None:
+    tiny, ledger, work = done
+    run = tiny.runs[0]
+    short = replace(run, k=1, config=replace(run.config, k=1))
+    both = replace(tiny, runs=(*tiny.runs, short))
+    run_missing(both, [short], ledger, InlinePool(Settings(work, "cpu")))
+    written = export_models(both, both.runs, ledger, work, tmp_path / "models")
+    assert [path.name for path in written] == ["csl-sp-k2.safetensors", "csl-sp-k1.safetensors"]
+    assert [load_model(path).model.config.k for path in written] == [2, 1]
+
+
+def test_what_was_not_trained_is_not_exported(done, tmp_path: Path) -> None:
+    tiny, ledger, work = done
+    run = tiny.runs[0]
+    untrained = replace(run, kind="isomorphism", k=3, config=replace(run.config, k=3))
+    ledger.add(made_up_line(untrained, 99.0))
+    both = replace(tiny, runs=(*tiny.runs, untrained))
+    written = export_models(both, both.runs, ledger, work, tmp_path / "models")
+    assert [load_model(path).model.config.k for path in written] == [2]

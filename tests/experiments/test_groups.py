@@ -130,3 +130,26 @@ def test_a_group_that_takes_too_much_memory_goes_on_where_it_was(
     monkeypatch.setattr(execute, "run_together", no_room)
     found = dict(Executor(Settings(tmp_path, "cpu", together=3)).together(tiny_experiment(3).runs))
     assert [found[place]["seed"] for place in range(3)] == [0, 1, 2]  # type: ignore[index]
+
+
+def test_processes_share_the_memory_and_a_run_that_goes_on_keeps_its_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = {"entries": 4096}
+    monkeypatch.setattr("pathnn.experiments.execute.default_max_entries", lambda *_, **__: room["entries"])
+    for jobs, expected in ((1, 4096), (3, 1024)):
+        executor = Executor(Settings(tmp_path / str(jobs), "cpu", jobs))
+        assert executor(tiny_run())["config"]["max_entries"] == expected
+    with pytest.raises(RunStoppedError):
+        executor(tiny_run(1), stop=lambda: True)
+    room["entries"] = 600
+    assert executor(tiny_run(1))["config"]["max_entries"] == 1024
+
+
+@pytest.mark.parametrize("lost", [BrokenPipeError, ConnectionResetError])
+def test_a_lost_connection_is_not_about_one_run(lost: type[Exception]) -> None:
+    def alone(place: int) -> str:
+        raise lost
+
+    with pytest.raises(lost):
+        list(in_groups([0], lambda places: iter(()), alone))

@@ -166,3 +166,9 @@ def test_the_projects_pages_agree_with_its_results() -> None:
     assert readme == with_block(readme, summary_table(results))
     for target in TARGETS:
         assert (results / f"{target}.tex").read_text() == latex_tables(target, results)
+
+
+def test_code_with_changes_is_marked_where_numbers_come_from(tmp_path: Path) -> None:
+    line = made_up_line(experiment("zinc").runs[0], val=1.0)
+    Ledger.open(tmp_path / "zinc.jsonl").add({**line, "commit": "0123456789abcdef+"})
+    assert "commits 0123456789ab+.*" in results_page(tmp_path)

@@ -702,3 +702,25 @@ def test_the_time_left_counts_runs_under_way_by_their_epochs() -> None:
     progress.finished, progress.epochs = [runs[0]], [50]
     expected = 100 / (1 + 40 / 60 + 40 / 50) * (4 - 60 / 60 - 41 / 50)
     assert progress.time_left() == pytest.approx(expected, rel=0.01)
+
+
+def test_runs_that_failed_take_no_more_time() -> None:
+    progress = Progress(4, 0, started=time.monotonic() - 10, finished=[tiny_run(0)], failed=[(tiny_run(1), "broken")])
+    assert progress.time_left() == pytest.approx(20, rel=0.01)
+
+
+def test_a_link_in_a_tar_file_is_not_unpacked(tmp_path: Path) -> None:
+    link = tarfile.TarInfo("tiny/run/config.yaml")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
+    with tarfile.open(tmp_path / "runs.tar", "w") as tar:
+        tar.addfile(link)
+    with pytest.raises(CarryError, match="was not written by --pack"):
+        unpack_runs(tmp_path / "runs.tar", tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+
+
+def test_no_more_runs_are_begun_than_the_limit_also_for_one_time(tmp_path: Path) -> None:
+    tiny, ledger = preset_runs(5), Ledger.open(tmp_path / "tiny.jsonl")
+    pool = InlinePool(lambda run: made_up_line(run, 1.0), together=4)
+    run_missing(tiny, tiny.runs, ledger, pool, limit=2)
+    assert [len(runs) for runs in pool.given] == [2]

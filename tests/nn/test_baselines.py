@@ -76,3 +76,21 @@ def test_categories_need_an_encoder_of_categories() -> None:
         Baseline("gin", (28,), 8, 1, encoder="one-hot")
     with pytest.raises(ValueError, match=r"'hidden_channels', 'in_channels', 'out_channels'\] are missing"):
         Baseline.from_config({"name": "gin"})
+
+
+def test_options_change_what_is_computed():
+    x = torch.randn(N, 4)
+
+    def layers(**options):
+        torch.manual_seed(0)
+        model = Baseline("gcn", 4, 8, None, head=None, readout=None, num_layers=1, **options)
+        return model, model(x, EDGE_INDEX)
+
+    model, plain = layers(norm=None)
+    h = model.encoder(x)
+    message = model.convs[0](h, EDGE_INDEX).relu()
+    torch.testing.assert_close(plain, h + message)
+    torch.testing.assert_close(layers(norm=None, residual=False)[1], message)
+    assert not any(isinstance(part, torch.nn.BatchNorm1d) for part in model.norms)
+    dropped = layers(norm=None, residual=False, dropout=0.9)[1]
+    assert (dropped == 0).float().mean() > (message == 0).float().mean() + 0.2

@@ -182,3 +182,10 @@ def test_what_is_no_released_model_is_refused(tmp_path, monkeypatch):
     mean = make("molecules", "sp", aggregation="mean").state_dict()
     with pytest.raises(ValueError, match="Pass aggregation='mean'"):
         PathNN.load_released(mean, collection="sp")
+
+
+def test_a_released_model_keeps_its_precision():
+    theirs = make("tu", "sp").double()
+    ours = PathNN.load_released(theirs.state_dict(), collection="sp")
+    assert {weight.dtype for weight in ours.parameters()} == {torch.float64}
+    torch.testing.assert_close(ours.lstm.weight_hh_l0, theirs.state_dict()["lstm.weight_hh_l0"], rtol=0, atol=0)
