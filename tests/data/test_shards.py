@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from pathnn.data import (
+    DataError,
     PackedGraphs,
     PackedLoader,
     build_shards,
@@ -108,3 +109,10 @@ def test_shards_serve_a_loader(graphs: PackedGraphs, tmp_path: Path) -> None:
     assert torch.equal(on_disk.tries.sizes, graphs.tries.sizes)
     assert on_disk.tries.nbytes == graphs.tries.nbytes
     assert "shards=" in repr(on_disk)
+
+
+def test_a_file_is_no_folder(graphs: PackedGraphs, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("all of it")
+    with pytest.raises(DataError, match="mine is a file: expected a folder"):
+        build_shards(replace(graphs, tries=None), tmp_path / "mine", collection="ap", k=3)
+    assert (tmp_path / "mine").read_text() == "all of it"

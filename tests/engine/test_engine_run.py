@@ -215,6 +215,12 @@ def test_a_run_of_ours_whose_config_cannot_be_read_can_be_replaced(tmp_path: Pat
     assert RunFolder(tmp_path / "run").read_config().seed == 3
 
 
+def test_a_folder_in_place_of_the_config_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "mine" / "config.yaml").mkdir(parents=True)
+    with pytest.raises(RunFolderError, match="holds no run that can be read"):
+        run(tiny_config(), tmp_path / "mine", task=tiny_task(), overwrite=True)
+
+
 def test_two_runs_cannot_share_a_folder(tmp_path):
     RunFolder(tmp_path / "run").create()
     with RunFolder(tmp_path / "run").lock(), pytest.raises(RunFolderError, match="another process"):

@@ -104,3 +104,11 @@ def test_paths_without_the_distances_that_the_model_reads_are_made_again() -> No
     tries = make_loaders(bare, config, build_model(config, task), device="cpu").task.graphs.tries
     assert isinstance(tries, RaggedTries)
     assert tries.distance is not None
+
+
+def test_no_graphs_on_disk_are_no_graphs(tmp_path: Path) -> None:
+    config, task = tiny_config(), tiny_task()
+    run(config, tmp_path / "run", task=task)
+    none = build_shards(task.graphs.chunk(0, 0), tmp_path / "none", collection=config.collection, k=config.k)
+    with pytest.raises(RunError, match="no graphs to predict for"):
+        infer(load_model(tmp_path / "run" / "model.safetensors"), task.with_graphs(none))

@@ -22,6 +22,7 @@ from torch import Tensor
 from pathnn.collection import Collection
 from pathnn.data.build_paths import BYTES_PER_PATH, PathOptions, cat_tries, chunks_of_paths, count_per_graph
 from pathnn.data.cache import to_bytes
+from pathnn.data.errors import DataError
 from pathnn.data.files import atomic_write, sha256
 from pathnn.data.mapped import map_safetensors
 from pathnn.data.packed import PackedGraphs
@@ -109,6 +110,8 @@ def build_shards(
     ```
     """
     folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is a file: expected a folder for the paths, or a new name.")
     options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
     key = tries_key(graphs, options)
     tries = open_shards(folder, key, options, verify=verify)

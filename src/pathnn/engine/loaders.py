@@ -47,9 +47,8 @@ class Loaders:
     @property
     def sampled(self) -> int | None:
         """The most paths of a source and length, where they are a sample (`max_paths_per_source`)."""
-        tries = self.task.graphs.tries
-        tries = tries.shards[0] if isinstance(tries, ShardedTries) else tries
-        return tries.sampled if isinstance(tries, RaggedTries) else None
+        tries = _in_memory(self.task.graphs.tries)
+        return None if tries is None else tries.sampled
 
 
 def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.device | str) -> Loaders:
@@ -131,10 +130,17 @@ def has_paths(graphs: PackedGraphs, model: Model) -> bool:
     return reads is not None and (isinstance(graphs.tries, ShardedTries) or _are_read(graphs.tries, reads))
 
 
-def _are_read(tries: object, reads: PathNNConfig) -> bool:
-    tries = tries.shards[0] if isinstance(tries, ShardedTries) else tries
+def _in_memory(tries: object) -> RaggedTries | None:
+    """The tries themselves; of those on disk the first, which are like the others. None where there are none."""
+    if isinstance(tries, ShardedTries):
+        return next(iter(tries.shards), None)
+    return tries if isinstance(tries, RaggedTries) else None
+
+
+def _are_read(given: object, reads: PathNNConfig) -> bool:
+    tries = _in_memory(given)
     return (
-        isinstance(tries, RaggedTries)
+        tries is not None
         and (tries.collection, tries.k, tries.extended) == (reads.collection, reads.k, reads.extend)
         and (tries.distance is not None) == reads.distances
     )

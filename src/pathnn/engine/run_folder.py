@@ -129,7 +129,7 @@ class RunFolder:
             raise RunFolderError(
                 f"{self.path} is no run folder: it has no config.yaml. Expected one that pathnn train wrote."
             ) from None
-        except (RunError, ValueError) as error:
+        except (RunError, ValueError, OSError) as error:
             raise CheckpointError(f"{self.config} cannot be read: {error}") from error
 
     def add_epoch(self, epoch: Epoch) -> None:
