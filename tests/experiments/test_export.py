@@ -16,8 +16,8 @@ from pathnn.engine.checkpoint import save_model
 from pathnn.experiments import export
 from pathnn.experiments.cells import best_line
 from pathnn.experiments.export import ExportError, export_models, model_card, write_index
+from pathnn.experiments.frozen_hash import config_hash, v1_options
 from pathnn.experiments.ledger import Ledger
-from pathnn.experiments.planned import config_hash
 from pathnn.experiments.runner import run_missing
 from pathnn.experiments.settings import Settings
 from pathnn.experiments.targets import TARGETS, experiment
@@ -111,7 +111,7 @@ def test_the_card_does_not_call_a_part_all(done, tmp_path: Path) -> None:
 def test_the_cards_of_the_project_agree_with_its_results(mirror: Path, path: Path) -> None:
     """If this fails, export the model again, or write the card with `model_card`."""
     trained = load_model(path)
-    key = config_hash(trained.config)
+    key = config_hash(v1_options(trained.config))
     run = next(run for name in TARGETS for run in experiment(name).runs if run.key[-1] == key)
     plan, ledger = experiment(run.target), Ledger.open(ROOT / "results" / f"{run.target}.jsonl")
     runs = [other for other in plan.runs if other.cell == run.cell]

@@ -20,8 +20,9 @@ from pathnn.cli.reproduce.run_progress import ended
 from pathnn.experiments import runner
 from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
 from pathnn.experiments.experiment import Experiment, slots
+from pathnn.experiments.frozen_hash import config_hash, v1_options
 from pathnn.experiments.ledger import KEYS, Ledger, LedgerError, Line, check_line
-from pathnn.experiments.planned import PlannedRun, config_hash
+from pathnn.experiments.planned import PlannedRun
 from pathnn.experiments.pool import Event, LocalPool, attempt
 from pathnn.experiments.runner import Progress, run_missing
 from pathnn.experiments.select import SelectionError, select
@@ -546,6 +547,8 @@ def test_a_damaged_line_is_refused(tmp_path: Path) -> None:
         ({**line, "val": "1.0"}, "val='1.0': expected a finite number"),
         ({**line, "test": float("nan")}, "test=nan: expected a finite number"),
         ({**line, "config_hash": "0"}, "does not belong to the config"),
+        ({**line, "config": {**line["config"], "lr": 0.5}}, "does not belong to the config"),
+        ({**line, "config": 3}, "config=3: expected the options"),
         ({key: value for key, value in line.items() if key != "test"}, "lacks test"),
     ):
         path.write_text(json.dumps(wrong) + "\n")
@@ -557,11 +560,10 @@ def test_a_damaged_line_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_hash_is_of_what_is_computed() -> None:
-    config = tiny_run().config
-    assert config_hash(replace(config, device="cuda", max_entries=64)) == config_hash(config)
-    assert config_hash(config.to_dict()) == config_hash(config)
+    options = v1_options(tiny_run().config)
+    assert config_hash({**options, "device": "cuda", "max_entries": 64}) == config_hash(options)
     for change in ({"lr": 0.01}, {"seed": 5}, {"options": {"hidden_channels": 8}}):
-        assert config_hash(replace(config, **change)) != config_hash(config)
+        assert config_hash({**options, **change}) != config_hash(options)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from typing import Any
 from pathnn.engine import RunConfig
 from pathnn.experiments.execute import Executor
 from pathnn.experiments.experiment import Experiment
+from pathnn.experiments.frozen_hash import config_hash, v1_options
 from pathnn.experiments.ledger import Line
-from pathnn.experiments.planned import PlannedRun, config_hash
+from pathnn.experiments.planned import PlannedRun
 from pathnn.experiments.pool import Event, attempt
 from pathnn.experiments.settings import Settings
 
@@ -35,8 +36,8 @@ def made_up_line(run: PlannedRun, val: float, test: float = 50.0) -> Line:
     """The result of a run that was never done."""
     return {
         "target": run.target, "model": run.model, "dataset": run.dataset, "collection": run.collection, "k": run.k,
-        "fold": run.fold, "seed": run.seed, "grid": run.grid, "config": run.config.to_dict(),
-        "config_hash": config_hash(run.config), "commit": None, "device": "cpu", "epochs": 1, "best_epoch": 1,
+        "fold": run.fold, "seed": run.seed, "grid": run.grid, "config": (options := v1_options(run.config)),
+        "config_hash": config_hash(options), "commit": None, "device": "cpu", "epochs": 1, "best_epoch": 1,
         "val": val, "test": test, "seconds": 1.0, "parameters": 10,
     }  # fmt: skip
 

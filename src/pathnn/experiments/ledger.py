@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pathnn.engine.config import RunConfig
-from pathnn.experiments.planned import Key, PlannedRun, config_hash
+from pathnn.experiments.frozen_hash import config_hash, v1_options
+from pathnn.experiments.planned import Key, PlannedRun
 
 Line = dict[str, Any]
 
@@ -113,6 +114,7 @@ def _checked(text: bytes) -> Line:
 
 def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) -> Line:
     """The line of a finished run."""
+    options = v1_options(config)
     return {
         "target": planned.target,
         "model": planned.model,
@@ -128,8 +130,8 @@ def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) 
         **{name: result[name] for name in ("device", "commit", "time", "versions")},
         "together": result.get("together", 1),
         **({"legs": result["legs"]} if "legs" in result else {}),
-        "config": config.to_dict(),
-        "config_hash": config_hash(config),
+        "config": options,
+        "config_hash": config_hash(options),
     }
 
 
@@ -149,6 +151,8 @@ def check_line(line: Line) -> None:
     for key in ("val", "test", "seconds", "epochs", "best_epoch", "fold", "seed"):
         if isinstance(line[key], bool) or not isinstance(line[key], int | float) or not math.isfinite(line[key]):
             raise LedgerError(f"{key}={line[key]!r}: expected a finite number.")
+    if not isinstance(line["config"], dict):
+        raise LedgerError(f"config={line['config']!r}: expected the options of a run.")
     if config_hash(line["config"]) != line["config_hash"]:
         raise LedgerError(f"config_hash={line['config_hash']} does not belong to the config beside it.")
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,13 +10,11 @@ from pathnn.collection import Collection
 from pathnn.engine.config import RunConfig
 from pathnn.engine.graphs import FIXED
 from pathnn.engine.together import common
+from pathnn.experiments.frozen_hash import config_hash, v1_options
 from pathnn.nn.presets import PRESETS, paper_config
 
 Kind = Literal["train", "isomorphism"]
 """What a run does: train a model, or count the pairs of graphs that an untrained one confuses."""
-
-PLACE = ("device", "devices", "num_nodes", "max_entries")
-"""Options that say where and in what pieces a run is computed, and not what is computed."""
 
 Key = tuple[str, str, str | None, int | None, int, int, str]
 """What tells two runs of a target apart: model, dataset, collection, k, fold, seed, hash of the config."""
@@ -58,7 +53,8 @@ class PlannedRun:
     @cached_property
     def key(self) -> Key:
         """What tells it apart from the other runs of its target."""
-        return (self.model, self.dataset, self.collection, self.k, self.fold, self.seed, config_hash(self.config))
+        chosen = config_hash(v1_options(self.config))
+        return (self.model, self.dataset, self.collection, self.k, self.fold, self.seed, chosen)
 
     @property
     def slot(self) -> tuple[Any, ...]:
@@ -84,7 +80,7 @@ class PlannedRun:
     @property
     def folder(self) -> str:
         """The name of its run folder: `name` with the hash of the config, so that another config has another."""
-        return f"{self.name}-{config_hash(self.config)[:8]}"
+        return f"{self.name}-{self.key[-1][:8]}"
 
 
 def together_key(run: PlannedRun) -> str | None:
@@ -106,7 +102,7 @@ def together_key(run: PlannedRun) -> str | None:
     """
     if run.kind != "train" or not _can_be_stacked(run):
         return None
-    return f"{run.cell} {config_hash(common(run.config))}"
+    return f"{run.cell} {config_hash(v1_options(common(run.config)))}"
 
 
 def _can_be_stacked(run: PlannedRun) -> bool:
@@ -115,19 +111,3 @@ def _can_be_stacked(run: PlannedRun) -> bool:
         return run.config.model in FIXED
     preset = run.config.preset
     return preset in PRESETS and paper_config(preset, collection=run.collection).edge_channels is None
-
-
-def config_hash(config: RunConfig | Mapping[str, Any]) -> str:
-    """A checksum of what a run computes: of the options that differ from the defaults, without those of `PLACE`.
-
-    Another device, or an option that is added to `RunConfig` later, does not change it.
-
-    >>> here, there = RunConfig(data="csl", device="cpu"), RunConfig(data="csl", max_entries=1000)
-    >>> config_hash(here) == config_hash(there), config_hash(here) == config_hash(RunConfig(data="csl", k=3))
-    (True, False)
-    """
-    config = config if isinstance(config, RunConfig) else RunConfig.from_dict(config)
-    values, defaults = config.to_dict(), RunConfig(data="").to_dict()
-    names = [entry.name for entry in fields(RunConfig) if entry.name not in PLACE]
-    chosen = {name: values[name] for name in names if values[name] != defaults[name]}
-    return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:16]
