@@ -86,7 +86,7 @@ def imports(path: Path, modules: Mapping[str, Path], *, types: bool = False) -> 
     for node in ast.walk(tree):
         if isinstance(node, ast.Import) and node not in skipped:
             yield from ((alias.name, "") for alias in node.names if alias.name in modules)
-        elif isinstance(node, ast.ImportFrom) and node not in skipped and node.module in modules:
+        elif isinstance(node, ast.ImportFrom) and node not in skipped and node.module and node.module in modules:
             yield from ((node.module, alias.name) for alias in node.names)
 
 
