@@ -7,6 +7,7 @@ of the mean of the training targets and of a random forest. The results are in `
 from __future__ import annotations
 
 import csv
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def main() -> None:
     started = time.monotonic()
     print(
         "The solubility of 1,128 molecules in water (ESOL, Delaney 2004): logS, the logarithm of mol/l.\n"
-        "The test molecules have scaffolds that the training molecules do not have."
+        "The split is by scaffold: no test molecule has the scaffold of a training molecule."
     )
     say("Train three networks that differ in the seed. The demo trains for a few epochs; the default is up to 200.")
     pathnn("train", DATA, "--config", SETTING, "--seeds", 3, "--out", MODEL, "--overwrite")
@@ -40,11 +41,14 @@ def main() -> None:
     say("Explain the first prediction, aspirin: how much does each path add?")
     pathnn("explain", MODEL, NEW, "--row", 1, "--top", 6, "--out", PAGE)
     PICTURE.write_text(large_picture(PAGE.read_text()))
-    say("Compare the errors on the same 113 test molecules.")
+    say("Compare the errors on the same test molecules.")
     print(score_table())
     say(f"Done in {time.monotonic() - started:.0f} s. Open these files:")
-    print(f"  {PREDICTIONS}    predictions with error bars\n  {PAGE}           the paths that mattered for aspirin")
-    print(f"  {PICTURE}            the same as one picture\n  {MODEL}/              the model, to use with pathnn predict")
+    print(
+        f"  {PREDICTIONS!s:22} predictions with error bars\n"
+        f"  {PAGE!s:22} the paths that mattered for aspirin, in a browser\n"
+        f"  {PICTURE!s:22} the picture of that page alone"
+    )
 
 
 def say(text: str) -> None:
@@ -53,14 +57,9 @@ def say(text: str) -> None:
 
 def pathnn(*words: object) -> None:
     """Run a command of the command line in this process, after printing it."""
-    shown = [short(word) if isinstance(word, Path) else str(word) for word in words]
+    shown = [os.path.relpath(word) if isinstance(word, Path) else str(word) for word in words]
     print(f"$ pathnn {' '.join(shown)}", flush=True)
     app([str(word) for word in words], standalone_mode=False)
-
-
-def short(path: Path) -> str:
-    """A path as it is typed in the folder of the clone."""
-    return str(path.relative_to(EXAMPLES.parent) if path.is_absolute() else path)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
