@@ -83,8 +83,9 @@ def canonical(smiles: str) -> str:
 
 
 def large_picture(page: str) -> str:
-    """The first picture of the page, which is an SVG document by itself."""
-    return page[page.index("<svg") : page.index("</svg>") + len("</svg>")]
+    """The first picture of the page as a document of its own, on white."""
+    picture = page[page.index("<svg") : page.index("</svg>") + len("</svg>")]
+    return picture.replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
 
 
 def score_table() -> str:
