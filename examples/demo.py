@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -83,8 +84,9 @@ def canonical(smiles: str) -> str:
 
 
 def large_picture(page: str) -> str:
-    """The first picture of the page as a document of its own, on white."""
+    """The first picture of the page as a document of its own: on white, and as large as the window."""
     picture = page[page.index("<svg") : page.index("</svg>") + len("</svg>")]
+    picture = re.sub(r"width='\d+px' height='\d+px'", "", picture, count=1)
     return picture.replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
 
 
