@@ -3,10 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint install clean
+.PHONY: demo demo-csl test lint install clean
 
-demo: install
+demo: install  # molecules: predictions with error bars and the paths that mattered, in about a minute
 	$(BIN)/python examples/demo.py
+
+demo-csl: install  # graphs that message passing cannot distinguish, in minutes
+	$(BIN)/python examples/demo_csl.py
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -o faulthandler_exit_on_timeout=true

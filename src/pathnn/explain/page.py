@@ -94,7 +94,7 @@ def _row(path: PathScore, picture: Picture, most: float, *, drawn: bool) -> str:
     bar = f'<div><span class="{kind}" style="width: {part:.0f}%{shift}"></span></div>'
     return (
         f'<tr><td class="path">{escape(picture.words(path))}</td><td>{small}</td><td class="number">{path.length}</td>'
-        f'<td class="number">{path.score:+.4g}</td><td class="bar">{bar}</td></tr>'
+        f'<td class="number">{path.score:+#.3g}</td><td class="bar">{bar}</td></tr>'
     )
 
 
