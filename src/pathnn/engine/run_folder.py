@@ -6,11 +6,12 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pathnn.data.files import locked_file, plain_file
 from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import CheckpointError, RunError, RunFolderError
 from pathnn.engine.tensor_file import format_of, write_file, writing
@@ -134,12 +135,12 @@ class RunFolder:
 
     def add_epoch(self, epoch: Epoch) -> None:
         """Add a line to `metrics.jsonl`; `sync_epochs` brings it to the disk."""
-        with writing(self.metrics), self.metrics.open("a") as file:
+        with writing(self.metrics), open(self.metrics, "a", opener=plain_file) as file:
             file.write(json.dumps(finite(asdict(epoch))) + "\n")
 
     def sync_epochs(self) -> None:
         """Bring all lines of `metrics.jsonl` to the disk."""
-        with writing(self.metrics), self.metrics.open("a") as file:
+        with writing(self.metrics), open(self.metrics, "a", opener=plain_file) as file:
             os.fsync(file.fileno())
 
     def read_epochs(self) -> list[dict[str, Any]]:
@@ -182,20 +183,15 @@ class RunFolder:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep another process from training into the same folder; a killed process leaves no lock."""
-        try:
-            import fcntl
-        except ImportError:  # not on Windows
-            yield
-            return
-        with writing(self.path):
-            file = (self.path / LOCK).open("w")
-        with file:
+        with ExitStack() as lock:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+                lock.enter_context(locked_file(self.path / LOCK, wait=False))
+            except BlockingIOError as error:
                 raise RunFolderError(
                     f"{self.path} is being written by another process: wait for it, or give another folder."
                 ) from error
+            except OSError as error:
+                raise RunFolderError(f"{self.path / LOCK} cannot be locked: {error.strerror}.") from error
             yield
 
     def _write(self, path: Path, text: str) -> None:
