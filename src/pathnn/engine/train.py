@@ -87,7 +87,7 @@ def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, graphed:
     if task.loss is None:
         raise RunError(f"{task.name} has no targets to train on.")
     loss_function = task.loss().to(fabric.device)
-    seed_torch(config, "epoch", state.epoch, fabric.global_rank)
+    seed_torch(config, loaders.data_key, "epoch", state.epoch, fabric.global_rank)
     state.model.train()
     batches = batch_indices(loaders.train, state.epoch)
     losses: list[Tensor] = []
