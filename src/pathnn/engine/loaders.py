@@ -19,7 +19,7 @@ from pathnn.data.shards import ShardedTries
 from pathnn.data.splits import random_split
 from pathnn.data.task import Split, Task
 from pathnn.engine.build import Model, has_batch_norm, path_options
-from pathnn.engine.checks import check_answers, check_finite, check_finite_targets
+from pathnn.engine.checks import check_answers, check_finite, check_finite_targets, check_precision
 from pathnn.engine.config import RunConfig
 from pathnn.engine.data_print import DataPrint
 from pathnn.engine.errors import RunError
@@ -65,6 +65,8 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     check_finite_targets(task)
     split = choose_split(task, config)
     check_answers(task, split)
+    precise = config.standardize or config.precision == "64-true"
+    check_precision(task, split.train, torch.float64 if precise else torch.float32)
     data, key = DataPrint.of(task, split), data_key(config, task)
     task = task.with_graphs(with_paths(task.graphs, model, device))
     drop = has_batch_norm(model) if config.drop_single is None else config.drop_single
