@@ -53,8 +53,8 @@ class TargetScale:
         return out.double() * std + mean
 
     def _tensors(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        options = {"dtype": torch.float64, "device": device}
-        return torch.tensor(self.mean, **options), torch.tensor(self.std, **options)
+        mean, std = torch.tensor([self.mean, self.std], dtype=torch.float64, device=device)
+        return mean, std
 
 
 def _known_mean_std(y: Tensor) -> tuple[Tensor, Tensor]:
