@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -207,6 +208,20 @@ def test_a_run_is_not_overwritten(molecules, trained):
     assert result.exit_code == 1
     assert "begun with lr" in result.stderr
     assert (trained / "model.safetensors").read_bytes() == before
+
+
+def test_an_edited_config_is_refused_before_data_is_read(molecules, trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    config = tmp_path / "run" / "config.yaml"
+    config.write_text(
+        config.read_text().replace("- size", "- weight").replace("hidden_channels: 8", "hidden_channels: 4")
+    )
+    result = call("train", molecules, "--out", tmp_path / "run", "--resume")
+    assert result.exit_code == 1
+    assert "target is ['weight'] there and ['size'] in last.ckpt" in result.stderr
+    assert "options.hidden_channels is 4 there and 8 in last.ckpt. Restore these values" in result.stderr
+    model = (tmp_path / "run" / "model.safetensors").read_bytes()
+    assert model == (trained / "model.safetensors").read_bytes()
 
 
 def test_what_is_no_run_or_no_fitting_data_is_refused(molecules, trained, tmp_path):

@@ -116,7 +116,7 @@ def test_empty_cells_of_several_targets_are_not_known(tmp_path):
     pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
     path = write(tmp_path / "two.csv", "C,1.5,", "CC,N/A,2", "CCC,3,NaN", "CCCC,4,5", "CCCCC,6")
     task = load_data(path, targets=["a", "b"])
-    expected = torch.tensor([[1.5, nan], [nan, 2.0], [3.0, nan], [4.0, 5.0], [6.0, nan]])
+    expected = torch.tensor([[1.5, nan], [nan, 2.0], [3.0, nan], [4.0, 5.0], [6.0, nan]], dtype=torch.float64)
     torch.testing.assert_close(task.graphs.y, expected, equal_nan=True)
     assert (task.target, task.partly_known) == ("regression", True)
 

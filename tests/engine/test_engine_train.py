@@ -28,7 +28,6 @@ from pathnn.engine.evaluate import Evaluation, measure
 from pathnn.engine.facts import TaskFacts
 from pathnn.engine.loaders import UNSCALED, batch_indices, own_share
 from pathnn.engine.predict import apply
-from pathnn.engine.seeding import run_seed
 from pathnn.engine.train import _mean_loss
 from pathnn.experiments.paper import RUNS, exp, paper_run, peptides_func, zinc
 from pathnn.nn import paper_config
@@ -229,13 +228,6 @@ def test_mixed_precision_trains():
     model, loaders, state = start(config)
     assert len(list(train(model, loaders, config, state=state))) == 2
     assert next(model.parameters()).dtype == torch.float32
-
-
-def test_seeds_depend_on_data_fold_and_seed():
-    config = tiny_config()
-    changed = [replace(config, data="b"), replace(config, fold=1), replace(config, seed=1)]
-    assert len({run_seed(c) for c in (config, *changed)}) == 4
-    assert run_seed(config) == run_seed(replace(config, lr=0.5))
 
 
 def test_a_model_is_not_used_on_data_that_does_not_fit():

@@ -117,7 +117,7 @@ def test_a_run_goes_on_with_its_metric_by_name_or_not(tmp_path: Path):
     run(tiny_config(epochs=1, metric="mae"), tmp_path / "run", task=task)
     run(tiny_config(epochs=2), tmp_path / "run", task=task, resume=True)
     assert run(tiny_config(metric="mae"), tmp_path / "run", task=task, resume=True)["epochs"] == 3
-    with pytest.raises(RunError, match="cannot go on with metric='rmse'"):
+    with pytest.raises(RunError, match="cannot be resumed with metric='rmse'"):
         run(tiny_config(metric="rmse"), tmp_path / "run", task=task, resume=True)
 
 

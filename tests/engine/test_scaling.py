@@ -11,13 +11,13 @@ from pathnn.engine.scaling import TargetScale
 
 
 def test_targets_are_learned_with_mean_0_and_deviation_1():
-    y = torch.tensor([[1.0, -4.0], [3.0, 0.0], [8.0, 4.0]])
+    y = torch.tensor([[1.0, -4.0], [3.0, 0.0], [8.0, 4.0]], dtype=torch.float64)
     scale = TargetScale.of(y)
     assert scale.mean == pytest.approx((4.0, 0.0))
     assert scale.std == pytest.approx(((26 / 3) ** 0.5, (32 / 3) ** 0.5))
     encoded = scale.encode(y)
-    torch.testing.assert_close(encoded.mean(dim=0), torch.zeros(2))
-    torch.testing.assert_close(encoded.std(dim=0, correction=0), torch.ones(2))
+    torch.testing.assert_close(encoded.mean(dim=0), y.new_zeros(2))
+    torch.testing.assert_close(encoded.std(dim=0, correction=0), y.new_ones(2))
     torch.testing.assert_close(scale.decode(encoded), y)
 
 
@@ -47,3 +47,11 @@ def test_the_scale_is_that_of_the_graphs_to_train_on():
     loaders = make_loaders(task, config, build_model(config, task), device="cpu")
     assert loaders.scale == TargetScale.of(task.graphs.y[task.splits[0].train])
     assert loaders.scale != TargetScale.of(task.graphs.y)
+
+
+def test_both_ways_are_computed_in_float64():
+    """In float32 a mean of 1e7 leaves whole numbers only."""
+    scale = TargetScale((1e7,), (0.5,))
+    y = torch.tensor([[1e7 + 0.125]], dtype=torch.float64)
+    assert scale.encode(y).item() == 0.25
+    assert scale.decode(torch.tensor([[0.25]])).item() == 1e7 + 0.125

@@ -17,6 +17,7 @@ import torch
 from tiny_experiments import InlinePool, made_up_line, tiny_experiment, tiny_run
 
 from pathnn.cli.reproduce.run_progress import ended
+from pathnn.engine import RunFolder
 from pathnn.experiments import runner
 from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
 from pathnn.experiments.experiment import Experiment, slots
@@ -72,6 +73,17 @@ def test_a_result_that_was_not_noted_down_is_found_in_its_folder(tmp_path: Path)
     run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "b.jsonl"), InlinePool(settings))
     assert scores(tmp_path / "a.jsonl") == scores(tmp_path / "b.jsonl")
     assert (settings.work / "tiny" / tiny.runs[0].folder / "metrics.jsonl").stat().st_mtime_ns == metrics
+
+
+def test_scores_that_are_noted_down_are_those_of_the_model(tmp_path: Path) -> None:
+    tiny, settings = tiny_experiment(2), Settings(tmp_path / "work", "cpu")
+    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "a.jsonl"), InlinePool(settings))
+    folders = [RunFolder(settings.work / "tiny" / run.folder) for run in tiny.runs]
+    folders[0].write_result({**(folders[0].read_result() or {}), "test_score": 100.0, "val_score": 100.0})
+    folders[1].write_config(replace(folders[1].read_config(), lr=0.5))
+    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "b.jsonl"), InlinePool(settings))
+    assert scores(tmp_path / "b.jsonl") == scores(tmp_path / "a.jsonl")[:1]
+    assert "lr is 0.5 there and 0.001 in model.safetensors" in progress.failed[0][1]
 
 
 def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:

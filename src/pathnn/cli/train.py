@@ -154,7 +154,7 @@ def _train(
     folder = _folder(out, several=seeds is not None)
     first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.seeds, default=0))
     if resume and first.begun:
-        saved = first.read_config().to_dict()
+        saved = first.checked_config().to_dict()
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
         task = _load(base)
     else:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,5 +54,6 @@ def _stack(name: str, values: list[Any], things: str) -> Tensor | None:
 
 
 def _targets(values: list[Any]) -> Tensor | None:
-    y = _stack("y", values, "graphs")
+    exact = [value if value is None or isinstance(value, Tensor) else np.array(value) for value in values]
+    y = _stack("y", exact, "graphs")  # Python's numbers are float64
     return y.view(-1) if y is not None and not y.is_floating_point() and y.size(1) == 1 else y

@@ -261,7 +261,8 @@ def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
             graph = int((~y.isfinite()).nonzero()[0, 0])
             raise DataError(f"the class of graph {graph} is NaN or infinite: expected a number. Leave that graph out.")
         return replace(graphs, y=one_column(y))
-    y = graphs.y.float().view(len(graphs), -1)
+    exact = kind == "regression" and graphs.y.dtype not in (torch.float32, torch.float16, torch.bfloat16)
+    y = (graphs.y.double() if exact else graphs.y.float()).view(len(graphs), -1)
     if kind == "binary" and y.size(1) != 1:
         raise DataError(f"kind='binary' takes one target, got {y.size(1)}: expected kind='multilabel' for several.")
     wrong = (y != 0) & (y != 1) & ~(y.isnan() & (y.size(1) > 1))

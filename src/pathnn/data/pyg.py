@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -64,7 +65,7 @@ def _stack(name: str, graphs: list[Any]) -> Tensor | None:
 
 def _target(i: int, y: Any) -> Tensor:
     """PyG stores a graph's target as a number, as `[1]` or as `[1, targets]`; all become one row."""
-    y = torch.as_tensor(y)
+    y = y if isinstance(y, Tensor) else torch.from_numpy(np.array(y))  # Python's numbers are float64
     y = y.view(1) if y.dim() == 0 else y
     if y.size(0) != 1:
         raise ValueError(f"graph {i}: y has shape {tuple(y.shape)}; expected one target row, [1] or [1, targets].")

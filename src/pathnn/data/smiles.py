@@ -109,7 +109,7 @@ def smiles_graphs(
 ) -> tuple[PackedGraphs, list[BadRow]]:
     """The molecules of a table as graphs with PyG's features or OGB's, and the rows that were left out.
 
-    `y` is `[G, targets]`, float32; with `labels` cells are class names, and `y` their positions. A row with
+    `y` is `[G, targets]`, float64; with `labels` cells are class names, and `y` their positions. A row with
     a SMILES that rdkit refuses, or with a target that is missing or no finite number, is bad: refused by
     default, left out with `skip_invalid`. Of several targets some may be missing, and are NaN, but not all.
     """
@@ -131,7 +131,7 @@ def smiles_graphs(
     if not molecules:
         raise DataError(f"{table.source} holds no molecule that can be read; first fault: {bad[0]}.")
     graphs = compact(from_pyg([graph for _, graph in molecules]))
-    y = torch.tensor(values, dtype=torch.float32).view(len(molecules), len(targets)) if targets else None
+    y = torch.tensor(values, dtype=torch.float64).view(len(molecules), len(targets)) if targets else None
     return replace(graphs, y=y, names=tuple(text or "" for text, _ in molecules)), bad
 
 

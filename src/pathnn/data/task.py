@@ -58,7 +58,7 @@ class Task:
 
     `loss()` makes the loss, called as `loss(out, y)` with `out` `[G, out_channels]`. `metric()` makes the
     torchmetrics metric, updated with `task.scores(out, y)`. Classes are `y` `[G]`, int64; everything else is
-    `[G, out_channels]`, float32.
+    `[G, out_channels]`, float32, or float64 for the numbers of a user's own regression.
 
     Attributes:
         score: the metric of one target, None for classes.

@@ -11,7 +11,7 @@ from torch import nn
 from pathnn.data.task import Categorical, Features, Task
 from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import CheckpointError, RunError
-from pathnn.engine.seeding import seed_torch
+from pathnn.engine.seeding import data_key, seed_torch
 from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
 from pathnn.nn.choices import check_choice
 
@@ -26,7 +26,7 @@ def build_model(config: RunConfig, task: Task) -> Model:
     model = build_model(RunConfig(data="csl", collection="sp+", k=3), task)
     ```
     """
-    seed_torch(config, "weights")
+    seed_torch(config, data_key(config, task), "weights")
     options = {**_fitting(task), **config.options}
     try:
         if config.model == "pathnn":

@@ -34,6 +34,7 @@ class Trained:
     epoch: int
     val_score: float
     versions: Mapping[str, str | None]
+    test_score: float | None = None
 
 
 def save_model(
@@ -45,6 +46,7 @@ def save_model(
     facts: TaskFacts,
     epoch: int,
     val_score: float,
+    test_score: float | None = None,
     made_with: Mapping[str, str | None] | None = None,
 ) -> None:
     """Write a model with the `weights` of one of its epochs. `made_with`: the versions of what trained it, if not
@@ -56,6 +58,7 @@ def save_model(
         "task": facts.to_dict(),
         "epoch": epoch,
         "val_score": val_score,
+        "test_score": test_score,
         "versions": versions() if made_with is None else dict(made_with),
     }
     write_tensors(path, weights, kind=MODEL, version=MODEL_VERSION, meta=meta)
@@ -81,6 +84,7 @@ def load_model(path: Path) -> Trained:
             int(meta["epoch"]),
             float(meta["val_score"]),
             dict(meta["versions"]),
+            meta.get("test_score"),  # not in the files of earlier versions
         )
     except (KeyError, TypeError, RuntimeError, ValueError) as error:
         raise CheckpointError(f"{path} does not hold a whole model: {error}") from error
@@ -102,6 +106,23 @@ def load_state(path: Path) -> dict[str, Any]:
         return dict(state)
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{path} does not hold a whole state: {error!r}.") from error
+
+
+def config_of_model(path: Path) -> RunConfig:
+    """The config of the run that wrote a model file; the file's checksum vouches for it."""
+    return _config(path, read_tensors(path, kind=MODEL, version=MODEL_VERSION)[1])
+
+
+def config_of_state(path: Path) -> RunConfig:
+    """The config of the run that wrote a state; the file's checksum vouches for it."""
+    return _config(path, read_tensors(path, kind=STATE, version=STATE_VERSION)[1])
+
+
+def _config(path: Path, meta: Mapping[str, Any]) -> RunConfig:
+    try:
+        return RunConfig.from_dict(meta["config"])
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{path} holds no config that this version can read: {error}") from error
 
 
 @cache

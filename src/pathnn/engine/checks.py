@@ -11,6 +11,9 @@ from pathnn.data.mean_over_targets import score_targets
 from pathnn.data.task import Split, Task
 from pathnn.engine.errors import NotFiniteError, RunError
 
+COARSE = 0.01
+"""The largest share of the standard deviation by which rounding may change targets."""
+
 
 def check_finite(task: Task) -> None:
     """Raise `NotFiniteError`, which names a graph, if a feature is NaN or infinite."""
@@ -46,6 +49,38 @@ def check_finite_targets(task: Task) -> None:
             f"the targets of graph {unknown} of {task.name}, counted from 0, are NaN: expected a number"
             f"{' for one of them at least' if task.partly_known else ''}. Leave out that graph."
         )
+
+
+def check_precision(task: Task, index: Tensor, dtype: torch.dtype) -> None:
+    """Raise `RunError` where numbers of type `dtype` are too coarse for the targets of the graphs `index`.
+
+    They are if rounding changes the targets of a regression by more than `COARSE` of their standard deviation.
+    """
+    y = task.graphs.y
+    if task.target != "regression" or y is None:
+        return
+    given, read = torch.finfo(y.dtype), torch.finfo(dtype)
+    number = given if given.eps > read.eps else read
+    for i, column in enumerate(y[index.to(y.device)].double().cpu().unbind(dim=1)):
+        values = column[~column.isnan()]
+        if values.numel() == 0 or values.min() == values.max():
+            continue
+        deviation = float(values.std(correction=0))
+        rounding = max(number.eps / 2 * float(values.abs().max()), number.tiny)
+        if rounding > COARSE * deviation:
+            name = repr(task.classes[i]) if task.classes else f"number {i}"
+            raise RunError(
+                f"the target {name} of {task.name} varies by {deviation:.3g} around {float(values.mean()):.10g}, and "
+                f"{number.dtype} rounds it by {rounding:.3g}: too coarse to learn from. {_finer(given, read)}"
+            )
+
+
+def _finer(given: torch.finfo, read: torch.finfo) -> str:
+    if given.eps > read.eps:
+        return "Give the targets as float64, or subtract a constant from them."
+    if read.dtype == "float32":
+        return "Standardize it (in a config file: standardize: true), or subtract a constant from it."
+    return "Subtract a constant from it, or give it in another unit."
 
 
 def _first(values: Tensor | None, wrong: Callable[[Tensor], Tensor]) -> int | None:

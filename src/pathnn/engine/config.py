@@ -42,7 +42,8 @@ class RunConfig:
     pathnn.engine.errors.RunError: the option 'epoch' does not exist: did you mean 'epochs'?
 
     Attributes:
-        data: a dataset's name or the path of a file; together with `fold` and `seed` it seeds the run.
+        data: a dataset's name or the path of a file. The name, or the content of the file, seeds the run together with
+            `fold` and `seed`.
         fold: which of the task's splits.
         split_seed: a random split from this seed instead of the task's own splits.
         split_by: how a CSV of molecules is split: "scaffold" (another such split for each `split_seed`), or the name of

@@ -64,6 +64,10 @@ def run_ensemble(
             f"{out} holds runs of the seeds {', '.join(map(str, folder.seeds))}, not all of which are among "
             f"{wanted[0]} to {wanted[-1]}. Ask for at least these, or begin anew with --overwrite."
         )
+    if resume:
+        for member in map(folder.member, wanted):
+            if member.begun:
+                member.checked_config()  # of all, before one of them is trained
     task, new = (
         _checked(config, load_task(config) if task is None else with_metric(task, config.metric)),
         not out.exists(),

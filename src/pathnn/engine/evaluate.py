@@ -62,13 +62,13 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale, *, metric: M
     """
     if task.loss is None or task.metric is None:
         raise RunError(f"{task.name} has no targets: expected a task with a loss and a metric.")
-    y = as_targets(y, out)
-    loss = float(for_targets(task.loss, y)(out, scale.encode(y)))
+    y, decoded = y.to(out.device), scale.decode(out)
+    loss = float(for_targets(task.loss, y)(out, as_targets(scale.encode(y), out)))
     if metric is None:
         metric = task.metric().to(out.device)
-        metric.set_dtype(out.dtype)
+        metric.set_dtype(decoded.dtype)
     metric.reset()
-    metric.update(*task.scores(scale.decode(out), y))
+    metric.update(*task.scores(decoded, y))
     return Evaluation(loss, float(metric.compute()) * task.scale, out.size(0))
 
 

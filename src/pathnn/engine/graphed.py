@@ -36,7 +36,7 @@ class Graphed:
         self._paths = isinstance(model, PathNN)
         assert task.loss is not None
         self._model, self._loaders = model, loaders
-        encode = loaders.scale.encoder(torch.zeros(0, device=loaders.train.device))
+        encode = loaders.scale.encoder(loaders.train.device)
         self._loss = partial(_loss, task.loss(), encode)
         self._options: dict[str, Any] = {
             "autocast": config.precision == "bf16-mixed",
@@ -108,7 +108,7 @@ class Graphed:
 
 
 def _loss(function: nn.Module, encode: Callable[[Tensor], Tensor], out: Tensor, y: Tensor) -> Tensor:
-    loss: Tensor = function(out, encode(as_targets(y, out)))
+    loss: Tensor = function(out, as_targets(encode(y), out))
     return loss
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -92,7 +94,11 @@ def prediction_columns(out: Tensor, facts: TaskFacts) -> dict[str, list[str | in
     >>> facts = TaskFacts("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
     >>> prediction_columns(torch.tensor([[0.1]]), facts)
     {'predicted_logS': [0.1]}
+    >>> shifted = TaskFacts("a", "regression", 1, 3, None, "MAE", False, 1.0, ["mass"], (1e7,), (0.5,))
+    >>> prediction_columns(torch.tensor([[0.1]]), shifted)
+    {'predicted_mass': [10000000.05]}
     """
+    std = facts.target_scale.std
     out = facts.target_scale.decode(out).cpu()
     count = 1 if facts.target == "binary" else facts.out_channels
     given = facts.classes if len(facts.classes) == count else []
@@ -106,9 +112,12 @@ def prediction_columns(out: Tensor, facts: TaskFacts) -> dict[str, list[str | in
         plain = ["probability"] if count == 1 and not given else [f"probability_{name}" for name in names]
         return {name: _numbers(out[:, i].sigmoid()) for i, name in enumerate(plain)}
     plain = ["prediction"] if count == 1 and not given else [f"predicted_{name}" for name in names]
-    return {name: _numbers(out[:, i]) for i, name in enumerate(plain)}
+    return {name: _numbers(out[:, i], std[i] if std else None) for i, name in enumerate(plain)}
 
 
-def _numbers(column: Tensor) -> list[str | int | float]:
-    """The numbers as short as their type allows: 0.1, and not 0.10000000149011612."""
+def _numbers(column: Tensor, std: float | None = None) -> list[str | int | float]:
+    """The numbers as short as their type allows: 0.1, and not 0.10000000149011612. With the standard deviation that
+    they were learned in they keep seven digits of it, which is what the network's outputs have, whatever their mean."""
+    if std is not None:
+        return [round(value, 7 - math.floor(math.log10(std))) for value in column.tolist()]
     return [float(str(value)) for value in column.numpy()]

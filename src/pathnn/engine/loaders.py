@@ -19,12 +19,12 @@ from pathnn.data.shards import ShardedTries
 from pathnn.data.splits import random_split
 from pathnn.data.task import Split, Task
 from pathnn.engine.build import Model, has_batch_norm, path_options
-from pathnn.engine.checks import check_answers, check_finite, check_finite_targets
+from pathnn.engine.checks import check_answers, check_finite, check_finite_targets, check_precision
 from pathnn.engine.config import RunConfig
 from pathnn.engine.data_print import DataPrint
 from pathnn.engine.errors import RunError
 from pathnn.engine.scaling import TargetScale
-from pathnn.engine.seeding import run_seed
+from pathnn.engine.seeding import data_key, run_seed
 from pathnn.nn import PathNNConfig
 from pathnn.paths.ragged import RaggedTries
 
@@ -33,8 +33,8 @@ UNSCALED = TargetScale()
 
 @dataclass(frozen=True, eq=False)
 class Loaders:
-    """What a run reads: batches to train on, to choose the epoch by, and to report; and the facts of the
-    task.
+    """What a run reads: batches to train on, to choose the epoch by, and to report; the facts of the task; and what
+    stands for the data in seeds (`pathnn.engine.seeding`).
     """
 
     task: Task
@@ -42,6 +42,7 @@ class Loaders:
     val: PackedLoader
     test: PackedLoader
     data: DataPrint
+    data_key: str
     scale: TargetScale = UNSCALED
 
     @property
@@ -64,7 +65,9 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     check_finite_targets(task)
     split = choose_split(task, config)
     check_answers(task, split)
-    data = DataPrint.of(task, split)
+    precise = config.standardize or config.precision == "64-true"
+    check_precision(task, split.train, torch.float64 if precise else torch.float32)
+    data, key = DataPrint.of(task, split), data_key(config, task)
     task = task.with_graphs(with_paths(task.graphs, model, device))
     drop = has_batch_norm(model) if config.drop_single is None else config.drop_single
     if drop and split.train.numel() == 1:
@@ -81,7 +84,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             index,
             batch_size=config.batch_size,
             shuffle=train,
-            seed=run_seed(config, "order"),
+            seed=run_seed(config, key, "order"),
             drop_single=drop and train,
             max_entries=resolve_max_entries(config.max_entries, model, device),
             device=device,
@@ -102,6 +105,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
         loader(split.val, train=False),
         loader(split.test, train=False),
         data,
+        key,
         scale,
     )
 

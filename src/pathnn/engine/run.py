@@ -29,7 +29,7 @@ from pathnn.engine.errors import RunError, RunStoppedError
 from pathnn.engine.facts import TaskFacts
 from pathnn.engine.legs import Legs
 from pathnn.engine.loaders import Loaders, make_loaders, resolve
-from pathnn.engine.run_folder import RunFolder
+from pathnn.engine.run_folder import WHERE, RunFolder, config_differences, finite
 from pathnn.engine.seen import training_prints
 from pathnn.engine.state import TrainState
 from pathnn.engine.train import Epoch, train
@@ -37,9 +37,6 @@ from pathnn.provenance import commit
 
 DATA, LEGS, SAMPLED = "data", "legs", "sampled"
 """Where a saved state has the print of its data, and says where it was worked on and how many paths it sampled."""
-
-WHERE = ("device", "devices", "num_nodes", "epochs")
-"""Options that a resumed run may change: where it runs, and how long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,37 +178,52 @@ def save_best(run: Run) -> None:
             facts=TaskFacts.of(run.loaders.task, run.loaders.scale, run.loaders.data, run.seen),
             epoch=best.epoch,
             val_score=best.val_score,
+            test_score=best.test_score,
         )
 
 
 def noted_result(run: Run) -> dict[str, Any] | None:
-    """What `result.json` holds, if it is of the epoch that the run is at: one that went on may have that of an earlier
-    end.
+    """The result of a run that is over, or None if `result.json` is not of the epoch that the run is at.
+
+    Its scores are those of the checkpoint: `result.json` may have been edited, and is then written again.
     """
     done = run.folder.read_result()
-    return done if done is not None and done.get("epochs") == run.state.epoch else None
+    if done is None or done.get("epochs") != run.state.epoch or run.state.best is None:
+        return None
+    result = {**done, **finite(_scores(run))}
+    if result != done:
+        run.folder.write_result(result)
+    return result
 
 
-def finish(run: Run, *, curves: bool = True) -> dict[str, Any]:
-    """Write the picture and the result; returns the result."""
-    task, best = run.loaders.task, run.state.best
+def _scores(run: Run) -> dict[str, Any]:
+    """What the checkpoint of a run says of its result."""
+    best = run.state.best
     if best is None:
         raise RunError("no epoch has a validation score: the run has no best epoch.")
-    if curves:
-        save_curves(run.folder.curves, run.folder.read_epochs(), metric_name=task.metric_name)
-    result = {
+    return {
         "data": run.config.data,
         "model": run.config.model,
-        "metric": task.metric_name,
+        "metric": run.loaders.task.metric_name,
         "test_score": best.test_score,
         "val_score": best.val_score,
         "best_epoch": best.epoch,
         "epochs": run.state.epoch,
-        "stopped": run.state.stop_reason(run.config, maximize=task.maximize),
         "seconds": run.state.seconds,
         "parameters": sum(p.numel() for p in run.state.model.parameters()),
         "fold": run.config.fold,
         "seed": run.config.seed,
+    }
+
+
+def finish(run: Run, *, curves: bool = True) -> dict[str, Any]:
+    """Write the picture and the result; returns the result."""
+    task, scores = run.loaders.task, _scores(run)
+    if curves:
+        save_curves(run.folder.curves, run.folder.read_epochs(), metric_name=task.metric_name)
+    result = {
+        **scores,
+        "stopped": run.state.stop_reason(run.config, maximize=task.maximize),
         "config_hash": run.config.digest(),
         "device": run.legs.device,
         "processes": run.fabric.world_size,
@@ -239,7 +251,7 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     saved = load_state(folder.state) if resumed and on_first(fabric, folder.state.exists) else None
     data = None if saved is None else DataPrint.from_dict(saved.get(DATA))
     if resumed:
-        config = on_first(fabric, lambda: _agree(config, folder.read_config(), any_place=data is not None))
+        config = on_first(fabric, lambda: _agree(config, folder.checked_config(), any_place=data is not None))
     model = build_model(config, task)
     if not resumed:
         config = resolve(config, model, fabric.device)
@@ -291,12 +303,11 @@ def _agree(asked: RunConfig, saved: RunConfig, *, any_place: bool) -> RunConfig:
     may = {name: asked.to_dict()[name] for name in WHERE}
     automatic: dict[str, Any] = {"max_entries": saved.max_entries} if asked.max_entries == "auto" else {}
     automatic |= {"data": saved.data} if any_place or same_place(asked.data, saved.data) else {}
-    wanted, before = replace(asked, **automatic).to_dict(), replace(saved, **may).to_dict()
-    different = [name for name in wanted if wanted[name] != before[name]]
+    different = config_differences(replace(asked, **automatic), replace(saved, **may))
     if different:
-        name = different[0]
+        name, wanted, before = different[0]
         raise RunError(
-            f"the run was begun with {name}={before[name]!r}, and cannot go on with {name}={wanted[name]!r}. "
-            f"Leave the option out, or begin anew with --overwrite. Only {', '.join(WHERE)} may change."
+            f"the run was begun with {name}={before!r}, and cannot be resumed with {name}={wanted!r}. "
+            f"Leave the option out, or start a new run with --overwrite. Only {', '.join(WHERE)} may change."
         )
     return replace(saved, **may)

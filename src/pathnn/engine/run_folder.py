@@ -6,15 +6,20 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pathnn.data.files import locked_file, plain_file
+from pathnn.engine.checkpoint import config_of_model, config_of_state
 from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import CheckpointError, RunError, RunFolderError
 from pathnn.engine.tensor_file import format_of, write_file, writing
 from pathnn.engine.train import Epoch
+
+WHERE = ("device", "devices", "num_nodes", "epochs")
+"""Options that a resumed run may change: where it runs, and how long."""
 
 FILES = ("config.yaml", "metrics.jsonl", "model.safetensors", "last.ckpt", "result.json", "curves.png")
 
@@ -64,8 +69,8 @@ class RunFolder:
 
     @property
     def begun(self) -> bool:
-        """Whether a run has been written here."""
-        return self.config.exists()
+        """Whether a run has been written here; one whose `config.yaml` was removed is still there."""
+        return self.config.exists() or self.state.exists() or self.model.exists()
 
     def create(self, *, resume: bool = False, overwrite: bool = False) -> None:
         """Make the folder, after `check`."""
@@ -90,7 +95,7 @@ class RunFolder:
         else in it is always refused. Nothing is removed here: see `clear`.
         """
         check_wishes(resume=resume, overwrite=overwrite)
-        check_free(self.path, lambda name: self.begun or is_run_file(name))
+        check_free(self.path, lambda name: self.config.exists() or is_run_file(name))
         if self.begun and not resume:
             self._check_config()
         if self.begun and not (resume or overwrite):
@@ -103,7 +108,7 @@ class RunFolder:
         """Raise `RunFolderError` where `config.yaml` is another program's: it is not ours to replace."""
         try:
             self.read_config()
-        except CheckpointError as error:
+        except RunFolderError as error:
             if any((format_of(file) or "").startswith("pathnn-") for file in (self.state, self.model)):
                 return  # ours, damaged or of another version
             raise RunFolderError(
@@ -122,24 +127,46 @@ class RunFolder:
         self._write(self.config, config.to_yaml())
 
     def read_config(self) -> RunConfig:
-        """Read `config.yaml`."""
+        """Read `config.yaml`, which may have been edited: `checked_config` makes sure that it was not."""
         try:
             return RunConfig.from_yaml(self.config.read_text())
         except FileNotFoundError:
             raise RunFolderError(
-                f"{self.path} is no run folder: it has no config.yaml. Expected one that pathnn train wrote."
+                f"{self.path} has no config.yaml: expected a folder that pathnn train wrote. Restore the file, or "
+                "start a new run in another folder."
             ) from None
         except (RunError, ValueError, OSError) as error:
             raise CheckpointError(f"{self.config} cannot be read: {error}") from error
 
+    def checked_config(self) -> RunConfig:
+        """Read `config.yaml`, and raise `RunFolderError` where the run was trained with another config.
+
+        That is in `last.ckpt`, and in `model.safetensors` where there is no state. The options of `WHERE` may differ.
+        """
+        config, file = self.read_config(), self.state if self.state.exists() else self.model
+        if not file.exists():
+            return config  # nothing was trained yet
+        trained = config_of_state(file) if file == self.state else config_of_model(file)
+        different = [
+            f"{name} is {now!r} there and {before!r} in {file.name}"
+            for name, now, before in config_differences(config, trained)
+            if name not in WHERE
+        ]
+        if different:
+            raise RunFolderError(
+                f"{self.config} was changed after the run began: {'; '.join(different)}. Restore these values in "
+                "config.yaml, or start a new run in another folder."
+            )
+        return config
+
     def add_epoch(self, epoch: Epoch) -> None:
         """Add a line to `metrics.jsonl`; `sync_epochs` brings it to the disk."""
-        with writing(self.metrics), self.metrics.open("a") as file:
+        with writing(self.metrics), open(self.metrics, "a", opener=plain_file) as file:
             file.write(json.dumps(finite(asdict(epoch))) + "\n")
 
     def sync_epochs(self) -> None:
         """Bring all lines of `metrics.jsonl` to the disk."""
-        with writing(self.metrics), self.metrics.open("a") as file:
+        with writing(self.metrics), open(self.metrics, "a", opener=plain_file) as file:
             os.fsync(file.fileno())
 
     def read_epochs(self) -> list[dict[str, Any]]:
@@ -182,20 +209,15 @@ class RunFolder:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep another process from training into the same folder; a killed process leaves no lock."""
-        try:
-            import fcntl
-        except ImportError:  # not on Windows
-            yield
-            return
-        with writing(self.path):
-            file = (self.path / LOCK).open("w")
-        with file:
+        with ExitStack() as lock:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+                lock.enter_context(locked_file(self.path / LOCK, wait=False))
+            except BlockingIOError as error:
                 raise RunFolderError(
                     f"{self.path} is being written by another process: wait for it, or give another folder."
                 ) from error
+            except OSError as error:
+                raise RunFolderError(f"{self.path / LOCK} cannot be locked: {error.strerror}.") from error
             yield
 
     def _write(self, path: Path, text: str) -> None:
@@ -203,6 +225,23 @@ class RunFolder:
 
 
 LOCK = ".lock"
+
+
+def config_differences(one: RunConfig, other: RunConfig) -> list[tuple[str, Any, Any]]:
+    """The options in which two configs differ, with both values; those of the model have names like `options.phi`.
+
+    >>> config_differences(RunConfig(data="a"), RunConfig(data="a", k=2, options={"phi": "relu"}))
+    [('k', 4, 2), ('options.phi', None, 'relu')]
+    """
+    mine, theirs = _flat(one), _flat(other)
+    names = [*mine, *(name for name in theirs if name not in mine)]
+    return [(name, mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)]
+
+
+def _flat(config: RunConfig) -> dict[str, Any]:
+    values = config.to_dict()
+    options = values.pop("options")
+    return {**values, **{f"options.{name}": value for name, value in options.items()}}
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class StackedTrainer:
         pace = self.adam.paces(count > 0, lrs=[run.state.lr for run in self.runs])
         plan, pace = self._send(plan), self._send(pace)
         leader = self.runs[list(going).index(True)]
-        seed_torch(leader.config, "epoch", leader.state.epoch)
+        seed_torch(leader.config, leader.loaders.data_key, "epoch", leader.state.epoch)
         for steps in self._steps:
             steps.total.zero_()
         todo = list(zip(plan, pace, chosen, strict=True))

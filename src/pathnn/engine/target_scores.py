@@ -5,7 +5,6 @@ from __future__ import annotations
 from torch import Tensor
 
 from pathnn.data.task import Task
-from pathnn.engine.evaluate import as_targets
 
 
 def target_scores(out: Tensor, y: Tensor, task: Task) -> tuple[float, ...]:
@@ -18,4 +17,4 @@ def target_scores(out: Tensor, y: Tensor, task: Task) -> tuple[float, ...]:
 
     if task.score is None or task.out_channels < 2:
         return ()
-    return tuple((score_targets(task.score, out, as_targets(y, out)) * task.scale).tolist())
+    return tuple((score_targets(task.score, out, y.to(out.device)) * task.scale).tolist())

@@ -87,7 +87,7 @@ def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, graphed:
     if task.loss is None:
         raise RunError(f"{task.name} has no targets to train on.")
     loss_function = task.loss().to(fabric.device)
-    seed_torch(config, "epoch", state.epoch, fabric.global_rank)
+    seed_torch(config, loaders.data_key, "epoch", state.epoch, fabric.global_rank)
     state.model.train()
     batches = batch_indices(loaders.train, state.epoch)
     losses: list[Tensor] = []
@@ -106,8 +106,8 @@ def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, graphed:
 def _single_step(state: TrainState, loaders: Loaders, loss_function: nn.Module, index: Tensor, share: float) -> Tensor:
     """Gradients of one batch, operation by operation; its loss, of which no graph of autograd is left."""
     out = state.step(Handle(loaders.train.batch(index)))
-    y = as_targets(targets(loaders.task, index), out)
-    loss: Tensor = loss_function(out, loaders.scale.encode(y)) * share
+    y = loaders.scale.encode(targets(loaders.task, index))
+    loss: Tensor = loss_function(out, as_targets(y, out)) * share
     state.optimizer.zero_grad()
     # DDP takes the mean over processes; the shares are for their sum.
     state.fabric.backward(loss * state.fabric.world_size)

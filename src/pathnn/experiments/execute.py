@@ -10,7 +10,7 @@ import torch
 
 from pathnn.data.memory import default_max_entries
 from pathnn.data.task import Task
-from pathnn.engine import RunFolder, build_model, load_task, run
+from pathnn.engine import RunFolder, build_model, load_model, load_task, run
 from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import RunError
 from pathnn.engine.loaders import with_paths
@@ -116,12 +116,17 @@ class Executor:
 
     def _noted(self, planned: PlannedRun) -> Line | None:
         """The line of a run that was over before its result was noted down."""
-        done = self._folder(planned).read_result()
-        return None if done is None else self._line(planned, done)
+        folder = self._folder(planned)
+        done = folder.read_result()
+        if done is None:
+            return None
+        best = load_model(folder.model)  # the scores of `result.json` may have been edited
+        scores = {"val_score": best.val_score, "test_score": best.test_score, "best_epoch": best.epoch}
+        return None if best.test_score is None else self._line(planned, {**done, **scores})
 
     def _line(self, planned: PlannedRun, done: dict[str, Any]) -> Line:
         folder = self._folder(planned)
-        line = result_line(planned, folder.read_config(), done)
+        line = result_line(planned, folder.checked_config(), done)
         tidy(folder)
         return line
 

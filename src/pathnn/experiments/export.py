@@ -110,6 +110,7 @@ def _export(
         facts=replace(trained.facts, classes=list(task.classes)),  # a dataset's names may be younger than the run
         epoch=trained.epoch,
         val_score=trained.val_score,
+        test_score=trained.test_score,
         made_with=trained.versions,
     )
     with atomic_write(model.with_suffix(".md")) as file:

@@ -6,10 +6,12 @@ import json
 import math
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from pathnn.data.files import locked_file
 from pathnn.engine.config import RunConfig
 from pathnn.experiments.frozen_hash import config_hash, v1_options
 from pathnn.experiments.planned import Key, PlannedRun
@@ -64,8 +66,7 @@ class Ledger:
         """Add a line, on disk when this returns; a run that another process has added meanwhile is left out."""
         check_line(line)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a+b") as file:
-            _lock(file)
+        with self._locked() as file:
             self._catch_up(file)
             if line_key(line) in self._by_key:
                 return
@@ -77,6 +78,16 @@ class Ledger:
             os.fsync(file.fileno())
             self._read += new
         self._take(line)
+
+    @contextmanager
+    def _locked(self) -> Iterator[BinaryIO]:
+        """The file, while no other process adds to it."""
+        with ExitStack() as lock:
+            try:
+                file = lock.enter_context(locked_file(self.path))
+            except OSError as error:
+                raise LedgerError(f"{self.path} cannot be added to: {error.strerror}.") from error
+            yield file
 
     def _catch_up(self, file: BinaryIO) -> None:
         """Take in the whole lines that the file has more than we do; all anew if someone has changed what we read."""
@@ -155,12 +166,3 @@ def check_line(line: Line) -> None:
         raise LedgerError(f"config={line['config']!r}: expected the options of a run.")
     if config_hash(line["config"]) != line["config_hash"]:
         raise LedgerError(f"config_hash={line['config_hash']} does not belong to the config beside it.")
-
-
-def _lock(file: Any) -> None:
-    """Keep another process from adding at the same moment; the lock goes with the file's closing."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        return
-    fcntl.flock(file, fcntl.LOCK_EX)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pathnn.data.files import atomic_write
+from pathnn.data.files import atomic_write, locked_folder
 from pathnn.provenance import provenance
 
 Row = dict[str, Any]
@@ -37,27 +35,11 @@ def add_row(path: Path, key: Mapping[str, Any], result: Mapping[str, Any], *, de
     """
     row = {**key, **result, **provenance(device)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with alone_in(path.parent):
+    with locked_folder(path.parent):
         rows = [old for old in read_rows(path) if not has_key(old, key)]
         with atomic_write(path) as file:
             file.write((json.dumps({"rows": [*rows, row]}, indent=1) + "\n").encode())
     return row
-
-
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Keep another process that asks for the same from a folder; nothing is left there afterwards."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def missing(path: Path, keys: Sequence[Key]) -> list[Key]:
