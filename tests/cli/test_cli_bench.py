@@ -88,26 +88,165 @@ def test_the_gpu_part_needs_a_gpu(cli: Run) -> None:
     assert "CUDA" in result.stderr
 
 
-def test_model_as_table_and_as_json(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+USER_ROWS = [
+    {"workload": "zinc-ap, ZINC12k", "phase": phase, "way": way, "ms": ms, "graphs": graphs, "parameters": 500_000}
+    for phase, graphs, times in (
+        ("step", 128, {"dense": 90.0, "trie": 30.0, "edge_index": 45.0, "pathnn train": 10.0, "gine": 6.0}),
+        ("epoch", 1280, {"trie": 310.0, "edge_index": 460.0, "pathnn train": 100.0, "gine": 70.0}),
+    )
+    for way, ms in times.items()
+]
+
+
+def test_model_as_table_and_as_json(cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from pathnn.bench import model
 
     keys = ("dense_ms", "ours_ms", "ratio", "dense_mib", "ours_mib")
     row = {"workload": "zinc-ap", "phase": "train", **dict.fromkeys(keys, 1.25)}
     asked: list[Any] = []
+    saved = tmp_path / "model-cpu.json"
 
-    def run(workloads: tuple[str, ...], *, threads: int) -> list[dict[str, Any]]:
+    def run(workloads: list[str], *, threads: int, save: Callable[[Any], None]) -> dict[str, Any]:
         asked.append((workloads, threads))
-        return [row]
+        save({"workloads": [row]})
+        if "--save" in options:
+            assert json.loads(saved.read_text())["workloads"] == [row]  # before the rest is measured
+        result = {"workloads": [row], "user_loop": USER_ROWS}
+        save(result)
+        return result
 
     monkeypatch.setattr(model, "run", run)
-    found = cli("bench", "model", "--json", "--workload", "zinc-ap", "--threads", 1)
+    options: list[Any] = ["--json", "--workload", "zinc-ap", "--threads", 1, "--save", saved]
+    found = cli("bench", "model", *options)
     assert found.exit_code == 0, found.stderr
     assert json.loads(found.stdout)["workloads"] == [row]
-    assert asked == [(("zinc-ap",), 1)]
+    assert json.loads(found.stdout)["user_loop"] == json.loads(saved.read_text())["user_loop"] == USER_ROWS
+    assert asked == [(["zinc-ap"], 1)]
+    options = []
     table = cli("bench", "model")
     assert table.exit_code == 0, table.stderr
-    assert "zinc-ap" in table.stdout
+    for words in ("zinc-ap", "your own loop", "GINE", "3.0x", "9.0x"):
+        assert words in table.stdout
     assert cli("bench", "model", "--workload", "nothing").exit_code == 2
+    assert cli("bench", "model", "--save", tmp_path / "no" / "a.json").exit_code == 2
+
+
+def test_a_users_own_loop_is_measured_each_way() -> None:
+    from pathnn.bench import user_loop
+
+    rows = user_loop.run(graphs=6, batch_size=2, batches=1, rounds=1, epochs=1)
+    ways = {phase: {row["way"] for row in rows if row["phase"] == phase} for phase in ("step", "epoch")}
+    assert ways["step"] == {"dense", "trie", "edge_index", "pathnn train", "gine"}
+    assert ways["epoch"] == ways["step"] - {"dense"}
+    assert all(row["ms"] > 0 for row in rows)
+    assert {row["graphs"] for row in rows if row["phase"] == "epoch"} == {6}
+    parameters = {row["way"]: row["parameters"] for row in rows}
+    assert parameters["gine"] == pytest.approx(parameters["trie"], rel=0.02)
+    own = {row["phase"]: row["ms"] for row in rows if row["way"] == "pathnn train"}
+    assert own["step"] == own["epoch"] / 3
+
+
+def test_each_way_does_the_same_step() -> None:
+    """From the same weights, all three PathNNs have the same weights after a step."""
+    import copy
+
+    from torch_geometric.data import Batch
+
+    from pathnn import AddPaths, PathNN
+    from pathnn.bench import user_loop
+
+    torch.manual_seed(0)
+    model = PathNN.from_paper("zinc", collection="ap", hidden_channels=8)
+    graphs, _ = batch.zinc_graphs(4)
+    collated = Batch.from_data_list([AddPaths("ap", 4)(data) for data in graphs])
+    collated.ready = PathTrie.from_data(collated)
+    outs = []
+    for way in (user_loop.DENSE, user_loop.TRIE, user_loop.EDGE_INDEX):
+        twin = copy.deepcopy(model)
+        twin.lstm.engine = "dense" if way == user_loop.DENSE else "trie"
+        user_loop.user_step(twin, way)(collated)
+        outs.append(twin.eval()(collated.x, collated.edge_index, batch=collated.batch, edge_attr=collated.edge_attr))
+    assert not torch.allclose(outs[0], model.eval()(collated.x, trie=collated.ready, batch=collated.batch,
+                                                    edge_attr=collated.edge_attr), atol=1e-3)  # fmt: skip
+    torch.testing.assert_close(outs[1], outs[2])
+    torch.testing.assert_close(outs[0], outs[1], rtol=1e-2, atol=1e-2)
+
+
+def test_a_gpu_benchmark_looks_for_all_its_files_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pathnn.bench import model, model_gpu
+    from pathnn.data import DatasetNotFoundError
+
+    asked: list[str] = []
+
+    def fetch(name: str) -> Path:
+        asked.append(name)
+        if name in ("peptides-func", "imdb-binary"):
+            raise DatasetNotFoundError(f"{name}.zip was not found.")
+        return Path(name)
+
+    monkeypatch.setattr(model, "fetch", fetch)
+    monkeypatch.setattr(model_gpu, "Bench", lambda *_: pytest.fail("measured before all files were there"))
+    with pytest.raises(DatasetNotFoundError, match="nothing was measured: peptides-func, imdb-binary are not") as error:
+        model_gpu.run([*model_gpu.WORKLOADS])
+    assert "imdb-binary.zip was not found" in str(error.value)
+    assert asked == ["zinc", "dd", "peptides-func", "imdb-binary"]
+
+
+def test_the_result_is_saved_after_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pathnn.bench import model, user_loop
+
+    monkeypatch.setattr(model, "prepare_datasets", lambda names, *, required: None)
+    monkeypatch.setattr(model, "_measure", lambda name, phase, *_: {"workload": name, "phase": phase})
+    monkeypatch.setattr(user_loop, "run", lambda **_: USER_ROWS)
+    saved: list[dict[str, int]] = []
+    model.run(("dd-ap", "zinc-ap"), save=lambda result: saved.append({key: len(rows) for key, rows in result.items()}))
+    assert saved == [{"workloads": 2}, {"workloads": 4}, {"workloads": 4, "user_loop": len(USER_ROWS)}]
+
+
+def test_a_gpu_step_is_not_taken_for_a_plain_call(tmp_path: Path) -> None:
+    """README and page say which loop a row is of, and that a user's own is not measured where it is not."""
+    from pathnn.bench.headline import headline
+    from pathnn.bench.report import benchmark_page
+    from pathnn.provenance import provenance
+
+    row = {"workload": "zinc-ap", "phase": "train", "dense_ms": 36.0, "ours_ms": 3.0, "ratio": 12.0, "dense_mib": 2.0,
+           "ours_mib": 1.0, "ours_eager_ms": 24.0, "ours_busy_ms": 3.0, "floor_share": 0.2}  # fmt: skip
+    gpu = {**provenance(), "device": "NVIDIA H200", "workloads": [row]}
+    cpu = {**provenance(), "workloads": [row], "user_loop": USER_ROWS}
+    paths = {"workload": "zinc", "collection": "ap", "threads": 1, "igraph_ms": 500, "trie_ms": 20, "trie_ratio": 25}
+    for name, result in (("model-gpu", gpu), ("model-cpu", cpu), ("extract-cpu", {"compare": [paths]})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(result))
+    lines = headline(tmp_path).splitlines()
+    assert [line for line in lines if "12.0x" in line] == [line for line in lines if "`pathnn train` | NVIDIA" in line]
+    assert any("plain call" in line and "1.5x" in line for line in lines)
+    assert "not been measured" in headline(tmp_path)
+    assert any("your own loop, `edge_index`" in line and "2.0x" in line and "6.0 ms" in line for line in lines)
+    assert sum(line.startswith("|") for line in lines) <= 2 + 7
+    (tmp_path / "extract-cpu.json").unlink()
+    page = benchmark_page(tmp_path)
+    assert "**Not measured on a GPU yet:**" in page
+    assert "| `pathnn train`, ms |" in page
+    assert "| plain call, ms |" in page
+    (tmp_path / "model-gpu.json").write_text(json.dumps({**gpu, "user_loop": USER_ROWS}))
+    (tmp_path / "extract-cpu.json").write_text(json.dumps({"compare": [paths]}))
+    assert "not been measured" not in headline(tmp_path)
+    assert headline(tmp_path).count("your own loop, `trie=`") == 2
+    (tmp_path / "extract-cpu.json").unlink()
+    assert "**Not measured on a GPU yet:**" not in benchmark_page(tmp_path)
+
+
+def test_rows_of_gin_are_gone_until_they_are_measured_again(tmp_path: Path) -> None:
+    from pathnn.bench.report import benchmark_page
+
+    results = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
+    result = json.loads((results / "runtime-gpu.json").read_text())
+    (tmp_path / "runtime-gpu.json").write_text(json.dumps(result))
+    page = benchmark_page(tmp_path)
+    assert "| GIN |" not in page
+    assert "rows of GIN were removed" in page
+    gin = {**result["runtime"][0], "model": "gin", "collection": None}
+    (tmp_path / "runtime-gpu.json").write_text(json.dumps({**result, "runtime": [gin, *result["runtime"]]}))
+    assert "rows of GIN were removed" not in benchmark_page(tmp_path)
 
 
 def test_without_a_gpu_a_benchmark_on_it_is_refused(cli: Run) -> None:

@@ -41,3 +41,9 @@ def test_the_block_is_replaced_and_nothing_else(tmp_path):
     page.write_text("no marks")
     with pytest.raises(ValueError, match="no place for the table"):
         write_block(page, "new")
+
+
+def test_the_page_names_the_position_that_definition_3_1_gets_wrong():
+    page = PAGE.read_text()
+    paragraph = next(text for text in page.split("\n\n") if "efinition 3.1 takes" in text)
+    assert all(words in paragraph for words in ("position k of the paths of length k", "k + 1 positions", "k + 1:"))

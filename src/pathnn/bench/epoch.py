@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from pathnn.data.task import Task
 from pathnn.engine.build import build_model
 from pathnn.engine.config import RunConfig
 from pathnn.engine.devices import make_fabric
@@ -37,9 +38,11 @@ class Training:
     graphed: Graphed | None
 
     @classmethod
-    def start(cls, config: RunConfig, *, engine: str = "trie", graphs: int | None = None) -> Training:
+    def start(
+        cls, config: RunConfig, *, engine: str = "trie", graphs: int | None = None, task: Task | None = None
+    ) -> Training:
         """A run before its first epoch; with `graphs`, on so many of the training graphs only."""
-        task = load_task(config)
+        task = load_task(config) if task is None else task
         model, fabric = build_model(config, task), make_fabric(config)
         if isinstance(model, PathNN):
             model.lstm.engine = engine

@@ -1,8 +1,8 @@
 """One training step and one inference on the CPU: the trie engine against the dense formulation.
 
-Same weights, same batches of the paper's sizes: real graphs where the dataset is at hand, else random ones of its
-shape. Times are medians of interleaved rounds. Memory is how far the process rises above where it was before the
-step, in a process of its own.
+Same weights, same batches of the paper's sizes, tries ready: real graphs where the dataset is at hand, else random ones
+of its shape. Times are medians of interleaved rounds. Memory is how far the process rises above where it was before the
+step, in a process of its own. For `zinc-ap` a user's own loop is measured as well (`pathnn.bench.user_loop`).
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import copy
 import multiprocessing
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from pathnn.bench import user_loop
 from pathnn.bench.extract import peak_bytes
 from pathnn.bench.shapes import graph_set
 from pathnn.collection import Collection
 from pathnn.data import DatasetNotFoundError, GraphBatch, PackedGraphs, load_dataset
+from pathnn.data.status import fetch
 from pathnn.nn import PathNN
 
 WORKLOADS: dict[str, tuple[str, Collection, int]] = {  # dataset, collection, graphs of a batch
@@ -32,16 +34,54 @@ ENGINES = ("dense", "trie")
 PHASES = ("train", "inference")
 
 
+USER_WORKLOAD = "zinc-ap"
+"""The workload whose step is also measured in a user's own loop."""
+
+Save = Callable[[dict[str, Any]], None]
+
+
 def run(
-    workloads: tuple[str, ...] = ("zinc-ap", "dd-ap"), *, threads: int = 2, rounds: int = 5
-) -> list[dict[str, Any]]:
-    """A row `{workload, phase, dense_ms, ours_ms, ratio, dense_mib, ours_mib, ...}` per workload and phase."""
+    workloads: Sequence[str] = ("zinc-ap", "dd-ap"),
+    *,
+    threads: int = 2,
+    rounds: int = 5,
+    save: Save = lambda _: None,
+) -> dict[str, Any]:
+    """`{"workloads": rows, "user_loop": rows}`; the result so far is given to `save` after each part.
+
+    A row of `workloads`, one for each workload and phase, is `{workload, phase, dense_ms, ours_ms, ratio, dense_mib,
+    ours_mib}`; rows of `user_loop` are those of `pathnn.bench.user_loop.run`.
+    """
+    prepare_datasets([WORKLOADS[name][0] for name in workloads], required=False)
+    rows: list[dict[str, Any]] = []
+    result: dict[str, Any] = {"workloads": rows}
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        return [_measure(name, phase, threads, rounds) for name in workloads for phase in PHASES]
+        for name in workloads:
+            rows += [_measure(name, phase, threads, rounds) for phase in PHASES]
+            save(result)
+        if USER_WORKLOAD in workloads:
+            result["user_loop"] = user_loop.run(rounds=rounds)
+            save(result)
     finally:
         torch.set_num_threads(before)
+    return result
+
+
+def prepare_datasets(names: Iterable[str], *, required: bool) -> None:
+    """Fetch and build datasets before anything is measured; if they are `required`, name all that are not available."""
+    missing: dict[str, DatasetNotFoundError] = {}
+    for name in dict.fromkeys(names):
+        try:
+            fetch(name)
+        except DatasetNotFoundError as error:
+            missing[name] = error
+    if missing and required:
+        raise DatasetNotFoundError(
+            f"nothing was measured: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not available. "
+            f"{'; '.join(map(str, missing.values()))} Or leave these workloads out (--workload)."
+        )
 
 
 def load(workload: str) -> tuple[PathNN, GraphBatch, bool]:

@@ -11,23 +11,27 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from pathnn.bench import user_loop
 from pathnn.bench.gpu_exactness import gradients, measure_exactness, predictions, set_tf32
 from pathnn.bench.gpu_sides import WORKLOADS as WORKLOADS
 from pathnn.bench.gpu_sides import Bench, adam, eager_steps, graphed_steps
 from pathnn.bench.gpu_timing import floor_ms, measured, milliseconds
+from pathnn.bench.model import USER_WORKLOAD, Save, prepare_datasets
 from pathnn.data.datasets.registry import load_dataset
 from pathnn.engine.devices import small_cublas_workspace
 from pathnn.nn import PathNN
 from pathnn.provenance import write_result
 
 log = logging.getLogger(__name__)
+
+LARGE = "imdb-binary"
+"""The dataset of `measure_large`."""
 
 
 def measure(name: str, phase: str, bench: Bench, *, rounds: int = 5) -> dict[str, Any]:
@@ -53,14 +57,14 @@ def measure_large(*, max_entries: int = 2_000_000, limit_gib: float = 16.0) -> d
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction(min(1.0, limit_gib * 2**30 / total))
     torch.cuda.reset_peak_memory_stats()
-    task = load_dataset("imdb-binary")
+    task = load_dataset(LARGE)
     assert task.loss is not None
     assert task.graphs.x is not None
     largest = task.graphs.edge_ptr.diff().sort(descending=True).indices[:32]
     graphs = task.graphs.subset(largest).with_paths(collection="ap", k=3, max_paths=10**9)
     batch = graphs.select(torch.arange(32)).to("cuda")
     assert batch.trie is not None
-    model = PathNN.from_paper("imdb-binary", collection="ap", k=3, in_channels=task.graphs.x.size(1)).cuda()
+    model = PathNN.from_paper(LARGE, collection="ap", k=3, in_channels=task.graphs.x.size(1)).cuda()
     model.lstm.max_entries = max_entries
     optimizer, loss = adam(model), task.loss()
 
@@ -75,7 +79,7 @@ def measure_large(*, max_entries: int = 2_000_000, limit_gib: float = 16.0) -> d
     peak = torch.cuda.max_memory_allocated() / 2**20
     torch.cuda.set_per_process_memory_fraction(1.0)
     return {
-        "workload": "imdb-binary-ap (the 32 largest graphs)", "phase": "train", "dense_ms": None, "ours_ms": ms,
+        "workload": f"{LARGE}-ap (the 32 largest graphs)", "phase": "train", "dense_ms": None, "ours_ms": ms,
         "ratio": None, "dense_mib": None, "ours_mib": peak, "paths": batch.trie.num_paths, "limit_gib": limit_gib,
     }  # fmt: skip
 
@@ -96,16 +100,16 @@ def measure_reduced(name: str, precision: str, bench: Bench, *, rounds: int = 5)
     return [{**row, "error": errors[0], "gradient_error": errors[1]} for row in rows]
 
 
-def run(
-    names: list[str], *, rounds: int = 5, large: bool = True, save: Callable[[dict[str, Any]], None] | None = None
-) -> dict[str, Any]:
-    """All rows for some workloads; the first one also with TF32 and bfloat16, and against float64. What there is so far
-    is given to `save` after each workload."""
+def run(names: list[str], *, rounds: int = 5, large: bool = True, save: Save = lambda _: None) -> dict[str, Any]:
+    """All rows for some workloads; the first one also with TF32 and bfloat16, and against float64; `zinc-ap` also in a
+    user's own loop. The result so far is given to `save` after each workload and at the end. All datasets are made
+    available before anything is measured."""
+    prepare_datasets([*(WORKLOADS[name].dataset for name in names), *([LARGE] if large else [])], required=True)
     set_tf32(False)
     small_cublas_workspace()
     rows: list[dict[str, Any]] = []
     exactness: list[dict[str, Any]] = []
-    result = {"workloads": rows, "exactness": exactness}
+    result: dict[str, Any] = {"workloads": rows, "exactness": exactness}
     for name in names:
         bench = Bench(WORKLOADS[name])
         rows += [measure(name, phase, bench, rounds=rounds) for phase in ("train", "inference")]
@@ -114,11 +118,14 @@ def run(
             for precision in ("TF32", "bf16"):
                 rows += measure_reduced(name, precision, bench, rounds=rounds)
         del bench
-        if save is not None:
-            save(result)
+        save(result)
     if large:
         rows.append(measure_large())
         log.info("%s", rows[-1])
+        save(result)
+    if USER_WORKLOAD in names:
+        result["user_loop"] = user_loop.run(device="cuda", graphs=10_000, batches=4, rounds=rounds)
+        save(result)
     return result
 
 
@@ -134,8 +141,7 @@ def main() -> None:
     log.setLevel(logging.DEBUG if options.kernels else logging.INFO)
     chosen = options.workload or [*WORKLOADS, "large"]
     names = [name for name in chosen if name != "large"]
-    save = partial(write_result, options.json, device="cuda")
-    save(run(names, rounds=options.rounds, large="large" in chosen, save=save))
+    run(names, rounds=options.rounds, large="large" in chosen, save=partial(write_result, options.json, device="cuda"))
 
 
 if __name__ == "__main__":

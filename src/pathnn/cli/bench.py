@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -151,21 +152,37 @@ Workloads = Annotated[
                  "zinc-ap and dd-ap on a CPU, all on a GPU.", show_default=False),
 ]  # fmt: skip
 DeviceName = Annotated[Device, typer.Option("--device", help="Where to measure.")]
+SaveAs = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="FILE", help="Also write the result, after each part of it.", show_default=False),
+]
 
 
 @bench.command("model", epilog="Example: pathnn bench model --workload zinc-ap --json")
 def model_command(
-    workload: Workloads = None, threads: Threads = 2, device: DeviceName = Device.auto, json: Json = False
+    workload: Workloads = None,
+    threads: Threads = 2,
+    device: DeviceName = Device.auto,
+    save: SaveAs = None,
+    json: Json = False,
 ) -> None:
     """A training step and an inference of the paper's models: the trie against the dense formulation.
 
-    On a GPU also with TF32 and bfloat16 for the first workload, and a batch that ran out of memory in the paper.
+    With zinc-ap also a step and an epoch of your own loop (PathNN called with `trie=` and with `edge_index`) and of
+    `pathnn train`, next to PyG's GINE of the same size. On a GPU also with TF32 and bfloat16 for the first workload,
+    and a batch that ran out of memory in the paper.
     """
+    if save is not None and not save.parent.is_dir():
+        raise typer.BadParameter(f"the folder {save.parent} does not exist: make it first.", param_hint="--save")
     with result_only(json):
         on_gpu = _on_gpu(device)
-        result = _model_gpu(workload) if on_gpu else _model_cpu(workload, threads)
+        result = _model_gpu(workload, save) if on_gpu else _model_cpu(workload, threads, save)
     where = "a GPU" if on_gpu else f"the CPU, {threads} thread(s)"
     _show(result, title=f"One step on {where}", device="cuda" if on_gpu else "cpu", json=json)
+    if "user_loop" in result and not json:
+        from pathnn.bench.report import USER_HEAD, user_rows
+
+        print_table(USER_HEAD, user_rows(result["user_loop"]), title=f"ZINC, AP, on {where}", left=1)
 
 
 @bench.command("epoch", epilog="Example: pathnn bench epoch --graphs 1280 --json")
@@ -204,24 +221,33 @@ def _on_gpu(device: Device) -> bool:
     return torch.cuda.is_available() and device is not Device.cpu
 
 
-def _model_cpu(workload: list[str] | None, threads: int) -> dict[str, Any]:
+def _model_cpu(workload: list[str] | None, threads: int, path: Path | None) -> dict[str, Any]:
     from pathnn.bench import model
 
     chosen = _known(workload or ["zinc-ap", "dd-ap"], tuple(model.WORKLOADS))
-    rows: list[dict[str, Any]] = []
     with progress("measuring", total=len(chosen)) as step:
-        for name in chosen:
-            rows += model.run((name,), threads=threads)
-            step()
-    return {"workloads": rows}
+        return model.run(chosen, threads=threads, save=_saver(path, step, "cpu"))
 
 
-def _model_gpu(workload: list[str] | None) -> dict[str, Any]:
+def _model_gpu(workload: list[str] | None, path: Path | None) -> dict[str, Any]:
     from pathnn.bench import model_gpu
 
     chosen = _known(workload or [*model_gpu.WORKLOADS], tuple(model_gpu.WORKLOADS))
     with progress("measuring", total=len(chosen)) as step:
-        return model_gpu.run(chosen, large=workload is None, save=lambda _: step())
+        return model_gpu.run(chosen, large=workload is None, save=_saver(path, step, "cuda"))
+
+
+def _saver(path: Path | None, step: Callable[[], None], device: str) -> Callable[[dict[str, Any]], None]:
+    """What is done with the result after each part of it."""
+
+    def save(result: dict[str, Any]) -> None:
+        from pathnn.provenance import write_result
+
+        step()
+        if path is not None:
+            write_result(path, result, device=device)
+
+    return save
 
 
 def _known(chosen: list[str], known: tuple[str, ...]) -> list[str]:

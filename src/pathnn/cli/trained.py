@@ -28,11 +28,11 @@ def load_runs(run: Path) -> Ensemble:
 def load_run(run: Path) -> Trained:
     """The best model of a run folder, of a model file, or a trained model by its name."""
     from pathnn.engine import RunFolder, load_model
-    from pathnn.nn.pretrained import pretrained_file, pretrained_names
+    from pathnn.nn.pretrained import NON_COMMERCIAL, pretrained_file, pretrained_names
 
     if not run.exists():
         names = pretrained_names()
-        if str(run) in names:
+        if str(run) in (*names, *NON_COMMERCIAL):
             return load_model(pretrained_file(str(run)))
         known = f", or the name of a trained model ({', '.join(names)})" if names else ""
         raise ValueError(f"{run} does not exist: expected a folder that pathnn train has written{known}.")

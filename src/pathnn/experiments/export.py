@@ -27,6 +27,10 @@ INDEX = """# Trained models
 its card. They are written by `pathnn reproduce TARGET --export models`: of a PathNN the seed with the best
 *validation* score. The number to quote is the mean over all seeds, in [results](../docs/results.md).
 
+The wheel of pathnn is under MIT and has no models of data that is not for commercial use (CC BY-NC): to use one with
+an installed pathnn, copy its `.safetensors` file from this folder of a clone to `models` in the cache folder
+(`PATHNN_DATA`). The card of each model states its licence.
+
 """
 
 
@@ -149,7 +153,7 @@ def model_card(
         "same codes, graphs of similar size. It has not been tested for any decision about people or substances.",
         f"- **Made by**: `pathnn reproduce {experiment.name} --only {_only(line)}`, commit {line['commit']}, "
         f"{line['device']}, {line.get('time', '')}, {line['seconds']:.0f} s, torch {trained.versions.get('torch')}.",
-        f"- **Licence** of the weights: MIT, as the code{_non_commercial(task)}.",
+        f"- **Licence** of the weights: {_licence(task)}.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -176,6 +180,8 @@ def _notes(task: Task) -> str:
     return f" {task.notes[:1].upper()}{task.notes[1:]}." if task.notes else ""
 
 
-def _non_commercial(task: Task) -> str:
-    restricted = "NC" in task.licence
-    return f"; the data they were learned from is {task.licence}, which you must respect" if restricted else ""
+def _licence(task: Task) -> str:
+    """The licence of the weights: that of the code, unless the data is not for commercial use."""
+    if "BY-NC" not in task.licence:
+        return "MIT, as the code"
+    return f"{task.licence}, that of the data they were learned from; so they are not in the wheel of pathnn"

@@ -10,7 +10,7 @@ from pathnn.experiments.cells import Compared, compare
 from pathnn.experiments.experiment import Experiment
 from pathnn.experiments.ledger import Ledger, Line
 from pathnn.experiments.published import TABLES, PublishedTable
-from pathnn.experiments.report_notes import INTRO, NOTES
+from pathnn.experiments.report_notes import INTRO, NOTES, TABLE_NOTES
 from pathnn.experiments.summary import summary_table
 from pathnn.experiments.table_text import (
     count_text,
@@ -79,8 +79,9 @@ def open_results(name: str, results: Path) -> Ledger:
 
 def _section(table: PublishedTable, cells: Sequence[Compared]) -> str:
     text = markdown_table(HEAD, [cells_of_row(cell, table) for cell in cells])
+    note = f"\n{TABLE_NOTES[table.dataset]}\n" if table.dataset in TABLE_NOTES else ""
     return f"### {table.title}\n\n{table.metric} ({'larger' if table.maximize else 'smaller'} is better). " + (
-        f"{table.protocol}\n\n{text}\n"
+        f"{table.protocol}\n\n{text}\n{note}"
     )
 
 

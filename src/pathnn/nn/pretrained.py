@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathnn.nn.path_nn import PathNN
 
+NON_COMMERCIAL = ("peptides-func-ap", "peptides-func-sp+")
+"""Models of the repository that were trained on CC BY-NC data; the wheel, which is under MIT, does not contain them."""
+
 
 def model_folders() -> list[Path]:
     """Where trained models are looked for, in this order: the user's cache, the installed package, the repository."""
@@ -34,6 +37,11 @@ def pretrained_file(name: str) -> Path:
         file = folder / f"{name}.safetensors"
         if file.is_file():
             return file
+    if name in NON_COMMERCIAL:
+        raise ValueError(
+            f"the trained model {name!r} is not in the wheel: its licence is CC BY-NC 4.0 (that of its training data), "
+            f"the wheel's is MIT. Copy models/{name}.safetensors of a clone of the repository to {model_folders()[0]}."
+        )
     known = pretrained_names()
     places = ", ".join(map(str, model_folders()))
     hint = f"there are {', '.join(known)}" if known else "there are none"

@@ -14,6 +14,8 @@ from pathnn.theory.tree import Tree
 def path_trees(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[Tree]:
     """The Path-Tree of height at most `k` of every vertex: the trie of the prefixes of its paths.
 
+    Level k holds position k + 1 of the paths of length k: definition 3.1 says position k, which is not their end.
+
     >>> from pathnn.theory.graphs import edges_to_index
     >>> triangle = edges_to_index([(0, 1), (1, 2), (2, 0)])
     >>> path_trees(triangle, 3, collection="sp+", k=2)[0].levels()
