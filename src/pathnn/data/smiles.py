@@ -128,7 +128,7 @@ def smiles_graphs(
     if bad and not skip_invalid:
         raise BadRowsError(table.source, bad, len(texts))
     if not molecules:
-        raise DataError(f"{table.source} holds no molecule that can be read; first fault: {bad[0]}.")
+        raise BadRowsError(table.source, bad, len(texts), "name the column that holds SMILES (--smiles COLUMN)")
     graphs = pack_molecules([graph for _, graph in molecules])
     y = torch.tensor(values, dtype=torch.float32).view(len(molecules), len(targets)) if targets else None
     return replace(graphs, y=y, names=tuple(text or "" for text, _ in molecules)), bad
