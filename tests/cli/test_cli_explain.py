@@ -34,7 +34,7 @@ def test_the_document_adds_up(cli: Run, drugs: Path, tmp_path: Path) -> None:
     assert parts == pytest.approx(found["prediction"])
     assert sum(found["vertex_scores"]) == pytest.approx(found["prediction"] - found["baseline"] - found["rest"])
     assert "<svg" in (tmp_path / "why.html").read_text()
-    predicted = json.loads(cli("predict", "molhiv-ap", str(drugs), "--skip-invalid", "--json").stdout)["predictions"]
+    predicted = json.loads(cli("predict", "molhiv-ap", str(drugs), "--json").stdout)["predictions"]
     assert f"a probability of {predicted['probability'][0]:.3g}" in (tmp_path / "why.html").read_text()
 
 

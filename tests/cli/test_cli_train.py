@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from pathnn import PathNN
 from pathnn.cli import epoch_line
 from pathnn.cli.app import make_app
+from pathnn.data.molecules import pack_molecules
 from pathnn.data.smiles import molecule_graph
 from pathnn.engine import Epoch, RunFolder
 
@@ -76,21 +77,78 @@ def test_evaluate_agrees_with_the_run(molecules, trained):
 
 def test_predict_keeps_columns_and_rows(trained, tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
-    new.write_text('name,smiles\n"a, b",CCO\nbad,notamolecule\nc,c1ccccc1\n')
-    refused = call("predict", trained, new, "-o", out)
-    assert refused.exit_code == 1
-    assert "1 of 3 rows" in refused.stderr
-    assert not out.exists()
-    result = call("predict", trained, new, "-o", out, "--skip-invalid")
+    new.write_text('name,smiles\n"a, b",CCO\nbad,notamolecule\nc,c1ccccc1\nshort\n')
+    result = call("predict", trained, new, "-o", out)
     assert result.exit_code == 0, result.stderr
+    assert "2 of 4 rows cannot be read and have no prediction, the first is row 2: 'notamolecule'" in result.stderr
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["name"] for row in rows] == ["a, b", "bad", "c"]
-    assert rows[1]["predicted_size"] == ""
+    assert [row["name"] for row in rows] == ["a, b", "bad", "c", "short"]
+    assert list(rows[0]) == ["name", "smiles", "predicted_size", "error"]
+    assert [row["predicted_size"] == "" for row in rows] == [False, True, False, True]
+    assert [row["error"] == "" for row in rows] == [True, False, True, False]
+    assert rows[1]["error"].startswith("'notamolecule' is no molecule: ")
+    assert rows[3]["error"] == "the SMILES is empty"
     values = [float(rows[i]["predicted_size"]) for i in (0, 2)]
-    document = json.loads(call("predict", trained, new, "--skip-invalid", "--json").stdout)
-    assert document["predictions"]["predicted_size"] == [values[0], None, values[1]]
+    document = json.loads(call("predict", trained, new, "--json").stdout)
+    assert document["predictions"] == {"predicted_size": [values[0], None, values[1], None]}
+    assert (document["rows"], document["bad_rows"]) == (4, 2)
+    assert document["errors"] == [row["error"] or None for row in rows]
     assert 0 < values[0] < 500, "in the unit of the column, not standardised"
+
+
+def test_a_strict_prediction_refuses_bad_rows(trained, tmp_path):
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("smiles\nCCO\nnotamolecule\nC\n")
+    refused = call("predict", trained, new, "-o", out, "--strict")
+    assert refused.exit_code == 1
+    message = " ".join(refused.stderr.split())
+    assert "1 of 3 rows cannot be read (row 2: 'notamolecule'" in message
+    assert "Fix them, or leave out --strict." in message
+    assert not out.exists()
+    new.write_text("smiles\nCCO\n")
+    assert call("predict", trained, new, "-o", out, "--strict").exit_code == 0
+
+
+def test_a_table_without_bad_rows_has_the_same_columns(trained, tmp_path):
+    (tmp_path / "new.csv").write_text("smiles,error\nCCO,mine\n")
+    result = call("predict", trained, tmp_path / "new.csv")
+    assert result.exit_code == 0, result.stderr
+    (row,) = csv.DictReader(result.stdout.splitlines())
+    assert (list(row), row["error"], row["error_"]) == (["smiles", "error", "predicted_size", "error_"], "mine", "")
+    assert "cannot be read" not in result.stderr
+    document = json.loads(call("predict", trained, tmp_path / "new.csv", "--json").stdout)
+    assert (document["bad_rows"], document["errors"]) == (0, [None])
+
+
+def test_a_table_of_bad_rows_alone_is_written_too(trained, tmp_path):
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("id,smiles\n1,C(\n2,\n")
+    result = call("predict", trained, new, "-o", out)
+    assert result.exit_code == 0, result.stderr
+    assert "2 of 2 rows cannot be read and have no prediction" in result.stderr
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [row["predicted_size"] for row in rows] == ["", ""]
+    assert all(row["error"] for row in rows)
+    document = json.loads(call("predict", trained, new, "--json").stdout)
+    assert (document["bad_rows"], document["predictions"]) == (2, {"predicted_size": [None, None]})
+    assert call("predict", trained, new, "--strict").exit_code == 1
+
+
+def test_bad_lines_of_graph6_keep_their_place(tmp_path):
+    graphs, out = tmp_path / "graphs.g6", tmp_path / "run"
+    assert call("train", "csl", "--out", out, "--epochs", 1, "--k", 2, "--device", "cpu").exit_code == 0
+    graphs.write_text("Bw\n\nnot a graph\nA_\n")
+    result = call("predict", out, graphs)
+    assert result.exit_code == 0, result.stderr
+    rows = list(csv.DictReader(result.stdout.splitlines()))
+    assert [(row["graph"], row["name"]) for row in rows] == [("0", "Bw"), ("1", ""), ("2", "A_")]
+    assert [row["predicted_class"] == "" for row in rows] == [False, True, False]
+    assert [row["error"] == "" for row in rows] == [True, False, True]
+    assert "1 of 3 rows cannot be read and have no prediction, the first is row 2: " in result.stderr
+    graphs.write_text("not a graph\n")
+    (row,) = csv.DictReader(call("predict", out, graphs).stdout.splitlines())
+    assert (row["graph"], row["predicted_class"], "predicted_class_std" in row) == ("0", "", False)
 
 
 def test_predictions_do_not_need_the_target(molecules, trained, tmp_path):
@@ -300,7 +358,7 @@ def test_a_model_trained_on_ogb_s_features_reads_smiles(molecules):
     assert len(found) == len(MOLECULES)
     assert all(0 < value < 1 for value in found)
     model = PathNN.from_pretrained("molhiv-ap")
-    graph = molecule_graph(MOLECULES[0], "ogb")
+    graph = pack_molecules([molecule_graph(MOLECULES[0], "ogb")])[0]
     with torch.no_grad():
         assert model(graph.x, graph.edge_index, edge_attr=graph.edge_attr).sigmoid().item() == pytest.approx(found[0])
 
@@ -352,7 +410,7 @@ def test_a_file_that_was_changed_is_noticed(molecules, tmp_path):
 
 def test_a_csv_keeps_its_columns_and_rows_whatever_its_letters(trained, tmp_path):
     (tmp_path / "UP.CSV").write_text("smiles,id\nCCO,a\nnonsense,b\nCCN,c\n")
-    result = call("predict", trained, tmp_path / "UP.CSV", "--skip-invalid", "-o", tmp_path / "out.csv")
+    result = call("predict", trained, tmp_path / "UP.CSV", "-o", tmp_path / "out.csv")
     assert result.exit_code == 0, result.stderr
     rows = list(csv.reader((tmp_path / "out.csv").read_text().splitlines()))
     assert [row[:2] for row in rows] == [["smiles", "id"], ["CCO", "a"], ["nonsense", "b"], ["CCN", "c"]]
@@ -519,7 +577,7 @@ def test_several_seeds_give_error_bars(molecules, tmp_path):
     assert "the mean of 3 networks, each" in call("evaluate", out, molecules, "--device", "cpu").stdout
     new, predicted = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("smiles\nCCO\nnotamolecule\n")
-    assert call("predict", out, new, "-o", predicted, "--skip-invalid").exit_code == 0
+    assert call("predict", out, new, "-o", predicted).exit_code == 0
     first, second = csv.DictReader(predicted.read_text().splitlines())
     assert float(first["predicted_size_std"]) > 0
     assert second["predicted_size_std"] == ""
@@ -683,7 +741,7 @@ def test_a_table_is_read_as_in_training(molecules, tmp_path):
     assert json.loads(evaluated.stdout)["split"] == "test"
     explained = call("explain", out, path, "--row", 1, "--json")
     assert explained.exit_code == 0, explained.stderr
-    predicted = call("predict", out, path, "--skip-invalid", "--json")
+    predicted = call("predict", out, path, "--json")
     assert predicted.exit_code == 0, predicted.stderr
     (column,) = json.loads(predicted.stdout)["predictions"].values()
     assert [value is None for value in column] == [False] * len(MOLECULES) + [True]

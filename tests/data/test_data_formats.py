@@ -48,7 +48,7 @@ def test_bad_graph6_lines_are_counted_and_refused(tmp_path: Path) -> None:
     path.write_text("Bw\n\nBww\nB w\nA_\n")
     with pytest.raises(BadRowsError, match="2 of 4 rows") as info:
         read_graph6(path)
-    assert [row.row for row in info.value.rows] == [3, 4]
+    assert [row.row for row in info.value.rows] == [2, 3], "empty lines are no rows, as in a CSV"
     graphs, bad = read_graph6(path, skip_invalid=True)
     assert len(graphs) == 2
     assert len(bad) == 2

@@ -24,7 +24,6 @@ from pathnn.data import (
     task_from_graphs,
 )
 from pathnn.data.own import guess_kind
-from pathnn.data.smiles import compact
 
 needs_rdkit = pytest.mark.skipif(not __import__("importlib.util").util.find_spec("rdkit"), reason="no rdkit")
 GOOD = "smiles,logS\nCCO,-0.5\nc1ccccc1,1.25\nC,0.0\n"
@@ -49,18 +48,9 @@ def test_a_csv_of_smiles_is_a_regression_task(tmp_path: Path, name: str) -> None
     assert task.graphs.names == ("CCO", "c1ccccc1", "C")
     for text, data in zip(task.graphs.names, task.graphs, strict=True):
         expected = from_smiles(text)
-        assert torch.equal(data.x, expected.x)
-        assert torch.equal(data.edge_index, expected.edge_index)
-        assert torch.equal(data.edge_attr, expected.edge_attr)
-
-
-def test_pygs_vocabularies_have_the_sizes_we_say() -> None:
-    from torch_geometric.utils.smiles import e_map, x_map
-
-    from pathnn.data.smiles import PYG_ATOMS, PYG_BONDS
-
-    assert tuple(map(len, x_map.values())) == PYG_ATOMS.sizes
-    assert tuple(map(len, e_map.values())) == PYG_BONDS.sizes
+        ours, theirs = (torch.cat([graph.edge_index, graph.edge_attr.t()]).t() for graph in (data, expected))
+        assert torch.equal(data.x, expected.x), "canonical SMILES without stereo: nothing is moved"
+        assert sorted(ours.tolist()) == sorted(theirs.tolist())
 
 
 @needs_rdkit
@@ -300,13 +290,6 @@ def test_whole_numbers_are_classes_in_a_row_or_in_a_column(number: int):
 def test_a_target_may_be_named_by_itself(tmp_path: Path):
     path = csv_file(tmp_path, GOOD)
     assert load_data(path, targets="logS").classes == load_data(path, targets=["logS"]).classes == ("logS",)
-
-
-def test_ids_of_a_large_molecule_are_not_cut_off():
-    ends = torch.tensor([[0, 40_000], [40_000, 0]])
-    plain = PackedGraphs.from_edges([ends], [40_001])
-    graphs = compact(replace(plain, x=torch.zeros(40_001, 9).long(), edge_attr=torch.zeros(2, 3).long()))
-    assert graphs.validate().edge_index.tolist() == ends.tolist()
 
 
 def tu_folder(folder: Path, **files: str) -> Path:

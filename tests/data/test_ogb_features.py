@@ -11,12 +11,15 @@ from torch import Tensor
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
 from pathnn.data import DataError, PackedGraphs, load_data, load_dataset
+from pathnn.data.molecules import pack_molecules
 from pathnn.data.smiles import FEATURES, molecule_graph, read_csv
 
 
 def features(smiles: str) -> tuple[list[list[int]], list[list[int]]]:
     graph = molecule_graph(smiles, "ogb")
-    return graph.x.tolist(), graph.edge_attr.tolist()
+    assert not isinstance(graph, str), graph
+    data = pack_molecules([graph])[0]
+    return data.x.tolist(), data.edge_attr.tolist()
 
 
 def test_atoms_and_bonds_by_hand() -> None:
@@ -46,7 +49,7 @@ def test_features_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("smiles\nCO\n")
     task = load_data(tmp_path / "a.csv", features="ogb")
     assert (task.node_features, task.edge_features) == FEATURES["ogb"]
-    with pytest.raises(DataError, match="features='mol' are unknown: expected one of pyg, ogb"):
+    with pytest.raises(DataError, match="features='mol' are unknown: expected one of cip, ogb"):
         load_data(tmp_path / "a.csv", features="mol")  # type: ignore[arg-type]
 
 
@@ -58,8 +61,9 @@ def test_the_graphs_are_ogb_s(name: str, file: str, step: int, mirror: Path) -> 
     theirs, texts = load_dataset(name).graphs, read_csv(mirror / "molecules" / file).column("smiles")
     assert len(texts) == len(theirs)
     for i in range(0, len(texts), step):
-        ours = molecule_graph(texts[i], "ogb")
-        assert not isinstance(ours, str), ours
+        graph = molecule_graph(texts[i], "ogb")
+        assert not isinstance(graph, str), graph
+        ours = pack_molecules([graph])[0]
         x, bonds = _rows(theirs, i)
         assert ours.x.tolist() == x.tolist(), texts[i]
         assert sorted(torch.cat([ours.edge_index.t(), ours.edge_attr], dim=1).tolist()) == sorted(bonds.tolist())

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 
+from pathnn.collection import Collection
 from pathnn.data import load_data
 from pathnn.engine import RunConfig, build_model
 from pathnn.engine.checkpoint import Trained
 from pathnn.engine.facts import TaskFacts
 from pathnn.engine.scaling import TargetScale
+from pathnn.explain import explain_paths
+from pathnn.explain.explanation import PathScore
 from pathnn.explain.subject import read_subject
 
 THREE = {
@@ -39,3 +43,27 @@ def test_labels_of_another_file_are_numbered_as_in_training(tmp_path: Path) -> N
     assert torch.equal(here.x, there.x)
     assert torch.equal(here.edge_attr, there.edge_attr)
     assert torch.equal(here.outputs(trained), there.outputs(trained))
+
+
+@pytest.mark.parametrize("collection", ["sp", "sp+", "ap"])
+def test_atoms_have_the_numbers_of_the_users_smiles(tmp_path: Path, collection: Collection) -> None:
+    pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
+    table = tmp_path / "serine.csv"
+    table.write_text("smiles,y\nOC[C@H](N)C(=O)O,1.5\nN[C@@H](CO)C(O)=O,2.5\n")
+    to_second = [3, 2, 1, 0, 4, 6, 5]  # the number of each atom of the first in the second
+    config = RunConfig(data=str(table), collection=collection, k=3, options={"hidden_channels": 8})
+    task = load_data(table)
+    trained = Trained(build_model(config, task), config, TaskFacts.of(task, TargetScale()), 1, 0.0, {})
+    found = []
+    for row, elements in ((1, "OCCNCOO"), (2, "NCCOCOO")):
+        subject = read_subject(trained, str(table), row=row)
+        assert [{6: "C", 7: "N", 8: "O"}[int(x)] for x in subject.x[subject.order.argsort(), 0]] == [*elements]
+        assert subject.picture.words(PathScore((0, 1), 0.0)) == f"{elements[0]}0–{elements[1]}1"
+        inner = explain_paths(trained.model, subject.x, subject.edge_index, edge_attr=subject.edge_attr)
+        found.append(inner.renumbered(subject.order))
+    first, second = ({path.vertices: path.score for path in one.ranked()} for one in found)
+    assert len(first) == len(second) > 10
+    for vertices, score in first.items():
+        there = tuple(to_second[vertex] for vertex in vertices)
+        assert second[min(there, there[::-1])] == pytest.approx(score, abs=1e-6)
+    assert torch.allclose(found[1].vertex_scores()[to_second], found[0].vertex_scores(), atol=1e-6)

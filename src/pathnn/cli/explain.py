@@ -76,7 +76,7 @@ def explain_command(
             graph_of = (subject.x, subject.edge_index)
             options: dict[str, Any] = {"edge_attr": subject.edge_attr, "output": answer.number}
             found = Explanation.mean([explain_paths(model, *graph_of, **options) for model in models])
-            found = found.rescaled(answer.factor, answer.shift)
+            found = found.rescaled(answer.factor, answer.shift).renumbered(subject.order)
             if out is not None:
                 model_of = f"{run}{_several(len(models))}"
                 _write(out, model_of, subject, answer, found, top)

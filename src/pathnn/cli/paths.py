@@ -49,7 +49,8 @@ def paths_command(
 
         name = cast("Collection", collection)
         with progress(f"reading {data}"):
-            task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid)
+            # OGB's features leave atoms in the order of the SMILES, by which --source names one
+            task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid, features="ogb")
         note_not_read(task)
         if draw is not None:
             _draw(task, draw, graph, source, name, k)

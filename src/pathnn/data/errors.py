@@ -48,13 +48,18 @@ class BadRow:
 
 
 class BadRowsError(DataError):
-    """Rows that cannot become graphs, in `rows`, with the way to leave them out."""
+    """Rows that cannot become graphs, in `rows`, with a way out other than to fix them."""
 
-    def __init__(self, source: str, rows: Sequence[BadRow], total: int) -> None:
+    def __init__(
+        self,
+        source: str,
+        rows: Sequence[BadRow],
+        total: int,
+        way_out: str = "leave them out with skip_invalid=True (--skip-invalid)",
+    ) -> None:
         self.rows = tuple(rows)
         first = "; ".join(map(str, self.rows[:5]))
         more = f"; and {len(self.rows) - 5} more" if len(self.rows) > 5 else ""
         super().__init__(
-            f"{source}: {len(self.rows)} of {total} rows cannot be read ({first}{more}). "
-            "Mend them, or leave them out with skip_invalid=True (--skip-invalid)."
+            f"{source}: {len(self.rows)} of {total} rows cannot be read ({first}{more}). Fix them, or {way_out}."
         )

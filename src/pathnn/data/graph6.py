@@ -30,16 +30,15 @@ def read_graph6(path: Path, *, skip_invalid: bool = False) -> tuple[PackedGraphs
 def parse_graph6(
     lines: Sequence[str], *, source: str = "graph6", skip_invalid: bool = False
 ) -> tuple[PackedGraphs, list[BadRow]]:
-    """The graphs of graph6 lines: both directions of each edge, sorted; empty lines are passed over.
+    """The graphs of graph6 lines: both directions of each edge, sorted; empty lines are passed over, and not counted.
 
     >>> graphs, bad = parse_graph6(["Bw", "A_"])      # a triangle, an edge
     >>> graphs[0].edge_index.tolist(), graphs[1].edge_index.tolist()
     ([[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]], [[0, 1], [1, 0]])
     """
-    rows = [(i, line.strip().removeprefix(HEADER)) for i, line in enumerate(lines, start=1)]
-    rows = [(i, line) for i, line in rows if line]
+    rows = [line for line in (line.strip().removeprefix(HEADER) for line in lines) if line]
     good, bad = [], []
-    for i, line in rows:
+    for i, line in enumerate(rows, start=1):
         fault = _fault(line)
         if fault:
             bad.append(BadRow(i, fault))
@@ -47,6 +46,8 @@ def parse_graph6(
             good.append(line)
     if bad and not skip_invalid:
         raise BadRowsError(source, bad, len(rows))
+    if bad and not good:
+        raise BadRowsError(source, bad, len(rows), "give a file with one graph6 line per graph")
     if not good:
         raise DataError(f"{source} holds no graph that can be read: expected one graph6 line per graph.")
     return _pack(good), bad

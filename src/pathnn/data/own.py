@@ -41,7 +41,7 @@ def load_data(
     targets: str | Sequence[str] | None = None,
     kind: TargetKind | None = None,
     skip_invalid: bool = False,
-    features: MoleculeFeatures = "pyg",
+    features: MoleculeFeatures = "cip",
     split_by: str | None = None,
     split_seed: int | None = None,
     vocabulary: Vocabulary | None = None,
@@ -51,10 +51,11 @@ def load_data(
     Files may be compressed (`.gz`, `.xz`). The other arguments are for CSV files: the SMILES column, the
     target column or columns (None: the only numeric column, if there is just one; an empty list: none), and the kind of
     target (None: found from the values; text makes classes). `skip_invalid` leaves bad rows out; they are in
-    `task.skipped`. `features` are those of atoms and bonds: PyG's, or the Open Graph Benchmark's ("ogb"), which
-    models trained on molhiv and Peptides read. `vocabulary` has the codes of the TU data that a model was trained on
-    (`facts.vocabulary`), with which other such data is then read. `split_by` is "scaffold" (with a `split_seed`,
-    another such split for each), or a column that says train, val or test; None splits at random.
+    `task.skipped`. `features` are those of atoms and bonds: "cip" has CIP labels (R, S, E, Z), and atoms in the order
+    of the canonical SMILES; "ogb" is what models trained on molhiv and Peptides read, and depends on how a SMILES with
+    @ is written. `vocabulary` has the codes of the TU data that a model was trained on (`facts.vocabulary`), with which
+    other such data is then read. `split_by` is "scaffold" (with a `split_seed`, another such split for each), or a
+    column that says train, val or test; None splits at random.
 
     ```python
     task = load_data("molecules.csv", targets="logS")
@@ -103,7 +104,7 @@ def task_from_csv(
     targets: str | Sequence[str] | None = None,
     kind: TargetKind | None = None,
     skip_invalid: bool = False,
-    features: MoleculeFeatures = "pyg",
+    features: MoleculeFeatures = "cip",
     split_by: str | None = None,
     split_seed: int | None = None,
 ) -> Task:

@@ -1,4 +1,4 @@
-"""Molecules from a table with a SMILES column, through rdkit (extra `mol`), with PyG's features or OGB's."""
+"""Molecules from a table with a SMILES column, through rdkit (extra `mol`), with CIP labels or OGB's features."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
+from pathnn.data.cip_features import CIP_ATOMS, CIP_BONDS, cip_graph
 from pathnn.data.class_names import as_number, class_key, class_names, is_missing, is_missing_number
 from pathnn.data.errors import BadRow, BadRowsError, DataError
+from pathnn.data.molecules import MoleculeGraph, pack_molecules
 from pathnn.data.ogb_features import OGB_ATOMS, OGB_BONDS, ogb_graph
 from pathnn.data.packed import PackedGraphs
-from pathnn.data.pyg import from_pyg
 from pathnn.data.task import Categorical
 from pathnn.data.text import read_text
 
-PYG_ATOMS = Categorical((119, 9, 11, 12, 9, 5, 8, 2, 2))
-PYG_BONDS = Categorical((22, 6, 2))
-MoleculeFeatures = Literal["pyg", "ogb"]
+MoleculeFeatures = Literal["cip", "ogb"]
 FEATURES: dict[MoleculeFeatures, tuple[Categorical, Categorical]] = {
-    "pyg": (PYG_ATOMS, PYG_BONDS),
+    "cip": (CIP_ATOMS, CIP_BONDS),
     "ogb": (OGB_ATOMS, OGB_BONDS),
 }
 """The features of atoms and of bonds."""
@@ -105,9 +104,9 @@ def smiles_graphs(
     targets: Sequence[str] = (),
     labels: Sequence[str] = (),
     skip_invalid: bool = False,
-    features: MoleculeFeatures = "pyg",
+    features: MoleculeFeatures = "cip",
 ) -> tuple[PackedGraphs, list[BadRow]]:
-    """The molecules of a table as graphs with PyG's features or OGB's, and the rows that were left out.
+    """The molecules of a table as graphs, and the rows that were left out.
 
     `y` is `[G, targets]`, float64; with `labels` cells are class names, and `y` their positions. A row with
     a SMILES that rdkit refuses, or with a target that is missing or no finite number, is bad: refused by
@@ -129,8 +128,8 @@ def smiles_graphs(
     if bad and not skip_invalid:
         raise BadRowsError(table.source, bad, len(texts))
     if not molecules:
-        raise DataError(f"{table.source} holds no molecule that can be read; first fault: {bad[0]}.")
-    graphs = compact(from_pyg([graph for _, graph in molecules]))
+        raise BadRowsError(table.source, bad, len(texts), "name the column that holds SMILES (--smiles COLUMN)")
+    graphs = pack_molecules([graph for _, graph in molecules])
     y = torch.tensor(values, dtype=torch.float64).view(len(molecules), len(targets)) if targets else None
     return replace(graphs, y=y, names=tuple(text or "" for text, _ in molecules)), bad
 
@@ -141,14 +140,18 @@ def check_features(features: str) -> None:
         raise DataError(f"features={features!r} are unknown: expected one of {', '.join(get_args(MoleculeFeatures))}.")
 
 
-def molecule_graph(smiles: str | None, features: MoleculeFeatures = "pyg") -> Any | str:
-    """A molecule as PyG's `Data`: `x` `[atoms, 9]`, `edge_attr` `[2 bonds, 3]`, or what is wrong with it."""
+def molecule_graph(smiles: str | None, features: MoleculeFeatures = "cip") -> MoleculeGraph | str:
+    """A molecule as arrays, or what is wrong with its SMILES.
+
+    ```python
+    graph = molecule_graph("OCC")
+    graph.order.tolist()  # [2, 1, 0]: with "cip", atoms are in the order of the canonical SMILES, CCO
+    ```
+    """
     try:
         from rdkit import Chem, rdBase
     except ImportError as error:
         raise DataError("SMILES need rdkit, which is not installed: pip install 'pathnn[mol]'.") from error
-    from torch_geometric.utils.smiles import from_rdmol
-
     if smiles is None or not smiles.strip():
         return "the SMILES is empty"
     quiet = rdBase.BlockLogs()
@@ -158,24 +161,11 @@ def molecule_graph(smiles: str | None, features: MoleculeFeatures = "pyg") -> An
             return f"{_short(smiles)} is no molecule: {_problem(smiles)}"
         if molecule.GetNumAtoms() == 0:
             return f"{_short(smiles)} has no atoms"
-        return from_rdmol(molecule) if features == "pyg" else ogb_graph(molecule)
+        return cip_graph(molecule) if features == "cip" else ogb_graph(molecule)
     except ValueError as error:
-        return f"{_short(smiles)} has a property outside the vocabulary of {features}: {error}"
+        return f"{_short(smiles)} {error}"
     finally:
         del quiet
-
-
-def compact(graphs: PackedGraphs) -> PackedGraphs:
-    """The same graphs with categories and local vertex ids in fewer bytes."""
-    small = torch.int16 if int(graphs.node_ptr.diff().max()) < 2**15 else torch.int32
-    assert graphs.x is not None
-    assert graphs.edge_attr is not None
-    return replace(
-        graphs,
-        edge_index=graphs.edge_index.to(small),
-        x=graphs.x.to(torch.uint8),
-        edge_attr=graphs.edge_attr.to(torch.uint8),
-    )
 
 
 def class_labels(table: CsvTable, column: str) -> tuple[str, ...]:

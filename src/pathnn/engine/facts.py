@@ -74,7 +74,7 @@ class TaskFacts:
         """The features of SMILES that the model can read, if it can read any."""
         mine = self.node_features, self.edge_features
         known = {name: tuple(_features(entry) for entry in pair) for name, pair in FEATURES.items()}
-        return next((name for name, sizes in known.items() if sizes == mine), "pyg")
+        return next((name for name, sizes in known.items() if sizes == mine), "cip")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -112,7 +112,7 @@ def run(
         return on_first(fabric, lambda: finish(ready, curves=curves))
 
 
-def load_task(config: RunConfig, features: MoleculeFeatures = "pyg", vocabulary: Vocabulary | None = None) -> Task:
+def load_task(config: RunConfig, features: MoleculeFeatures = "cip", vocabulary: Vocabulary | None = None) -> Task:
     """The data of a run; `features` are those of the molecules of a CSV, `vocabulary` the codes of TU data.
 
     ```python

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pathnn.data.files import atomic_write
+from pathnn.data.ogb_features import OGB_ATOMS
 from pathnn.data.task import Task
 from pathnn.engine import RunFolder, load_model, load_task
 from pathnn.engine.checkpoint import Trained, save_model
@@ -151,6 +152,7 @@ def model_card(
         f"{line['test']:.{decimals}f}. {_of_the_cell(measure(experiment, runs, ledger), decimals)}",
         "- **Limits**: made to check a paper, and for graphs like those it was trained on: the same features in the "
         "same codes, graphs of similar size. It has not been tested for any decision about people or substances.",
+        *_stereo(task),
         f"- **Made by**: `pathnn reproduce {experiment.name} --only {_only(line)}`, commit {line['commit']}, "
         f"{line['device']}, {line.get('time', '')}, {line['seconds']:.0f} s, torch {trained.versions.get('torch')}.",
         f"- **Licence** of the weights: {_licence(task)}.",
@@ -185,3 +187,14 @@ def _licence(task: Task) -> str:
     if "BY-NC" not in task.licence:
         return "MIT, as the code"
     return f"{task.licence}, that of the data they were learned from; so they are not in the wheel of pathnn"
+
+
+def _stereo(task: Task) -> list[str]:
+    """What a user of OGB's features must know of SMILES with stereo marks."""
+    if task.node_features != OGB_ATOMS:
+        return []
+    return [
+        "- **Stereochemistry**: OGB's features have rdkit's chiral tags, which depend on the order of the atoms in a "
+        "SMILES. The prediction for a SMILES with stereo marks (@) can depend on how it is written: write all of them in "
+        "one way, such as rdkit's canonical SMILES. Models trained on your own molecules do not depend on it."
+    ]

@@ -111,6 +111,15 @@ class Explanation:
             scores=tuple(factor * score for score in self.scores),
         )
 
+    def renumbered(self, order: Tensor) -> Explanation:
+        """The same explanation with vertex `i` called `order[i]`.
+
+        >>> one = Explanation(3.0, 1.0, (torch.tensor([[0, 1], [1, 2]]),), (torch.tensor([2.0, 1.0]),), 3)
+        >>> [path.vertices for path in one.renumbered(torch.tensor([2, 0, 1])).ranked()]
+        [(0, 2), (0, 1)]
+        """
+        return replace(self, paths=tuple(torch.where(path < 0, path, order[path]) for path in self.paths))
+
     def _rows(self) -> Iterator[tuple[tuple[int, ...], float]]:
         """Each path without its dummy tokens, and its score."""
         for paths, scores in zip(self.paths, self.scores, strict=True):

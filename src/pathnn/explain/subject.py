@@ -10,8 +10,8 @@ from torch import Tensor
 
 from pathnn.data.datasets.registry import dataset_names
 from pathnn.data.errors import DataError
+from pathnn.data.molecules import pack_molecules
 from pathnn.data.own import file_kind, load_data, task_from_graphs
-from pathnn.data.pyg import from_pyg
 from pathnn.data.smiles import FEATURES, molecule_graph, read_csv
 from pathnn.data.task import Task
 from pathnn.engine.checkpoint import Trained
@@ -23,13 +23,17 @@ from pathnn.explain.page import Picture
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A graph, what it is called, where it came from, and what to draw its scores on."""
+    """A graph, what it is called, where it came from, and what to draw its scores on.
+
+    `order` has the number that the user knows each vertex by: of a molecule, that of the atom in the SMILES.
+    """
 
     title: str
     place: str
     x: Tensor
     edge_index: Tensor
     edge_attr: Tensor | None
+    order: Tensor
     picture: Picture
 
     def outputs(self, trained: Trained) -> Tensor:
@@ -56,8 +60,8 @@ def read_subject(
     if number >= len(task.graphs):
         raise ValueError(f"--graph {number} does not exist: {task.name} has {len(task.graphs)}, counted from 0.")
     edge_index, num_nodes = task.graphs[number].edge_index, task.graphs[number].num_nodes
-    place = f"graph {number} of {task.name}"
-    return _subject(trained, task, number, place, place, GraphPicture(edge_index, num_nodes))
+    place, order = f"graph {number} of {task.name}", torch.arange(num_nodes)
+    return _subject(trained, task, number, place, place, order, GraphPicture(edge_index, num_nodes))
 
 
 def _molecule(trained: Trained, path: Path, row: int, smiles: str | None) -> Subject:
@@ -72,14 +76,17 @@ def _molecule(trained: Trained, path: Path, row: int, smiles: str | None) -> Sub
     if isinstance(molecule, str) or text is None:
         raise DataError(f"{path}, row {row}: {molecule}.")
     atoms, bonds = FEATURES[known]
-    task = task_from_graphs(from_pyg([molecule]), name=path.name, node_features=atoms, edge_features=bonds, kind="none")
-    return _subject(trained, task, 0, text, f"{path.name}, row {row}", Molecule(text))
+    graphs, order = pack_molecules([molecule]), torch.from_numpy(molecule.order).long()
+    task = task_from_graphs(graphs, name=path.name, node_features=atoms, edge_features=bonds, kind="none")
+    return _subject(trained, task, 0, text, f"{path.name}, row {row}", order, Molecule(text))
 
 
-def _subject(trained: Trained, task: Task, number: int, title: str, place: str, picture: Picture) -> Subject:
+def _subject(
+    trained: Trained, task: Task, number: int, title: str, place: str, order: Tensor, picture: Picture
+) -> Subject:
     trained.facts.check_inputs(task)
     data = task.graphs[number]
     if data.num_nodes == 0:
         raise ValueError(f"{title} has no vertices: there is nothing to explain.")
     x, edge_attr = features(trained.model, data.x, data.edge_attr)
-    return Subject(title, place, x, data.edge_index, edge_attr, picture)
+    return Subject(title, place, x, data.edge_index, edge_attr, order, picture)

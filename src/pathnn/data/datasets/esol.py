@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pathnn.data.built import Built
 from pathnn.data.datasets.spec import DatasetSpec, needed
-from pathnn.data.smiles import PYG_ATOMS, PYG_BONDS, read_csv, smiles_graphs
+from pathnn.data.smiles import FEATURES, read_csv, smiles_graphs
 from pathnn.data.sources import DataFile
 from pathnn.data.splits import random_split
 from pathnn.data.targets import regression
@@ -30,16 +30,17 @@ def _build(paths: tuple[Path | None, ...]) -> Built:
 
 
 def _task(built: Built) -> Task:
+    atoms, bonds = FEATURES["cip"]
     return Task(
         name="esol",
         title="ESOL",
         graphs=built.graphs,
-        node_features=PYG_ATOMS,
-        edge_features=PYG_BONDS,
+        node_features=atoms,
+        edge_features=bonds,
         splits=built.splits,
         licence="MIT (KANO)",
         citation="Delaney, ESOL, 2004; Wu et al., MoleculeNet, 2018",
-        notes="PyG's atom and bond features; one random split of 80 / 10 / 10 from seed 0; not in the paper",
+        notes="the features of a user's own molecules; one random split of 80 / 10 / 10 from seed 0; not in the paper",
         **regression(),
     )
 
