@@ -47,4 +47,4 @@ def _task(built: Built) -> Task:
 
 def specs() -> list[DatasetSpec]:
     """ESOL."""
-    return [DatasetSpec("esol", "ESOL", 1128, (FILES,), _build, _task, version=2)]
+    return [DatasetSpec("esol", "ESOL", 1128, (FILES,), _build, _task, version=3)]
