@@ -183,8 +183,8 @@ def _stereo(task: Task) -> list[str]:
         return []
     return [
         "- **Stereochemistry**: OGB's features have rdkit's chiral tags, which depend on the order of the atoms in a "
-        "SMILES. The prediction for a SMILES with stereo marks (@) can depend on how it is written: write all of them in "
-        "one way, such as rdkit's canonical SMILES. Models trained on your own molecules do not depend on it."
+        "SMILES. The prediction for a SMILES with stereo marks (@) can depend on how it is written: write all of them "
+        "in one way, such as rdkit's canonical SMILES. Models trained on your own molecules do not depend on it."
     ]
 
 
