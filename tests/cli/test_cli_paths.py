@@ -221,3 +221,19 @@ def test_a_missing_extra_is_named(cli: Run, tmp_path: Path, monkeypatch: pytest.
     path = write_g6(tmp_path / "g.g6", [nx.path_graph(3)])
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert_fails(cli("paths", path, "--draw", tmp_path / "out.svg"), "pip install 'pathnn[plot]'")
+
+
+def test_atoms_are_drawn_with_their_numbers_in_the_smiles(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("rdkit")
+    drawn = []
+
+    def draw(edge_index: torch.Tensor, num_nodes: int, source: int, **_: object) -> None:
+        drawn.append(sorted(edge_index.t().tolist()))
+
+    monkeypatch.setattr("pathnn.plots.overview.draw_paths_and_tree", draw)
+    monkeypatch.setattr("pathnn.plots.overview.save", lambda *_: None)
+    path = write_csv(tmp_path / "m.csv", [("C(O)(N)C", "")])  # its canonical SMILES begins with another atom
+    assert cli("paths", path, "--k", 2, "--draw", tmp_path / "out.svg").exit_code == 0
+    assert drawn == [[[0, 1], [0, 2], [0, 3], [1, 0], [2, 0], [3, 0]]]

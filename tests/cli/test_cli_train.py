@@ -653,7 +653,7 @@ def test_several_targets_may_have_empty_cells_and_each_has_a_score(tmp_path):
     turned = ("--target", "number", "--target", "size")  # the other way round, but the same columns
     assert json.loads(call("evaluate", tmp_path / "run", path, "--split", "all", *turned, "--json").stdout) == document
     predicted = call("predict", tmp_path / "run", path)
-    assert predicted.stdout.splitlines()[0] == "smiles,size,number,predicted_size,predicted_number"
+    assert predicted.stdout.splitlines()[0] == "smiles,size,number,predicted_size,predicted_number,error"
 
 
 def test_options_that_the_model_refuses_leave_no_folder_behind(molecules, tmp_path):
@@ -688,9 +688,10 @@ def test_graphs_of_the_training_are_known_again(molecules, trained, tmp_path):
     chem = pytest.importorskip("rdkit.Chem")
     turned = [chem.MolToSmiles(m, rootedAtAtom=m.GetNumAtoms() - 1) for m in map(chem.MolFromSmiles, MOLECULES)]
     assert sum(a != b for a, b in zip(turned, MOLECULES, strict=True)) > 20
-    (tmp_path / "turned.csv").write_text("\n".join(["smiles,size", *(f"{s},{len(s)}" for s in turned)]) + "\n")
-    again = json.loads(call("evaluate", trained, tmp_path / "turned.csv", "--json").stdout)
-    assert (again["split"], again["seen"]) == ("all", train["graphs"])
+    for texts, expected in ((turned, ("test", 0)), (turned[::-1], ("all", train["graphs"]))):
+        (tmp_path / "turned.csv").write_text("\n".join(["smiles,size", *(f"{s},{len(s)}" for s in texts)]) + "\n")
+        again = json.loads(call("evaluate", trained, tmp_path / "turned.csv", "--json").stdout)
+        assert (again["split"], again["seen"]) == expected, "the training's data is known, however it is written"
 
 
 @pytest.mark.parametrize("option", ["--target", "--smiles", "--kind"])
