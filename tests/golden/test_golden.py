@@ -1,6 +1,6 @@
 """The restructuring changes no number, no weight, no trie, no run and no key of a JSON document.
 
-If a change is intended, run `python tests/golden/write_golden.py NAME` and say why in the commit.
+If a change is intended, run `python tests/helpers/write_golden.py NAME` and say why in the commit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compute the golden values of the restructuring, and write them: `python tests/golden/write_golden.py [NAME...]`.
+"""Compute the golden values of the restructuring, and write them: `python tests/helpers/write_golden.py [NAME...]`.
 
 Each function returns plain values, uses public names only, and is compared with `NAME.json` by `test_golden.py`.
 Rewrite a file only when the change is intended, and say why in the commit.
@@ -22,8 +22,8 @@ from pathnn import PathNN, extract_paths
 from pathnn.data import Categorical, PackedGraphs, Task, load_dataset, task_from_graphs
 from pathnn.engine import RunConfig, build_model
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "tests" / "golden"
 EDGES = [
     [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (5, 6), (6, 7), (7, 8), (8, 6)],  # hexagon, bridge, triangle
     [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7), (0, 4), (1, 5), (2, 6), (3, 7)],  # ladder
