@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from pathnn.bench import batch
+from pathnn_reproduction.bench import batch
+
 from pathnn.provenance import write_result
 
 

@@ -6,8 +6,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from pathnn.bench import epoch
-from pathnn.experiments.paper import zinc
+from pathnn_reproduction.bench import epoch
+
+from pathnn.engine.recipes import zinc
 from pathnn.provenance import write_result
 
 

@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from pathnn.bench import extract
+from pathnn_reproduction.bench import extract
+
 from pathnn.provenance import write_result
 
 TARGETS = {"list": {"ap": 100, "sp": 30, "sp+": 30}, "trie": {"ap": 40, "sp": 20, "sp+": 20}}

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pathnn.bench.headline import with_headline
-from pathnn.bench.report import benchmark_page
+from pathnn_reproduction.bench.headline import with_headline
+from pathnn_reproduction.bench.report import benchmark_page
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

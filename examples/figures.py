@@ -1,6 +1,6 @@
 """Draw the figures of docs/theory.md again: `python examples/figures.py [FOLDER]` (default: docs/figures).
 
-`pathnn reproduce figures` does the same; the figures themselves are functions in `pathnn.experiments.figures`.
+`pathnn reproduce figures` does the same; the figures themselves are functions in `pathnn_reproduction.figures.figures`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pathnn.experiments.figures import FIGURES, save_figure
+from pathnn_reproduction.figures.figures import FIGURES, save_figure
 
 
 def main() -> None:

@@ -41,10 +41,10 @@ PLACE = {name: number for number, name in enumerate(ORDER)} | {"pathnn": -1}
 PLACE |= {name: PLACE[other] for name, other in LEVEL.items()}
 
 KNOWN = frozenset({
-    ("pathnn.cli.app", "pathnn.cli.bench"),
-    ("pathnn.cli.app", "pathnn.cli.reproduce"),
-    ("pathnn.cli.distinguish", "pathnn.experiments.isomorphism"),
-    ("pathnn.cli.train", "pathnn.experiments.paper"),
+    ("pathnn.cli.app", "pathnn_reproduction.bench.cli"),
+    ("pathnn.cli.app", "pathnn_reproduction.cli"),
+    ("pathnn.cli.distinguish", "pathnn.theory.isomorphism"),
+    ("pathnn.cli.train", "pathnn.engine.recipes"),
     ("pathnn.nn.pretrained", "pathnn.data.locations"),
     ("pathnn.nn.pretrained", "pathnn.engine.checkpoint"),
     ("pathnn.paths.trie", "pathnn.transforms"),
@@ -67,7 +67,7 @@ def find_modules(root: Path) -> dict[str, Path]:
 def unit(module: str) -> str:
     """Return the package or root module that a module belongs to.
 
-    >>> unit("pathnn.nn.engines.trie"), unit("pathnn.transforms"), unit("pathnn.cli.bench")
+    >>> unit("pathnn.nn.engines.trie"), unit("pathnn.transforms"), unit("pathnn_reproduction.bench.cli")
     ('nn', 'transforms', 'pathnn_reproduction')
     """
     package, *parts = module.split(".")

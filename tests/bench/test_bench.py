@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from pathnn_reproduction.bench import extract
+from pathnn_reproduction.bench.headline import with_headline
+from pathnn_reproduction.bench.peer import igraph_paths, to_igraph
+from pathnn_reproduction.bench.report import benchmark_page
+from pathnn_reproduction.bench.shapes import SHAPES, graph_set
 
-from pathnn.bench import extract
-from pathnn.bench.headline import with_headline
-from pathnn.bench.peer import igraph_paths, to_igraph
-from pathnn.bench.report import benchmark_page
-from pathnn.bench.shapes import SHAPES, graph_set
 from pathnn.paths import list_paths
 from pathnn.provenance import provenance, write_result
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import torch
+from pathnn_reproduction.bench import batch, extract
 
-from pathnn.bench import batch, extract
 from pathnn.paths.trie import PathTrie
 
 Run = Callable[..., Any]
@@ -99,7 +99,7 @@ USER_ROWS = [
 
 
 def test_model_as_table_and_as_json(cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from pathnn.bench import model
+    from pathnn_reproduction.bench import model
 
     keys = ("dense_ms", "ours_ms", "ratio", "dense_mib", "ours_mib")
     row = {"workload": "zinc-ap", "phase": "train", **dict.fromkeys(keys, 1.25)}
@@ -132,7 +132,7 @@ def test_model_as_table_and_as_json(cli: Run, monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_a_users_own_loop_is_measured_each_way() -> None:
-    from pathnn.bench import user_loop
+    from pathnn_reproduction.bench import user_loop
 
     rows = user_loop.run(graphs=6, batch_size=2, batches=1, rounds=1, epochs=1)
     ways = {phase: {row["way"] for row in rows if row["phase"] == phase} for phase in ("step", "epoch")}
@@ -150,10 +150,10 @@ def test_each_way_does_the_same_step() -> None:
     """From the same weights, all three PathNNs have the same weights after a step."""
     import copy
 
+    from pathnn_reproduction.bench import user_loop
     from torch_geometric.data import Batch
 
     from pathnn import AddPaths, PathNN
-    from pathnn.bench import user_loop
 
     torch.manual_seed(0)
     model = PathNN.from_paper("zinc", collection="ap", hidden_channels=8)
@@ -173,7 +173,8 @@ def test_each_way_does_the_same_step() -> None:
 
 
 def test_a_gpu_benchmark_looks_for_all_its_files_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pathnn.bench import model, model_gpu
+    from pathnn_reproduction.bench import model, model_gpu
+
     from pathnn.data import DatasetNotFoundError
 
     asked: list[str] = []
@@ -193,7 +194,7 @@ def test_a_gpu_benchmark_looks_for_all_its_files_first(monkeypatch: pytest.Monke
 
 
 def test_the_result_is_saved_after_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pathnn.bench import model, user_loop
+    from pathnn_reproduction.bench import model, user_loop
 
     monkeypatch.setattr(model, "prepare_datasets", lambda names, *, required: None)
     monkeypatch.setattr(model, "_measure", lambda name, phase, *_: {"workload": name, "phase": phase})
@@ -205,8 +206,9 @@ def test_the_result_is_saved_after_each_part(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_gpu_step_is_not_taken_for_a_plain_call(tmp_path: Path) -> None:
     """README and page say which loop a row is of, and that a user's own is not measured where it is not."""
-    from pathnn.bench.headline import headline
-    from pathnn.bench.report import benchmark_page
+    from pathnn_reproduction.bench.headline import headline
+    from pathnn_reproduction.bench.report import benchmark_page
+
     from pathnn.provenance import provenance
 
     row = {"workload": "zinc-ap", "phase": "train", "dense_ms": 36.0, "ours_ms": 3.0, "ratio": 12.0, "dense_mib": 2.0,
@@ -236,7 +238,7 @@ def test_a_gpu_step_is_not_taken_for_a_plain_call(tmp_path: Path) -> None:
 
 
 def test_rows_of_gin_are_gone_until_they_are_measured_again(tmp_path: Path) -> None:
-    from pathnn.bench.report import benchmark_page
+    from pathnn_reproduction.bench.report import benchmark_page
 
     results = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
     result = json.loads((results / "runtime-gpu.json").read_text())
@@ -259,7 +261,7 @@ def test_without_a_gpu_a_benchmark_on_it_is_refused(cli: Run) -> None:
 
 
 def test_an_epoch_of_ours_and_of_dense(cli: Run, mirror: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from pathnn.bench import epoch
+    from pathnn_reproduction.bench import epoch
 
     def small(config: Any) -> Any:
         task = load_task(config)

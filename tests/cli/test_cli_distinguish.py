@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 import torch
 
-from pathnn.experiments import isomorphism
+from pathnn.theory import isomorphism
 
 Run = Callable[..., Any]
 KEYS = {

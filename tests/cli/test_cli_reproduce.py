@@ -10,10 +10,10 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from pathnn_reproduction.experiments import counts as experiment
+from pathnn_reproduction.experiments.counts import MeanPaths, mean_paths
 
 from pathnn.data import from_networkx, task_from_graphs
-from pathnn.experiments import counts as experiment
-from pathnn.experiments.counts import MeanPaths, mean_paths
 
 Run = Callable[..., Any]
 

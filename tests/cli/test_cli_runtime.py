@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-
-from pathnn.bench import epoch
-from pathnn.bench.report import benchmark_page
-from pathnn.experiments import runtime
+from pathnn_reproduction.bench import epoch
+from pathnn_reproduction.bench.report import benchmark_page
+from pathnn_reproduction.experiments import runtime
 
 Run = Callable[..., Any]
 

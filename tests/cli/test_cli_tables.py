@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+from pathnn_reproduction import report as report  # before targets.experiment is replaced
+from pathnn_reproduction import runner
+from pathnn_reproduction.cli import table_runs
+from pathnn_reproduction.experiment import Experiment
+from pathnn_reproduction.experiments import targets
 from tiny_experiments import InlinePool, tiny_experiment
-
-from pathnn.cli.reproduce import table_runs
-from pathnn.experiments import report as report  # before targets.experiment is replaced
-from pathnn.experiments import runner, targets
-from pathnn.experiments.experiment import Experiment
 
 Run = Callable[..., Any]
 

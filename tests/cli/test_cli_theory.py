@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from pathnn.experiments import theory
+from pathnn_reproduction.theory import checks as theory
 
 Run = Callable[..., Any]
 

@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from pathnn_reproduction.experiments.targets import experiment
+from pathnn_reproduction.ledger import Ledger, LedgerError
+from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.rows import add_row
 
 from pathnn.data.files import locked_file, locked_folder
 from pathnn.engine import Epoch, RunConfig, RunError, RunFolder, RunFolderError, run_ensemble
-from pathnn.experiments.ledger import Ledger, LedgerError
-from pathnn.experiments.planned import PlannedRun
-from pathnn.experiments.rows import add_row
-from pathnn.experiments.targets import experiment
 
 Lock = Callable[[Path], AbstractContextManager[object]]
 """From a folder that is prepared to something that locks it, or a file in it."""
@@ -36,7 +36,7 @@ def of_a_member(folder: Path):
 
 
 def ledger_line(planned: PlannedRun) -> dict[str, object]:
-    from pathnn.experiments.ledger import result_line
+    from pathnn_reproduction.ledger import result_line
 
     names = ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters", "device", "commit", "time")
     done = {**dict.fromkeys(names, 1), "versions": {}, "val_score": 1.0, "test_score": 1.0}

@@ -11,6 +11,7 @@ import pytest
 import torch
 from engine_tasks import one_thread as one_thread
 from engine_tasks import random_graph, tiny_config, tiny_task
+from pathnn_reproduction.groups import release_memory
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -23,7 +24,6 @@ from pathnn.engine.graphs_batch import Capacity, graph_sizes
 from pathnn.engine.graphs_edges import PADDED
 from pathnn.engine.loaders import batch_indices
 from pathnn.engine.predict import apply
-from pathnn.experiments.groups import release_memory
 from pathnn.nn import PathLSTM
 from pathnn.paths.extract import extract_paths
 

@@ -28,8 +28,8 @@ from pathnn.engine.evaluate import Evaluation, measure
 from pathnn.engine.facts import TaskFacts
 from pathnn.engine.loaders import UNSCALED, batch_indices, own_share
 from pathnn.engine.predict import apply
+from pathnn.engine.recipes import RUNS, exp, paper_run, peptides_func, zinc
 from pathnn.engine.train import _mean_loss
-from pathnn.experiments.paper import RUNS, exp, paper_run, peptides_func, zinc
 from pathnn.nn import paper_config
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from pathnn_reproduction.experiments.baselines import SHAPES, baseline_run
 
-from pathnn.experiments.baseline_runs import SHAPES, baseline_run
-from pathnn.experiments.paper import paper_run
+from pathnn.engine.recipes import paper_run
 from pathnn.nn import Baseline, PathNN, paper_config
 from pathnn.nn.presets import TU_SETS
 

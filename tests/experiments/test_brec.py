@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import networkx as nx
+from pathnn_reproduction.experiments import brec
+from pathnn_reproduction.experiments.brec_report import copies, summarize, table
+from pathnn_reproduction.rows import add_row
 
 from pathnn.data.datasets.brec import CATEGORIES
-from pathnn.experiments import brec
-from pathnn.experiments.brec_report import copies, summarize, table
-from pathnn.experiments.rows import add_row
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import edges_to_index
 

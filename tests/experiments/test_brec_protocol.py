@@ -9,15 +9,15 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import torch
+from pathnn_reproduction.experiments.brec import relabelled
+from pathnn_reproduction.experiments.brec_batches import Batches, MergedBatch, PlainBatch
+from pathnn_reproduction.experiments.brec_page import brec_section
+from pathnn_reproduction.experiments.brec_protocol import hotelling, protocol_model, run_pair
+from pathnn_reproduction.experiments.brec_report import protocol_file, protocol_rows, table
+from pathnn_reproduction.rows import add_row
 from typer.testing import CliRunner
 
 from pathnn.cli.app import app
-from pathnn.experiments.brec import relabelled
-from pathnn.experiments.brec_batches import Batches, MergedBatch, PlainBatch
-from pathnn.experiments.brec_page import brec_section
-from pathnn.experiments.brec_protocol import hotelling, protocol_model, run_pair
-from pathnn.experiments.brec_report import protocol_file, protocol_rows, table
-from pathnn.experiments.rows import add_row
 from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError
 from pathnn.theory.examples import hexagon, two_triangles
@@ -92,7 +92,7 @@ def test_different_graphs_and_copies():
 
 
 def test_too_many_paths_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pathnn.experiments.brec_batches.MAX_STEPS", 10)
+    monkeypatch.setattr("pathnn_reproduction.experiments.brec_batches.MAX_STEPS", 10)
     with pytest.raises(PathExplosionError):
         run_pair(prism(), petersen(), collection="ap", k=3, copies=2)
 
@@ -140,7 +140,7 @@ def test_a_block_that_another_process_has_done_is_left_out(
             add_row(protocol_file(path), key, {"told_apart": [], "unreliable": [], "pairs": [*range(10, 20)]})
         return {"told_apart": [], "unreliable": [], "pairs": list(pairs)}
 
-    monkeypatch.setattr("pathnn.experiments.brec_protocol.run_block", run_block)
+    monkeypatch.setattr("pathnn_reproduction.experiments.brec_protocol.run_block", run_block)
     arguments = ["--protocol-k", "2", "--protocol-pairs", "0-29", "--results", str(path)]
     found = CliRunner().invoke(app, ["reproduce", "brec", *arguments])
     assert found.exit_code == 0, found.stderr
@@ -148,11 +148,13 @@ def test_a_block_that_another_process_has_done_is_left_out(
 
 
 def test_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pathnn.cli.reproduce.brec.BLOCK", 2)
+    monkeypatch.setattr("pathnn_reproduction.cli.brec.BLOCK", 2)
     path = tmp_path / "brec.json"
     exact = ["reproduce", "brec", "--k", "1", "--k-plain", "1", "--k-shortest", "1", "--results", str(path), "--json"]
-    monkeypatch.setattr("pathnn.experiments.brec.wl_row", lambda _: {"wl1": [], "wl3": [1, 2], "seconds": 0.0})
-    monkeypatch.setattr("pathnn.experiments.brec.invariance_row", lambda *_: {"copies": 1, "unstable": [3],
+    monkeypatch.setattr(
+        "pathnn_reproduction.experiments.brec.wl_row", lambda _: {"wl1": [], "wl3": [1, 2], "seconds": 0.0}
+    )
+    monkeypatch.setattr("pathnn_reproduction.experiments.brec.invariance_row", lambda *_: {"copies": 1, "unstable": [3],
                         "consistent": [], "seconds": 0.0})  # fmt: skip
     found = CliRunner().invoke(app, exact)
     assert found.exit_code == 0, found.stderr
@@ -176,7 +178,7 @@ def test_pairs_are_trained_on_in_whole_tens(mirror: Path, tmp_path: Path, monkey
         done.append((pairs[0], pairs[-1]))
         return {"told_apart": [], "unreliable": [], "pairs": list(pairs)}
 
-    monkeypatch.setattr("pathnn.experiments.brec_protocol.run_block", run_block)
+    monkeypatch.setattr("pathnn_reproduction.experiments.brec_protocol.run_block", run_block)
     command = ["reproduce", "brec", "--protocol-k", "2", "--results", str(tmp_path / "brec.json"), "--protocol-pairs"]
     assert CliRunner().invoke(app, [*command, "13-20"]).exit_code == 0
     assert done == [(10, 19), (20, 29)]

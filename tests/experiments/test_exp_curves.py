@@ -7,10 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pathnn.experiments.frozen_hash import config_hash, v1_options
-from pathnn.experiments.ledger import Ledger
-from pathnn.experiments.select import select
-from pathnn.experiments.targets import experiment
+from pathnn_reproduction.experiments.targets import experiment
+from pathnn_reproduction.frozen_hash import config_hash, v1_options
+from pathnn_reproduction.ledger import Ledger
+from pathnn_reproduction.select import select
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "synthetic.jsonl"
 CURVES = [json.loads(line) for line in (RESULTS.parent / "curves" / "synthetic.jsonl").read_text().splitlines()]

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from pathnn_reproduction.experiments.brec import relabelled
+from pathnn_reproduction.report import results_page
 
 from pathnn.collection import Collection
 from pathnn.data import load_dataset
-from pathnn.experiments.brec import relabelled
-from pathnn.experiments.pairs import as_graphs, confused_pairs
-from pathnn.experiments.report import results_page
-from pathnn.experiments.untrained import embeddings
 from pathnn.nn import PathNN
 from pathnn.theory.graphs import Graph
+from pathnn.theory.isomorphism import as_graphs, confused_pairs
+from pathnn.theory.untrained import embeddings
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 

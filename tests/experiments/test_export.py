@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 import torch
+from pathnn_reproduction import export
+from pathnn_reproduction.cells import best_line
+from pathnn_reproduction.experiments.targets import TARGETS, experiment
+from pathnn_reproduction.export import ExportError, export_models, model_card, write_index
+from pathnn_reproduction.frozen_hash import config_hash, v1_options
+from pathnn_reproduction.ledger import Ledger
+from pathnn_reproduction.runner import run_missing
+from pathnn_reproduction.settings import Settings
 from tiny_experiments import InlinePool, made_up_line, tiny_experiment
 
 from pathnn import PathNN
 from pathnn.data import load_dataset
 from pathnn.engine import load_model, load_task
 from pathnn.engine.checkpoint import save_model
-from pathnn.experiments import export
-from pathnn.experiments.cells import best_line
-from pathnn.experiments.export import ExportError, export_models, model_card, write_index
-from pathnn.experiments.frozen_hash import config_hash, v1_options
-from pathnn.experiments.ledger import Ledger
-from pathnn.experiments.runner import run_missing
-from pathnn.experiments.settings import Settings
-from pathnn.experiments.targets import TARGETS, experiment
 from pathnn.nn.pretrained import model_folders, pretrained_names
 
 ROOT = Path(__file__).resolve().parents[2]

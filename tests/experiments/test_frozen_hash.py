@@ -7,13 +7,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from pathnn_reproduction import frozen_hash
+from pathnn_reproduction.experiments.targets import TARGETS, experiment
+from pathnn_reproduction.frozen_hash import ADDED, RENAMED, V1_DEFAULTS, config_hash, v1_options
+from pathnn_reproduction.ledger import Ledger, result_line
 from tiny_experiments import tiny_run
 
 from pathnn.engine import RunConfig
-from pathnn.experiments import frozen_hash
-from pathnn.experiments.frozen_hash import ADDED, RENAMED, V1_DEFAULTS, config_hash, v1_options
-from pathnn.experiments.ledger import Ledger, result_line
-from pathnn.experiments.targets import TARGETS, experiment
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 LINES = [json.loads(line) for name in TARGETS for line in (RESULTS / f"{name}.jsonl").read_text().splitlines()]

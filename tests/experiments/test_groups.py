@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from pathnn_reproduction import execute, groups, pool
+from pathnn_reproduction.execute import Executor
+from pathnn_reproduction.groups import in_groups
+from pathnn_reproduction.pool import outcomes
+from pathnn_reproduction.settings import Settings
 from tiny_experiments import tiny_experiment, tiny_run
 
 from pathnn.engine import RunStoppedError
 from pathnn.engine.together import TogetherError
 from pathnn.engine.train import Epoch
-from pathnn.experiments import execute, groups, pool
-from pathnn.experiments.execute import Executor
-from pathnn.experiments.groups import in_groups
-from pathnn.experiments.pool import outcomes
-from pathnn.experiments.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +136,7 @@ def test_processes_share_the_memory_and_a_run_that_goes_on_keeps_its_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room = {"entries": 4096}
-    monkeypatch.setattr("pathnn.experiments.execute.default_max_entries", lambda *_, **__: room["entries"])
+    monkeypatch.setattr("pathnn_reproduction.execute.default_max_entries", lambda *_, **__: room["entries"])
     for jobs, expected in ((1, 4096), (3, 1024)):
         executor = Executor(Settings(tmp_path / str(jobs), "cpu", jobs))
         assert executor(tiny_run())["config"]["max_entries"] == expected

@@ -13,14 +13,13 @@ import torch
 
 from pathnn.collection import COLLECTIONS
 from pathnn.data import load_dataset
-from pathnn.experiments.isomorphism import isomorphism_test
-from pathnn.experiments.merged import merged_embeddings
-from pathnn.experiments.pairs import all_pairs, check_pairs
-from pathnn.experiments.untrained import embeddings, untrained_models
 from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import disjoint_union, edges_to_index
+from pathnn.theory.isomorphism import all_pairs, check_pairs, isomorphism_test
+from pathnn.theory.merged import merged_embeddings
+from pathnn.theory.untrained import embeddings, untrained_models
 
 
 def numbered(graph: nx.Graph, seed: int = 0):
@@ -54,7 +53,7 @@ def test_memory_changes_nothing():
 def test_sequences_without_a_table(monkeypatch):
     models = untrained_models(collection="ap", k=4, seeds=1)
     whole = merged_embeddings(models, some_graphs())
-    monkeypatch.setattr("pathnn.experiments.sequences.TABLE", 0)
+    monkeypatch.setattr("pathnn.theory.merged.TABLE", 0)
     torch.testing.assert_close(merged_embeddings(models, some_graphs()), whole)
     with pytest.raises(PathExplosionError, match="over max_paths_per_source=3"):
         merged_embeddings(models, some_graphs(), max_paths_per_source=3)

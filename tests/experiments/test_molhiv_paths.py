@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pathnn_reproduction.report_notes import NOTES
 
 from pathnn.data import load_dataset
-from pathnn.experiments.report_notes import NOTES
 
 
 @pytest.mark.slow

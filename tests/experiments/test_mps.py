@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 import torch
+from pathnn_reproduction import mps
+from pathnn_reproduction.mps import shared_gpu
+from pathnn_reproduction.pool import LocalPool, attempt
+from pathnn_reproduction.settings import Settings
 from tiny_experiments import tiny_run
-
-from pathnn.experiments import mps
-from pathnn.experiments.mps import shared_gpu
-from pathnn.experiments.pool import LocalPool, attempt
-from pathnn.experiments.settings import Settings
 
 SCRIPT = """#!/bin/sh
 echo "$* $(cat)" >> {log}

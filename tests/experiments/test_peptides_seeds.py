@@ -8,12 +8,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pathnn_reproduction.ledger import Ledger
+from pathnn_reproduction.published import TABLES
+from pathnn_reproduction.report_notes import NOTES
+
 from pathnn import count_paths
 from pathnn.collection import Collection
 from pathnn.data import load_dataset
-from pathnn.experiments.ledger import Ledger
-from pathnn.experiments.published import TABLES
-from pathnn.experiments.report_notes import NOTES
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "peptides.jsonl"
 CURVES = RESULTS.parent / "curves" / "peptides.jsonl"

@@ -6,14 +6,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from pathnn_reproduction import runner
+from pathnn_reproduction.ledger import Ledger
+from pathnn_reproduction.pool import Event
+from pathnn_reproduction.ray_pool import RayPool
+from pathnn_reproduction.runner import Progress, run_missing
+from pathnn_reproduction.settings import Settings
 from tiny_experiments import InlinePool, tiny_experiment
-
-from pathnn.experiments import runner
-from pathnn.experiments.ledger import Ledger
-from pathnn.experiments.pool import Event
-from pathnn.experiments.ray_pool import RayPool
-from pathnn.experiments.runner import Progress, run_missing
-from pathnn.experiments.settings import Settings
 
 LIMIT = 200.0
 """Seconds after which a call gives up; it takes 20, on a busy machine 90."""

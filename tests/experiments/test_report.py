@@ -6,19 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pathnn_reproduction.cells import compare
+from pathnn_reproduction.experiments.targets import TARGETS, experiment
+from pathnn_reproduction.ledger import Ledger
+from pathnn_reproduction.published import TABLES, Score
+from pathnn_reproduction.report import BEGIN, END, latex_tables, results_page, with_block, write_report
+from pathnn_reproduction.select import select
+from pathnn_reproduction.summary import summary_table
+from pathnn_reproduction.table_text import seconds_text
 from tiny_experiments import made_up_line
 
 from pathnn.data import load_dataset
-from pathnn.experiments.cells import compare
-from pathnn.experiments.ledger import Ledger
-from pathnn.experiments.pairs import as_graphs
-from pathnn.experiments.published import TABLES, Score
-from pathnn.experiments.report import BEGIN, END, latex_tables, results_page, with_block, write_report
-from pathnn.experiments.select import select
-from pathnn.experiments.summary import summary_table
-from pathnn.experiments.table_text import seconds_text
-from pathnn.experiments.targets import TARGETS, experiment
 from pathnn.theory.hashed_wl import wl_fingerprints
+from pathnn.theory.isomorphism import as_graphs
 
 ROOT = Path(__file__).resolve().parents[2]
 

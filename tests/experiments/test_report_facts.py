@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pathnn_reproduction.report import results_page
 
 from pathnn.collection import Collection
-from pathnn.experiments.report import results_page
 from pathnn.nn import PathNN
 
 PAGE = results_page(Path(__file__).resolve().parents[2] / "results")

@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 import torch
+from pathnn_reproduction import runner
+from pathnn_reproduction.carry import CarryError, pack_runs, unpack_runs
+from pathnn_reproduction.cli.run_progress import ended
+from pathnn_reproduction.experiment import Experiment, slots
+from pathnn_reproduction.experiments.targets import experiment
+from pathnn_reproduction.frozen_hash import config_hash, v1_options
+from pathnn_reproduction.ledger import KEYS, Ledger, LedgerError, Line, check_line
+from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.pool import Event, LocalPool, attempt
+from pathnn_reproduction.runner import Progress, run_missing
+from pathnn_reproduction.select import SelectionError, select
+from pathnn_reproduction.settings import Settings
 from tiny_experiments import InlinePool, made_up_line, tiny_experiment, tiny_run
 
-from pathnn.cli.reproduce.run_progress import ended
 from pathnn.engine import RunFolder
-from pathnn.experiments import runner
-from pathnn.experiments.carry import CarryError, pack_runs, unpack_runs
-from pathnn.experiments.experiment import Experiment, slots
-from pathnn.experiments.frozen_hash import config_hash, v1_options
-from pathnn.experiments.ledger import KEYS, Ledger, LedgerError, Line, check_line
-from pathnn.experiments.planned import PlannedRun
-from pathnn.experiments.pool import Event, LocalPool, attempt
-from pathnn.experiments.runner import Progress, run_missing
-from pathnn.experiments.select import SelectionError, select
-from pathnn.experiments.settings import Settings
-from pathnn.experiments.targets import experiment
 
 
 @pytest.fixture(autouse=True)
@@ -694,7 +694,7 @@ def test_winners_do_not_wait_for_runs_that_failed_or_are_not_selected(tmp_path: 
 
 
 def test_winners_that_are_trained_alone_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathnn.experiments.runner.together_key", lambda run: None)
+    monkeypatch.setattr("pathnn_reproduction.runner.together_key", lambda run: None)
     whole = experiment("tu")
     pool = InlinePool(lambda run: made_up_line(run, val=50.0), 1, 20)
     progress = run_missing(whole, select(whole.runs, "enzymes,gcn,fold=0-1"), Ledger(tmp_path / "tu.jsonl"), pool)

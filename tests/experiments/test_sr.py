@@ -10,18 +10,18 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+from pathnn_reproduction.experiments import sr
+from pathnn_reproduction.experiments.expressive import expressive_page, sr_chart
+from pathnn_reproduction.experiments.sr_report import exact_at, summarize, table
+from pathnn_reproduction.rows import add_row, missing, read_rows
 from typer.testing import CliRunner
 
 from pathnn.cli.app import app
 from pathnn.data import load_dataset
-from pathnn.experiments import sr
-from pathnn.experiments.expressive import expressive_page, sr_chart
-from pathnn.experiments.pairs import as_graphs
-from pathnn.experiments.rows import add_row, missing, read_rows
-from pathnn.experiments.sr_report import exact_at, summarize, table
-from pathnn.experiments.untrained import embeddings, untrained_models
 from pathnn.theory.graphs import edges_to_index
 from pathnn.theory.hashed import hashed_annotations, path_fingerprints, stack_lanes
+from pathnn.theory.isomorphism import as_graphs
+from pathnn.theory.untrained import embeddings, untrained_models
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,14 +6,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pathnn_reproduction.execute import Executor
+from pathnn_reproduction.experiment import Experiment
+from pathnn_reproduction.frozen_hash import config_hash, v1_options
+from pathnn_reproduction.ledger import Line
+from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.pool import Event, attempt
+from pathnn_reproduction.settings import Settings
+
 from pathnn.engine import RunConfig
-from pathnn.experiments.execute import Executor
-from pathnn.experiments.experiment import Experiment
-from pathnn.experiments.frozen_hash import config_hash, v1_options
-from pathnn.experiments.ledger import Line
-from pathnn.experiments.planned import PlannedRun
-from pathnn.experiments.pool import Event, attempt
-from pathnn.experiments.settings import Settings
 
 
 def tiny_run(seed: int = 0, *, epochs: int = 2, **options: Any) -> PlannedRun:

@@ -128,7 +128,7 @@ def tries() -> dict[str, Any]:
 
 def plans() -> dict[str, Any]:
     """The runs that each experiment asks for: their number, and the SHA-256 of what identifies them in results."""
-    from pathnn.experiments.targets import TARGETS, experiment
+    from pathnn_reproduction.experiments.targets import TARGETS, experiment
 
     keys = {name: [run.key for run in experiment(name).runs] for name in TARGETS}
     return {name: [len(one), hashlib.sha256(json.dumps(one).encode()).hexdigest()] for name, one in keys.items()}

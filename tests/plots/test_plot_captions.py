@@ -2,10 +2,10 @@
 
 import matplotlib
 import pytest
+from pathnn_reproduction.figures.drawing import iteration_fills
+from pathnn_reproduction.figures.figures import FIGURES, distance_style, save_figure
 
-from pathnn.experiments.figures import FIGURES, distance_style, save_figure
 from pathnn.paths.reference import reference_paths, shortest_paths, to_graph
-from pathnn.plots.iterations import iteration_fills
 from pathnn.plots.page import COOL, WARM
 from pathnn.theory import path_tree, path_trees_distinguish, wl_distinguishes, wl_tree
 from pathnn.theory.examples import (

@@ -4,12 +4,15 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-
-from pathnn.theory.compare import SCOPES, smallest_merged, smallest_split
-from pathnn.theory.lemma import smallest_missing, smallest_non_walk
-from pathnn.theory.names import name_multisets
-from pathnn.theory.partitions import PathLevels, path_levels
-from pathnn.theory.universe import small_graphs
+from pathnn_reproduction.theory.compare import (
+    SCOPES,
+    smallest_merged,
+    smallest_missing,
+    smallest_non_walk,
+    smallest_split,
+)
+from pathnn_reproduction.theory.partitions import PathLevels, path_levels
+from pathnn_reproduction.theory.small_graphs import name_multisets, small_graphs
 
 UNIVERSE = small_graphs(4, all_up_to=3, copies=1, seed=2)
 

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pathnn_reproduction.theory.small_graphs import name_multisets, name_pairs, name_rows
 from theory_strategies import relaxed
-
-from pathnn.theory.names import name_multisets, name_pairs, name_rows
 
 small = st.integers(0, 4)
 large = st.integers(0, 10**9)

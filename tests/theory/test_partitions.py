@@ -3,12 +3,12 @@
 from itertools import product
 
 import pytest
+from pathnn_reproduction.theory.partitions import annotated_partitions, path_levels, tree_partitions, wl_partitions
+from pathnn_reproduction.theory.small_graphs import small_graphs
 
 from pathnn.collection import COLLECTIONS
 from pathnn.theory import ColorTable, annotated_path_sets, path_trees, wl_colors, wl_trees
 from pathnn.theory.graphs import distances_from, neighbors
-from pathnn.theory.partitions import annotated_partitions, path_levels, tree_partitions, wl_partitions
-from pathnn.theory.universe import small_graphs
 
 HEIGHT = 4
 UNIVERSES = {"atlas": small_graphs(5), "numbered": small_graphs(4, all_up_to=3, copies=2)}
@@ -71,7 +71,7 @@ def test_annotated_sets(name, collection, extend):
 
 
 def test_a_path_without_its_beginning_has_no_tree():
-    from pathnn.theory.partitions import _parents
+    from pathnn_reproduction.theory.partitions import _parents
 
     levels = path_levels(UNIVERSES["atlas"], "ap", 3)
     shorter = [levels.paths[0][:-1], *levels.paths[1:]]

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-
-from pathnn.experiments.theory_report import BEGIN, END, theory_block, write_block
+from pathnn_reproduction.theory.report import BEGIN, END, theory_block, write_block
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "theory.md"

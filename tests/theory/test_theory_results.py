@@ -5,12 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pathnn_reproduction.theory.checks import Check, PathTest, TheorySettings, theory_checks, theory_steps
+from pathnn_reproduction.theory.compare import SCOPES, Example
+from pathnn_reproduction.theory.table import from_result, theory_table
 
-from pathnn.experiments.theory import Check, PathTest, TheorySettings, theory_checks, theory_steps
-from pathnn.experiments.theory_result import from_result
-from pathnn.experiments.theory_rows import theory_table
 from pathnn.theory import ColorTable, annotated_path_sets, path_trees, wl_colors
-from pathnn.theory.compare import SCOPES, Example
 from pathnn.theory.graphs import distances_from, edges_to_index, neighbors
 
 RESULT = json.loads((Path(__file__).resolve().parents[2] / "results" / "theory.json").read_text())

@@ -3,9 +3,9 @@ from itertools import permutations
 import networkx as nx
 import numpy as np
 import pytest
+from pathnn_reproduction.theory.small_graphs import LARGEST, distance_table, small_graphs
 
 from pathnn.paths.reference import to_graph
-from pathnn.theory.universe import LARGEST, distance_table, small_graphs
 
 
 def test_each_labelled_graph_once():

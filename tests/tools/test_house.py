@@ -53,7 +53,11 @@ def test_a_tree_in_order_passes(tmp_path: Path) -> None:
         ("src/pathnn/nn/model.py", "def f():\n    from pathnn.data import x\n", "pathnn.nn.model imports pathnn.data"),
         ("src/pathnn/paths/csr.py", "from pathnn import Model\n", "pathnn.paths.csr imports pathnn.nn.model"),
         ("src/pathnn/cli.py", "import pathnn_reproduction\n", "pathnn.cli imports pathnn_reproduction"),
-        ("src/pathnn/engine.py", "import pathnn.bench\n", "pathnn.engine imports pathnn.bench"),
+        (
+            "src/pathnn/engine.py",
+            "import pathnn_reproduction.bench\n",
+            "pathnn.engine imports pathnn_reproduction.bench",
+        ),
     ],
 )
 def test_an_import_in_the_wrong_direction_fails(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from pathnn_reproduction.bench.cli import bench
+from pathnn_reproduction.cli import reproduce
 
-from pathnn.cli.bench import bench
 from pathnn.cli.datasets import datasets
 from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE
 from pathnn.cli.distinguish import distinguish_command
@@ -16,7 +17,6 @@ from pathnn.cli.failures import Commands
 from pathnn.cli.paths import EXAMPLE as PATHS_EXAMPLE
 from pathnn.cli.paths import paths_command
 from pathnn.cli.predict import predict_command
-from pathnn.cli.reproduce import reproduce
 from pathnn.cli.train import train_command
 
 

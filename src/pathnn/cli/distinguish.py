@@ -12,8 +12,8 @@ from pathnn.cli.progress import progress
 
 if TYPE_CHECKING:
     from pathnn.collection import Collection
-    from pathnn.experiments.isomorphism import IsomorphismTest
-    from pathnn.experiments.untrained import UntrainedPhi
+    from pathnn.theory.isomorphism import IsomorphismTest
+    from pathnn.theory.untrained import UntrainedPhi
 
 EXAMPLE = "Example: pathnn distinguish sr251256 --collection ap --k 4"
 
@@ -81,7 +81,7 @@ def distinguish_command(
     """
     with result_only(json):
         from pathnn.data import load_data
-        from pathnn.experiments.isomorphism import isomorphism_test
+        from pathnn.theory.isomorphism import isomorphism_test
 
         with progress(f"reading {data}"):
             task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid)

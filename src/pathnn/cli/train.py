@@ -198,7 +198,7 @@ def _folder(out: Path, *, several: bool) -> RunFolder | EnsembleFolder:
 def fill_in(data: str, task: Task, chosen: dict[str, Any], options: dict[str, Any]) -> RunConfig:
     """The config of a new run: the paper's or the defaults for own data, then what the user chose."""
     from pathnn.engine import RunConfig, own_options
-    from pathnn.experiments.paper import paper_run
+    from pathnn.engine.recipes import paper_run
 
     paper = paper_run(data, chosen.get("collection", "ap"))
     base = {"data": data, **own_options(task)} if paper is None else paper.to_dict()

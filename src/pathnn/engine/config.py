@@ -31,7 +31,7 @@ MODELS: tuple[str, ...] = ("pathnn", *get_args(BaselineName))
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """One training run. The defaults are for a user's own molecules; the paper's settings are in
-    `pathnn.experiments.paper`.
+    `pathnn.engine.recipes`.
 
     >>> config = RunConfig(data="zinc", collection="ap", k=4, options={"hidden_channels": 140})
     >>> RunConfig.from_yaml(config.to_yaml()) == config

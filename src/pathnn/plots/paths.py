@@ -11,10 +11,11 @@ import numpy as np
 from torch import Tensor
 
 from pathnn.collection import Collection, check_collection
+from pathnn.paths.reference import Path
 from pathnn.plots.graphs import Sketch, sketch
 from pathnn.plots.layout import Points
 from pathnn.plots.page import LINES, letter, make_page
-from pathnn.theory.graphs import Path, check_source, paths_by_length
+from pathnn.theory.graphs import check_source, paths_by_length
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

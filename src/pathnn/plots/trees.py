@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from torch import Tensor
 
 from pathnn.collection import check_collection
+from pathnn.paths.reference import Path
 from pathnn.plots.page import (
     EDGE,
     FADED,
@@ -25,7 +26,7 @@ from pathnn.plots.page import (
 )
 from pathnn.plots.paths import panels_of
 from pathnn.plots.tidy_tree import Placed, tree_layout
-from pathnn.theory.graphs import Path, check_source
+from pathnn.theory.graphs import check_source
 from pathnn.theory.path_trees import path_tree
 from pathnn.theory.tree import Tree
 from pathnn.theory.wl import wl_tree

@@ -11,8 +11,7 @@ from torch import Tensor
 from pathnn.collection import Collection
 from pathnn.paths.csr import to_csr
 from pathnn.paths.extract import extract_paths, list_paths
-from pathnn.paths.reference import DUMMY as DUMMY
-from pathnn.paths.reference import Path as Path
+from pathnn.paths.reference import Path
 
 Graph = tuple[Tensor, int]
 """`(edge_index, num_nodes)`."""

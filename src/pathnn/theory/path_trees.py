@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from torch import Tensor
 
 from pathnn.collection import Collection
-from pathnn.theory.graphs import Path, check_source, paths_by_length
+from pathnn.paths.reference import Path
+from pathnn.theory.graphs import check_source, paths_by_length
 from pathnn.theory.tree import Tree
 
 

@@ -1,0 +1,184 @@
+"""How fast a batch with its paths is assembled: our packed graphs against PyG's `DataLoader`, on the CPU."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.loader import DataLoader
+
+from pathnn.collection import Collection
+from pathnn.data import PackedGraphs, PackedLoader, dataset_status, load_dataset
+from pathnn.paths.trie import PathTrie
+from pathnn.transforms import pack
+from pathnn_reproduction.bench.shapes import graph_set
+
+OURS = "pathnn"
+PER_LEVEL = "PyG, a tensor per level"
+ADD_PATHS = "PyG, AddPaths"
+TARGET = 20.0
+ABOUT = (
+    "Milliseconds to assemble a batch with its tries on a CPU: `PackedLoader` against PyG's `DataLoader`, once with a "
+    "tensor per trie level shifted by `__inc__`, once with what `AddPaths` stores. Medians of rounds in which all make "
+    "the same batches."
+)
+
+
+class LevelData(Data):
+    """A graph with one tensor per field and level of its tries, shifted by `__inc__`: the way PyG documents it."""
+
+    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """How far the ids of the next graph of a batch are shifted."""
+        field, _, place = key.partition("_")
+        if field == "vertex":
+            return self.num_nodes
+        if field == "edgeid":
+            return self.edge_index.size(1)
+        if field == "parent":
+            length, level = map(int, place.split("_"))
+            return self[f"vertex_{length}_{level - 1}"].numel()
+        return 0 if field == "distance" else super().__inc__(key, value, *args, **kwargs)
+
+
+def level_data(data: Any, trie: PathTrie) -> LevelData:
+    """The graph `data` with its tries, level by level.
+
+    >>> from pathnn.paths import extract_paths
+    >>> edges = torch.tensor([[0, 1], [1, 0]])
+    >>> trie = extract_paths(edges, 2, collection="ap", k=1)
+    >>> sorted(level_data(Data(edge_index=edges, num_nodes=2), trie).keys())[:3]
+    ['distance_1_0', 'distance_1_1', 'edge_index']
+    """
+    out = LevelData(**data.to_dict())
+    for length, levels in enumerate(trie.lengths(), start=1):
+        for t, level in enumerate(levels.levels):
+            for field, tensor in (
+                ("vertex", level.vertex),
+                ("distance", level.distance),
+                ("parent", level.parent),
+                ("edgeid", level.edge),
+            ):
+                if tensor is not None:
+                    out[f"{field}_{length}_{t}"] = tensor
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """The same graphs and tries in the three forms; each method yields the batches of `indices`."""
+
+    packed: PackedGraphs
+    by_level: list[Any]
+    by_graph: list[Any]
+
+    @staticmethod
+    def of(graphs: PackedGraphs, *, collection: Collection, k: int) -> Contest:
+        """Extract the paths, and hand them to each."""
+        packed = graphs.with_paths(collection=collection, k=k)
+        assert packed.tries is not None
+        by_level, by_graph = [], []
+        for i, data in enumerate(graphs):
+            trie = packed.tries.select(torch.tensor([i]))
+            by_level.append(level_data(data, trie))
+            data.paths = pack(trie)
+            by_graph.append(data)
+        return Contest(packed, by_level, by_graph)
+
+    def ours(self, indices: list[Tensor]) -> Iterator[Any]:
+        """`PackedLoader`."""
+        loader = PackedLoader(self.packed, max_entries=None)
+        return (loader.batch(index) for index in indices)
+
+    def per_level(self, indices: list[Tensor]) -> Iterator[Any]:
+        """PyG's loader on `LevelData`."""
+        return iter(DataLoader(self.by_level, batch_sampler=[index.tolist() for index in indices]))
+
+    def add_paths(self, indices: list[Tensor]) -> Iterator[Any]:
+        """PyG's loader on what `AddPaths` gives, and the trie of the batch."""
+        for batch in DataLoader(self.by_graph, batch_sampler=[index.tolist() for index in indices]):
+            batch.trie = PathTrie.from_data(batch)
+            yield batch
+
+
+def run(
+    *,
+    graphs: int = 2000,
+    batch_size: int = 128,
+    collection: Collection = "ap",
+    k: int = 4,
+    rounds: int = 15,
+    seed: int = 0,
+    threads: int = 1,
+    step: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
+    """Milliseconds per batch of each method, and how many times faster ours is; `step` is called after a round."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        data, origin = zinc_graphs(graphs, seed)
+        contest = Contest.of(data, collection=collection, k=k)
+        times = measure(contest, batch_size=batch_size, rounds=rounds, seed=seed, step=step)
+    finally:
+        torch.set_num_threads(before)
+    assert contest.packed.tries is not None
+    return {
+        "about": ABOUT,
+        "workload": f"{origin}, {collection.upper()}, k = {k}, batches of {batch_size}",
+        "graphs": len(data),
+        "batch_size": batch_size,
+        "entries_per_batch": batch_size * int(contest.packed.tries.sizes.sum()) / len(data),
+        "threads": threads,
+        "target_ratio": TARGET,
+        "rows": [{"method": name, "ms": ms, "ratio": ms / times[OURS]} for name, ms in times.items()],
+    }
+
+
+def measure(
+    contest: Contest, *, batch_size: int, rounds: int, seed: int, step: Callable[[], None], batches: int = 4
+) -> dict[str, float]:
+    """Milliseconds per batch by method: the medians of rounds in which each makes the same random batches."""
+    methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
+    times: dict[str, list[float]] = {name: [] for name in methods}
+    generator = torch.Generator().manual_seed(seed)
+    for turn in range(rounds + 1):
+        order = torch.randperm(len(contest.packed), generator=generator)[: batches * batch_size]
+        indices = list(torch.split(order, batch_size))
+        for name, method in methods.items():
+            seconds = _exhaust(method(indices))
+            if turn:  # the first round warms up
+                times[name].append(1e3 * seconds / len(indices))
+        step()
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def zinc_graphs(graphs: int, seed: int = 0) -> tuple[PackedGraphs, str]:
+    """The first graphs of ZINC12k where it is at hand, else graphs of its shape; and which of both."""
+    if any(status.name == "zinc" and status.available for status in dataset_status()):
+        data = load_dataset("zinc").graphs
+        return data.subset(torch.arange(min(graphs, len(data)))), "ZINC12k"
+    shaped = graph_set("zinc", graphs, seed)
+    generator = torch.Generator().manual_seed(seed)
+    shift = shaped.node_ptr[:-1].repeat_interleave(shaped.edge_ptr.diff())
+    packed = PackedGraphs(
+        edge_index=shaped.edge_index - shift,
+        node_ptr=shaped.node_ptr,
+        edge_ptr=shaped.edge_ptr,
+        x=torch.randint(28, (shaped.num_nodes, 1), generator=generator),
+        edge_attr=torch.randint(1, 4, (shaped.edge_index.size(1), 1), generator=generator),
+        y=torch.randn(graphs, 1, generator=generator),
+    )
+    return packed.validate(), "ZINC-shaped"
+
+
+def _exhaust(batches: Iterator[Any]) -> float:
+    """Seconds to make all batches."""
+    begin = time.perf_counter()
+    for _ in batches:
+        pass
+    return time.perf_counter() - begin

@@ -1,0 +1,151 @@
+"""How fast paths are extracted: against igraph, in memory, with the number of graphs, and on a GPU."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pathnn.collection import COLLECTIONS, Collection
+from pathnn.paths import extract_paths, list_paths
+from pathnn_reproduction.bench.peer import igraph_paths, to_igraph
+from pathnn_reproduction.bench.shapes import GraphSet, graph_set
+
+WORKLOADS: dict[str, tuple[int, int, int]] = {  # k, graphs for ours, graphs for the peer
+    "zinc": (4, 4000, 150),
+    "dd": (2, 300, 12),
+    "peptides": (8, 500, 20),
+}
+
+
+def compare(threads: int, repeats: int = 5, seed: int = 0) -> list[dict[str, Any]]:
+    """Milliseconds per 1000 graphs, ours and igraph's, and their ratios; a row per workload and collection."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        return [
+            _compare_one(shape, collection, threads, repeats, seed) for shape in WORKLOADS for collection in COLLECTIONS
+        ]
+    finally:
+        torch.set_num_threads(before)
+
+
+def _compare_one(shape: str, collection: Collection, threads: int, repeats: int, seed: int) -> dict[str, Any]:
+    k, many, few = WORKLOADS[shape]
+    graphs = graph_set(shape, many, seed)
+    peers = [to_igraph(*graphs.graph(i)) for i in range(few)]
+    peer = _median(lambda: [igraph_paths(g, collection, k) for g in peers], 3) / few
+    listed = _median(lambda: list_paths(graphs.edge_index, graphs.num_nodes, collection=collection, k=k), repeats)
+    built = _median(lambda: _extract(graphs, collection, k), repeats)
+    return {
+        "workload": shape,
+        "collection": collection,
+        "k": k,
+        "threads": threads,
+        "igraph_ms": 1e6 * peer,
+        "list_ms": 1e6 * listed / many,
+        "trie_ms": 1e6 * built / many,
+        "list_ratio": peer / (listed / many),
+        "trie_ratio": peer / (built / many),
+    }
+
+
+def memory(seed: int = 0) -> list[dict[str, Any]]:
+    """Peak memory of an extraction over the size of its result, each in a process of its own."""
+    rows = []
+    for shape, (k, _, _) in WORKLOADS.items():
+        for collection in COLLECTIONS:
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                size, peak = pool.apply(_memory_of, (shape, collection, seed))
+            rows.append(
+                {"workload": shape, "collection": collection, "k": k, "result_bytes": size, "peak_bytes": peak,
+                 "ratio": peak / size}
+            )  # fmt: skip
+    return rows
+
+
+def _memory_of(shape: str, collection: Collection, seed: int) -> tuple[int, int]:
+    """Bytes of a result, and how far the process rose for it, after a small extraction that loads all code."""
+    k, many, _ = WORKLOADS[shape]
+    graphs = graph_set(shape, many, seed)
+    _extract(graphs.head(8), collection, k)
+    trie, peak = peak_bytes(lambda: _extract(graphs, collection, k))
+    return trie.nbytes, peak
+
+
+def scale(
+    sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000), *, chunk_size: int = 10_000, seed: int = 0
+) -> list[dict[str, Any]]:
+    """Time and peak memory with the number of ZINC-shaped molecules, AP, K = 4, in chunks (the same one again)."""
+    chunk = graph_set("zinc", chunk_size, seed)
+    rows = []
+    for size in sizes:
+        reset_peak()
+        start = time.perf_counter()
+        paths = 0
+        for _ in range(size // len(chunk)):
+            paths += _extract(chunk, "ap", 4).num_paths
+        seconds = time.perf_counter() - start
+        rows.append(
+            {"graphs": size, "paths": paths, "seconds": seconds, "us_per_graph": 1e6 * seconds / max(size, 1),
+             "peak_process_bytes": status_bytes("VmHWM")}
+        )  # fmt: skip
+    return rows
+
+
+def on_gpu(graphs: int = 12_000, seed: int = 0) -> dict[str, Any]:
+    """Milliseconds to extract ZINC-shaped graphs on the CUDA device, K = 4, trie included; compared with the CPU's."""
+    batch = graph_set("zinc", graphs, seed)
+    on_device = batch.edge_index.cuda()
+    result: dict[str, Any] = {"graphs": graphs, "k": 4}
+    for collection in COLLECTIONS:
+        times = []
+        for _ in range(12):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            trie = extract_paths(on_device, batch.num_nodes, collection=collection, k=4)
+            torch.cuda.synchronize()
+            times.append(1e3 * (time.perf_counter() - start))
+        result[f"{collection}_ms"] = sorted(times[2:])[5]
+        result[f"{collection}_equal_to_cpu"] = trie.equal(_extract(batch, collection, 4).to("cuda"))
+        result[f"{collection}_entries"] = trie.num_entries
+    return result
+
+
+def _extract(graphs: GraphSet, collection: Collection, k: int) -> Any:
+    return extract_paths(graphs.edge_index, graphs.num_nodes, collection=collection, k=k)
+
+
+def _median(work: Callable[[], Any], repeats: int) -> float:
+    """Median seconds of several calls, after one to warm up."""
+    times = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return sorted(times[1:])[repeats // 2]
+
+
+def peak_bytes(work: Callable[[], Any]) -> tuple[Any, int]:
+    """What `work` returns, and how far the process's memory rose above where it was (Linux)."""
+    reset_peak()
+    before = status_bytes("VmRSS")
+    result = work()
+    return result, status_bytes("VmHWM") - before
+
+
+def reset_peak() -> None:
+    """Let the kernel forget the largest memory this process has had."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def status_bytes(name: str) -> int:
+    """A line of `/proc/self/status`, in bytes."""
+    found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return 1024 * int(found[1])

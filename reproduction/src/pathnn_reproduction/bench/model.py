@@ -1,0 +1,180 @@
+"""One training step and one inference on the CPU: the trie engine against the dense formulation.
+
+Same weights, same batches of the paper's sizes, tries ready: real graphs where the dataset is at hand, else random ones
+of its shape. Times are medians of interleaved rounds. Memory is how far the process rises above where it was before the
+step, in a process of its own. For `zinc-ap` a user's own loop is measured as well (`pathnn_reproduction.bench.user_loop`).
+"""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pathnn.collection import Collection
+from pathnn.data import DatasetNotFoundError, GraphBatch, PackedGraphs, load_dataset
+from pathnn.data.status import fetch
+from pathnn.nn import PathNN
+from pathnn_reproduction.bench import user_loop
+from pathnn_reproduction.bench.extract import peak_bytes
+from pathnn_reproduction.bench.shapes import graph_set
+
+WORKLOADS: dict[str, tuple[str, Collection, int]] = {  # dataset, collection, graphs of a batch
+    "zinc-ap": ("zinc", "ap", 128),
+    "zinc-sp": ("zinc", "sp", 128),
+    "dd-ap": ("dd", "ap", 16),
+}
+ENGINES = ("dense", "trie")
+PHASES = ("train", "inference")
+
+
+USER_WORKLOAD = "zinc-ap"
+"""The workload whose step is also measured in a user's own loop."""
+
+Save = Callable[[dict[str, Any]], None]
+
+
+def run(
+    workloads: Sequence[str] = ("zinc-ap", "dd-ap"),
+    *,
+    threads: int = 2,
+    rounds: int = 5,
+    save: Save = lambda _: None,
+) -> dict[str, Any]:
+    """`{"workloads": rows, "user_loop": rows}`; the result so far is given to `save` after each part.
+
+    A row of `workloads`, one for each workload and phase, is `{workload, phase, dense_ms, ours_ms, ratio, dense_mib,
+    ours_mib}`; rows of `user_loop` are those of `pathnn_reproduction.bench.user_loop.run`.
+    """
+    prepare_datasets([WORKLOADS[name][0] for name in workloads], required=False)
+    rows: list[dict[str, Any]] = []
+    result: dict[str, Any] = {"workloads": rows}
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for name in workloads:
+            rows += [_measure(name, phase, threads, rounds) for phase in PHASES]
+            save(result)
+        if USER_WORKLOAD in workloads:
+            result["user_loop"] = user_loop.run(rounds=rounds)
+            save(result)
+    finally:
+        torch.set_num_threads(before)
+    return result
+
+
+def prepare_datasets(names: Iterable[str], *, required: bool) -> None:
+    """Fetch and build datasets before anything is measured; if they are `required`, name all that are not available."""
+    missing: dict[str, DatasetNotFoundError] = {}
+    for name in dict.fromkeys(names):
+        try:
+            fetch(name)
+        except DatasetNotFoundError as error:
+            missing[name] = error
+    if missing and required:
+        raise DatasetNotFoundError(
+            f"nothing was measured: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not available. "
+            f"{'; '.join(map(str, missing.values()))} Or leave these workloads out (--workload)."
+        )
+
+
+def load(workload: str) -> tuple[PathNN, GraphBatch, bool]:
+    """The paper's model for a workload, one batch, and whether its graphs are real."""
+    torch.manual_seed(0)
+    dataset, collection, size = WORKLOADS[workload]
+    model = PathNN.from_paper(dataset, collection=collection)
+    graphs, real = _graphs(dataset, size, model)
+    return model, graphs.with_paths(collection=collection, k=model.config.k).select(torch.arange(size)), real
+
+
+def _graphs(dataset: str, size: int, model: PathNN) -> tuple[PackedGraphs, bool]:
+    try:
+        graphs = load_dataset(dataset).graphs
+        chosen = torch.randperm(len(graphs), generator=torch.Generator().manual_seed(0))[:size]
+        return graphs.subset(chosen), True
+    except DatasetNotFoundError:
+        shape = graph_set(dataset, size)
+    width, edges = model.config.in_channels, model.config.edge_channels
+    some = shape.num_nodes, shape.edge_index.size(1)
+    x = torch.rand(some[0], width) if isinstance(width, int) else torch.randint(width[0], (some[0], 1))
+    attributes = torch.randint(edges[0], (some[1], 1)) if isinstance(edges, tuple) else None
+    labels = torch.rand(size, 1) if model.config.out_channels == 1 else torch.randint(2, (size,))
+    local = shape.edge_index - shape.node_ptr[:-1].repeat_interleave(shape.edge_ptr.diff())
+    return PackedGraphs(local, shape.node_ptr, shape.edge_ptr, x, attributes, labels), False
+
+
+def step_of(model: PathNN, batch: GraphBatch, phase: str) -> Callable[[], None]:
+    """A function that does one training step with Adam, or one inference."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x, y = batch.x, batch.y
+    assert x is not None
+    assert y is not None
+
+    def forward() -> Tensor:
+        return model(x, trie=batch.trie, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs)
+
+    def train() -> None:
+        optimizer.zero_grad()
+        out = forward()
+        loss = nn.functional.l1_loss(out, y) if y.is_floating_point() else nn.functional.cross_entropy(out, y)
+        torch.autograd.backward(loss)
+        optimizer.step()
+
+    def infer() -> None:
+        with torch.inference_mode():
+            forward()
+
+    model.train(phase == "train")
+    return train if phase == "train" else infer
+
+
+def _measure(workload: str, phase: str, threads: int, rounds: int) -> dict[str, Any]:
+    model, batch, real = load(workload)
+    steps = {engine: step_of(_with_engine(model, engine), batch, phase) for engine in ENGINES}
+    times: dict[str, list[float]] = {engine: [] for engine in ENGINES}
+    for turn in range(rounds + 1):
+        for engine in ENGINES:
+            start = time.perf_counter()
+            steps[engine]()
+            if turn:
+                times[engine].append(1e3 * (time.perf_counter() - start))
+    dense, ours = (statistics.median(times[engine]) for engine in ENGINES)
+    dense_mib, ours_mib = (_in_process(workload, phase, engine, threads) for engine in ENGINES)
+    return {
+        "workload": f"{workload}, {'real' if real else 'random'} graphs, {threads} threads",
+        "phase": phase,
+        "dense_ms": dense,
+        "ours_ms": ours,
+        "ratio": dense / ours,
+        "dense_mib": dense_mib,
+        "ours_mib": ours_mib,
+    }
+
+
+def _with_engine(model: PathNN, engine: str) -> PathNN:
+    twin = copy.deepcopy(model)
+    twin.lstm.engine = engine
+    twin.lstm.flatten_parameters()  # as nn.LSTM has them: a copy's are not
+    return twin
+
+
+def _in_process(workload: str, phase: str, engine: str, threads: int) -> float:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return float(pool.apply(_peak_mib, (workload, phase, engine, threads)))
+
+
+def _peak_mib(workload: str, phase: str, engine: str, threads: int) -> float:
+    """Of the first whole step, after one of a single graph that loads and compiles all code."""
+    torch.set_num_threads(threads)
+    model, batch, _ = load(workload)
+    model = _with_engine(model, engine)
+    two = _graphs(WORKLOADS[workload][0], 2, model)[0].with_paths(collection=model.config.collection, k=model.config.k)
+    step_of(model, two.select(torch.arange(2)), phase)()
+    _, peak = peak_bytes(step_of(model, batch, phase))
+    return peak / 2**20

@@ -1,0 +1,157 @@
+"""A training step and an epoch in a PyG user's own loop, next to `pathnn train`, the dense formulation and GINE.
+
+ZINC (graphs of its shape where it is not available), the paper's PathNN, PyG's GINE with as many parameters, and Adam.
+A step takes a batch that PyG has collated and that lies on the device; an epoch includes PyG's `DataLoader`. The step
+of `pathnn train` is its epoch divided by the number of steps, so it includes assembling the batches.
+"""
+
+from __future__ import annotations
+
+import copy
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Batch
+from torch_geometric.loader import DataLoader
+
+from pathnn.collection import Collection
+from pathnn.data.built import Built
+from pathnn.data.datasets.registry import get_spec
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.task import Split, Task
+from pathnn.engine.build import build_model
+from pathnn.engine.loaders import batch_indices
+from pathnn.engine.recipes import zinc
+from pathnn.nn import PathNN
+from pathnn.paths.trie import PathTrie
+from pathnn.transforms import AddPaths
+from pathnn_reproduction.bench.batch import zinc_graphs
+from pathnn_reproduction.bench.epoch import Training, seconds
+from pathnn_reproduction.experiments.baselines import baseline_run
+
+DENSE, TRIE, EDGE_INDEX, OWN, GINE = "dense", "trie", "edge_index", "pathnn train", "gine"
+"""Ways to train: `nn.LSTM` over every path (its tries ready), our plain call both ways, our own loop, PyG's GINE."""
+
+
+def run(
+    collection: Collection = "ap",
+    *,
+    device: Literal["cpu", "cuda"] = "cpu",
+    graphs: int = 1280,
+    batch_size: int = 128,
+    batches: int = 2,
+    rounds: int = 5,
+    epochs: int = 3,
+) -> list[dict[str, Any]]:
+    """A row `{workload, phase, way, ms, graphs, parameters}` for each way to do a step, then for each to do an epoch.
+
+    Times are medians of interleaved rounds; a step is the mean over a pass over some batches, which are waited for at
+    its end.
+
+    ```python
+    rows = run("ap", graphs=640)
+    ```
+    """
+    packed, origin = zinc_graphs(graphs)
+    config = replace(zinc(collection), device=device, batch_size=batch_size)
+    task = _task(packed)
+    path_nn, gine = build_model(config, task).to(device), build_model(baseline_run("gin", "zinc"), task).to(device)
+    assert isinstance(path_nn, PathNN)
+    models: dict[str, nn.Module] = {TRIE: path_nn, EDGE_INDEX: copy.deepcopy(path_nn), GINE: gine}
+    plain = list(packed)
+    with_paths = [AddPaths(collection, config.k)(data) for data in plain]
+    collated = [_collate(part, device) for part in _parts(with_paths, batch_size)[:batches]]
+
+    dense = copy.deepcopy(path_nn)
+    dense.lstm.engine = "dense"
+    dense.lstm.flatten_parameters()
+    per_step = _medians(
+        {way: _pass(user_step(model, way), collated) for way, model in {DENSE: dense, **models}.items()}, rounds
+    )
+    per_step = {way: ms / len(collated) for way, ms in per_step.items()}
+
+    own = Training.start(config, task=task)
+    own.epoch()  # records CUDA graphs
+    data = {TRIE: with_paths, EDGE_INDEX: plain, GINE: plain}
+    passes = {way: _epoch(user_step(models[way], way), data[way], batch_size, device) for way in data}
+    per_epoch = _medians({**passes, OWN: own.epoch}, epochs)
+    per_step[OWN] = per_epoch[OWN] / len(batch_indices(own.loaders.train, 0))
+
+    parameters = {DENSE: _parameters(path_nn), OWN: _parameters(path_nn)}
+    parameters |= {way: _parameters(model) for way, model in models.items()}
+    return [
+        {"workload": f"zinc-{collection}, {origin}", "phase": phase, "way": way, "ms": ms, "graphs": number,
+         "parameters": parameters[way]}
+        for phase, times, number in (("step", per_step, batch_size), ("epoch", per_epoch, len(packed)))
+        for way, ms in times.items()
+    ]  # fmt: skip
+
+
+def user_step(model: nn.Module, way: str) -> Callable[[Batch], None]:
+    """A training step as a user writes it; the ways of a PathNN differ in what they give to its call."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model.train()
+
+    def step(batch: Batch) -> None:
+        optimizer.zero_grad()
+        out = model(batch.x, **_structure(way, batch), batch=batch.batch, edge_attr=batch.edge_attr)
+        torch.autograd.backward(nn.functional.l1_loss(out, batch.y))
+        optimizer.step()
+
+    return step
+
+
+def _structure(way: str, batch: Batch) -> dict[str, Tensor | PathTrie]:
+    if way == DENSE:
+        return {"trie": batch.ready}
+    return {"trie": PathTrie.from_data(batch)} if way == TRIE else {"edge_index": batch.edge_index}
+
+
+def _collate(data: Sequence[Any], device: str) -> Batch:
+    """A batch on the device, with its trie as `ready`."""
+    batch = Batch.from_data_list(list(data)).to(device)
+    batch.ready = PathTrie.from_data(batch)
+    return batch
+
+
+def _pass(step: Callable[[Batch], None], batches: Sequence[Batch]) -> Callable[[], None]:
+    def work() -> None:
+        for batch in batches:
+            step(batch)
+
+    return work
+
+
+def _epoch(step: Callable[[Batch], None], data: list[Any], batch_size: int, device: str) -> Callable[[], None]:
+    def work() -> None:
+        for batch in DataLoader(data, batch_size=batch_size, shuffle=True):
+            step(batch.to(device))
+
+    return work
+
+
+def _medians(ways: Mapping[str, Callable[[], None]], rounds: int) -> dict[str, float]:
+    """Milliseconds of each way: the medians of interleaved rounds, after one round that is not counted."""
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(rounds + 1):
+        for way, work in ways.items():
+            times[way] += seconds(work, 1)
+    return {way: 1e3 * statistics.median(found[1:]) for way, found in times.items()}
+
+
+def _task(graphs: PackedGraphs) -> Task:
+    """ZINC's task on some graphs, all of them to train on."""
+    everything, few = torch.arange(len(graphs)), torch.arange(2)
+    return get_spec("zinc").task(Built(graphs, (Split(everything, few, few),)))
+
+
+def _parts(data: list[Any], size: int) -> list[list[Any]]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def _parameters(model: nn.Module) -> int:
+    return sum(p.numel() for p in model.parameters())

@@ -1,0 +1,127 @@
+"""BREC: which of its 400 pairs the exact test tells apart, for ever longer paths, and whether relabelled copies agree.
+
+A row holds one collection and one K: the pairs that are told apart there for the first time, and those that would take
+too many steps. Only pairs that are still confused are tested at the next K.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from pathnn.collection import Collection
+from pathnn.data import load_dataset
+from pathnn.paths import PathExplosionError
+from pathnn.theory.graphs import Graph
+from pathnn.theory.hashed import in_threads, path_fingerprints
+from pathnn.theory.hashed_wl import folklore_fingerprints, wl_fingerprints
+from pathnn.theory.isomorphism import as_graphs
+from pathnn_reproduction.rows import Row, has_key, read_rows
+
+MAX_STEPS = 2_000_000_000
+"""Steps that a graph may take at one K, a step being a path of the last length but one."""
+
+
+COPIES = 32
+"""Relabelled copies of each graph, as in BREC's protocol."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is tested: a collection of paths, with or without distances."""
+
+    collection: Collection
+    distances: bool
+
+    def key(self) -> Row:
+        """What identifies its rows."""
+        return {"test": "exact", **vars(self)}
+
+
+VARIANTS = (Variant("sp", False), Variant("sp+", False), Variant("ap", True), Variant("ap", False))
+
+
+def brec_graphs() -> list[Graph]:
+    """The 800 graphs; 2i and 2i + 1 are pair i."""
+    return as_graphs(load_dataset("brec").graphs)
+
+
+def exact_row(graphs: Sequence[Graph], variant: Variant, k: int, path: Path, *, max_steps: int = MAX_STEPS) -> Row:
+    """Test the pairs that rows in `path` have not told apart at a smaller K."""
+    before = [row for row in read_rows(path) if has_key(row, variant.key()) and row["k"] < k]
+    told = {pair for row in before for pair in row["told_apart"]}
+    over = {pair for row in before for pair in row["over"]}
+    left = [pair for pair in range(len(graphs) // 2) if pair not in told | over]
+    begin = time.perf_counter()
+
+    def test(pair: int) -> bool | None:
+        try:
+            first, second = path_fingerprints(
+                graphs[2 * pair : 2 * pair + 2], collection=variant.collection, k=k, distances=variant.distances,
+                max_steps=max_steps,
+            )  # fmt: skip
+        except PathExplosionError:
+            return None
+        return bool((first[k] != second[k]).any())
+
+    # a graph is one task; pairs side by side, so that one large pair does not hold up the others
+    found = dict(zip(left, in_threads(test, left), strict=True))
+    return {
+        "told_apart": [pair for pair, different in found.items() if different],
+        "over": [pair for pair, different in found.items() if different is None],
+        "tested": len(left),
+        "max_steps": max_steps,
+        "seconds": time.perf_counter() - begin,
+    }
+
+
+def wl_row(graphs: Sequence[Graph]) -> Row:
+    """1-WL and 3-WL: the pairs that each tells apart."""
+    begin = time.perf_counter()
+    found = {}
+    for name, prints in (("wl1", wl_fingerprints(graphs)), ("wl3", folklore_fingerprints(graphs, most_vertices=1000))):
+        found[name] = (prints[0::2] != prints[1::2]).any(axis=1).nonzero()[0].tolist()
+    return {**found, "seconds": time.perf_counter() - begin}
+
+
+def relabelled(graph: Graph, seed: int) -> Graph:
+    """The same graph with other numbers.
+
+    >>> from pathnn.theory.examples import open_triplet
+    >>> relabelled(open_triplet(), 1)[0].shape
+    torch.Size([2, 4])
+    """
+    edge_index, num_nodes = graph
+    new = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(seed))
+    return torch.unique(new[edge_index], dim=1), num_nodes
+
+
+def invariance_row(graphs: Sequence[Graph], variant: Variant, k: int, *, copies: int = COPIES) -> Row:
+    """Which graphs the test tells apart from one of their own relabelled copies; for SP+ and AP there must be none.
+
+    `consistent` are the pairs that are told apart and whose two graphs agree with all their copies.
+    """
+    begin = time.perf_counter()
+
+    def prints(index: int) -> tuple[set[tuple[int, ...]], tuple[int, ...]]:
+        numbered = [graphs[index], *(relabelled(graphs[index], 1000 * index + i) for i in range(copies))]
+        found = path_fingerprints(numbered, collection=variant.collection, k=k, distances=variant.distances)[:, k]
+        return {tuple(row) for row in found.tolist()}, tuple(found[0].tolist())
+
+    found = [prints(index) for index in range(len(graphs))]
+    unstable = [index for index, (seen, _) in enumerate(found) if len(seen) > 1]
+    consistent = [
+        pair
+        for pair in range(len(graphs) // 2)
+        if not {2 * pair, 2 * pair + 1} & set(unstable) and found[2 * pair][1] != found[2 * pair + 1][1]
+    ]
+    return {
+        "copies": copies,
+        "unstable": unstable,
+        "consistent": consistent,
+        "seconds": time.perf_counter() - begin,
+    }

@@ -1,0 +1,283 @@
+"""Pages that mix graphs and trees: each panel knows its size, its caption and how to draw itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as Container
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from pathnn.collection import Collection
+from pathnn.paths.reference import Path
+from pathnn.plots.graphs import Sketch, draw_graphs, sketch
+from pathnn.plots.page import CAPTION_SIZE, EDGE, INK, LINES, MARGIN, PLAIN, RADIUS, draw_disc, lettered, make_page
+from pathnn.plots.tidy_tree import tree_layout
+from pathnn.plots.trees import LEAF, Style, draw_tree, fading_style, panel_size
+from pathnn.theory.annotated import annotated_path_sets
+from pathnn.theory.graphs import Graph, check_source, edges_to_index, paths_by_length
+from pathnn.theory.tree import Tree
+from pathnn_reproduction.theory.compare import Example
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A drawing of a known size in inches."""
+
+    size: tuple[float, float]
+    caption: str
+    draw: Callable[[Any], None]
+
+
+def graph_panel(
+    graph: Graph,
+    caption: str,
+    *,
+    source: int | Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+    positions: Sequence[Sequence[float]] | None = None,
+    highlight: Container[tuple[int, int]] = (),
+) -> Panel:
+    """A graph, its source or sources dark, the edges in `highlight` (u < v) in a warm colour.
+
+    >>> from pathnn.theory.examples import triangle
+    >>> graph_panel(triangle(), "a triangle").caption
+    'a triangle'
+    """
+    drawing = sketch(*graph, labels=labels, positions=positions)
+    return Panel(drawing.size, caption, lambda axes: drawing.draw(axes, source=source, highlight=highlight))
+
+
+def tree_panel(
+    tree: Tree,
+    caption: str,
+    *,
+    labels: Sequence[str],
+    style: Style = fading_style,
+    highlight: Container[Path] = (),
+) -> Panel:
+    """A tree; `labels[v]` names vertex v, `style` says how a node looks.
+
+    >>> tree_panel(Tree(0, (Tree(1),)), "an edge", labels=["a", "b"]).size[1] > 0.9
+    True
+    """
+    layout = tree_layout(tree)
+    # Squares and diamonds reach further than discs.
+    wide = 1.25 if any(style(node.walk).shape != "disc" for node in layout) else 1.0
+    leaf = wide * LEAF
+    size = panel_size(layout, leaf, wide * RADIUS)
+
+    def draw(axes: Any) -> None:
+        draw_tree(axes, layout, labels, leaf, RADIUS, style=style, highlight=highlight, pad=wide * RADIUS + 0.03)
+
+    return Panel(size, caption, draw)
+
+
+def draw_panels(panels: Sequence[Panel], *, middle: bool = False) -> Figure:
+    """Draw panels side by side, with (a), (b), ... before their captions.
+
+    >>> from pathnn.theory.examples import hexagon, triangle
+    >>> len(draw_panels([graph_panel(hexagon(), "a hexagon"), graph_panel(triangle(), "a triangle")]).axes)
+    2
+    """
+    if not panels:
+        raise ValueError("there are no panels: expected at least one.")
+    captions = lettered([panel.caption for panel in panels])
+    figure, axes = make_page([panel.size for panel in panels], captions, middle=middle)
+    for panel, place in zip(panels, axes, strict=True):
+        panel.draw(place)
+    return figure
+
+
+# Pale versions of the page's line colours, with room for black letters.
+FILLS = (PLAIN, "#9CC9E8", "#F3B48A", "#8FD6BE", "#E5B9D0", "#F5D68B", "#C9C9C9", "#B9A7E0")
+
+
+STEP, ROW = 0.5, 0.46
+
+
+BOX = (0.62, 0.3)
+
+
+GAP = 0.55
+
+
+HEADLINE = 0.3
+
+
+def draw_iterations(
+    edge_index: Tensor,
+    num_nodes: int,
+    source: int,
+    *,
+    collection: Collection = "sp",
+    k: int = 2,
+    labels: Sequence[str] | None = None,
+    positions: Sequence[Sequence[float]] | None = None,
+) -> Figure:
+    """Draw k iterations, one below the other: colours before, the paths from `source` and their sum, colours after.
+
+    Vertices have the same colour exactly when a PathNN (its functions injective, residual term included) gives them
+    the same vector. Paths are read from their far end to the source.
+
+    >>> from pathnn.theory.examples import figure_graph
+    >>> len(draw_iterations(*figure_graph(), 0).axes)
+    1
+    """
+    from matplotlib.figure import Figure
+
+    check_source(source, num_nodes)
+    graph = sketch(edge_index, num_nodes, labels=labels, positions=positions)
+    fills = iteration_fills(edge_index, num_nodes, collection=collection, k=k)
+    by_length = paths_by_length(edge_index, num_nodes, collection=collection, k=k)
+    rows = [[path for path in paths if path[0] == source] for paths in by_length]
+    heights = [max(graph.size[1], ROW * (len(paths) + 1)) + HEADLINE for paths in rows]
+    width = 2 * graph.size[0] + STEP * k + 2 * RADIUS + 2 * BOX[0] + 4 * GAP
+    height = sum(heights) + GAP * (len(rows) - 1)
+    total = width + 2 * MARGIN, height + 2 * MARGIN
+    figure = Figure(figsize=total, facecolor="white")
+    axes = figure.add_axes((MARGIN / total[0], MARGIN / total[1], width / total[0], height / total[1]))
+    axes.set(xlim=(0, width), ylim=(-height, 0))
+    axes.set_axis_off()
+    top = 0.0
+    for i, paths in enumerate(rows):
+        _draw_row(axes, graph, source, paths, (fills[i], fills[i + 1]), top, heights[i], i + 1, width)
+        top -= heights[i] + GAP
+    return figure
+
+
+def iteration_fills(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[list[str]]:
+    """The colour of each vertex before the first and after each iteration; a class that is not split keeps its colour.
+
+    >>> from pathnn.theory.examples import open_triplet
+    >>> [len(set(fills)) for fills in iteration_fills(*open_triplet(), collection="sp", k=2)]
+    [1, 2, 2]
+    """
+    (levels,) = annotated_path_sets([(edge_index, num_nodes)], collection=collection, k=k, residual=True)
+    known: dict[frozenset[int], str] = {}
+    result = []
+    for level in levels:
+        classes = [frozenset(u for u in range(num_nodes) if level[u] == color) for color in level]
+        for members in classes:
+            known.setdefault(members, FILLS[len(known) % len(FILLS)])
+        result.append([known[members] for members in classes])
+    return result
+
+
+def _draw_row(
+    axes: Any,
+    graph: Sketch,
+    source: int,
+    paths: Sequence[Path],
+    fills: tuple[list[str], list[str]],
+    top: float,
+    height: float,
+    iteration: int,
+    width: float,
+) -> None:
+    """One iteration, from left to right: the graph, the paths through the LSTM, their sum, the graph after it."""
+    middle = top - HEADLINE - (height - HEADLINE) / 2
+    _headline(axes, top, iteration, graph.labels[source], width)
+    _draw_graph(axes, graph, fills[0], (0.0, middle + graph.size[1] / 2))
+    left = graph.size[0] + GAP + RADIUS
+    lstm = left + STEP * iteration + RADIUS + GAP / 2
+    total = (lstm + BOX[0] + GAP * 1.4, middle)
+    for row, path in enumerate(paths):
+        y = middle + ROW * (len(paths) / 2 - row)
+        _line(axes, (left, y), (lstm, y))
+        for place, vertex in enumerate(reversed(path)):
+            draw_disc(axes, (left + STEP * place, y), graph.labels[vertex], fill=fills[0][vertex])
+        _box(axes, (lstm, y), "LSTM")
+        _line(axes, (lstm + BOX[0], y), total)
+    # The residual term: what the source was before goes into the sum as well.
+    before = lstm + BOX[0] / 2, middle - ROW * len(paths) / 2
+    _line(axes, before, total)
+    draw_disc(axes, before, graph.labels[source], fill=fills[0][source])
+    draw_disc(axes, total, "$+$")
+    _line(axes, total, (total[0] + GAP, middle))
+    draw_disc(axes, (total[0] + GAP, middle), graph.labels[source], fill=fills[1][source])
+    _draw_graph(axes, graph, fills[1], (width - graph.size[0], middle + graph.size[1] / 2))
+
+
+def _headline(axes: Any, top: float, iteration: int, name: str, width: float) -> None:
+    texts = (
+        (0.0, "left", f"({'ab'[iteration - 1] if iteration < 3 else iteration}) iteration {iteration}"),
+        (width / 2, "center", f"paths of length {iteration} from {name}, and {name} itself"),
+        (width, "right", f"after iteration {iteration}"),
+    )
+    for x, side, text in texts:
+        axes.text(x, top, text, ha=side, va="top", fontsize=CAPTION_SIZE, color=INK)
+
+
+def _draw_graph(axes: Any, graph: Sketch, fills: list[str], corner: tuple[float, float]) -> None:
+    moved = Sketch(graph.points + list(corner), graph.edges, graph.labels, graph.radius, graph.size)
+    moved.draw(axes, fills=fills)
+
+
+def _box(axes: Any, at: tuple[float, float], text: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    x, y = at
+    axes.add_patch(Rectangle((x, y - BOX[1] / 2), *BOX, facecolor="#F2F2F2", edgecolor=INK, linewidth=0.9, zorder=3))
+    axes.text(x + BOX[0] / 2, y, text, ha="center", va="center_baseline", fontsize=8, color="black", zorder=4)
+
+
+def _line(axes: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
+    axes.plot([start[0], end[0]], [start[1], end[1]], color=EDGE, linewidth=1.6, zorder=1)
+
+
+def draw_failure_rates(families: Sequence[str], rates: Mapping[str, Sequence[float | None]]) -> Figure:
+    """Bars of `rates[test][family]`, in percent, with the value on top; None draws nothing.
+
+    >>> figure = draw_failure_rates(["SR(16,6,2,2)"], {"network": [0.0], "3-WL": [100.0]})
+    >>> len(figure.axes[0].patches)
+    2
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(max(4.5, 1.6 * len(families)), 3.4), layout="constrained")
+    axes = figure.add_subplot()
+    width = 0.84 / max(len(rates), 1)
+    for i, (test, values) in enumerate(rates.items()):
+        places = [j + (i - (len(rates) - 1) / 2) * width for j in range(len(families))]
+        shown = [(x, value) for x, value in zip(places, values, strict=True) if value is not None]
+        bars = axes.bar([x for x, _ in shown], [value for _, value in shown], width * 0.92, color=LINES[i], label=test)
+        axes.bar_label(bars, [_short(value) for _, value in shown], fontsize=6.5, color=INK, padding=1)
+    axes.set_xticks(range(len(families)), families, fontsize=8)
+    axes.set_ylabel("pairs confused, %")
+    axes.set_ylim(0, 108)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper center", ncols=len(rates), fontsize=8, frameon=False)
+    return figure
+
+
+def _short(value: float) -> str:
+    """Few digits.
+
+    >>> _short(0.0), _short(77.56), _short(0.0098), _short(0.02)
+    ('0', '78', '<.01', '0.02')
+    """
+    digits = 0 if value >= 10 or value == 0 else 1 if value >= 0.1 else 2
+    return f"{value:.{digits}f}" if value == 0 or value >= 0.01 else "<.01"
+
+
+def draw_example(example: Example) -> Figure:
+    """Draw the graph or graphs of an example, its vertices dark.
+
+    >>> from pathnn_reproduction.theory.compare import Example
+    >>> figure = draw_example(Example((3, 1), 2, ((1, ()), (2, ((0, 1),))), (0, 0)))
+    >>> len(figure.axes)
+    2
+    """
+    graphs = [(edges_to_index(edges), num_nodes) for num_nodes, edges in example.graphs]
+    names = [f"$v_{{{v + 1}}}$" for v in example.vertices]
+    height = f"height {example.height}"
+    if not names:
+        return draw_graphs(graphs, captions=[f"{word} graph, {height}" for word in ("first", "second")[: len(graphs)]])
+    if len(graphs) == 1:
+        return draw_graphs(graphs, captions=[f"{' and '.join(names)}, {height}"], sources=[example.vertices])
+    return draw_graphs(graphs, captions=[f"{name}, {height}" for name in names], sources=example.vertices)

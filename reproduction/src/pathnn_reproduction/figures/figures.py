@@ -1,0 +1,197 @@
+"""The paper's figures, one function each, with graphs of our choice that satisfy the captions.
+
+The paper's pictures are not part of its text. What the captions say about the graphs is checked by the tests; how ours
+satisfy them is listed in docs/theory.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pathnn.data.files import atomic_write
+from pathnn.plots import draw_paths, draw_trees
+from pathnn.plots.page import COOL, PLAIN, REACHED, WARM, vertex_labels
+from pathnn.plots.trees import NodeStyle, Style
+from pathnn.theory import path_tree, wl_tree
+from pathnn.theory.examples import (
+    bipartite_six,
+    complete_four,
+    figure_graph,
+    hexagon,
+    one_graph_against_theorem_3_3,
+    open_triplet,
+    path_of_five,
+    triangle,
+    two_triangles,
+)
+from pathnn.theory.graphs import Graph, distances_from, neighbors
+from pathnn_reproduction.figures.drawing import draw_iterations, draw_panels, graph_panel, tree_panel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+LABELS = vertex_labels(7)
+
+
+FORMATS = ("svg", "png", "pdf")
+
+
+def paths_figure() -> Figure:
+    """Figure 1: a graph, and the paths of the three collections from v1."""
+    return draw_paths(*figure_graph(), source=0, k=(2, 2, 3))
+
+
+def trees_figure() -> Figure:
+    """Figure 2: the WL-tree and the Path-Trees of v1."""
+    return draw_trees(*figure_graph(), source=0, k=(3, 2, 2, 3))
+
+
+def iterations_figure() -> Figure:
+    """Figure 3: two iterations of PathNN-SP."""
+    return draw_iterations(*figure_graph(), source=0, collection="sp", k=2)
+
+
+def wl_tree_figure() -> Figure:
+    """Appendix A.1: incremental nodes of the WL-tree in red, redundant ones in green (and dashed)."""
+    tree = wl_tree(*figure_graph(), source=0, height=3)
+
+    def style(walk: tuple[int, ...]) -> NodeStyle:
+        redundant = len(set(walk)) < len(walk)
+        return NodeStyle(COOL if redundant else WARM, dashed=redundant)
+
+    caption = "the WL-tree of $v_{1}$, height 3: incremental nodes red, redundant nodes green and dashed"
+    return draw_panels([tree_panel(tree, caption, labels=LABELS, style=style)])
+
+
+def wl_pair_figure() -> Figure:
+    """Appendix A.1: two graphs that 1-WL confuses and every PathNN tells apart."""
+    return draw_panels(
+        [graph_panel(hexagon(), "$G_{1}$: a hexagon"), graph_panel(two_triangles(), "$G_{2}$: two triangles")],
+        middle=True,
+    )
+
+
+def triplet_figure() -> Figure:
+    """Appendix A.2: the open triplet and the triangle, their WL-trees, and their SP- and SP⁺-trees."""
+    names = (["$v$", "$a$", "$b$"], ["$u$", "$c$", "$d$"])
+    graphs = (open_triplet(), triangle())
+    missed = {(1, 2)}
+    across = {(0, 1, 2), (0, 2, 1)}  # the walks of the WL-tree that take the problematic edge
+    corners = [[0.0, 0.8], [-0.5, 0.0], [0.5, 0.0]]
+    panels = [
+        graph_panel(graph, caption, source=0, labels=labels, positions=corners, highlight=missed)
+        for graph, caption, labels in zip(graphs, ("open triplet", "triangle"), names, strict=True)
+    ]
+    for kind in ("WL", "SP"):
+        for graph, labels, root in zip(graphs, names, "vu", strict=True):
+            tree = wl_tree(*graph, 0, 2) if kind == "WL" else path_tree(*graph, 0, collection="sp+", k=2)
+            name = f"$W_{root}^2$" if kind == "WL" else f"$P_{root}^2$, SP and SP$^+$"
+            panels.append(tree_panel(tree, name, labels=labels, highlight=across))
+    return draw_panels(panels)
+
+
+def distances_figure() -> Figure:
+    """Appendix C: two vertices whose AP-trees of height 2 differ only in the distances to the root."""
+    graphs = (complete_four(), bipartite_six())
+    panels = []
+    for graph, root in zip(graphs, "vu", strict=True):
+        labels = [f"${root}$", *(str(v) for v in range(1, graph[1]))]
+        places = None if graph[1] == 4 else [[x, y] for x in (0, 1, 2) for y in (1.2, 0)]
+        panels.append(graph_panel(graph, f"the graph of ${root}$", source=0, labels=labels, positions=places))
+    for graph, root in zip(graphs, "vu", strict=True):
+        tree = path_tree(*graph, 0, collection="ap", k=2)
+        labels = [f"${root}$", *(str(v) for v in range(1, graph[1]))]
+        caption = f"$AP_{root}^2$ (squares: distance 1, diamonds: distance 2)"
+        panels.append(tree_panel(tree, caption, labels=labels, style=distance_style(graph)))
+    return draw_panels(panels)
+
+
+def distance_style(graph: Graph) -> Style:
+    """Squares for nodes at distance 1 from the root, diamonds for distance 2, a disc for the root.
+
+    >>> distance_style(complete_four())((0, 1, 2)).shape, distance_style(bipartite_six())((0, 1, 2)).shape
+    ('square', 'diamond')
+    """
+    adjacent = neighbors(*graph)
+
+    def style(walk: tuple[int, ...]) -> NodeStyle:
+        distance = distances_from(adjacent, walk[0])[walk[-1]]
+        if not distance:
+            return NodeStyle(PLAIN)
+        return NodeStyle(REACHED, shape="square") if distance == 1 else NodeStyle("#F3B48A", shape="diamond")
+
+    return style
+
+
+def triangle_path_figure() -> Figure:
+    """Ours: the smallest pair against theorem 3.3 for vertices of two graphs, and its AP-trees."""
+    bent = [[0.0, 1.5], [-0.5, 0.75], [0.5, 0.75], [-1.0, 0.0], [1.0, 0.0]]
+    panels = [
+        graph_panel(triangle(), "a triangle", source=0, positions=[[0.0, 0.8], [-0.5, 0.0], [0.5, 0.0]]),
+        graph_panel(path_of_five(), "a path of five", source=0, positions=bent),
+    ]
+    for graph, name in ((triangle(), "triangle"), (path_of_five(), "path")):
+        tree = path_tree(*graph, source=0, collection="ap", k=3)
+        panels.append(tree_panel(tree, f"AP-tree, {name}, height 3", labels=LABELS))
+    return draw_panels(panels)
+
+
+def triangle_path_wl_figure() -> Figure:
+    """Ours: the WL-trees of the same pair, which differ at height 3."""
+    panels = []
+    for graph, name in ((triangle(), "triangle"), (path_of_five(), "path")):
+        tree = wl_tree(*graph, source=0, height=3)
+        panels.append(tree_panel(tree, f"WL-tree, {name}, height 3", labels=LABELS))
+    return draw_panels(panels)
+
+
+def one_graph_figure() -> Figure:
+    """Ours: the smallest pair against theorem 3.3 in one graph, with its AP-trees of height 3."""
+    graph = one_graph_against_theorem_3_3()
+    flat = [[0.0, 0.8], [0.8, 1.6], [1.9, 1.6], [2.7, 0.8], [1.9, 0.0], [0.8, 0.0], [1.2, 0.8]]
+    panels = [graph_panel(graph, "the graph", source=(0, 3), positions=flat)]
+    for source in (0, 3):
+        tree = path_tree(*graph, source=source, collection="ap", k=3)
+        panels.append(tree_panel(tree, f"AP-tree of {LABELS[source]}, height 3", labels=LABELS))
+    return draw_panels(panels)
+
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "paths": paths_figure,
+    "trees": trees_figure,
+    "iterations": iterations_figure,
+    "wl_tree": wl_tree_figure,
+    "wl_pair": wl_pair_figure,
+    "triplet_triangle": triplet_figure,
+    "distances": distances_figure,
+    "triangle_path": triangle_path_figure,
+    "triangle_path_wl": triangle_path_wl_figure,
+    "one_graph": one_graph_figure,
+}
+"""Name and function of each: seven figures of the paper, then three of ours about theorem 3.3."""
+
+
+def save_figure(name: str, folder: Path, suffix: str = "svg") -> Path:
+    """Draw one figure into a folder, and return the file."""
+    if name not in FIGURES:
+        raise ValueError(f"there is no figure {name!r}: expected one of {', '.join(FIGURES)}.")
+    if suffix not in FORMATS:
+        raise ValueError(f"format {suffix!r} is unknown: expected one of {', '.join(FORMATS)}.")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.{suffix}"
+    save_picture(FIGURES[name](), path, dpi=150)
+    return path
+
+
+CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
+"""By format, what matplotlib writes into a file that is another one each day or with each version."""
+
+
+def save_picture(figure: Figure, path: Path, *, dpi: int) -> None:
+    """Write a figure in the format that the file's name says, without dates and versions in it."""
+    metadata = {CHANGING[path.suffix[1:]]: None}
+    with atomic_write(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=dpi, metadata=metadata)

@@ -1,0 +1,228 @@
+"""Exact names of structures, whole arrays at a time: equal structures get equal integers, different ones different.
+
+What `ColorTable` does one structure after the other, for millions of them. Nothing is hashed: names come from sorting.
+They mean something only within the array that one call returns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pathnn.theory.graphs import Graph, edges_to_index
+
+Ints = NDArray[np.int64]
+
+
+def name_pairs(first: Ints, second: Ints) -> Ints:
+    """Names of the pairs `(first[i], second[i])`; both hold integers of at least 0.
+
+    >>> name_pairs(np.array([0, 0, 1, 0]), np.array([5, 5, 5, 6]))
+    array([0, 0, 2, 1])
+    """
+    if not len(first):
+        return np.zeros(0, dtype=np.int64)
+    base = int(second.max()) + 1
+    if (int(first.max()) + 1) * base >= 2**63:  # names are dense, so this takes more structures than memory holds
+        raise OverflowError("the names are too large to be paired: rename them first.")
+    return _dense(first.astype(np.int64) * base + second)
+
+
+def name_rows(rows: NDArray[Any]) -> Ints:
+    """Names of the rows of a matrix of integers of at least 0.
+
+    >>> name_rows(np.array([[1, 2, 3], [1, 2, 4], [1, 2, 3]]))
+    array([0, 1, 0])
+    """
+    names = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        names = name_pairs(names, column)
+    return names
+
+
+def name_multisets(owner: NDArray[Any], members: Ints, num_owners: int) -> Ints:
+    """Names of the multisets `{members[i] : owner[i] == o}` of all owners o; an owner without members has one too.
+
+    The sorted members are read one by one, and what was read so far is named after each.
+
+    >>> name_multisets(np.array([0, 0, 1, 2, 2]), np.array([7, 8, 7, 8, 7]), 4)
+    array([2, 1, 2, 0])
+    """
+    base = int(members.max(initial=0)) + 1
+    members = np.sort(owner.astype(np.int64) * base + members) % base
+    sizes = np.bincount(owner, minlength=num_owners)
+    begin = np.cumsum(sizes) - sizes
+    names = np.zeros(num_owners, dtype=np.int64)
+    reading, used, position = np.flatnonzero(sizes), 1, 0
+    while len(reading):
+        # Names of this position begin after all earlier ones: a multiset never gets the name of a shorter one.
+        names[reading] = used + name_pairs(names[reading], members[begin[reading] + position])
+        used = int(names[reading].max()) + 1
+        position += 1
+        reading = reading[sizes[reading] > position]
+    return _dense(names)
+
+
+def _dense(keys: Ints) -> Ints:
+    """The ranks of the keys: counted where the keys are dense enough, else by sorting."""
+    span = int(keys.max(initial=0)) + 1
+    if span > 4 * len(keys) + 1000:
+        return np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    present = np.zeros(span, dtype=np.int64)
+    present[keys] = 1
+    return (np.cumsum(present) - 1)[keys]
+
+
+LARGEST = 7
+"""Vertices of the largest graphs of networkx's atlas."""
+
+
+@dataclass(frozen=True, repr=False)
+class Universe:
+    """Many graphs as one; a graph may occur in several numberings.
+
+    Attributes:
+        edge_index: both directions of every edge, vertices counted through all graphs.
+        graph: `[vertices]`, the graph of each vertex.
+        first: `[graphs]`, the first vertex of each graph.
+        sizes, edges: `[graphs]`, number of vertices and edges.
+        connected: `[graphs]`.
+        kind: `[graphs]`, equal exactly for isomorphic graphs.
+        orbit: `[vertices]`, equal exactly for isomorphic vertices: some isomorphism takes one to the other.
+    """
+
+    edge_index: Tensor
+    graph: Ints
+    first: Ints
+    sizes: Ints
+    edges: Ints
+    connected: NDArray[np.bool_]
+    kind: Ints
+    orbit: Ints
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of vertices of all graphs."""
+        return len(self.graph)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __repr__(self) -> str:
+        return f"Universe({len(self)} graphs, {self.num_nodes} vertices)"
+
+    def edge_list(self, graph: int) -> list[tuple[int, int]]:
+        """The edges of one graph, vertices counted from 0."""
+        begin = int(self.first[graph])
+        inside = (self.edge_index >= begin) & (self.edge_index < begin + int(self.sizes[graph]))
+        pairs = (self.edge_index[:, inside[0]] - begin).t().tolist()
+        return sorted((u, v) for u, v in pairs if u < v)
+
+    def member(self, graph: int) -> Graph:
+        """One graph as `(edge_index, num_nodes)`."""
+        return edges_to_index(self.edge_list(graph)), int(self.sizes[graph])
+
+
+def small_graphs(max_vertices: int = LARGEST, *, all_up_to: int = 0, copies: int = 0, seed: int = 0) -> Universe:
+    """All graphs with 1 to `max_vertices` vertices, up to isomorphism, as networkx's atlas numbers them.
+
+    Graphs of at most `all_up_to` vertices come in all their numberings (each labelled graph once), larger ones
+    in the atlas's and `copies` random others.
+
+    >>> small_graphs(4), small_graphs(4, all_up_to=4), small_graphs(4, all_up_to=3, copies=1)
+    (Universe(18 graphs, 61 vertices), Universe(75 graphs, 285 vertices), Universe(33 graphs, 117 vertices))
+    """
+    if not 1 <= max_vertices <= LARGEST:
+        raise ValueError(f"max_vertices={max_vertices!r}: expected 1 to {LARGEST}, the sizes of networkx's atlas.")
+    from networkx import is_connected
+    from networkx.generators.atlas import graph_atlas_g
+
+    rng = np.random.default_rng(seed)
+    every = [np.array(list(permutations(range(n))), dtype=np.int64) for n in range(max_vertices + 1)]
+    parts = []
+    for graph in graph_atlas_g():
+        n = len(graph)
+        if 1 <= n <= max_vertices:
+            ends = np.array(sorted(graph.edges), dtype=np.int64).reshape(-1, 2)
+            extra = None if n <= all_up_to else [rng.permutation(n) for _ in range(copies)]
+            parts.append(_part(ends, every[n], extra, is_connected(graph)))
+    return _union(parts)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One graph of the atlas in the numberings that are wanted: `new[copy, v]` is the new number of v."""
+
+    ends: Ints
+    new: Ints
+    orbit: Ints
+    connected: bool
+
+
+def _part(ends: Ints, every: Ints, extra: list[Ints] | None, connected: bool) -> _Part:
+    """`every` numbering is tried for an automorphism; `extra` are those to keep (None: each labelled graph once)."""
+    labelled = _adjacency_bits(every, ends)
+    # An automorphism is a numbering that changes nothing; its images of v are v's orbit.
+    orbit = every[labelled == labelled[0]].min(axis=0)
+    once = np.sort(np.unique(labelled, return_index=True)[1])
+    new = every[once] if extra is None else np.stack([every[0], *extra])
+    return _Part(ends, new, orbit, connected)
+
+
+def _adjacency_bits(new: Ints, ends: Ints) -> Ints:
+    """For each numbering, the labelled graph as the bits of an integer."""
+    size = new.shape[1]
+    u, v = np.sort(new[:, ends], axis=-1).transpose(2, 0, 1)
+    return (np.int64(1) << (u * size + v)).sum(axis=1)
+
+
+def _union(parts: list[_Part]) -> Universe:
+    edge_rows: list[Ints] = []
+    orbits: list[Ints] = []
+    begin = orbit_base = 0
+    for part in parts:
+        copies, size = part.new.shape
+        start = begin + size * np.arange(copies)[:, None, None]
+        edge_rows.append((part.new[:, part.ends] + start).reshape(-1, 2))
+        orbit = np.empty_like(part.new)
+        np.put_along_axis(orbit, part.new, np.broadcast_to(orbit_base + part.orbit, part.new.shape), axis=1)
+        orbits.append(orbit.ravel())
+        begin, orbit_base = begin + copies * size, orbit_base + size
+    each = np.array([len(part.new) for part in parts])
+    sizes = np.repeat([part.new.shape[1] for part in parts], each)
+    pairs = np.concatenate(edge_rows)
+    both = np.concatenate([pairs, pairs[:, ::-1]]).T
+    return Universe(
+        edge_index=torch.from_numpy(np.ascontiguousarray(both)),
+        graph=np.repeat(np.arange(len(sizes)), sizes),
+        first=np.cumsum(sizes) - sizes,
+        sizes=sizes,
+        edges=np.repeat([len(part.ends) for part in parts], each),
+        connected=np.repeat([part.connected for part in parts], each),
+        kind=np.repeat(np.arange(len(parts)), each),
+        orbit=np.concatenate(orbits),
+    )
+
+
+def distance_table(universe: Universe) -> NDArray[Any]:
+    """`[vertices, LARGEST]`: the distance of a vertex to each vertex of its graph, counted from the graph's first.
+
+    Where there is no path the distance is `LARGEST`, more than any other.
+
+    >>> distance_table(small_graphs(2)).tolist()[-2:]
+    [[0, 1, 7, 7, 7, 7, 7], [1, 0, 7, 7, 7, 7, 7]]
+    """
+    local = np.arange(universe.num_nodes) - universe.first[universe.graph]
+    table = np.full((len(universe), LARGEST, LARGEST), LARGEST, dtype=np.int64)
+    source, target = universe.edge_index.numpy()
+    table[universe.graph[source], local[source], local[target]] = 1
+    table[universe.graph, local, local] = 0
+    for middle in range(LARGEST):  # Floyd and Warshall
+        table = np.minimum(table, table[:, :, middle, None] + table[:, None, middle, :])
+    return np.minimum(table, LARGEST)[universe.graph, local]

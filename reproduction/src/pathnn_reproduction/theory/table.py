@@ -1,0 +1,201 @@
+"""The answers about section 3.2 as a table: a row per statement, a column per scope, examples by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pathnn.collection import COLLECTIONS, Collection
+from pathnn_reproduction.theory.checks import Check, Kind, PathTest, Question, TheorySettings
+from pathnn_reproduction.theory.compare import SCOPES, Example
+
+NAMES: dict[Collection, str] = {"sp": "SP", "sp+": "SP⁺", "ap": "AP"}
+
+
+Variant = tuple[bool, bool]
+"""Whether there are dummy tokens, and a residual term."""
+
+
+VARIANT_NAMES: dict[frozenset[Variant], str] = {
+    frozenset({(False, False)}): "as defined",
+    frozenset({(False, True)}): "with residual term",
+    frozenset({(True, False)}): "with dummies",
+    frozenset({(True, True)}): "with dummies and residual term",
+    frozenset({(True, False), (True, True)}): "with dummies",
+    frozenset({(False, True), (True, False), (True, True)}): "with residual term, dummies or both",
+    frozenset({(False, False), (True, False)}): "without residual term",
+    frozenset({(False, False), (False, True)}): "without dummies",
+    frozenset({(False, False), (False, True), (True, False), (True, True)}): "all four variants",
+}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence of section 3.2 as a question about some tests, and what the paper answers.
+
+    `negated`: the sentence says that the answer to the question is no.
+    """
+
+    name: str
+    claim: str
+    question: Question
+    kind: Kind
+    collections: tuple[Collection, ...]
+    negated: bool = False
+
+
+STATEMENTS = (
+    Statement("Lemma 3.2", "the tree is a subtree of the WL-tree", "in WL-tree", "trees", COLLECTIONS),
+    Statement("", "and of the tree of the next larger collection", "in next tree", "trees", ("sp", "sp+")),
+    Statement("Theorem 3.3", "trees differ where WL-trees do", "refines WL", "trees", ("ap",)),
+    Statement("", "they can differ where WL-trees agree", "exceeds WL", "trees", ("ap",)),
+    Statement("", "even where WL-trees of all heights agree", "exceeds all WL", "trees", ("ap",)),
+    Statement("Proposition 3.4", "trees can agree where WL-trees differ", "refines WL", "trees", ("sp", "sp+"), True),
+    Statement("Theorem 3.5", "sets differ where WL-trees do", "refines WL", "sets", COLLECTIONS),
+    Statement("", "they can differ where WL-trees agree", "exceeds WL", "sets", COLLECTIONS),
+    Statement("", "even where WL-trees of all heights agree", "exceeds all WL", "sets", COLLECTIONS),
+    Statement("Closing remark", "sets of isomorphic ones are equal", "invariant", "sets", ("sp+", "ap")),
+    Statement("", "sets of isomorphic ones can differ", "invariant", "sets", ("sp",), True),
+    Statement("", "strictly stronger than 1-WL", "stronger", "sets", ("sp+", "ap")),
+    Statement("", "not strictly stronger than 1-WL", "stronger", "sets", ("sp",), True),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; a cell is "yes" or "no" and the number of an example, or None where nothing was asked."""
+
+    statement: str
+    claim: str
+    about: str
+    cells: tuple[tuple[str, int | None] | None, ...]
+
+
+@dataclass
+class Table:
+    """The rows, and the examples in the order of their numbers, from 1 on."""
+
+    rows: list[Row] = field(default_factory=list)
+    examples: list[Example] = field(default_factory=list)
+
+    def number(self, example: Example | None) -> int | None:
+        """The number of an example, a new one if it was not seen before."""
+        if example is None:
+            return None
+        if example not in self.examples:
+            self.examples.append(example)
+        return self.examples.index(example) + 1
+
+
+def theory_table(checks: Sequence[Check]) -> Table:
+    """Sum up all answers; variants and collections with the same answers and examples share a row.
+
+    >>> from pathnn_reproduction.theory.checks import TheorySettings, theory_checks
+    >>> checks = [check for part in theory_checks(TheorySettings(max_vertices=3, max_height=2)) for check in part]
+    >>> theory_table(checks).rows[0].about
+    'SP, SP⁺, AP'
+    """
+    table = Table()
+    answers = {(check.question, check.test, check.scope): check for check in checks}
+    for statement in STATEMENTS:
+        asked = list(dict.fromkeys(test for question, test, _ in answers if question == statement.question))
+        tests = [t for t in asked if t.kind == statement.kind and t.collection in statement.collections]
+        cells = {test: _cells(table, answers, statement, test) for test in tests}
+        for about, one in _merged(tests, cells):
+            table.rows.append(Row(statement.name, statement.claim, about, cells[one]))
+    return table
+
+
+Cells = tuple[tuple[str, int | None] | None, ...]
+
+
+Answers = dict[tuple[Question, PathTest, str], Check]
+
+
+def _cells(table: Table, answers: Answers, statement: Statement, test: PathTest) -> Cells:
+    found: list[tuple[str, int | None] | None] = []
+    for scope in SCOPES:
+        check = answers.get((statement.question, test, scope.name))
+        if check is None:
+            found.append(None)
+        else:
+            yes = check.holds != statement.negated
+            found.append(("yes" if yes else "no", table.number(check.example)))
+    return tuple(found)
+
+
+def _merged(tests: list[PathTest], cells: dict[PathTest, Cells]) -> list[tuple[str, PathTest]]:
+    """What each row is about, and one of its tests."""
+    variants: dict[tuple[Collection, bool, Cells], list[PathTest]] = {}
+    for test in tests:
+        variants.setdefault((test.collection, test.distances, cells[test]), []).append(test)
+    alike: dict[tuple[str, Cells], list[PathTest]] = {}
+    for (_, _, answer), group in variants.items():
+        alike.setdefault((_variant_name(group, tests), answer), []).append(group[0])
+    return [
+        (", ".join(map(_collection_name, group)) + (f": {name}" if name else ""), group[0])
+        for (name, _), group in alike.items()
+    ]
+
+
+def _collection_name(test: PathTest) -> str:
+    return NAMES[test.collection] + (" and distances" if test.distances else "")
+
+
+def _variant_name(group: list[PathTest], tests: list[PathTest]) -> str:
+    if len({(test.extend, test.residual) for test in tests}) == 1:
+        return ""
+    variants = frozenset((test.extend, test.residual) for test in group)
+    return VARIANT_NAMES.get(variants, f"{len(variants)} variants")
+
+
+def to_result(checks: list[Check], settings: TheorySettings, seconds: float) -> dict[str, Any]:
+    """What the result file holds: settings, how many graphs, every answer, and the examples they refer to by index."""
+    examples = list(dict.fromkeys(check.example for check in checks if check.example is not None))
+    index = {example: i for i, example in enumerate(examples)}
+    atlas, labelled, relabelled = settings.compared("ap"), settings.numbered("sp"), settings.numbered("ap")
+    return {
+        "target": "theory",
+        "settings": asdict(settings),
+        "seed": settings.seed,
+        "graphs": len(atlas),
+        "compared": {"sp": len(labelled), "sp+": len(atlas), "ap": len(atlas)},
+        "numbered": {"sp": len(labelled), "sp+": len(relabelled), "ap": len(relabelled)},
+        "seconds": seconds,
+        "examples": [asdict(example) for example in examples],
+        "checks": [
+            {
+                "question": check.question,
+                **asdict(check.test),
+                "scope": check.scope,
+                "holds": check.holds,
+                "example": None if check.example is None else index[check.example],
+            }
+            for check in checks
+        ],
+    }
+
+
+def from_result(result: dict[str, Any]) -> list[Check]:
+    """The answers that a result file holds.
+
+    >>> from pathnn_reproduction.theory.checks import theory_checks
+    >>> settings = TheorySettings(max_vertices=3, max_height=2)
+    >>> checks = next(theory_checks(settings))
+    >>> from_result(to_result(checks, settings, 1.0)) == checks
+    True
+    """
+    examples = [_example(found) for found in result["examples"]]
+    checks = []
+    for row in result["checks"]:
+        test = PathTest(**{name: row[name] for name in PathTest.__dataclass_fields__})
+        example = None if row["example"] is None else examples[row["example"]]
+        checks.append(Check(row["question"], test, row["scope"], row["holds"], example))
+    return checks
+
+
+def _example(found: dict[str, Any]) -> Example:
+    size, graphs = found["size"], found["graphs"]
+    listed = tuple((n, tuple((u, v) for u, v in edges)) for n, edges in graphs)
+    return Example((size[0], size[1]), found["height"], listed, tuple(found["vertices"]))

@@ -1,0 +1,234 @@
+"""Pairs of graphs, and which of them have representations that are too close to each other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pathnn.collection import Collection, check_collection, check_k
+from pathnn.data.packed import PackedGraphs
+from pathnn.theory.graphs import Graph
+from pathnn.theory.hashed import Lanes, PathAnnotations, classes, hashed_annotations, stack_lanes
+from pathnn.theory.hashed_wl import MOST_VERTICES, folklore_fingerprints, wl_fingerprints
+from pathnn.theory.untrained import UntrainedPhi, embeddings, untrained_models
+
+THRESHOLD = 1e-5
+"""The paper's: two graphs are confused when their representations are closer than this."""
+
+
+MOST_PAIRS = 20_000_000
+
+
+CHUNK = 1_000_000  # pairs whose distances are computed at once
+
+
+def as_graphs(graphs: PackedGraphs | Sequence[Graph], index: Sequence[int] | None = None) -> list[Graph]:
+    """The graphs with the given numbers (default: all) as `(edge_index, num_nodes)` pairs."""
+    index = range(len(graphs)) if index is None else index
+    if not isinstance(graphs, PackedGraphs):
+        return [graphs[i] for i in index]
+    return [(data.edge_index, int(data.num_nodes)) for data in (graphs[i] for i in index)]
+
+
+def all_pairs(num_graphs: int) -> Tensor:
+    """All pairs of so many graphs, `[pairs, 2]`; refuses more than 20 million.
+
+    >>> all_pairs(3).tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
+    count = num_graphs * (num_graphs - 1) // 2
+    if count > MOST_PAIRS:
+        raise ValueError(
+            f"{num_graphs:,} graphs have {count:,} pairs: expected at most {MOST_PAIRS:,}. Give pairs, or fewer graphs."
+        )
+    return torch.combinations(torch.arange(num_graphs)).view(-1, 2)
+
+
+def check_pairs(pairs: Tensor, num_graphs: int) -> Tensor:
+    """Return `pairs` if they are `[pairs, 2]` numbers of graphs, raise `ValueError` otherwise."""
+    if pairs.dim() != 2 or pairs.size(1) != 2 or pairs.is_floating_point():
+        raise ValueError(f"pairs: expected integers of shape [pairs, 2], got {pairs.dtype} {list(pairs.shape)}.")
+    if pairs.numel() and (int(pairs.min()) < 0 or int(pairs.max()) >= num_graphs):
+        raise ValueError(f"pairs: expected numbers from 0 to {num_graphs - 1}, got {pairs.aminmax()}.")
+    return pairs.long()
+
+
+def confused_pairs(rows: Tensor, pairs: Tensor, threshold: float = THRESHOLD) -> Tensor:
+    """Which pairs have representations that are closer than the threshold: `[pairs]`, bool.
+
+    >>> confused_pairs(torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([[0, 1], [1, 2]])).tolist()
+    [True, False]
+    """
+    starts = range(0, len(pairs), CHUNK)
+    parts = [_distance(rows, pairs[start : start + CHUNK]) < threshold for start in starts]
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.bool)
+
+
+def _distance(rows: Tensor, pairs: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(rows[pairs[:, 0]] - rows[pairs[:, 1]], dim=1)
+
+
+@dataclass(frozen=True)
+class IsomorphismTest:
+    """How many of some pairs of graphs each test confuses; rates are shares of all pairs, None where not tested.
+
+    `failure_rate` has an entry per seed of the untrained network. `exact_failure_rate` is the least that any PathNN of
+    the kind can reach; `sum_failure_rate` the least where the last layer and the readout only add up, as in the paper's
+    setting. `confused` names the first pairs that the exact test confuses, `confused_by_network` those of seed 0.
+    """
+
+    graphs: int
+    pairs: int
+    failure_rate: tuple[float, ...]
+    exact_failure_rate: float | None
+    sum_failure_rate: float | None
+    wl1_failure_rate: float | None
+    wl3_failure_rate: float | None
+    seconds: float
+    exact_seconds: float
+    network_seconds: float
+    confused: tuple[tuple[int, int], ...] = ()
+    confused_by_network: tuple[tuple[int, int], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a JSON document."""
+        return {
+            **vars(self),
+            "failure_rate": list(self.failure_rate),
+            "confused": [list(pair) for pair in self.confused],
+            "confused_by_network": [list(pair) for pair in self.confused_by_network],
+        }
+
+
+def isomorphism_test(
+    graphs: PackedGraphs | Sequence[Graph],
+    pairs: Tensor | None = None,
+    *,
+    collection: Collection = "ap",
+    k: int = 4,
+    seeds: int = 5,
+    hidden_channels: int = 16,
+    distances: bool | None = None,
+    extend: bool = False,
+    residual: bool = True,
+    phi: UntrainedPhi = "identity",
+    threshold: float = THRESHOLD,
+    merge: bool = True,
+    memory: int = 2**30,
+    device: str | torch.device = "cpu",
+    exact: bool = True,
+    wl: bool = True,
+    max_steps: int = 2_000_000_000,
+    show: int = 10,
+    step: Callable[[], None] = lambda: None,
+) -> IsomorphismTest:
+    """Test pairs of graphs with untrained networks, by annotated path sets, and by 1-WL and 3-WL.
+
+    Only the structure counts: all vertices start alike. The defaults are the paper's.
+
+    Args:
+        graphs: the graphs, packed or as `(edge_index, num_nodes)` pairs.
+        pairs: `[pairs, 2]` graph numbers; None for all pairs.
+        collection: `"sp"` (not invariant: relabelled copies may be told apart), `"sp+"` or `"ap"`.
+        k: the largest path length, in edges.
+        seeds: number of untrained networks; 0 leaves them out.
+        hidden_channels: their width.
+        distances: whether tokens carry their distance to the source; None means: for `"ap"`.
+        extend: whether paths go on with dummy tokens.
+        residual: whether the exact test keeps the annotation of the level before; the network always does.
+        phi: what follows each layer of the network (see `untrained_models`); `"tanh"` closes the gap to the exact test.
+        threshold: a pair is confused when its representations are closer.
+        merge, memory, device: see `pathnn.theory.untrained.embeddings`.
+        exact, wl: leave out the exact test, or 1-WL and 3-WL (which is left out above 64 vertices, too).
+        max_steps: refuse with `PathExplosionError` a graph that takes the exact test more steps than this.
+        show: so many confused pairs are named.
+        step: called after each part of the work.
+
+    >>> from pathnn.theory.examples import hexagon, two_triangles
+    >>> found = isomorphism_test([hexagon(), two_triangles()], k=2, seeds=2)
+    >>> found.failure_rate, found.exact_failure_rate, found.wl1_failure_rate, found.wl3_failure_rate
+    ((0.0, 0.0), 0.0, 1.0, 0.0)
+    """
+    begin = time.perf_counter()
+    check_collection(collection)
+    check_k(k)
+    pairs = all_pairs(len(graphs)) if pairs is None else check_pairs(pairs, len(graphs))
+    used, local = torch.unique(pairs, return_inverse=True)
+    chosen = as_graphs(graphs, used.tolist())
+    annotations = None
+    if exact:
+        annotations = hashed_annotations(
+            chosen,
+            collection=collection,
+            k=k,
+            residual=residual,
+            extend=extend,
+            distances=distances,
+            max_steps=max_steps,
+        )
+        step()
+    exact_seconds = time.perf_counter() - begin
+    fingerprints = _exact_fingerprints(annotations, residual) | (_wl_fingerprints(chosen) if wl else {})
+    same = {name: _equal(rows, local) for name, rows in fingerprints.items()}
+    step()
+    start = time.perf_counter()
+    close: list[Tensor] = []
+    if seeds and len(pairs):
+        models = untrained_models(
+            collection=collection, k=k, seeds=seeds, hidden_channels=hidden_channels, distances=distances,
+            extend=extend, phi=phi,
+        )  # fmt: skip
+        found = embeddings(
+            models, chosen, merge=merge, memory=memory, device=device, step=step,
+            annotations=annotations if residual else None,
+        )  # fmt: skip
+        close = [confused_pairs(rows, local, threshold) for rows in found.cpu()]
+    rates = {name: _rate(hits) for name, hits in same.items()}
+    return IsomorphismTest(
+        graphs=len(graphs),
+        pairs=len(pairs),
+        failure_rate=tuple(_rate(hits) for hits in close),
+        exact_failure_rate=rates.get("exact"),
+        sum_failure_rate=rates.get("sum"),
+        wl1_failure_rate=rates.get("wl1"),
+        wl3_failure_rate=rates.get("wl3"),
+        seconds=time.perf_counter() - begin,
+        exact_seconds=exact_seconds,
+        network_seconds=time.perf_counter() - start,
+        confused=_named(pairs, same["exact"], show) if exact else (),
+        confused_by_network=_named(pairs, close[0], show) if close else (),
+    )
+
+
+def _exact_fingerprints(annotations: Sequence[PathAnnotations] | None, residual: bool) -> dict[str, Lanes]:
+    if annotations is None:
+        return {}
+    found = {"exact": stack_lanes([one.fingerprints()[-1] for one in annotations], (2,))}
+    if residual:
+        found["sum"] = stack_lanes([one.total() for one in annotations], (2,))
+    return found
+
+
+def _wl_fingerprints(graphs: Sequence[Graph]) -> dict[str, Lanes]:
+    found = {"wl1": wl_fingerprints(graphs)}
+    if max((n for _, n in graphs), default=0) <= MOST_VERTICES:
+        found["wl3"] = folklore_fingerprints(graphs)
+    return found
+
+
+def _equal(rows: Lanes, pairs: Tensor) -> Tensor:
+    ids = torch.from_numpy(classes(rows))
+    return ids[pairs[:, 0]] == ids[pairs[:, 1]]
+
+
+def _rate(hits: Tensor) -> float:
+    return float(hits.double().mean()) if len(hits) else 0.0
+
+
+def _named(pairs: Tensor, hits: Tensor, most: int) -> tuple[tuple[int, int], ...]:
+    return tuple((a, b) for a, b in pairs[hits][:most].tolist())

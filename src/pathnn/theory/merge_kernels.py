@@ -1,0 +1,80 @@
+"""How often each sequence of tokens occurs among the paths from one vertex: numba kernels that store no path.
+
+A sequence is one number, its tokens the digits, the source's token first. Few possible sequences are counted in a
+table; many are written down one by one, to be sorted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from pathnn.paths.walks import bfs, may_step, scratch
+
+
+@njit(cache=True, nogil=True)
+def reach(rowptr, col, mode, root, k):
+    """The vertices within `k` of `root`, their distances, and all vertices' chosen predecessors and distances."""
+    dist, pred, queue = scratch(rowptr.size - 1)
+    size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
+    return queue[:size], dist, pred
+
+
+@njit(cache=True, nogil=True)
+def visit_sequences(rowptr, col, mode, length, root, token, base, extend, dist, pred, tabulate, out):
+    """Go through the paths of one length from `root`; returns how many there are.
+
+    `token[v]` is the digit of a vertex, `base - 1` that of a dummy token. With `tabulate`, `out[sequence]` is counted
+    up; else `out[i]` is the sequence of the i-th path, as far as there is room.
+    """
+    path = np.empty(length + 1, np.int32)
+    slots = np.empty(length + 1, np.int64)
+    code = np.empty(length + 1, np.int64)
+    found = 0
+    depth = 0
+    path[0], slots[0], code[0] = root, rowptr[root], token[root]
+    while depth >= 0:
+        v = path[depth]
+        down = False
+        if depth == length - 1:
+            for slot in range(rowptr[v], rowptr[v + 1]):
+                x = col[slot]
+                if may_step(mode, x, v, path, depth, dist, pred):
+                    found = _put(tabulate, out, found, code[depth] * base + token[x])
+        else:
+            slot = slots[depth]
+            while slot < rowptr[v + 1] and not down:
+                x = col[slot]
+                slot += 1
+                if may_step(mode, x, v, path, depth, dist, pred):
+                    slots[depth] = slot
+                    depth += 1
+                    path[depth], slots[depth] = x, rowptr[x]
+                    code[depth] = code[depth - 1] * base + token[x]
+                    down = True
+        if not down:
+            if extend and depth > 0 and _ends(rowptr, col, mode, v, path, depth, dist, pred):
+                sequence = code[depth]
+                for _ in range(length - depth):
+                    sequence = sequence * base + base - 1
+                found = _put(tabulate, out, found, sequence)
+            depth -= 1
+    return found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _put(tabulate, out, found, sequence):
+    if tabulate:
+        out[sequence] += 1
+    elif found < out.size:
+        out[found] = sequence
+    return found + 1
+
+
+@njit(cache=True, nogil=True)
+def _ends(rowptr, col, mode, v, path, depth, dist, pred):
+    """Whether no path of the collection continues the one to `v`."""
+    for slot in range(rowptr[v], rowptr[v + 1]):
+        if may_step(mode, col[slot], v, path, depth, dist, pred):
+            return False
+    return True

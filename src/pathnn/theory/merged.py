@@ -1,0 +1,271 @@
+"""The different token sequences of the paths from a vertex, and how often each occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pathnn.nn import PathNN
+from pathnn.nn.config import PathNNConfig
+from pathnn.nn.path_conv import PathConv
+from pathnn.paths.csr import to_csr
+from pathnn.paths.limits import PathExplosionError
+from pathnn.paths.trie import LengthTrie, TrieLevel
+from pathnn.theory.graphs import Graph
+from pathnn.theory.hashed import MODES, PathAnnotations, classes, hashed_annotations, in_threads
+from pathnn.theory.merge_kernels import reach, visit_sequences
+
+TABLE = 2**16
+"""Up to so many possible sequences are counted in a table; more are written down and sorted."""
+
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MergedLevel:
+    """Which vertices are alike before and after one layer: classes of all graphs' vertices, counted from 0."""
+
+    before: Ints  # [num_nodes]: the class of each vertex that the layer reads
+    after: Ints  # [num_nodes]: the class that it ends in
+    chosen: Ints  # [classes after]: one vertex of each
+
+
+def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[MergedLevel]:
+    """The vertices of all graphs in layers 1..k: those with equal annotations are alike.
+
+    >>> from pathnn.theory.examples import open_triplet
+    >>> from pathnn.theory.hashed import hashed_annotations
+    >>> (level,) = merged_levels(hashed_annotations([open_triplet()], collection="ap", k=1), 1)
+    >>> level.before.tolist(), len(level.chosen), bool(level.after[1] == level.after[2])
+    ([0, 0, 0], 2, True)
+    """
+    none = np.zeros((k + 1, 2, 0), np.uint64)
+    whole = np.concatenate([none, *(one.levels for one in annotations)], axis=2)
+    before = np.zeros(whole.shape[2], np.int64)
+    for length in range(1, k + 1):
+        after = classes(whole[length].T)
+        yield MergedLevel(before, after, np.unique(after, return_index=True)[1])
+        before = after
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Different token sequences of the paths from some vertices, and how often each occurs."""
+
+    tokens: Tensor  # [n, length + 1], source first: class * width + distance; -1 for a dummy token
+    owner: Tensor  # [n]: position of the source among the chosen vertices
+    count: Tensor  # [n]
+
+
+class SequenceFinder:
+    """Finds the sequences of chosen vertices, graph by graph and in threads."""
+
+    def __init__(self, graphs: Sequence[Graph], ptr: list[int], config: PathNNConfig, most: int | None) -> None:
+        self.mode = MODES[config.collection]
+        self.extend = config.extend
+        self.distances = bool(config.distances)
+        self.dummy = config.k + 1
+        self.width = self.dummy if self.distances else 1
+        self.ptr = np.asarray(ptr)
+        self.most = most
+        csrs = [to_csr(*graph) for graph in graphs]
+        self.rows = [(csr.rowptr.numpy(), csr.col.numpy()) for csr in csrs]
+
+    def batches(self, level: MergedLevel, length: int, most: int) -> Iterator[Sequences]:
+        """The sequences of all chosen vertices, so many at once."""
+        waiting: list[tuple[int, Ints, Ints]] = []
+        size = 0
+        block = 256
+        for start in range(0, len(level.chosen), block):
+            owners = range(start, min(start + block, len(level.chosen)))
+            for owner, (tokens, count) in zip(
+                owners, in_threads(lambda i: self.find(int(level.chosen[i]), level.before, length), owners), strict=True
+            ):
+                if waiting and size + len(count) > most:
+                    yield _join(waiting)
+                    waiting, size = [], 0
+                waiting.append((owner, tokens, count))
+                size += len(count)
+        if waiting:
+            yield _join(waiting)
+
+    def check(self, level: MergedLevel, length: int) -> None:
+        """Raise `PathExplosionError` if the sequences of a chosen vertex could not be told apart by a number."""
+        for vertex in level.chosen.tolist():
+            self._reach(vertex, level.before, length)
+
+    def find(self, vertex: int, ids: Ints, length: int) -> tuple[Ints, Ints]:
+        """The different sequences of the paths from one vertex, `[n, length + 1]`, and their counts `[n]`."""
+        graph, start, token, kinds, dist, pred = self._reach(vertex, ids, length)
+        rowptr, col = self.rows[graph]
+        base = len(kinds) + 1
+        if length >= rowptr.size - 1 and not self.extend:  # no path visits so many vertices
+            return np.empty((0, length + 1), np.int64), np.empty(0, np.int64)
+        arguments = (rowptr, col, self.mode, length, start, token, base, self.extend, dist, pred)
+        sequence, count = self._count(arguments, base ** (length + 1))
+        places = base ** np.arange(length, -1, -1, dtype=np.int64)
+        return np.append(kinds, -1)[sequence[:, None] // places % base], count
+
+    def _reach(self, vertex: int, ids: Ints, length: int) -> tuple[int, int, Ints, Ints, Ints, Ints]:
+        """The graph of a vertex, its number there, the token of each vertex in reach as a position among the kinds of
+        tokens, those kinds, and distances and predecessors."""
+        graph = int(np.searchsorted(self.ptr, vertex, side="right")) - 1
+        rowptr, col = self.rows[graph]
+        first = int(self.ptr[graph])
+        near, dist, pred = reach(rowptr, col, self.mode, vertex - first, length)
+        kinds, digits = np.unique(
+            ids[first + near] * self.width + (dist[near] if self.distances else 0), return_inverse=True
+        )
+        token = np.zeros(rowptr.size - 1, np.int64)
+        token[near] = digits
+        base = len(kinds) + 1
+        if base ** (length + 1) >= 2**62 and (length < rowptr.size - 1 or self.extend):
+            raise PathExplosionError(
+                f"vertex {vertex - first} of graph {graph} sees {base} kinds of tokens: too many to merge sequences of "
+                f"{length + 1}. Lower k, leave the networks out (--seeds 0), or read every path (--plain)."
+            )
+        return graph, vertex - first, token, kinds, dist, pred
+
+    def _count(self, arguments: tuple[object, ...], possible: int) -> tuple[Ints, Ints]:
+        if possible <= TABLE:
+            table = np.zeros(possible, np.int64)
+            visit_sequences(*arguments, True, table)
+            sequence = table.nonzero()[0]
+            return sequence, table[sequence]
+        room = np.empty(0, np.int64)
+        paths = visit_sequences(*arguments, False, room)
+        if self.most is not None and paths > self.most:
+            raise PathExplosionError(
+                f"a vertex has {paths:,} paths, over max_paths_per_source={self.most:,}. Lower k, or raise the limit."
+            )
+        room = np.empty(paths, np.int64)
+        visit_sequences(*arguments, False, room)
+        sequence, count = np.unique(room, return_counts=True)
+        return sequence, count.astype(np.int64)
+
+
+def _join(parts: list[tuple[int, Ints, Ints]]) -> Sequences:
+    owner = np.concatenate([np.full(len(count), owner, np.int64) for owner, _, count in parts])
+    tokens = np.concatenate([tokens for _, tokens, _ in parts])
+    count = np.concatenate([count for _, _, count in parts])
+    return Sequences(torch.from_numpy(tokens), torch.from_numpy(owner), torch.from_numpy(count))
+
+
+def merged_embeddings(
+    models: Sequence[PathNN],
+    graphs: Sequence[Graph],
+    *,
+    max_sequences: int = 1_000_000,
+    max_paths_per_source: int | None = None,
+    device: str | torch.device = "cpu",
+    annotations: Sequence[PathAnnotations] | None = None,
+    step: Callable[[], None] = lambda: None,
+) -> Tensor:
+    """What each model's readout gives for each graph with ones as features, `[models, graphs, hidden_channels]`.
+
+    The models must have the same options and no dropout, read no edges and sum up paths. A BatchNorm in training mode
+    takes its statistics over the vertices of all graphs.
+
+    Args:
+        models: networks that differ in their weights only; sequences are found once for all.
+        graphs: `(edge_index, num_nodes)` pairs.
+        max_sequences: so many sequences are worked on at once; a vertex with more is worked on alone.
+        max_paths_per_source: refuse with `PathExplosionError` where more would have to be written down.
+        device: where the LSTM runs.
+        annotations: of the graphs, by `hashed_annotations` with the models' options, where they are known already.
+        step: called after each layer.
+
+    >>> from pathnn.theory.examples import hexagon, two_triangles
+    >>> model = PathNN.from_paper("sr", collection="ap").double().eval()
+    >>> first, second = merged_embeddings([model], [hexagon(), two_triangles()])[0]
+    >>> bool((first - second).norm() < 1e-5)
+    False
+    """
+    config = _check_models(models)
+    if annotations is None:
+        annotations = hashed_annotations(
+            graphs, collection=config.collection, k=config.k, extend=config.extend, distances=bool(config.distances)
+        )
+    ptr = list(accumulate((n for _, n in graphs), initial=0))
+    finder = SequenceFinder(graphs, ptr, config, max_paths_per_source)
+    levels = list(enumerate(merged_levels(annotations, config.k), start=1))
+    for length, level in levels:
+        finder.check(level, length)  # all of them before the first is worked on
+    dtype = next(models[0].parameters()).dtype
+    states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
+    for length, level in levels:
+        states = _layer(models, states, level, length, finder, max_sequences)
+        step()
+    graph = torch.repeat_interleave(torch.tensor([n for _, n in graphs], device=device))
+    rows = torch.from_numpy(level.after).to(device)
+    return torch.stack([h.new_zeros(len(graphs), h.size(1)).index_add_(0, graph, h[rows]) for h in states])
+
+
+@torch.no_grad()
+def _layer(
+    models: Sequence[PathNN], states: list[Tensor], level: MergedLevel, length: int, finder: SequenceFinder, most: int
+) -> list[Tensor]:
+    convs = [_conv(model, length) for model in models]
+    read = [conv.scale(h) for conv, h in zip(convs, states, strict=True)]
+    device = read[0].device
+    sums = [h.new_zeros(len(level.chosen), h.size(1)) for h in read]
+    for found in finder.batches(level, length, most):
+        trie, entry = merged_trie(found, finder.width, states[0].size(0), finder.dummy, device)
+        owner, count = found.owner.to(device), found.count.to(device)
+        for model, h, total in zip(models, read, sums, strict=True):
+            paths = model.lstm.path_representations(h, trie)
+            total.index_add_(0, owner, paths[entry] * count.to(paths.dtype).unsqueeze(1))
+    rows, chosen, after = (
+        torch.from_numpy(ids).to(device) for ids in (level.before[level.chosen], level.chosen, level.after)
+    )
+    out = []
+    for conv, h, total in zip(convs, read, sums, strict=True):
+        # all vertices again, as a BatchNorm counts each of them
+        out.append(conv.phi(conv.norm((h[rows] + total)[after]))[chosen])
+    return out
+
+
+def _conv(model: PathNN, length: int) -> PathConv:
+    conv = model.convs[length - 1]
+    assert isinstance(conv, PathConv)
+    return conv
+
+
+def merged_trie(
+    found: Sequences, width: int, num_classes: int, dummy: int, device: str | torch.device
+) -> tuple[LengthTrie, Tensor]:
+    """The trie of the sequences, far ends first, and the entry of its last level that each sequence ends in."""
+    tokens = found.tokens.to(device)
+    most = num_classes * width + 1
+    levels: list[TrieLevel] = []
+    at = torch.zeros(tokens.size(0), dtype=torch.long, device=device)
+    for position in range(tokens.size(1) - 1, -1, -1):
+        keys, at = torch.unique(at * most + tokens[:, position] + 1, return_inverse=True)
+        token = keys % most - 1
+        vertex = torch.where(token < 0, -1, torch.div(token, width, rounding_mode="floor"))
+        distance = torch.where(token < 0, dummy, token % width)
+        parent = torch.div(keys, most, rounding_mode="floor").int() if levels else None
+        levels.append(TrieLevel(vertex.int(), distance.int(), parent, None))
+    return LengthTrie(tuple(levels), num_classes), at
+
+
+def _check_models(models: Sequence[PathNN]) -> PathNNConfig:
+    if not models:
+        raise ValueError("no models: expected at least one.")
+    config = models[0].config
+    if any(model.config != config for model in models):
+        raise ValueError("the models have different options: expected networks that differ in their weights only.")
+    if config.dropout:
+        raise ValueError(f"the models have dropout={config.dropout}: equal tokens get different masks. Expected 0.")
+    if config.edge_channels is not None or config.in_channels != 1 or config.aggregation != "sum":
+        raise ValueError("merging is for models of one input channel that read no edges and sum up paths.")
+    if config.readout != "sum":
+        raise ValueError(f"the models have readout={config.readout!r}: merging adds up vertices. Expected 'sum'.")
+    return config

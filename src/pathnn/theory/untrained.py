@@ -1,0 +1,135 @@
+"""Untrained networks as tests of isomorphism: the representations that they give to graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from pathnn.collection import Collection
+from pathnn.nn import PathNN, paper_config
+from pathnn.nn.choices import check_choice
+from pathnn.nn.path_conv import PhiName
+from pathnn.paths import count_paths, extract_paths
+from pathnn.theory.graphs import Graph, disjoint_union
+from pathnn.theory.hashed import PathAnnotations
+from pathnn.theory.merged import merged_embeddings
+
+UntrainedPhi = Literal["identity", "relu", "tanh", "mlp"]
+
+
+BYTES_PER_NUMBER = 8
+
+
+NUMBERS_PER_ENTRY = 6
+"""Of each channel, what the engine holds at once for a trie entry: gates, hidden and cell state."""
+
+
+def untrained_models(
+    *,
+    collection: Collection,
+    k: int,
+    seeds: int = 5,
+    hidden_channels: int = 16,
+    distances: bool | None = None,
+    extend: bool = False,
+    phi: UntrainedPhi = "identity",
+) -> list[PathNN]:
+    """The paper's network for isomorphism tests in float64, without a head, once for each seed 0, 1, ...
+
+    `phi` is what follows each layer: `"identity"` in the paper's text, `"relu"` in the released implementation. Two
+    that tell more apart have a BatchNorm that takes its statistics over the vertices of all graphs, and do without the
+    division by the Euclidean norm, which it replaces: `"tanh"`, BatchNorm and tanh, and `"mlp"`, the MLP that the paper
+    uses on molecules.
+
+    >>> [model.config.hidden_channels for model in untrained_models(collection="ap", k=4, seeds=2)]
+    [16, 16]
+    """
+    config = paper_config("sr", collection=collection, k=k, hidden_channels=hidden_channels)
+    distances = config.distances if distances is None else distances
+    name: PhiName = "identity" if phi == "tanh" else check_choice("phi", phi, get_args(UntrainedPhi))
+    euclidean = phi in ("identity", "relu")
+    config = replace(config, distances=distances, extend=extend, phi=name, normalize=euclidean)
+    models = []
+    with torch.random.fork_rng(devices=[]):
+        for seed in range(seeds):
+            torch.manual_seed(seed)
+            model = PathNN.from_config(config)
+            if phi == "tanh":
+                for conv in model.convs:
+                    conv.phi = nn.Sequential(nn.BatchNorm1d(hidden_channels), nn.Tanh())
+            models.append(model.double())
+    return models
+
+
+def embeddings(
+    models: Sequence[PathNN],
+    graphs: Sequence[Graph],
+    *,
+    merge: bool = True,
+    memory: int = 2**30,
+    device: str | torch.device = "cpu",
+    annotations: Sequence[PathAnnotations] | None = None,
+    step: Callable[[], None] = lambda: None,
+) -> Tensor:
+    """The representation that each model gives each graph, with ones as features: `[models, graphs, hidden_channels]`.
+
+    Args:
+        models: networks that differ in their weights only.
+        graphs: `(edge_index, num_nodes)` pairs.
+        merge: read each different token sequence once (see `pathnn.theory.merged`) instead of every path. A
+            BatchNorm needs all graphs at once and so is only for this way.
+        memory: bytes that the network may use, roughly.
+        device: where the network runs.
+        annotations: of the graphs, by `hashed_annotations` with the models' options, where they are known already.
+        step: called after each part of the work.
+    """
+    config = models[0].config
+    models = [model.to(device) for model in models]
+    entries = max(1, memory // (BYTES_PER_NUMBER * NUMBERS_PER_ENTRY * config.hidden_channels))
+    if merge:
+        return merged_embeddings(
+            models, graphs, max_sequences=entries, device=device, annotations=annotations, step=step
+        )
+    if any(isinstance(module, nn.BatchNorm1d) for module in models[0].modules()):
+        raise ValueError("a BatchNorm takes its statistics over all graphs at once: expected merge=True.")
+    rows = [_embed(models, chunk, entries, device, step) for chunk in _chunks(graphs, models[0], entries)]
+    return torch.cat(rows, dim=1) if rows else torch.zeros(len(models), 0, config.hidden_channels).double()
+
+
+def _chunks(graphs: Sequence[Graph], model: PathNN, entries: int) -> Iterator[list[Graph]]:
+    """Consecutive graphs of so many paths; a graph with more is a chunk of its own."""
+    chunk: list[Graph] = []
+    size = 0
+    for graph in graphs:
+        paths = int(count_paths(*graph, collection=model.config.collection, k=model.config.k).sum())
+        if chunk and size + paths > entries:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(graph)
+        size += paths
+    if chunk:
+        yield chunk
+
+
+@torch.no_grad()
+def _embed(
+    models: Sequence[PathNN], graphs: list[Graph], entries: int, device: str | torch.device, step: Callable[[], None]
+) -> Tensor:
+    config = models[0].config
+    edge_index, num_nodes, batch = disjoint_union(graphs)
+    batch = batch.to(device)
+    trie = extract_paths(
+        edge_index.to(device), num_nodes, collection=config.collection, k=config.k, distances=bool(config.distances),
+        extend=config.extend, max_paths=None, batch=batch,
+    )  # fmt: skip
+    ones = torch.ones(num_nodes, 1, dtype=torch.float64, device=device)
+    rows = []
+    for model in models:
+        model.lstm.max_entries = entries
+        rows.append(model.embed(ones, trie=trie, batch=batch, batch_size=len(graphs)))
+        step()
+    return torch.stack(rows)
