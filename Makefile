@@ -21,10 +21,10 @@ lint: install
 
 install: $(VENV)/installed
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml reproduction/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]" --editable "./reproduction[bench]"
 	touch $@
 
 clean:

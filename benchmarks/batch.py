@@ -4,8 +4,7 @@ import argparse
 from pathlib import Path
 
 from pathnn_reproduction.bench import batch
-
-from pathnn.provenance import write_result
+from pathnn_reproduction.result_file import write_result
 
 
 def main() -> None:

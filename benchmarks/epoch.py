@@ -6,10 +6,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from pathnn_reproduction.bench import epoch
-
 from pathnn.engine.recipes import zinc
-from pathnn.provenance import write_result
+from pathnn_reproduction.bench import epoch
+from pathnn_reproduction.result_file import write_result
 
 
 def main() -> None:

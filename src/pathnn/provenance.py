@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
@@ -12,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
-from pathnn.data.files import atomic_write
 
 
 def provenance(device: str = "cpu") -> dict[str, Any]:
@@ -55,17 +52,11 @@ def commit() -> str | None:
 
 ROOT = Path(__file__).parents[2]
 
-CODE = ("src", "benchmarks/*.py", "examples", "pyproject.toml")
+CODE = ("src", "reproduction/src", "benchmarks/*.py", "examples", "pyproject.toml")
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-
-
-def write_result(path: Path, result: dict[str, Any], *, device: str = "cpu") -> None:
-    """Write `result` with its provenance as JSON, atomically; `device` is where it was measured."""
-    with atomic_write(path) as file:
-        file.write((json.dumps({**provenance(device), **result}, indent=1) + "\n").encode())
 
 
 def installed_version(name: str) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from data_strategies import complete
 
+from data_strategies import complete
 from pathnn.data import PackedGraphs
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from data_strategies import complete
 
+from data_strategies import complete
 from pathnn.data import (
     PackedGraphs,
     build_shards,

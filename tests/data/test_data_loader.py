@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from data_strategies import data_lists
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
+from data_strategies import data_lists
 from pathnn.data import (
     BudgetSampler,
     PackedGraphs,

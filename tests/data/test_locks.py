@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+
+from pathnn.data.files import locked_file, locked_folder
+from pathnn.engine import Epoch, RunConfig, RunError, RunFolder, RunFolderError, run_ensemble
 from pathnn_reproduction.experiments.targets import experiment
 from pathnn_reproduction.ledger import Ledger, LedgerError
 from pathnn_reproduction.planned import PlannedRun
 from pathnn_reproduction.rows import add_row
-
-from pathnn.data.files import locked_file, locked_folder
-from pathnn.engine import Epoch, RunConfig, RunError, RunFolder, RunFolderError, run_ensemble
 
 Lock = Callable[[Path], AbstractContextManager[object]]
 """From a folder that is prepared to something that locks it, or a file in it."""

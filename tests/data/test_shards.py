@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from data_strategies import data_lists
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
+from data_strategies import data_lists
 from pathnn.data import (
     DataError,
     PackedGraphs,

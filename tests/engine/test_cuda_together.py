@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine_tasks import tiny_task
 from torch import nn
 
+from engine_tasks import tiny_task
 from pathnn.collection import Collection
 from pathnn.data import task_from_graphs
 from pathnn.engine import RunConfig, RunStoppedError, build_model, make_loaders, run

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from engine_tasks import one_thread as one_thread
-from engine_tasks import random_graph, tiny_config, tiny_task
-from pathnn_reproduction.groups import release_memory
 from safetensors.torch import load_file
 from torch import Tensor
 
+from engine_tasks import one_thread as one_thread
+from engine_tasks import random_graph, tiny_config, tiny_task
 from pathnn.data import Task, task_from_graphs
 from pathnn.data.packed import PackedGraphs
 from pathnn.engine import RunConfig, TrainState, build_model, make_fabric, make_loaders, run, train
@@ -26,6 +25,7 @@ from pathnn.engine.loaders import batch_indices
 from pathnn.engine.predict import apply
 from pathnn.nn import PathLSTM
 from pathnn.paths.extract import extract_paths
+from pathnn_reproduction.groups import release_memory
 
 pytestmark = [
     pytest.mark.cuda,

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-
 from pathnn.cli.evaluate import choose_part
 from pathnn.data import load_dataset
 from pathnn.engine import load_model, run

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-
 from pathnn.engine import EnsembleFolder, RunConfig, RunFolder, RunFolderError, load_model, run, run_ensemble
 from pathnn.engine.run_folder import WHERE
 

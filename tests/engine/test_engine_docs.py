@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from engine_tasks import one_thread as one_thread
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -8,8 +8,8 @@ import random
 from pathlib import Path
 
 import pytest
-from engine_tasks import tiny_config, train_here
-from test_engine_run import assert_same_files
+
+from engine_tasks import assert_same_files, tiny_config, train_here
 
 KILLS = int(os.environ.get("PATHNN_KILLS", "4"))
 """How often to kill; the full test of issue 4 is `PATHNN_KILLS=20`."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine_tasks import tiny_task
 from safetensors.torch import load_file
 
+from engine_tasks import tiny_task
 from pathnn.engine import load_model, score
 
 SCRIPT = """

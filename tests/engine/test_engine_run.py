@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
 from safetensors.torch import load_file
 
+from engine_tasks import assert_same_files, tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread
 from pathnn.data import task_from_graphs
 from pathnn.data.task import Categorical, Split
 from pathnn.engine import (
@@ -51,19 +51,6 @@ def stop_after(epochs: int):
             raise Interrupt
 
     return report
-
-
-def assert_same_files(one: Path, other: Path) -> None:
-    """Weights bit by bit, and the same lines but for the times."""
-    for name in ("model.safetensors", "last.ckpt"):
-        a, b = load_file(one / name), load_file(other / name)
-        assert a.keys() == b.keys()
-        assert all(torch.equal(a[key], b[key]) for key in a), name
-    lines = [
-        [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in path.read_text().splitlines()]
-        for path in (one / "metrics.jsonl", other / "metrics.jsonl")
-    ]
-    assert lines[0] == lines[1]
 
 
 def test_a_run_writes_its_folder(tmp_path):

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine_tasks import one_thread as one_thread
+from engine_tasks import tiny_config, tiny_task
 from pathnn.engine import (
     MismatchError,
     RunConfig,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-
 from pathnn.engine import (
     Ensemble,
     EnsembleFolder,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-
 from pathnn.engine import RunStoppedError, run
 from pathnn.engine.checkpoint import load_state, save_state
 

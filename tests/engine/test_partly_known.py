@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from engine_tasks import one_thread as one_thread
 from engine_tasks import partly_known_task, tiny_config, tiny_task
-
 from pathnn.data import task_from_graphs
 from pathnn.data.splits import random_split
 from pathnn.data.targets import with_metric

@@ -10,10 +10,10 @@ from statistics import stdev
 import networkx
 import pytest
 import torch
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
 from typer.testing import CliRunner
 
+from engine_tasks import one_thread as one_thread
+from engine_tasks import tiny_config, tiny_task
 from pathnn.cli.app import make_app
 from pathnn.data import Task, from_networkx, from_pyg, task_from_graphs
 from pathnn.engine import (

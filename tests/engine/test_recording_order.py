@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
 from torch import Tensor
 
+from engine_tasks import one_thread as one_thread
+from engine_tasks import tiny_config, tiny_task
 from pathnn.engine import build_model, graphed, make_fabric, make_loaders, stacked_train
 from pathnn.engine.graphed import Graphed
 from pathnn.engine.graphs_batch import Capacity, graph_sizes

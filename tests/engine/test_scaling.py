@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from engine_tasks import tiny_config, tiny_task
 
+from engine_tasks import tiny_config, tiny_task
 from pathnn.engine import build_model, make_loaders
 from pathnn.engine.scaling import TargetScale
 

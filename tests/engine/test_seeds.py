@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import torch
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
 from safetensors.torch import load_file
 
+from engine_tasks import one_thread as one_thread
+from engine_tasks import tiny_config, tiny_task
 from pathnn.engine import RunConfig, run, run_ensemble
 from pathnn.engine.seeding import data_key, run_seed
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine_tasks import one_thread as one_thread
+from engine_tasks import tiny_config, tiny_task
 from pathnn.data import PackedGraphs, load_dataset
 from pathnn.data.graph_prints import graph_prints
 from pathnn.engine import load_model, run, seen, seen_in_training

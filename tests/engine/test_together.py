@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 import torch
-from engine_tasks import one_thread, tiny_config, tiny_task
-from stacked_stub import saved_epoch, stub_training
 from torch import nn
 
+from engine_tasks import one_thread, tiny_config, tiny_task
 from pathnn.data import PackedGraphs
 from pathnn.engine import RunFolder, RunStoppedError, make_fabric, run
 from pathnn.engine.graphs_batch import Capacity, graph_sizes
@@ -24,6 +23,7 @@ from pathnn.engine.together import TogetherError, most_together, run_together
 from pathnn.engine.train import Epoch
 from pathnn.nn import PathNN
 from pathnn.nn.stack import Stack
+from stacked_stub import saved_epoch, stub_training
 
 __all__ = ["one_thread"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+
 import write_golden
 
 STORED: dict[str, Any] = {

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from triton_on_cpu import MISSING, Interpreted, install
 
 

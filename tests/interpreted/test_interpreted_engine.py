@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from triton_on_cpu import Interpreted, difference, large_batches
 
 from pathnn.nn import EdgeTypes, PathLSTM
 from pathnn.nn.tall_linear import tall_linear
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
+from triton_on_cpu import Interpreted, difference, large_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp2 of 1000
 PAIRS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 2), (6, 7)]

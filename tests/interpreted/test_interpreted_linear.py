@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from triton_on_cpu import Interpreted, difference, large_batches
 
 from pathnn.nn import tall_linear as module
 from pathnn.nn.tall_linear import tall_linear
+from triton_on_cpu import Interpreted, difference, large_batches
 
 
 @pytest.mark.parametrize("wanted", ["xwb", "xb", "b", "w", "x"])

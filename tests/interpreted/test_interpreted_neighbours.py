@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from triton_on_cpu import Interpreted, difference
 
 from pathnn.nn import neighbours
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.neighbours import Neighbours, gcn_sum, gin_sum
+from triton_on_cpu import Interpreted, difference
 
 NODES, EDGES, KINDS = 12, 40, 5
 

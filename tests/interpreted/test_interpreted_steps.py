@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from triton_on_cpu import Interpreted, difference, large_batches, same_dropout
 
 from pathnn.data.packed import PackedGraphs
 from pathnn.engine.build import Model
@@ -19,6 +18,7 @@ from pathnn.engine.graphs_edges import PADDED, with_room
 from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.stack import Stack
+from triton_on_cpu import Interpreted, difference, large_batches, same_dropout
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp2 of 1000
 ATOMS, BONDS = (9, 5, 150), (5, 6, 2)

@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 import torch
-from nn_graphs import graph
 
+from nn_graphs import graph
 from pathnn.nn import Baseline, BaselineConfig
 from pathnn.nn.baselines import READS_EDGES, BaselineName
 from pathnn.testing import assert_permutation_invariant

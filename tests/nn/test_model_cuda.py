@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from nn_graphs import graph, trie_of
 
+from nn_graphs import graph, trie_of
 from pathnn.nn import Baseline, PathLSTM, PathNN
 from pathnn.nn.baselines import READS_EDGES
 from pathnn.testing import assert_engines_agree, relative_difference

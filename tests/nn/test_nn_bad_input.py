@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from nn_graphs import graph
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 from torch_geometric.transforms import AddSelfLoops, Compose
 
+from nn_graphs import graph
 from pathnn.nn import Baseline, PathConv, PathLSTM, PathNN, PathNNConfig, Readout
 from pathnn.paths import PathTrie, extract_paths
 from pathnn.transforms import AddPaths

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from nn_graphs import graph
 
+from nn_graphs import graph
 from pathnn.nn import Baseline, PathNN, Readout
 from pathnn.testing import relative_difference
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from nn_graphs import graph
 from torch import nn
 from torch_geometric import nn as pyg
 
+from nn_graphs import graph
 from pathnn import PathNN, extract_paths
 from pathnn.engine.graphs import padding_fault
 from pathnn.nn import Baseline

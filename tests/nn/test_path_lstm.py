@@ -10,10 +10,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nn_graphs import both_directions, graph, trie_of
-from nn_strategies import graphs
 from torch import Tensor, nn
 
+from nn_graphs import both_directions, graph, trie_of
+from nn_strategies import graphs
 from pathnn.nn import EdgeTypes, PathLSTM
 from pathnn.nn.engines import cpu_kernels, torch_kernels, workers
 from pathnn.paths.trie import LengthTrie

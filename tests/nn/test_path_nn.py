@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nn_graphs import both_directions, graph
-from nn_strategies import graphs
 from torch import nn
 
+from nn_graphs import both_directions, graph
+from nn_strategies import graphs
 from pathnn.nn import Baseline, PathConv, PathLSTM, PathNN, PathNNConfig
 from pathnn.nn.engines.dense import dense_path_states
 from pathnn.paths.extract import extract_paths

@@ -6,9 +6,9 @@ import networkx as nx
 import pytest
 import torch
 import torch.nn.functional as F
-from nn_graphs import graph
 from torch import nn
 
+from nn_graphs import graph
 from pathnn.nn import PathNN
 from pathnn.paths.reference import reference_paths, to_graph
 from pathnn.testing import relative_difference

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from path_checks import clique, line
 from torch_geometric.data import Data, HeteroData
 
+from path_checks import clique, line
 from pathnn.paths import PathTrie, count_paths, extract_paths, list_paths
 from pathnn.paths.csr import check_edge_index
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+
 from path_checks import clique, cycle, line, path_set, random_graph, union
 from path_strategies import collections, graph_lists, graphs, lengths, quick
-
 from pathnn.paths import PathTrie, RaggedTries, extract_paths
 from pathnn.paths.pieces import cut
 

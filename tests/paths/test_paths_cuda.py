@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 import torch
-from path_checks import clique, cycle, layered, line, random_graph, union
 from torch_geometric.data import Batch, Data
 
+from path_checks import clique, cycle, layered, line, random_graph, union
 from pathnn.paths import (
     PathExplosionError,
     PathTrie,

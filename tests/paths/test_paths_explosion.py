@@ -10,8 +10,8 @@ import time
 
 import pytest
 import torch
-from path_checks import clique, cycle, layered, line, random_graph, undirected, union
 
+from path_checks import clique, cycle, layered, line, random_graph, undirected, union
 from pathnn.paths import PathExplosionError, count_paths, extract, extract_paths
 from pathnn.paths.limits import estimate_bytes
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from path_checks import clique, levels_of, line
 from path_strategies import COLLECTIONS, atlas, collections, graphs, lengths, thorough
-
 from pathnn.paths import PathTrie, extract_paths
 from pathnn.paths.reference import reference_levels
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from path_checks import Graph, clique, layered, random_graph, union
 from path_strategies import COLLECTIONS, atlas, collections, graphs, lengths, quick, thorough
-
 from pathnn.paths import count_paths, cpu, extract, extract_paths, list_paths
 from pathnn.paths.compress import compress
 from pathnn.paths.count import _count_shortest

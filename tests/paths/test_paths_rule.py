@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 from hypothesis import given
+
 from path_checks import cycle, path_set
 from path_strategies import collections, graphs, lengths, quick, relabelled, thorough
-
 from pathnn.paths import count_paths, extract_paths, list_paths
 
 

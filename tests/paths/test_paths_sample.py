@@ -8,9 +8,9 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from path_checks import clique, cycle, levels_of, path_set, union
 from path_strategies import collections, graph_lists, graphs, lengths, quick
-
 from pathnn.paths import PathTrie, count, cpu, extract_paths, list_paths, sample
 from pathnn.paths.csr import to_csr
 

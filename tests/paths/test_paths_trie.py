@@ -8,9 +8,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+
 from path_checks import clique, cycle, line
 from path_strategies import collections, graphs, lengths, quick
-
 from pathnn.paths import PathTrie, extract_paths
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pathnn_reproduction.figures import figures as files
 
 from pathnn.plots import overview
+from pathnn_reproduction.figures import figures as files
 
 
 class Broken:

@@ -4,13 +4,13 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from theory_strategies import graphs, relabelled, relaxed
 
 from pathnn.collection import COLLECTIONS
 from pathnn.paths.reference import DUMMY, reference_paths, to_graph
 from pathnn.theory import ColorTable, annotated_path_sets, paths_distinguish
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import edges_to_index
+from theory_strategies import graphs, relabelled, relaxed
 
 OPTIONS = [
     {"residual": residual, "extend": extend, "distances": distances}

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from theory_strategies import atlas, from_networkx, graphs, relabelled, relaxed
 
 from pathnn.collection import COLLECTIONS
 from pathnn.paths import PathExplosionError
@@ -15,6 +14,7 @@ from pathnn.theory import annotated_path_sets
 from pathnn.theory.examples import hexagon, triangle
 from pathnn.theory.graphs import edges_to_index
 from pathnn.theory.hashed import classes, hashed_annotations, path_fingerprints
+from theory_strategies import atlas, from_networkx, graphs, relabelled, relaxed
 
 OPTIONS = [
     {"residual": residual, "extend": extend, "distances": distances}

@@ -4,12 +4,12 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from theory_strategies import atlas, from_networkx, graphs, relabelled, relaxed
 
 from pathnn.theory import ColorTable, wl_colors, wl_distinguishes
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import edges_to_index, neighbors
 from pathnn.theory.hashed_wl import folklore_fingerprints, wl_fingerprints
+from theory_strategies import atlas, from_networkx, graphs, relabelled, relaxed
 
 
 def slow_folklore(graph, rounds, table):

@@ -3,13 +3,13 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from theory_strategies import atlas, graphs, relabelled, relaxed
 
 from pathnn.collection import COLLECTIONS
 from pathnn.paths.reference import reference_paths
 from pathnn.theory import ColorTable, path_tree, path_trees, wl_trees
 from pathnn.theory.examples import figure_graph
 from pathnn.theory.graphs import edges_to_index
+from theory_strategies import atlas, graphs, relabelled, relaxed
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)

@@ -3,7 +3,6 @@
 from functools import cache
 
 import pytest
-from theory_strategies import atlas
 
 from pathnn.collection import COLLECTIONS
 from pathnn.theory import (
@@ -18,6 +17,7 @@ from pathnn.theory import (
 )
 from pathnn.theory.examples import path_of_five, triangle
 from pathnn.theory.graphs import edges_to_index
+from theory_strategies import atlas
 
 HEIGHT = 5
 

@@ -2,9 +2,9 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from theory_strategies import relaxed
 
 from pathnn.theory import ColorTable, Tree
+from theory_strategies import relaxed
 
 labels = st.integers(0, 3)
 trees = st.recursive(

@@ -3,12 +3,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from theory_strategies import atlas, graphs, relabelled, relaxed
 
 from pathnn.paths.reference import to_graph
 from pathnn.theory import ColorTable, wl_colors, wl_distinguishes, wl_tree, wl_trees
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import distances_from, edges_to_index, neighbors
+from theory_strategies import atlas, graphs, relabelled, relaxed
 
 
 def same_partition(first, second) -> bool:

@@ -1,1 +1,1 @@
-"""The paper, one file per table or figure."""
+"""Reproduce the paper: its runs, tables, figures and benchmarks, as plug-ins of the command line."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from pathnn_reproduction.bench.cli import bench
-from pathnn_reproduction.cli import reproduce
 
 from pathnn.cli.datasets import datasets
 from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE
@@ -54,8 +52,6 @@ def make_app() -> typer.Typer:
     app.command("evaluate", epilog="Example: pathnn evaluate RUN molecules.csv")(evaluate_command)
     app.command("predict", epilog="Example: pathnn predict RUN new.csv -o predictions.csv")(predict_command)
     app.command("explain", epilog="Example: pathnn explain RUN new.csv --row 3 -o why.html")(explain_command)
-    app.add_typer(reproduce, name="reproduce")
-    app.add_typer(bench, name="bench")
     app.add_typer(datasets, name="datasets")
     return app
 

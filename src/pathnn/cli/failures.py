@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import entry_points
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 EXTRAS = {"rdkit": "mol", "matplotlib": "plot", "igraph": "bench"}
 
@@ -15,8 +16,23 @@ TRACEBACK = "PATHNN_TRACEBACK"
 """The environment variable that, set to anything, shows where an error came from."""
 
 
+PLUGINS = {
+    "reproduce": "Repeat a table of the paper, and print it with ours beside it.",
+    "bench": "Measure this machine: ours against the usual way, as ratios from one run.",
+}
+"""The commands of the package `pathnn_reproduction`, which registers them as entry points."""
+
+
 class Commands(TyperGroup):
-    """The root of the command line: errors that a user can mend become a message and exit code 1."""
+    """The root of the command line: its plug-ins, and errors that a user can fix as a message and exit code 1."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Name the commands of the library and of its plug-ins."""
+        return [*super().list_commands(ctx), *PLUGINS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; a plug-in is imported when it is asked for."""
+        return plugin(cmd_name) if cmd_name in PLUGINS else super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
@@ -32,6 +48,22 @@ class Commands(TyperGroup):
                 raise
             print(f"Error: {message}", file=sys.stderr)
             raise typer.Exit(1) from error
+
+
+def plugin(name: str) -> Any:
+    """Load a plug-in's command; without its package, return a command that says how to get it."""
+    found = next(iter(entry_points(group="pathnn.commands", name=name)), None)
+    if found is not None:
+        return typer.main.get_command(found.load())
+
+    def missing() -> None:
+        raise ValueError(
+            f"pathnn {name} is in the package pathnn-reproduction, which is not installed: in a clone, run "
+            "make install, or pip install ./reproduction."
+        )
+
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return TyperCommand(name, help=PLUGINS[name], callback=missing, context_settings=settings)
 
 
 def explain(error: Exception) -> str | None:

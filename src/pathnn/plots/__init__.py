@@ -4,8 +4,6 @@ Every drawing is a `matplotlib.figure.Figure`; save it with `figure.savefig("out
 window or changes matplotlib's global settings.
 """
 
-from pathnn_reproduction.figures.drawing import draw_example as draw_example
-
 from pathnn.plots.graphs import draw_graphs as draw_graphs
 from pathnn.plots.layout import graph_layout as graph_layout
 from pathnn.plots.paths import draw_paths as draw_paths

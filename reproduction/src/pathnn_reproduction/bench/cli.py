@@ -246,7 +246,7 @@ def _saver(path: Path | None, step: Callable[[], None], device: str) -> Callable
     """What is done with the result after each part of it."""
 
     def save(result: dict[str, Any]) -> None:
-        from pathnn.provenance import write_result
+        from pathnn_reproduction.result_file import write_result
 
         step()
         if path is not None:

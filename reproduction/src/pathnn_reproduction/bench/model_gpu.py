@@ -20,12 +20,12 @@ import torch
 from pathnn.data.datasets.registry import load_dataset
 from pathnn.engine.devices import small_cublas_workspace
 from pathnn.nn import PathNN
-from pathnn.provenance import write_result
 from pathnn_reproduction.bench import user_loop
 from pathnn_reproduction.bench.gpu_exactness import gradients, measure_exactness, predictions, set_tf32
 from pathnn_reproduction.bench.gpu_sides import WORKLOADS, Bench, adam, eager_steps, graphed_steps
 from pathnn_reproduction.bench.gpu_timing import floor_ms, measured, milliseconds
 from pathnn_reproduction.bench.model import USER_WORKLOAD, Save, prepare_datasets
+from pathnn_reproduction.result_file import write_result
 
 log = logging.getLogger(__name__)
 

@@ -44,9 +44,10 @@ def runtime_command(
     if save is not None and not save.parent.is_dir():
         raise typer.BadParameter(f"the folder {save.parent} does not exist: make it first.", param_hint="--save")
     with result_only(json):
-        from pathnn.provenance import provenance, write_result
+        from pathnn.provenance import provenance
         from pathnn_reproduction.bench.report import RUNTIME, runtime_cells
         from pathnn_reproduction.experiments.runtime import PAPER, runtime
+        from pathnn_reproduction.result_file import write_result
 
         found: list[MeasuredTime] = []
         with progress("measuring", total=sum(row[0] in chosen for row in PAPER)) as step:

@@ -48,7 +48,8 @@ def theory_command(
     """
     begin = time.perf_counter()
     with result_only(json):
-        from pathnn.provenance import provenance, write_result
+        from pathnn.provenance import provenance
+        from pathnn_reproduction.result_file import write_result
         from pathnn_reproduction.theory.checks import TheorySettings, theory_checks, theory_steps
         from pathnn_reproduction.theory.report import check_page, draw_examples, example_text, theory_block, write_block
         from pathnn_reproduction.theory.table import theory_table, to_result

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The experiments of the paper."""

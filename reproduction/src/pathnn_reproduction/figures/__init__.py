@@ -1,1 +1,1 @@
-"""TODO."""
+"""Draw the figures of the paper."""

@@ -1,0 +1,62 @@
+"""`pathnn reproduce runtime`: the paper's rows, measured here at a tiny size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pathnn_reproduction.bench import epoch
+from pathnn_reproduction.bench.report import benchmark_page
+from pathnn_reproduction.experiments import runtime
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch, mirror: Path, tmp_path: Path) -> Path:
+    """Twelve graphs of the smallest of each dataset."""
+    whole = epoch.load_task
+
+    def load(config: Any) -> Any:
+        task = whole(config)
+        few = task.graphs.node_ptr.diff().sort().indices[:12]
+        rows = torch.arange(12)
+        split = replace(task.splits[0], train=rows[:8], val=rows[8:10], test=rows[10:])
+        return replace(task, graphs=task.graphs.subset(few), splits=(split,))
+
+    monkeypatch.setenv("PATHNN_DATA", str(tmp_path / "cache"))
+    monkeypatch.setattr(epoch, "load_task", load)
+    monkeypatch.setattr(runtime, "load_task", load)
+    return tmp_path
+
+
+def test_every_row_of_the_table_is_measured(cli: Run, tiny: Path) -> None:
+    saved = tiny / "runtime-gpu.json"
+    result = cli("reproduce", "runtime", "--epochs", 1, "--device", "cpu", "--save", str(saved), "--json")
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads(result.stdout)["runtime"]
+    assert [(r["dataset"], r["model"], r["collection"], r["k"]) for r in rows] == list(runtime.PAPER)
+    assert all(row["epoch"] > 0 and row["inference"] > 0 for row in rows)
+    assert all((row["preprocessing"] > 0) == (row["paper"]["preprocessing"] is not None) for row in rows)
+    page = benchmark_page(tiny)
+    assert page.count("| PathNN-AP |") == 2
+    assert "| 98.98 |" in page
+
+
+def test_a_dataset_that_is_not_in_the_table_is_refused(cli: Run) -> None:
+    result = cli("reproduce", "runtime", "--dataset", "nci1")
+    assert result.exit_code == 2
+    assert "nci1" in result.stderr
+
+
+@pytest.mark.parametrize("row", runtime.PAPER)
+def test_models_of_a_dataset_have_the_same_batches(row: runtime.Row) -> None:
+    config = runtime.run_of(row)
+    assert config.batch_size == (32 if row[0] == "dd" else 128)
+    assert config.k == row[3] or config.options["num_layers"] == row[3]

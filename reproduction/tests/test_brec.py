@@ -1,0 +1,72 @@
+"""BREC: ever longer paths, and relabelled copies that are never told apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+
+from pathnn.data.datasets.brec import CATEGORIES
+from pathnn.theory.examples import hexagon, two_triangles
+from pathnn.theory.graphs import edges_to_index
+from pathnn_reproduction.experiments import brec
+from pathnn_reproduction.experiments.brec_report import copies, summarize, table
+from pathnn_reproduction.rows import add_row
+
+ROOT = Path(__file__).parents[2]
+AP, SP_PLUS, SP = brec.VARIANTS[2], brec.VARIANTS[1], brec.VARIANTS[0]
+
+
+def pairs():
+    """Told apart at K = 2; never (a relabelled copy); too large."""
+    complete = edges_to_index([(u, v) for u in range(30) for v in range(u)]), 30
+    ring = edges_to_index(list(nx.cycle_graph(5).edges)), 5
+    return [hexagon(), two_triangles(), ring, brec.relabelled(ring, 3), complete, brec.relabelled(complete, 1)]
+
+
+def test_rows_go_on_where_the_last_ended(tmp_path: Path):
+    path = tmp_path / "brec.json"
+    for k in range(1, 5):
+        add_row(path, {**AP.key(), "k": k}, brec.exact_row(pairs(), AP, k, path, max_steps=20_000))
+    found = summarize(path)
+    assert [row["total"] for row in found] == [0, 1, 1, 1]
+    assert [row["over"] for row in found] == [0, 0, 1, 1]
+    head, lines = table(found)
+    assert [line[1] for line in lines] == ["1", "2", "3", "4"]
+    assert lines[-1][:3] == ["AP", "4", "1"]
+    assert len(head) == len(lines[0])
+
+
+def test_relabelled_copies():
+    graphs = pairs()[:4]
+    for variant in (AP, SP_PLUS):
+        row = brec.invariance_row(graphs, variant, 3, copies=4)
+        assert row["unstable"] == []
+        assert row["consistent"] == [0]
+    square_with_tail = edges_to_index([(0, 1), (1, 2), (2, 3), (3, 0), (0, 4)]), 5
+    row = brec.invariance_row([square_with_tail, hexagon()], SP, 2, copies=8)
+    assert row["unstable"] == [0]
+    assert row["consistent"] == []
+
+
+def test_three_wl_on_brec(mirror: Path):
+    """What BREC's authors list: all of basic, regular and extension, 60 of CFI."""
+    row = brec.wl_row(brec.brec_graphs())
+    assert row["wl1"] == []
+    by_category = {name: len(set(row["wl3"]) & set(where)) for name, where in CATEGORIES.items()}
+    assert list(by_category.values()) == [60, 50, 0, 100, 60, 0, 0]
+
+
+def test_short_paths_on_brec(mirror: Path, tmp_path: Path):
+    graphs, path = brec.brec_graphs(), tmp_path / "brec.json"
+    for k in (1, 2, 3):
+        add_row(path, {**AP.key(), "k": k}, brec.exact_row(graphs, AP, k, path))
+    assert [row["total"] for row in summarize(path)] == [0, 104, 199]
+    sample = [graph for pair in (0, 70, 120, 200, 300) for graph in graphs[2 * pair : 2 * pair + 2]]
+    assert brec.invariance_row(sample, AP, 3, copies=2)["unstable"] == []
+
+
+def test_the_results_on_copies():
+    rows = copies(ROOT / "results" / "brec.json")
+    assert {row["collection"] for row in rows} == {"sp", "sp+", "ap"}
+    assert all(row["unstable"] == [] for row in rows if row["collection"] != "sp")

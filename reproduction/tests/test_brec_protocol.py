@@ -1,0 +1,186 @@
+"""BREC's own protocol: merged training is training on the copies, and copies are never told apart."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from pathnn.cli.app import app
+from pathnn.nn import PathNN
+from pathnn.paths import PathExplosionError
+from pathnn.theory.examples import hexagon, two_triangles
+from pathnn.theory.graphs import disjoint_union, edges_to_index
+from pathnn_reproduction.experiments.brec import relabelled
+from pathnn_reproduction.experiments.brec_batches import Batches, MergedBatch, PlainBatch
+from pathnn_reproduction.experiments.brec_page import brec_section
+from pathnn_reproduction.experiments.brec_protocol import hotelling, protocol_model, run_pair
+from pathnn_reproduction.experiments.brec_report import protocol_file, protocol_rows, table
+from pathnn_reproduction.rows import add_row
+
+
+def prism():
+    return edges_to_index(list(nx.circular_ladder_graph(5).edges)), 10
+
+
+def petersen():
+    return edges_to_index(list(nx.petersen_graph().edges)), 10
+
+
+@pytest.mark.parametrize("collection", ["sp+", "ap"])
+def test_merged_outputs_and_gradients_are_the_network_s(collection):
+    graphs = [relabelled(graph, i) for i, graph in enumerate([prism(), petersen(), hexagon(), prism()])]
+    model = protocol_model(collection, 3, seed=0)
+    merged = MergedBatch.of(graphs, model.config).outputs(model)
+    edge_index, num_nodes, batch = disjoint_union(graphs)
+    plain = model(torch.ones(num_nodes, 1).double(), edge_index, batch=batch)
+    torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
+    weights = torch.rand_like(plain)
+    ours, theirs = (
+        torch.autograd.grad((out * weights).sum(), model.lstm.weight_hh_l0, retain_graph=True)[0]
+        for out in (merged, plain)
+    )
+    torch.testing.assert_close(ours, theirs, rtol=1e-7, atol=1e-9)
+
+
+def test_every_path_is_read_or_equal_tokens_are_merged():
+    """One output both ways; on SP in batches of 16 graphs, copy i of one graph beside copy i of the other."""
+    graphs = [relabelled(graph, i) for i, graph in enumerate([prism(), petersen()])]
+    model = protocol_model("ap", 3, seed=0)
+    merged, plain = (batch.of(graphs, model.config).outputs(model) for batch in (MergedBatch, PlainBatch))
+    torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
+    ours, theirs = ([relabelled(graph, i) for i in range(10)] for graph in (prism(), petersen()))
+    model = protocol_model("sp", 3, seed=0)
+    batches = Batches.of(ours, theirs, model.config)
+    assert [part.num_graphs for part in batches.parts] == [16, 4]
+    last = MergedBatch.of([*ours[8:], *theirs[8:]], model.config).outputs(model)
+    torch.testing.assert_close(torch.cat(batches.step_outputs(model, 3)), last, rtol=1e-9, atol=1e-9)
+    for found, part in zip(batches.outputs(model), last.chunk(2), strict=True):
+        torch.testing.assert_close(found[8:], part, rtol=1e-9, atol=1e-9)
+
+
+def test_paths_are_read_as_the_config_says():
+    config = replace(protocol_model("sp", 3, seed=0).config, extend=True)
+    graphs, model = [prism(), petersen()], PathNN.from_config(config).double()
+    edge_index, num_nodes, batch = disjoint_union(graphs)
+    plain = model(torch.ones(num_nodes, 1).double(), edge_index, batch=batch)
+    torch.testing.assert_close(PlainBatch.of(graphs, config).outputs(model), plain)
+
+
+def test_the_tie_rule_of_sp_blurs_the_test():
+    """Copies of one graph have different outputs, and yet are not told apart."""
+    found = run_pair(prism(), petersen(), collection="sp", k=3, copies=32)
+    assert found["reliable"] is True
+    same = run_pair(prism(), relabelled(prism(), 99), collection="sp", k=3, copies=32)
+    assert same["told_apart"] is False
+
+
+def test_different_graphs_and_copies():
+    found = run_pair(prism(), petersen(), collection="ap", k=3, copies=8)
+    assert found["told_apart"] is found["reliable"] is True
+    assert found["statistic"] > 72.34 > found["statistic_of_copies"]
+    same = run_pair(prism(), relabelled(prism(), 99), collection="ap", k=3, copies=8)
+    assert same["told_apart"] is False
+    assert same["reliable"] is True
+    blind = run_pair(hexagon(), two_triangles(), collection="ap", k=1, copies=8)
+    assert blind["told_apart"] is False
+
+
+def test_too_many_paths_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("pathnn_reproduction.experiments.brec_batches.MAX_STEPS", 10)
+    with pytest.raises(PathExplosionError):
+        run_pair(prism(), petersen(), collection="ap", k=3, copies=2)
+
+
+def test_hotelling_grows_with_the_difference():
+    generator = torch.Generator().manual_seed(0)
+    first, noise = (torch.randn(64, 16, generator=generator, dtype=torch.float64) for _ in range(2))
+    near, far = (hotelling(first, first + 0.1 * noise + shift) for shift in (0.0, 2.0))
+    assert near < 72.34 < far
+
+
+def test_rows_of_the_protocol():
+    raw = [
+        {"test": "protocol", "collection": "ap", "k": 4, "told_apart": [0, 1], "unreliable": [], "pairs": [*range(10)]},
+        {
+            "test": "protocol",
+            "collection": "ap",
+            "k": 4,
+            "told_apart": [],
+            "unreliable": [12],
+            "pairs": [*range(10, 20)],
+        },
+        {"test": "protocol", "collection": "sp+", "k": 6, "told_apart": [3], "unreliable": [], "pairs": [*range(10)]},
+    ]
+    other, row = protocol_rows(raw)
+    assert (row["name"], row["total"], row["over"], row["unreliable"]) == ("AP, trained", 2, 380, 1)
+    assert (other["name"], other["k"], other["total"], other["over"]) == ("SP+, trained", 6, 1, 390)
+    _, lines = table([other, row])
+    assert lines[0] == ["SP+, trained", "6", "1 of 10", *["—"] * 6, "1", "390"]  # not tested is not zero
+    (whole,) = protocol_rows([{**raw[0], "pairs": [*range(60)]}] * 2)  # a block that was done twice counts once
+    assert table([whole])[1][0][2:4] == ["2", "—"]
+    assert whole["over"] == 340
+
+
+def test_a_block_that_another_process_has_done_is_left_out(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "brec.json"
+    done = []
+
+    def run_block(_graphs, pairs, *, collection, k):
+        done.append(pairs[0])
+        if pairs[0] == 0:  # meanwhile the next one is done elsewhere
+            key = {"test": "protocol", "collection": collection, "k": k, "seed": 0, "first": 10}
+            add_row(protocol_file(path), key, {"told_apart": [], "unreliable": [], "pairs": [*range(10, 20)]})
+        return {"told_apart": [], "unreliable": [], "pairs": list(pairs)}
+
+    monkeypatch.setattr("pathnn_reproduction.experiments.brec_protocol.run_block", run_block)
+    arguments = ["--protocol-k", "2", "--protocol-pairs", "0-29", "--results", str(path)]
+    found = CliRunner().invoke(app, ["reproduce", "brec", *arguments])
+    assert found.exit_code == 0, found.stderr
+    assert done == [0, 20]
+
+
+def test_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("pathnn_reproduction.cli.brec.BLOCK", 2)
+    path = tmp_path / "brec.json"
+    exact = ["reproduce", "brec", "--k", "1", "--k-plain", "1", "--k-shortest", "1", "--results", str(path), "--json"]
+    monkeypatch.setattr(
+        "pathnn_reproduction.experiments.brec.wl_row", lambda _: {"wl1": [], "wl3": [1, 2], "seconds": 0.0}
+    )
+    monkeypatch.setattr("pathnn_reproduction.experiments.brec.invariance_row", lambda *_: {"copies": 1, "unstable": [3],
+                        "consistent": [], "seconds": 0.0})  # fmt: skip
+    found = CliRunner().invoke(app, exact)
+    assert found.exit_code == 0, found.stderr
+    by_name = {row["name"]: row["total"] for row in json.loads(found.stdout)["rows"]}
+    assert by_name == {"1-WL": 0, "3-WL": 2, "SP": 0, "SP+": 0, "AP": 0, "AP, no distances": 0}
+    protocol = ["reproduce", "brec", "--protocol-k", "2", "--protocol-pairs", "0-1", "--results", str(path), "--json"]
+    trained = json.loads(CliRunner().invoke(app, protocol).stdout)["rows"][-1]
+    assert (trained["name"], trained["over"]) == ("AP, trained", 398)
+    assert "1 of 800 graphs are told apart" in brec_section(path)
+    wrong = CliRunner().invoke(
+        app, ["reproduce", "brec", "--protocol-k", "2", "--protocol-pairs", "9", "--results", str(path)]
+    )
+    assert wrong.exit_code == 1
+    assert "expected two numbers" in wrong.stderr
+
+
+def test_pairs_are_trained_on_in_whole_tens(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    done = []
+
+    def run_block(_graphs, pairs, *, collection, k):
+        done.append((pairs[0], pairs[-1]))
+        return {"told_apart": [], "unreliable": [], "pairs": list(pairs)}
+
+    monkeypatch.setattr("pathnn_reproduction.experiments.brec_protocol.run_block", run_block)
+    command = ["reproduce", "brec", "--protocol-k", "2", "--results", str(tmp_path / "brec.json"), "--protocol-pairs"]
+    assert CliRunner().invoke(app, [*command, "13-20"]).exit_code == 0
+    assert done == [(10, 19), (20, 29)]
+    wrong = CliRunner().invoke(app, [*command, "390-400"])
+    assert "expected two numbers from 0 to 399" in wrong.stderr

@@ -1,0 +1,52 @@
+"""SP on EXP-Iso distinguishes every graph from its own relabelled copy: what docs/results.md says next to its 0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from pathnn.collection import Collection
+from pathnn.data import load_dataset
+from pathnn.nn import PathNN
+from pathnn.theory.graphs import Graph
+from pathnn.theory.isomorphism import as_graphs, confused_pairs
+from pathnn.theory.untrained import embeddings
+from pathnn_reproduction.experiments.brec import relabelled
+from pathnn_reproduction.report import results_page
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+
+
+def distinguished(graphs: list[Graph], collection: Collection) -> int:
+    """The number of graphs that an untrained network of EXP-Iso distinguishes from a relabelled copy of themselves."""
+    torch.manual_seed(0)
+    model = PathNN.from_paper("exp-iso", collection=collection).double()
+    copies = [relabelled(graph, seed) for seed, graph in enumerate(graphs)]
+    rows = embeddings([model], [*graphs, *copies], merge=False)[0]
+    numbers = torch.arange(len(graphs))
+    return int((~confused_pairs(rows, torch.stack([numbers, numbers + len(graphs)], dim=1))).sum())
+
+
+@pytest.mark.slow
+def test_sp_distinguishes_every_graph_from_its_own_copy(mirror: Path) -> None:
+    graphs = as_graphs(load_dataset("exp").graphs)
+    count = distinguished(graphs, "sp")
+    assert count == len(graphs)
+    section = results_page(RESULTS).partition("### EXP-Iso")[2]
+    assert f"each of the {count:,} graphs" in section.replace("\n", " ")
+
+
+@pytest.mark.parametrize("collection", ["sp+", "ap"])
+def test_sp_plus_and_ap_do_not(mirror: Path, collection: Collection) -> None:
+    assert distinguished(as_graphs(load_dataset("exp").graphs, range(20)), collection) == 0
+
+
+def test_the_page_does_not_use_sp_as_an_argument() -> None:
+    page = results_page(RESULTS)
+    (why,) = [text for text in page.split("\n\n") if text.startswith("**Why some rows of EXP-Class")]
+    assert "For SP⁺ and AP it is not expressive power" in why
+    assert "For SP this argument\ndoes not hold" in why
+    (note,) = [text for text in page.partition("### EXP-Iso")[2].split("\n\n") if "isomorphism.**" in text]
+    assert "relabelled copy of itself" in note

@@ -1,0 +1,167 @@
+"""Triton's interpreter in the place of a GPU: the kernels' own code, run on the CPU, block by block and slowly.
+
+It shows wrong indices, masks and sums, not races or what a compiler makes of the code: the tests marked `cuda` do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+MISSING = (
+    "a GPU is at hand: the tests marked cuda are the better ones"
+    if torch.cuda.is_available()
+    else "Triton is not installed: pip install triton==3.6.0 (Linux)"
+    if find_spec("triton") is None
+    else None
+)
+"""Why the interpreter cannot be used here, or None."""
+
+
+class Interpreted:
+    """The engine of the GPU on the CPU; `off` for the engine of the CPU, to compare with."""
+
+    def __init__(self) -> None:
+        self._on = True
+
+    def ready(self, like: Tensor) -> bool:
+        """In the place of `cuda_ready`."""
+        return self._on and like.dtype == torch.float32
+
+    @contextlib.contextmanager
+    def off(self) -> Iterator[None]:
+        self._on = False
+        try:
+            yield
+        finally:
+            self._on = True
+
+
+def install(patch: pytest.MonkeyPatch) -> Interpreted:
+    """Make everything that asks for a GPU take the CPU and the interpreter."""
+    import pathnn.engine.graphed
+    import pathnn.engine.stacked_train
+    import pathnn.nn.stacked  # noqa: F401  so that all modules that ask are there
+
+    interpreted = Interpreted()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("pathnn.") and hasattr(module, "cuda_ready"):
+            patch.setattr(module, "cuda_ready", interpreted.ready)
+    _mend_triton(patch)
+    _no_streams(patch)
+    _no_graphs(patch)
+    return interpreted
+
+
+def _mend_triton(patch: pytest.MonkeyPatch) -> None:
+    """What the interpreter lacks: exponentials, products of bfloat16, whole numbers from arrays of one (new NumPys)."""
+    import triton.language as tl
+    from triton.language.extra import libdevice
+    from triton.runtime import interpreter
+
+    from device_functions import exp2, fast_dividef
+
+    def widen(handle: Any) -> Any:
+        if handle.dtype.scalar != tl.bfloat16:
+            return handle
+        bits = handle.data.astype(np.uint32) << 16
+        return interpreter.TensorHandle(bits.view(np.float32), tl.float32)
+
+    create_dot, patch_tensor = interpreter.InterpreterBuilder.create_dot, interpreter._patch_lang_tensor
+
+    def patched(tensor: Any, scope: Any) -> None:
+        patch_tensor(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    patch.setattr(libdevice, "exp2", exp2)
+    patch.setattr(libdevice, "fast_dividef", fast_dividef)
+    patch.setattr(
+        interpreter.InterpreterBuilder,
+        "create_dot",
+        lambda self, a, b, *rest: create_dot(self, widen(a), widen(b), *rest),
+    )
+    patch.setattr(interpreter, "_patch_lang_tensor", patched)
+
+
+def _no_streams(patch: pytest.MonkeyPatch) -> None:
+    import pathnn.nn.engines.cuda_collect as collect
+
+    stream = SimpleNamespace(wait_stream=lambda other: None)
+    patch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+    patch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
+    patch.setattr(torch.cuda, "current_stream", lambda: stream)
+    patch.setattr(collect, "_side_stream", lambda device: stream)
+
+
+def _no_graphs(patch: pytest.MonkeyPatch) -> None:
+    """Steps that would be replayed are run again."""
+    from pathnn.engine import graphs, graphs_batch, graphs_edges, stacked_steps
+
+    def record(run: Callable[[], None], pool: Any = None) -> Any:
+        run()
+        return SimpleNamespace(replay=run)
+
+    whole = graphs.GraphedStep._record
+
+    def record_step(self: Any) -> None:
+        whole(self)
+        again = self._graph.replay
+
+        def replay() -> None:
+            again()
+            self._grads = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
+
+        self._graph = SimpleNamespace(replay=replay)
+
+    patch.setattr(graphs, "record", record)
+    patch.setattr(stacked_steps, "record", record)
+    patch.setattr(graphs.GraphedStep, "_record", record_step)
+    patch.setattr(graphs, "_check_engine", lambda model: None)
+    patch.setattr(graphs_batch, "on_gpu", lambda graphs: True)
+    patch.setattr(graphs_edges, "on_gpu", lambda graphs: True)
+    patch.setattr(Tensor, "pin_memory", lambda self: self)
+    patch.setattr(torch.cuda, "get_rng_state", torch.get_rng_state)
+    patch.setattr(torch.cuda, "set_rng_state", torch.set_rng_state)
+    patch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+
+
+def same_dropout(patch: pytest.MonkeyPatch) -> None:
+    """Dropout that drops the same places of every tensor, in whatever order tensors come."""
+
+    def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+        if not training or p == 0:
+            return x
+        row, col = torch.arange(x.size(0))[:, None], torch.arange(x.size(1))[None, :]
+        return x * ((row * 7919 + col * 104729 + row * col) % 97 >= 97 * p) / (1 - p)
+
+    patch.setattr(F, "dropout", dropout)
+    patch.setattr(nn.Dropout, "forward", lambda self, x: dropout(x, self.p, self.training))
+
+
+def difference(value: Tensor, truth: Tensor) -> float:
+    """The norm of the difference over the norm."""
+    return float((value - truth).norm() / truth.norm().clamp(min=1e-6))
+
+
+def large_batches(patch: pytest.MonkeyPatch) -> None:
+    """Small batches are worked on in as many parts as large ones, and by the kernels that are for those."""
+    from pathnn.nn import cuda_graph_norm, tall_linear
+    from pathnn.nn.engines import cuda, cuda_product, cuda_sweep
+
+    patch.setattr(cuda_product, "ROWS_PER_PART", 8)
+    patch.setattr(cuda_sweep, "FEW_ROWS", 32)
+    patch.setattr(cuda_graph_norm, "ROWS", 4)
+    patch.setattr(cuda_graph_norm, "PROGRAMS", 2)
+    patch.setattr(tall_linear, "MANY", 16)
+    patch.setattr(tall_linear, "WIDE", 8)
+    patch.setattr(cuda, "KINDS_AT_ONCE", 16)
