@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from pathnn.collection import Collection
 from pathnn.data import load_dataset
 from pathnn.nn import PathNN
+from pathnn.paths.options import Collection
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import as_graphs, confused_pairs
 from pathnn.theory.untrained import embeddings

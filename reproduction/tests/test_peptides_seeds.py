@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import Any
 
 from pathnn import count_paths
-from pathnn.collection import Collection
 from pathnn.data import load_dataset
+from pathnn.paths.options import Collection
 from pathnn_reproduction.ledger import Ledger
 from pathnn_reproduction.published import TABLES
 from pathnn_reproduction.report_notes import NOTES

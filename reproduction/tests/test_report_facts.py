@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pathnn.collection import Collection
 from pathnn.nn import PathNN
+from pathnn.paths.options import Collection
 from pathnn_reproduction.report import results_page
 
 PAGE = results_page(Path(__file__).resolve().parents[2] / "results")

@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathnn.collection import Collection as Collection
     from pathnn.nn import PathConv as PathConv
     from pathnn.nn import PathLSTM as PathLSTM
     from pathnn.nn import PathNN as PathNN
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from pathnn.paths import count_paths as count_paths
     from pathnn.paths import extract_paths as extract_paths
     from pathnn.paths import list_paths as list_paths
+    from pathnn.paths.options import Collection as Collection
     from pathnn.transforms import AddPaths as AddPaths
 
 __version__ = "0.1.0"
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 HOMES = {
-    "pathnn.collection": ("Collection",),
+    "pathnn.paths.options": ("Collection",),
     "pathnn.nn": ("PathConv", "PathLSTM", "PathNN"),
     "pathnn.paths": ("PathExplosionError", "PathTrie", "count_paths", "extract_paths", "list_paths"),
     "pathnn.transforms": ("AddPaths",),

@@ -9,12 +9,19 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from pathnn.collection import COLLECTIONS, Collection, check_collection
-from pathnn.paths.belongs import check_ends, check_pairs, check_sizes
+from pathnn.checks import check_flag
 from pathnn.paths.extract import extract_paths
-from pathnn.paths.limits import DEFAULT_MAX_PATHS, check_flag, check_length, check_options
+from pathnn.paths.options import (
+    COLLECTIONS,
+    DEFAULT_MAX_PATHS,
+    Collection,
+    check_collection,
+    check_length,
+    check_options,
+)
 from pathnn.paths.ragged import RaggedTries, Segments
 from pathnn.paths.trie import PathTrie
+from pathnn.paths.trie_checks import check_ends, check_pairs, check_sizes
 
 KEY = "paths"
 DEFAULTS: dict[str, Any] = {

@@ -14,10 +14,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathnn.byte_size import size_text
 from pathnn.cli.console import plain, print_json, print_table, result_only
 from pathnn.cli.failures import explain
 from pathnn.cli.progress import progress
+from pathnn.paths.count import size_text
 
 NUMBERS = st.floats() | st.integers() | st.booleans() | st.none() | st.text()
 DOCUMENTS = st.recursive(NUMBERS, lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner))

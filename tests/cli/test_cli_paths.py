@@ -15,7 +15,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pathnn.collection import COLLECTIONS
+from pathnn.paths.options import COLLECTIONS
 from pathnn.paths.reference import reference_paths
 
 KEYS = ["dataset", "collection", "k", "graphs", "mean_paths", "total_paths", "entries", "bytes", "seconds"]

@@ -15,13 +15,13 @@ pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 from rdkit import Chem
 from torch_geometric.utils import from_smiles
 
-from pathnn.collection import Collection
 from pathnn.data import cip_features as cip
 from pathnn.data import load_data
 from pathnn.data.graph_prints import graph_prints
 from pathnn.data.molecules import MoleculeGraph, pack_molecules
 from pathnn.data.smiles import FEATURES, molecule_graph, read_csv
 from pathnn.nn import PathNN
+from pathnn.paths.options import Collection
 
 CHIRAL = {
     "alanine": "C[C@H](N)C(=O)O",

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from engine_tasks import tiny_task
-from pathnn.collection import Collection
 from pathnn.data import task_from_graphs
 from pathnn.engine import RunConfig, RunStoppedError, build_model, make_loaders, run
 from pathnn.engine import together as together_module
@@ -21,6 +20,7 @@ from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
 from pathnn.engine.together import TogetherError, run_together
 from pathnn.nn import PathNN
 from pathnn.nn.stack import Stack
+from pathnn.paths.options import Collection
 
 pytestmark = [
     pytest.mark.cuda,

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from pathnn.collection import Collection
 from pathnn.data import load_data
 from pathnn.engine import RunConfig, build_model
 from pathnn.engine.checkpoint import Trained
@@ -16,6 +15,7 @@ from pathnn.engine.scaling import TargetScale
 from pathnn.explain import explain_paths
 from pathnn.explain.explanation import PathScore
 from pathnn.explain.subject import read_subject
+from pathnn.paths.options import Collection
 
 THREE = {
     "A": "1,2\n2,1\n3,4\n4,3\n5,6\n6,5\n",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection
 from pathnn.paths.extract import extract_paths
+from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
 
 

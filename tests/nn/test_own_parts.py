@@ -17,7 +17,7 @@ from pathnn.engine.graphs import padding_fault
 from pathnn.nn import Baseline
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
-from pathnn.paths.limits import PathExplosionError
+from pathnn.paths.count import PathExplosionError
 
 EDGE_INDEX, N = graph()
 BATCH = torch.tensor([0] * 9 + [1] * 3)

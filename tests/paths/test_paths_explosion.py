@@ -13,7 +13,7 @@ import torch
 
 from path_checks import clique, cycle, layered, line, random_graph, undirected, union
 from pathnn.paths import PathExplosionError, count_paths, extract, extract_paths
-from pathnn.paths.limits import estimate_bytes
+from pathnn.paths.count import estimate_bytes
 
 SECONDS = 8  # of processor time, for what has to be quick
 

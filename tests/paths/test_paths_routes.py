@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from path_checks import Graph, clique, layered, random_graph, union
 from path_strategies import COLLECTIONS, atlas, collections, graphs, lengths, quick, thorough
-from pathnn.paths import count_paths, cpu, extract, extract_paths, list_paths
-from pathnn.paths.compress import compress
+from pathnn.paths import count_paths, extract, extract_paths, list_paths
 from pathnn.paths.count import _count_shortest
+from pathnn.paths.cpu import extract as cpu
+from pathnn.paths.cpu.arrays import compress
 from pathnn.paths.csr import _compress_on_device, to_csr
-from pathnn.paths.frontier import Frontier
+from pathnn.paths.gpu.frontier import Frontier
 
 
 @thorough

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from path_checks import clique, cycle, levels_of, path_set, union
 from path_strategies import collections, graph_lists, graphs, lengths, quick
-from pathnn.paths import PathTrie, count, cpu, extract_paths, list_paths, sample
+from pathnn.paths import PathTrie, count, extract_paths, list_paths, sample
+from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import to_csr
 
 some = settings(quick, max_examples=30)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathnn.collection import COLLECTIONS
+from pathnn.paths.options import COLLECTIONS
 from pathnn.paths.reference import DUMMY, reference_paths, to_graph
 from pathnn.theory import ColorTable, annotated_path_sets, paths_distinguish
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathnn.collection import COLLECTIONS
 from pathnn.paths import PathExplosionError
+from pathnn.paths.options import COLLECTIONS
 from pathnn.theory import annotated_path_sets
 from pathnn.theory.examples import hexagon, triangle
 from pathnn.theory.graphs import edges_to_index

@@ -11,10 +11,10 @@ import networkx as nx
 import pytest
 import torch
 
-from pathnn.collection import COLLECTIONS
 from pathnn.data import load_dataset
 from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError
+from pathnn.paths.options import COLLECTIONS
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import disjoint_union, edges_to_index
 from pathnn.theory.isomorphism import all_pairs, check_pairs, isomorphism_test

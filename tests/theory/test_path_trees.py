@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathnn.collection import COLLECTIONS
+from pathnn.paths.options import COLLECTIONS
 from pathnn.paths.reference import reference_paths
 from pathnn.theory import ColorTable, path_tree, path_trees, wl_trees
 from pathnn.theory.examples import figure_graph

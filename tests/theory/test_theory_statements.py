@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from pathnn.collection import COLLECTIONS
+from pathnn.paths.options import COLLECTIONS
 from pathnn.theory import (
     ColorTable,
     annotated_path_sets,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from pathnn.collection import Collection
 from pathnn.engine.config import RunConfig
 from pathnn.engine.graphs import FIXED
 from pathnn.engine.together import common
 from pathnn.nn.presets import PRESETS, paper_config
+from pathnn.paths.options import Collection
 from pathnn_reproduction.frozen_hash import config_hash, v1_options
 
 Kind = Literal["train", "isomorphism"]

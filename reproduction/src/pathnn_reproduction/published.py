@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pathnn.collection import COLLECTIONS
+from pathnn.paths.options import COLLECTIONS
 
 Printed = tuple[float] | tuple[float, float]
 """A mean, and its deviation where the paper prints one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pathnn.collection import COLLECTIONS
+from pathnn.paths.options import COLLECTIONS
 from pathnn_reproduction.cells import Compared, compare
 from pathnn_reproduction.experiments.targets import TARGETS, experiment
 from pathnn_reproduction.ledger import Ledger

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from pathnn.collection import COLLECTIONS
+from pathnn.paths.options import COLLECTIONS
 from pathnn.theory import ColorTable, annotated_path_sets, path_trees, wl_colors, wl_trees
 from pathnn.theory.graphs import distances_from, neighbors
 from pathnn_reproduction.theory.partitions import annotated_partitions, path_levels, tree_partitions, wl_partitions

@@ -11,7 +11,7 @@ from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smile
 from pathnn.cli.progress import progress
 
 if TYPE_CHECKING:
-    from pathnn.collection import Collection
+    from pathnn.paths.options import Collection
     from pathnn.theory.isomorphism import IsomorphismTest
     from pathnn.theory.untrained import UntrainedPhi
 

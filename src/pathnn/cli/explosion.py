@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pathnn.collection import Collection
 from pathnn.data.build_paths import PathOptions, count_per_graph
 from pathnn.data.packed import PackedGraphs
+from pathnn.paths.options import Collection
 
 FIRST = 4
 

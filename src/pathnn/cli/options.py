@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pathnn.collection import check_collection
+from pathnn.paths.options import check_collection
 
 MAX_K = 255
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from pathnn.byte_size import size_text
 from pathnn.cli.console import number_text, print_json, print_table, result_only, say
 from pathnn.cli.not_read import note_not_read
 from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
 from pathnn.cli.progress import progress
+from pathnn.paths.count import size_text
 
 if TYPE_CHECKING:
-    from pathnn.collection import Collection
     from pathnn.data import PathSummary, Task
+    from pathnn.paths.options import Collection
 
 EXAMPLE = "Example: pathnn paths zinc --collection ap --k 4 --draw paths.svg --graph 3 --source 0"
 

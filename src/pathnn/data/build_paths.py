@@ -9,24 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection, check_collection
+from pathnn.checks import check_flag
 from pathnn.data.memory import free_memory
 from pathnn.data.packed import PackedGraphs
-from pathnn.paths.count import count_per_source
-from pathnn.paths.cpu import UNLIMITED
+from pathnn.paths.count import SAMPLE_FROM, PathExplosionError, count_per_source, refuse_explosion, sum_per_graph
+from pathnn.paths.cpu.extract import UNLIMITED
 from pathnn.paths.csr import to_csr
 from pathnn.paths.extract import COUNT_TO, extract_paths
-from pathnn.paths.gather import by_graph
-from pathnn.paths.limits import (
-    SAMPLE_FROM,
-    PathExplosionError,
-    check_flag,
-    check_length,
-    check_options,
-    refuse_explosion,
-    sum_per_graph,
-)
-from pathnn.paths.ragged import RaggedTries, Segments
+from pathnn.paths.options import Collection, check_collection, check_length, check_options
+from pathnn.paths.ragged import RaggedTries, Segments, by_graph
 from pathnn.paths.trie import PathTrie
 
 BYTES_PER_PATH = 32

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection
 from pathnn.data.batch import GraphBatch
 from pathnn.data.ragged import offsets, ragged_rows
+from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection
 from pathnn.data.build_paths import BYTES_PER_PATH, PathOptions, cat_tries, chunks_of_paths, count_per_graph
 from pathnn.data.cache import to_bytes
 from pathnn.data.errors import DataError
@@ -28,6 +27,7 @@ from pathnn.data.mapped import map_safetensors
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.ragged import offsets
 from pathnn.data.tries import from_tensors, to_tensors, tries_key
+from pathnn.paths.options import Collection
 from pathnn.paths.ragged import RaggedTries
 from pathnn.paths.trie import PathTrie
 

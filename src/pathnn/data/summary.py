@@ -6,11 +6,11 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pathnn.collection import Collection
 from pathnn.data.build_paths import BYTES_PER_PATH, PathOptions, chunks_of_paths, count_per_graph
 from pathnn.data.memory import free_memory
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.task import Task
+from pathnn.paths.options import Collection
 
 SUMMARY_BYTES = 64 * 2**20
 

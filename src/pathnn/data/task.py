@@ -9,10 +9,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from pathnn.collection import Collection
 from pathnn.data.errors import BadRow
 from pathnn.data.metrics import TargetScore
 from pathnn.data.packed import PackedGraphs
+from pathnn.paths.options import Collection
 
 Score = tuple[float, float]
 """Mean and standard deviation, as printed in the paper."""

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from pathnn.checks import check_choice
 from pathnn.data.task import Categorical, Features, Task
 from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import CheckpointError, RunError
 from pathnn.engine.seeding import data_key, seed_torch
 from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
-from pathnn.nn.choices import check_choice
 
 Model = PathNN | Baseline
 

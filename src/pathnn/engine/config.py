@@ -12,13 +12,13 @@ from typing import Any, Literal, get_args
 
 import yaml
 
-from pathnn.collection import Collection, check_collection, check_k
+from pathnn.checks import check_choice
 from pathnn.data.metrics import METRIC_NAMES
 from pathnn.data.molecule_splits import SCAFFOLD
 from pathnn.engine.errors import RunError
 from pathnn.engine.yaml_text import read_yaml, write_yaml
 from pathnn.nn.baselines import BaselineName
-from pathnn.nn.choices import check_choice
+from pathnn.paths.options import Collection, check_collection, check_k
 
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["32-true", "tf32", "64-true", "16-mixed", "bf16-mixed"]

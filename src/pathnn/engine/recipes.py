@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pathnn.collection import Collection
 from pathnn.engine.config import RunConfig
 from pathnn.nn.presets import TU_SETS, paper_config
+from pathnn.paths.options import Collection
 
 PLATEAU = {"plateau_factor": 0.5, "plateau_patience": 20}
 

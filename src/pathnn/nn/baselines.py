@@ -9,12 +9,11 @@ from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
-from pathnn.nn.choices import check_choice, check_count, check_dropout, check_widths
+from pathnn.checks import check_choice, check_count, check_dropout, check_flag, check_widths
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.head import HeadName, make_head
 from pathnn.nn.readout import ReadoutName, make_readout, read_out
 from pathnn.nn.reset import reset_parts
-from pathnn.paths.limits import check_flag
 from pathnn.paths.trie import PathTrie
 
 BaselineName = Literal["gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp"]

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from pathnn.collection import Collection, check_collection
-from pathnn.nn.choices import check_count, check_dropout, check_widths
+from pathnn.checks import check_count, check_dropout, check_flag, check_widths
 from pathnn.nn.encoders import EncoderName
 from pathnn.nn.head import HeadName
 from pathnn.nn.path_conv import NormName, PhiName
 from pathnn.nn.path_lstm import Aggregation
 from pathnn.nn.readout import ReadoutName
-from pathnn.paths.limits import check_flag, check_length
+from pathnn.paths.options import Collection, check_collection, check_length
 
 
 @dataclass(frozen=True, kw_only=True)

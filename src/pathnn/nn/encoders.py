@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pathnn.nn.choices import check_choice
+from pathnn.checks import check_choice
 from pathnn.nn.edge_types import MOST_PARTS, EdgeTypes
 
 EncoderName = Literal["mlp", "one-hot", "categorical"]

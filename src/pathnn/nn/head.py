@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from torch import Tensor, nn
 
-from pathnn.nn.choices import check_choice
+from pathnn.checks import check_choice
 
 HeadName = Literal["mlp", "linear"]
 

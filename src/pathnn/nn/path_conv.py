@@ -7,12 +7,11 @@ from typing import Literal, get_args
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pathnn.nn.choices import check_choice
+from pathnn.checks import check_choice, check_flag
 from pathnn.nn.encoders import mlp_layers
 from pathnn.nn.engines.prepared import Edges
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.reset import reset_parts
-from pathnn.paths.limits import check_flag
 from pathnn.paths.trie import LengthTrie
 
 NormName = Literal["batch"]

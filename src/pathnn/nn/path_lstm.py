@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pathnn.nn.choices import check_choice, check_count, check_dropout
+from pathnn.checks import check_choice, check_count, check_dropout, check_flag
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.engines.cuda import cuda_path_states, cuda_ready, cuda_tokens
 from pathnn.nn.engines.dense import dense_path_states
@@ -18,7 +18,6 @@ from pathnn.nn.engines.level import Tables
 from pathnn.nn.engines.prepared import Edges, Prepared
 from pathnn.nn.engines.tokens import level_rows, project, project_small
 from pathnn.nn.engines.trie import path_states
-from pathnn.paths.limits import check_flag
 from pathnn.paths.trie import LengthTrie
 
 Aggregation = Literal["sum", "mean"]

@@ -9,7 +9,6 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from pathnn.collection import Collection
 from pathnn.nn.config import PathNNConfig
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
@@ -19,9 +18,10 @@ from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, EngineName, PathLSTM
 from pathnn.nn.readout import ReadoutName, make_readout, read_out
 from pathnn.nn.reset import reset_parts
-from pathnn.paths.belongs import check_ends, check_pairs, check_sizes
-from pathnn.paths.limits import PathExplosionError
+from pathnn.paths.count import PathExplosionError
+from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
+from pathnn.paths.trie_checks import check_ends, check_pairs, check_sizes
 
 
 class PathNN(nn.Module):

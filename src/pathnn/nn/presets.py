@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from pathnn.collection import Collection, check_collection
-from pathnn.nn.choices import check_choice
+from pathnn.checks import check_choice
 from pathnn.nn.config import PathNNConfig
+from pathnn.paths.options import Collection, check_collection
 
 Variant = Literal["paper", "released"]
 

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from pathnn.nn.choices import check_choice
+from pathnn.checks import check_choice
 from pathnn.nn.engines.cuda import cuda_ready
 from pathnn.nn.engines.cuda_sum import cuda_sum
 

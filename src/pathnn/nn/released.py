@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection
 from pathnn.nn.config import PathNNConfig
 from pathnn.nn.path_lstm import Aggregation
 from pathnn.nn.readout import ReadoutName
+from pathnn.paths.options import Collection
 
 if TYPE_CHECKING:
     from pathnn.nn.path_nn import PathNN

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection, check_collection, check_k
+from pathnn.checks import check_flag
 from pathnn.paths.csr import Csr, to_csr
-from pathnn.paths.limits import check_flag
-from pathnn.paths.near import NearPairs
+from pathnn.paths.gpu.distances import NearPairs
+from pathnn.paths.options import Collection, check_collection, check_k
 from pathnn.paths.trie import PathTrie
 
 

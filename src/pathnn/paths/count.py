@@ -1,17 +1,98 @@
-"""How many paths there are, without storing any."""
+"""Count paths, and refuse explosions before memory is taken."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection, check_collection
-from pathnn.paths import cpu
+from pathnn.paths.cpu import extract as cpu
+from pathnn.paths.cpu.walks import SATURATED
 from pathnn.paths.csr import Csr, to_csr
-from pathnn.paths.frontier import Frontier
-from pathnn.paths.limits import check_batch, check_length, check_options, refuse_explosion, sum_per_graph
-from pathnn.paths.near import NearPairs
-from pathnn.paths.walks import SATURATED
+from pathnn.paths.gpu.distances import NearPairs
+from pathnn.paths.gpu.frontier import Frontier
+from pathnn.paths.options import Collection, check_collection, check_length, check_options
+
+SAMPLE_FROM = 200_000_000  # paths that a sample goes through at the most
+
+
+class PathExplosionError(ValueError):
+    """A graph has more paths than the caller allowed; nothing was allocated."""
+
+
+def check_batch(batch: Any, num_nodes: int) -> None:
+    """Raise `ValueError` unless `batch` is None or assigns every vertex to a graph."""
+    if batch is None:
+        return
+    if not isinstance(batch, Tensor):
+        raise ValueError(f"batch is a {type(batch).__name__}: expected a tensor of one graph id per vertex, or None.")
+    if batch.shape != (num_nodes,) or batch.dtype not in (torch.int64, torch.int32):
+        raise ValueError(
+            f"batch is {batch.dtype} of shape {list(batch.shape)}: "
+            f"expected one graph id per vertex, torch.int64 of shape [{num_nodes}]."
+        )
+    if num_nodes and int(batch.min()) < 0:
+        raise ValueError(f"batch holds graph {int(batch.min())}: expected ids from 0.")
+
+
+def sum_per_graph(counts: Tensor, batch: Tensor | None) -> Tensor:
+    """Sum per-vertex counts `[num_nodes, k]` per graph; sums stop growing at 2^61."""
+    graphs = 1 if batch is None else int(batch.max()) + 1 if batch.numel() else 0
+    at = torch.zeros_like(counts[:, 0]) if batch is None else batch.to(counts.device).long()
+    exact = counts.new_zeros(graphs, counts.size(1)).index_add_(0, at, counts)
+    rough = exact.new_zeros(exact.shape, dtype=torch.float64).index_add_(0, at, counts.double())
+    return torch.where(rough > SATURATED, SATURATED, exact)
+
+
+def refuse_explosion(
+    counts: Tensor,
+    complete: bool,
+    collection: Collection,
+    limit: int,
+    batch: Tensor | None,
+    *,
+    sampling: bool = False,
+    counting: bool = False,
+    before: int = 0,
+    others: bool = False,
+) -> None:
+    """Raise `PathExplosionError` if there are more paths than `limit`, naming the graph that has the most. `before` is
+    the number of paths of graphs that were counted before; `others` says that more graphs were to follow.
+    """
+    graphs = sum_per_graph(counts, batch)
+    total = before + sum(graphs.flatten().tolist())
+    if total <= limit and complete:
+        return
+    graph = int(graphs.double().sum(dim=1).argmax())
+    length = int(graphs[graph].argmax()) + 1
+    here = sum(graphs[graph].tolist())
+    words = {"sp": "single shortest paths", "sp+": "shortest paths", "ap": "simple paths"}[collection]
+    least = "" if complete else "at least "
+    name = f"graph {graph}" if batch is not None else "the graph"
+    in_all = f"; {'at least ' if others else least}{total:,} in all" if len(graphs) > 1 or others else ""
+    stopped = "" if complete else "; counting stopped there, there may be many times as many"
+    raise PathExplosionError(
+        f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "
+        f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}{in_all}{stopped}), "
+        + (f"more than the {limit:,} that a sample goes through. " if sampling else f"over max_paths={limit:,}. ")
+        + _ways_out(collection, sample=total <= SAMPLE_FROM and not (sampling or counting), limit=not sampling)
+    )
+
+
+def _ways_out(collection: Collection, *, sample: bool, limit: bool) -> str:
+    """What can be done; whether the call could `sample`, or raise its `limit`, instead."""
+    simpler = {"sp": "split the batch", "sp+": "use collection='sp'", "ap": "use collection='sp+'"}[collection]
+    ways = ["Lower k", simpler]
+    ways += ["keep a sample with max_paths_per_source"] if sample else []
+    ways += ["raise max_paths"] if limit else []
+    return ", ".join(ways[:-1]) + f", or {ways[-1]}."
+
+
+def estimate_bytes(paths: int) -> float:
+    """Roughly the bytes of a trie with so many paths: two entries a path, as prefixes are shared."""
+    return 16.0 * 2.0 * paths
+
 
 PIECE = 2**22  # steps that a count or a sample grows at once
 
@@ -81,3 +162,16 @@ def _count_shortest(csr: Csr, k: int, single: bool) -> Tensor:
     exact = counts.long().index_add_(0, column, ways[apart])
     rough = counts.index_add_(0, column, ways[apart].double())
     return torch.where(rough > SATURATED, SATURATED, exact).view(csr.num_nodes, k)
+
+
+def size_text(size: float) -> str:
+    """A number of bytes as a person reads it.
+
+    >>> size_text(3 * 2**20)
+    '3.0 MiB'
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"

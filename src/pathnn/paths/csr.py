@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.paths.compress import compress
+from pathnn.paths.cpu.arrays import compress
 
 
 @dataclass(frozen=True, eq=False)

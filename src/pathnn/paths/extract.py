@@ -8,22 +8,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from pathnn.collection import Collection, check_collection
-from pathnn.paths import cpu
+from pathnn.checks import check_flag
 from pathnn.paths.build import tokens_from_paths, trie_from_tokens
-from pathnn.paths.count import count_per_source
+from pathnn.paths.count import SAMPLE_FROM, check_batch, count_per_source, refuse_explosion
+from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import Csr, to_csr
-from pathnn.paths.frontier import Frontier
-from pathnn.paths.limits import (
-    DEFAULT_MAX_PATHS,
-    SAMPLE_FROM,
-    check_batch,
-    check_flag,
-    check_length,
-    check_options,
-    refuse_explosion,
-)
-from pathnn.paths.near import NearPairs
+from pathnn.paths.gpu.distances import NearPairs
+from pathnn.paths.gpu.frontier import Frontier
+from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, check_collection, check_length, check_options
 from pathnn.paths.sample import sample_paths
 from pathnn.paths.trie import PathTrie
 

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 from torch import Tensor
 
-from pathnn.collection import Collection, check_collection, check_k
+from pathnn.paths.options import Collection, check_collection, check_k
 
 Path = tuple[int, ...]
 """Vertices from the source on; -1 is a dummy token."""

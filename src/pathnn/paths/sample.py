@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection
 from pathnn.paths.count import PIECE
 from pathnn.paths.csr import Csr
-from pathnn.paths.frontier import Frontier
+from pathnn.paths.gpu.frontier import Frontier
+from pathnn.paths.options import Collection
 
 
 def sample_paths(csr: Csr, collection: Collection, k: int, most: int, seed: int) -> list[Tensor]:

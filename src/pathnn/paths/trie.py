@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection, check_collection
+from pathnn.paths.options import Collection, check_collection
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from pathnn.collection import Collection
 from pathnn.data.files import atomic_write
 from pathnn.paths.count import count_per_source
 from pathnn.paths.csr import to_csr
+from pathnn.paths.options import Collection
 from pathnn.plots.graphs import Sketch, sketch
 from pathnn.plots.page import LINES, RADIUS, lettered, make_page
 from pathnn.plots.paths import NAMES, choose_colors, draw_lanes, draw_widths, maximal

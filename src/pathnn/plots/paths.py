@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from pathnn.collection import Collection, check_collection
+from pathnn.paths.options import Collection, check_collection
 from pathnn.paths.reference import Path
 from pathnn.plots.graphs import Sketch, sketch
 from pathnn.plots.layout import Points

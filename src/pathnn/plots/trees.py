@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from torch import Tensor
 
-from pathnn.collection import check_collection
+from pathnn.paths.options import check_collection
 from pathnn.paths.reference import Path
 from pathnn.plots.page import (
     EDGE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
-from pathnn.collection import Collection, check_collection, check_k
+from pathnn.paths.options import Collection, check_collection, check_k
 from pathnn.paths.reference import DUMMY, Path
 from pathnn.theory.colors import ColorTable
 from pathnn.theory.graphs import Graph, distances_from, neighbors, paths_by_length

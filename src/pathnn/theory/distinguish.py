@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pathnn.collection import Collection
+from pathnn.paths.options import Collection
 from pathnn.theory.annotated import annotated_path_sets
 from pathnn.theory.colors import ColorTable
 from pathnn.theory.graphs import Graph

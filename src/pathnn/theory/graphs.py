@@ -8,9 +8,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection
 from pathnn.paths.csr import to_csr
 from pathnn.paths.extract import extract_paths, list_paths
+from pathnn.paths.options import Collection
 from pathnn.paths.reference import Path
 
 Graph = tuple[Tensor, int]

@@ -11,7 +11,7 @@ sum over all paths of length l from it of the product of an element for each tok
 import numpy as np
 from numba import njit
 
-from pathnn.paths.walks import AP, SP_PLUS, bfs, scratch
+from pathnn.paths.cpu.walks import AP, SP_PLUS, bfs, scratch
 from pathnn.theory.field import add, element, mix, mix_pair, multiply, subtract
 
 TOKEN, DUMMY, ANNOTATION, PATHS, GRAPH = 1, 2, 3, 4, 5  # kinds of keys, so that none is taken for another

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pathnn.collection import Collection, check_collection, check_k
+from pathnn.paths.count import PathExplosionError
+from pathnn.paths.cpu.walks import AP, SP, SP_PLUS
 from pathnn.paths.csr import to_csr
-from pathnn.paths.limits import PathExplosionError
-from pathnn.paths.walks import AP, SP, SP_PLUS
+from pathnn.paths.options import Collection, check_collection, check_k
 from pathnn.theory.graphs import Graph
 from pathnn.theory.hash_kernels import annotate, fingerprint, total_fingerprint
 

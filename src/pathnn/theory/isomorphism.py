@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection, check_collection, check_k
 from pathnn.data.packed import PackedGraphs
+from pathnn.paths.options import Collection, check_collection, check_k
 from pathnn.theory.graphs import Graph
 from pathnn.theory.hashed import Lanes, PathAnnotations, classes, hashed_annotations, stack_lanes
 from pathnn.theory.hashed_wl import MOST_VERTICES, folklore_fingerprints, wl_fingerprints

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from pathnn.paths.walks import bfs, may_step, scratch
+from pathnn.paths.cpu.walks import bfs, may_step, scratch
 
 
 @njit(cache=True, nogil=True)

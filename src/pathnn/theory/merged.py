@@ -14,8 +14,8 @@ from torch import Tensor
 from pathnn.nn import PathNN
 from pathnn.nn.config import PathNNConfig
 from pathnn.nn.path_conv import PathConv
+from pathnn.paths.count import PathExplosionError
 from pathnn.paths.csr import to_csr
-from pathnn.paths.limits import PathExplosionError
 from pathnn.paths.trie import LengthTrie, TrieLevel
 from pathnn.theory.graphs import Graph
 from pathnn.theory.hashed import MODES, PathAnnotations, classes, hashed_annotations, in_threads

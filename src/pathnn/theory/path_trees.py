@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torch import Tensor
 
-from pathnn.collection import Collection
+from pathnn.paths.options import Collection
 from pathnn.paths.reference import Path
 from pathnn.theory.graphs import check_source, paths_by_length
 from pathnn.theory.tree import Tree

@@ -9,11 +9,11 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from pathnn.collection import Collection
+from pathnn.checks import check_choice
 from pathnn.nn import PathNN, paper_config
-from pathnn.nn.choices import check_choice
 from pathnn.nn.path_conv import PhiName
 from pathnn.paths import count_paths, extract_paths
+from pathnn.paths.options import Collection
 from pathnn.theory.graphs import Graph, disjoint_union
 from pathnn.theory.hashed import PathAnnotations
 from pathnn.theory.merged import merged_embeddings

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 
-from pathnn.collection import Collection
 from pathnn.data import PackedGraphs, PackedLoader, dataset_status, load_dataset
+from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
 from pathnn.transforms import pack
 from pathnn_reproduction.bench.shapes import graph_set

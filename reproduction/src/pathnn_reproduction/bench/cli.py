@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pathnn.byte_size import size_text
 from pathnn.cli.console import print_json, print_table, result_only, say
 from pathnn.cli.options import Json
 from pathnn.cli.progress import progress
+from pathnn.paths.count import size_text
 
 bench = typer.Typer(
     no_args_is_help=True,

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from pathnn.collection import COLLECTIONS, Collection
 from pathnn.paths import extract_paths, list_paths
+from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn_reproduction.bench.peer import igraph_paths, to_igraph
 from pathnn_reproduction.bench.shapes import GraphSet, graph_set
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection
 from pathnn.data.batch import GraphBatch
 from pathnn.data.datasets.registry import load_dataset
 from pathnn.data.packed import PackedGraphs
 from pathnn.engine.graphs import GraphedForward, GraphedStep
 from pathnn.engine.graphs_batch import Capacity
 from pathnn.nn import PathNN
+from pathnn.paths.options import Collection
 
 Step = Callable[[], None]
 

@@ -17,10 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pathnn.collection import Collection
 from pathnn.data import DatasetNotFoundError, GraphBatch, PackedGraphs, load_dataset
 from pathnn.data.status import fetch
 from pathnn.nn import PathNN
+from pathnn.paths.options import Collection
 from pathnn_reproduction.bench import user_loop
 from pathnn_reproduction.bench.extract import peak_bytes
 from pathnn_reproduction.bench.shapes import graph_set

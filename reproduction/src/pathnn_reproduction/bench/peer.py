@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection
+from pathnn.paths.options import Collection
 
 
 def igraph_paths(graph: Any, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:

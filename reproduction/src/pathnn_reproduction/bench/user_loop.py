@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from torch_geometric.data import Batch
 from torch_geometric.loader import DataLoader
 
-from pathnn.collection import Collection
 from pathnn.data.built import Built
 from pathnn.data.datasets.registry import get_spec
 from pathnn.data.packed import PackedGraphs
@@ -27,6 +26,7 @@ from pathnn.engine.build import build_model
 from pathnn.engine.loaders import batch_indices
 from pathnn.engine.recipes import zinc
 from pathnn.nn import PathNN
+from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
 from pathnn.transforms import AddPaths
 from pathnn_reproduction.bench.batch import zinc_graphs

@@ -14,7 +14,7 @@ from pathnn.cli.progress import progress
 from pathnn_reproduction.cli.sr import write_expressive
 
 if TYPE_CHECKING:
-    from pathnn.collection import Collection
+    from pathnn.paths.options import Collection
 
 EXAMPLE = "Example: pathnn reproduce brec --k 6"
 

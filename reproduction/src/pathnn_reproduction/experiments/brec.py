@@ -13,9 +13,9 @@ from pathlib import Path
 
 import torch
 
-from pathnn.collection import Collection
 from pathnn.data import load_dataset
 from pathnn.paths import PathExplosionError
+from pathnn.paths.options import Collection
 from pathnn.theory.graphs import Graph
 from pathnn.theory.hashed import in_threads, path_fingerprints
 from pathnn.theory.hashed_wl import folklore_fingerprints, wl_fingerprints

@@ -18,8 +18,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from pathnn.collection import Collection
 from pathnn.nn import PathNN, paper_config
+from pathnn.paths.options import Collection
 from pathnn.theory.graphs import Graph
 from pathnn_reproduction.experiments.brec import COPIES, relabelled
 from pathnn_reproduction.experiments.brec_batches import Batches

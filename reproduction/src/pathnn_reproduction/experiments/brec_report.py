@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pathnn.collection import COLLECTIONS, Collection
 from pathnn.data.datasets.brec import CATEGORIES
+from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn_reproduction.experiments.brec import VARIANTS, Variant
 from pathnn_reproduction.rows import Row, has_key, read_rows
 

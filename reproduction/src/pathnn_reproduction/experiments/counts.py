@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from pathnn.collection import COLLECTIONS, Collection
 from pathnn.data import Task, load_dataset
 from pathnn.data.build_paths import PathOptions, count_per_graph
+from pathnn.paths.options import COLLECTIONS, Collection
 
 TABLE = (("dd", 0), ("zinc", 1))
 """The datasets of the table, and how many decimals it prints."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from pathnn.collection import Collection
+from pathnn.paths.options import Collection
 from pathnn.paths.reference import Path
 from pathnn.plots.graphs import Sketch, draw_graphs, sketch
 from pathnn.plots.page import CAPTION_SIZE, EDGE, INK, LINES, MARGIN, PLAIN, RADIUS, draw_disc, lettered, make_page

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Literal
 
-from pathnn.collection import COLLECTIONS, Collection
+from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn.theory.graphs import check_height
 from pathnn_reproduction.theory.compare import (
     SCOPES,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pathnn.collection import Collection
 from pathnn.paths.extract import extract_paths, list_paths
+from pathnn.paths.options import Collection
 from pathnn.paths.reference import DUMMY
 from pathnn_reproduction.theory.small_graphs import LARGEST, Ints, Universe, distance_table, name_multisets, name_pairs
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pathnn.collection import COLLECTIONS, Collection
+from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn_reproduction.theory.checks import Check, Kind, PathTest, Question, TheorySettings
 from pathnn_reproduction.theory.compare import SCOPES, Example
 

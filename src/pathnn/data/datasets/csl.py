@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pathnn.collection import COLLECTIONS
 from pathnn.data.built import Built
 from pathnn.data.datasets.arrays import load_arrays
 from pathnn.data.datasets.constant import with_ones
@@ -18,6 +17,7 @@ from pathnn.data.sources import DataFile
 from pathnn.data.splits import stratified_folds
 from pathnn.data.targets import classification
 from pathnn.data.task import Continuous, Split, Task
+from pathnn.paths.options import COLLECTIONS
 
 NUM_NODES = 41
 SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)

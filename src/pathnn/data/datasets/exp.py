@@ -14,7 +14,6 @@ from pathlib import Path
 
 import torch
 
-from pathnn.collection import COLLECTIONS
 from pathnn.data.built import Built
 from pathnn.data.datasets.constant import with_ones
 from pathnn.data.datasets.spec import DatasetSpec, needed
@@ -24,6 +23,7 @@ from pathnn.data.sources import DataFile
 from pathnn.data.targets import classification
 from pathnn.data.task import Continuous, Split, Task
 from pathnn.data.text import read_text
+from pathnn.paths.options import COLLECTIONS
 
 FILES = {
     "exp": DataFile("EXP.txt.xz", "4db461607e535873ec6f09db0e194932d6e3f9b22a157f6d065a7445296463e3"),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import torch
 
-from pathnn.collection import COLLECTIONS, Collection
 from pathnn.data.built import Built
 from pathnn.data.datasets.spec import DatasetSpec, needed
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
@@ -17,6 +16,7 @@ from pathnn.data.sources import DataFile
 from pathnn.data.targets import classification
 from pathnn.data.task import Continuous, Score, Split, Task
 from pathnn.data.tu_format import TUData, one_hot, read_tu
+from pathnn.paths.options import COLLECTIONS, Collection
 
 ZIPS = "https://www.chrsmrrs.com/graphkerneldatasets"
 SPLITS = (

@@ -1,4 +1,6 @@
-"""From an edge list to compressed rows: the numba kernel."""
+"""Compiled loops on arrays: an edge list to CSR, closing gaps."""
+
+from __future__ import annotations
 
 import numpy as np
 from numba import njit
@@ -41,12 +43,12 @@ def _sorted_order(source, target, n):
         in_order &= (source[e - 1] < source[e]) | ((source[e - 1] == source[e]) & (target[e - 1] <= target[e]))
     if in_order:
         return np.empty(0, np.int64)
-    by_target = _counting_sort(target, np.arange(source.size), n)
-    return _counting_sort(source, by_target, n)
+    by_target = _sort_by_count(target, np.arange(source.size), n)
+    return _sort_by_count(source, by_target, n)
 
 
 @njit(cache=True, nogil=True)
-def _counting_sort(keys, order, n):
+def _sort_by_count(keys, order, n):
     place = np.zeros(n + 1, np.int64)
     for key in keys:
         place[key + 1] += 1
@@ -77,3 +79,29 @@ def _match(rowptr, col, reverse):
             reverse[slot] = filled[v]
             filled[v] += 1
     return np.empty(0, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def close_gaps(values, starts, sizes):
+    """Move segments `values[starts[i]:starts[i] + sizes[i]]` to the front, one after the other; returns their end."""
+    at = 0
+    for i in range(starts.size):
+        if at != starts[i]:
+            to, start = np.uint64(at), np.uint64(starts[i])
+            for j in range(np.uint64(sizes[i])):  # to the front and from the front, so the two may overlap
+                values[to + j] = values[start + j]
+        at += sizes[i]
+    return at
+
+
+@njit(cache=True, nogil=True)
+def close_gaps_shifted(values, starts, sizes, shifts):
+    """The same, adding `shifts[i]` to every value of segment `i`."""
+    at = 0
+    for i in range(starts.size):
+        shift = np.int32(shifts[i])
+        to, start = np.uint64(at), np.uint64(starts[i])
+        for j in range(np.uint64(sizes[i])):
+            values[to + j] = values[start + j] + shift
+        at += sizes[i]
+    return at

@@ -1,9 +1,25 @@
-"""Checking options: one of a few words, a count, a rate, widths."""
+"""Checks of arguments: an error names the argument, its value and what was expected."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
 from typing import Any, TypeVar
+
+import numpy as np
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Yes or no, or an error: the text "no" would mean yes.
+
+    >>> check_flag("extend", "no")
+    Traceback (most recent call last):
+    ...
+    ValueError: extend='no': expected True or False.
+    """
+    if not (isinstance(value, bool | np.bool_) or (isinstance(value, Integral) and value in (0, 1))):
+        raise ValueError(f"{name}={value!r}: expected True or False.")
+    return bool(value)
+
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection
 from pathnn.paths.build import Tokens
 from pathnn.paths.csr import Csr
-from pathnn.paths.near import NearPairs, expand
+from pathnn.paths.gpu.distances import NearPairs, expand
+from pathnn.paths.options import Collection
 
 
 @dataclass(frozen=True, eq=False)

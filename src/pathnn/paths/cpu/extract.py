@@ -12,21 +12,31 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from pathnn.collection import Collection
-from pathnn.paths.balls import ball_sizes, component_spans, fill_balls, fill_table
+from pathnn.paths.cpu.arrays import close_gaps, close_gaps_shifted
+from pathnn.paths.cpu.token_tries import ball_sizes, component_spans, fill_balls, fill_table, walk_token_tries
+from pathnn.paths.cpu.walks import AP, SP, SP_PLUS, bound_walks, count_walks, list_walks, walk_tries
 from pathnn.paths.csr import Csr
-from pathnn.paths.segments import close_gaps, close_gaps_shifted
-from pathnn.paths.tokens import walk_token_tries
+from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
-from pathnn.paths.walks import AP, SP, SP_PLUS, bound_walks, count_walks, list_walks, walk_tries
 
 Ints = npt.NDArray[Any]
+
+
 T = TypeVar("T")
+
+
 Range = tuple[int, int]
 
+
 MODES: dict[Collection, int] = {"ap": AP, "sp+": SP_PLUS, "sp": SP}
+
+
 UNLIMITED = 2**62
+
+
 SMALL = 2048  # roots: below this, threads cost more than they bring
+
+
 TABLE_BYTES = 2**26  # distances: a table if it is at most this large, else balls
 
 

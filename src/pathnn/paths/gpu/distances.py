@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from pathnn.paths.cpu.walks import SATURATED
 from pathnn.paths.csr import Csr
-from pathnn.paths.walks import SATURATED
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,13 @@ that a `DataLoader` may fork. They write each level of each length to its own pl
 entries each got; the caller knows an upper bound and closes the gaps (`segments.py`).
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numba import njit
 
 AP, SP_PLUS, SP = 0, 1, 2
+
 
 SATURATED = 2**61  # counts stop growing here, so that a sum of two does not wrap around
 
