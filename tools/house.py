@@ -67,7 +67,7 @@ def find_modules(root: Path) -> dict[str, Path]:
 def unit(module: str) -> str:
     """Return the package or root module that a module belongs to.
 
-    >>> unit("pathnn.nn.engines.trie"), unit("pathnn.transforms"), unit("pathnn_reproduction.bench.cli")
+    >>> unit("pathnn.nn.backends.base"), unit("pathnn.transforms"), unit("pathnn_reproduction.bench.cli")
     ('nn', 'transforms', 'pathnn_reproduction')
     """
     package, *parts = module.split(".")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from pathnn.nn.kernels.activations import sigmoid, tanh
-from pathnn.nn.kernels.segment import upper_half
+from pathnn.nn.backends.triton.kernels.level import sigmoid, tanh
+from pathnn.nn.backends.triton.kernels.segment import upper_half
 
 
 @triton.jit

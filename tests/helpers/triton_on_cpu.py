@@ -94,7 +94,7 @@ def _mend_triton(patch: pytest.MonkeyPatch) -> None:
 
 
 def _no_streams(patch: pytest.MonkeyPatch) -> None:
-    import pathnn.nn.engines.cuda_collect as collect
+    import pathnn.nn.backends.triton.shared_gradients as collect
 
     stream = SimpleNamespace(wait_stream=lambda other: None)
     patch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
@@ -155,8 +155,11 @@ def difference(value: Tensor, truth: Tensor) -> float:
 
 def large_batches(patch: pytest.MonkeyPatch) -> None:
     """Small batches are worked on in as many parts as large ones, and by the kernels that are for those."""
-    from pathnn.nn import cuda_graph_norm, tall_linear
-    from pathnn.nn.engines import cuda, cuda_product, cuda_sweep
+    from pathnn.nn import cuda_graph_norm
+    from pathnn.nn.backends.triton import backend as cuda
+    from pathnn.nn.backends.triton import products as cuda_product
+    from pathnn.nn.backends.triton import sweep as cuda_sweep
+    from pathnn.nn.backends.triton import tall_linear
 
     patch.setattr(cuda_product, "ROWS_PER_PART", 8)
     patch.setattr(cuda_sweep, "FEW_ROWS", 32)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pathnn.nn import EdgeTypes, PathLSTM
-from pathnn.nn.tall_linear import tall_linear
+from pathnn.nn.backends.triton.tall_linear import tall_linear
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
 from triton_on_cpu import Interpreted, difference, large_batches
@@ -71,7 +71,7 @@ def results(
     ],
 )
 def test_parity(kind: str, channels: int, collection: Any, options: Any, interpreted: Interpreted) -> None:
-    from pathnn.nn.engines.cuda_plan import Planner
+    from pathnn.nn.backends.triton.order import Planner
 
     torch.manual_seed(0)
     k, extend = options.get("k", 3), options.get("extend", False)
@@ -137,7 +137,7 @@ def test_tokens_may_be_columns(interpreted: Interpreted) -> None:
 
 
 def test_weights_may_be_transposed(interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pathnn.nn.tall_linear as module
+    import pathnn.nn.backends.triton.tall_linear as module
 
     monkeypatch.setattr(module, "MANY", 100)
     x, weight, bias = torch.randn(200, 8), torch.randn(8, 12).t(), torch.randn(12, 2)[:, 0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pathnn.nn import tall_linear as module
-from pathnn.nn.tall_linear import tall_linear
+from pathnn.nn.backends.triton import tall_linear as module
+from pathnn.nn.backends.triton.tall_linear import tall_linear
 from triton_on_cpu import Interpreted, difference, large_batches
 
 

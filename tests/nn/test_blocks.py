@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import doctest
 
-from pathnn.nn.kernels import blocks
+from pathnn.nn.backends.triton.kernels import blocks
 
 
 def test_examples() -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from pathnn.nn import EdgeTypes, PathLSTM, PathNN
-from pathnn.nn.engines import cuda
+from pathnn.nn.backends.triton import backend as cuda
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
 
@@ -119,7 +119,7 @@ def test_sums_of_parts_beside_many_distances() -> None:
 
 @pytest.mark.parametrize("kind", ["many", "continuous"])
 def test_long_sums_in_parts(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pathnn.nn.engines import cuda_sweep
+    from pathnn.nn.backends.triton import sweep as cuda_sweep
 
     monkeypatch.setattr(cuda_sweep, "ROWS_PER_PART", 2)
     assert_parity(PathLSTM(20, distances=5, edge_channels=5), trie_of(), kind)

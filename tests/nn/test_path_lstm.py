@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from nn_graphs import both_directions, graph, trie_of
 from nn_strategies import graphs
 from pathnn.nn import EdgeTypes, PathLSTM
-from pathnn.nn.engines import cpu_kernels, torch_kernels, workers
+from pathnn.nn.backends import cpu_kernels, torch_kernels, workers
 from pathnn.paths.trie import LengthTrie
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
@@ -228,7 +228,7 @@ def test_parts_in_threads_and_small_blocks_agree(monkeypatch, dtype):
     lstm = PathLSTM(CHANNELS, distances=K + 1, edge_channels=EDGE_CHANNELS).to(dtype)
     expected = run(lstm, h, trie, edge_attr, [h, edge_attr])
     threads = torch.get_num_threads()
-    monkeypatch.setattr("pathnn.nn.engines.trie.num_workers", lambda numbers: 3)
+    monkeypatch.setattr("pathnn.nn.backends.base.num_workers", lambda numbers: 3)
     for kernels in (cpu_kernels, torch_kernels):
         monkeypatch.setattr(kernels, "BLOCK_PARENTS", 4)
     for max_entries in (None, 60):

@@ -16,7 +16,7 @@ from torch import nn
 from nn_graphs import both_directions, graph
 from nn_strategies import graphs
 from pathnn.nn import Baseline, PathConv, PathLSTM, PathNN, PathNNConfig
-from pathnn.nn.engines.dense import dense_path_states
+from pathnn.nn.backends.dense import dense_path_states
 from pathnn.paths.extract import extract_paths
 from pathnn.testing import assert_engines_agree, assert_permutation_invariant, relative_difference
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from pathnn.nn.tall_linear import MANY, MOST_PARTS, PART, TallLinear, grad_of_weight, tall_linear
+from pathnn.nn.backends.triton.tall_linear import MANY, MOST_PARTS, PART, TallLinear, grad_of_weight, tall_linear
 
 
 @pytest.mark.parametrize("rows", [0, 1, 127, 128, 255, 256, 300, 1024])

@@ -24,7 +24,7 @@ from pathnn.engine.loaders import Loaders, batch_indices
 from pathnn.engine.predict import Forward, apply
 from pathnn.engine.state import TrainState
 from pathnn.nn import PathNN
-from pathnn.nn.engines.cuda import cuda_ready
+from pathnn.nn.backends.triton.requirements import cuda_ready
 from pathnn.paths.ragged import RaggedTries
 
 

@@ -22,18 +22,18 @@ from pathnn.engine.graphs_edges import PaddedEdges
 from pathnn.engine.predict import features
 from pathnn.engine.recording import record
 from pathnn.nn import Baseline, PathNN
+from pathnn.nn.backends.triton.lookup import MOST_ROWS, SmallEmbedding
+from pathnn.nn.backends.triton.requirements import cuda_ready
+from pathnn.nn.backends.triton.tall_linear import TallLinear
 from pathnn.nn.baselines import before_relu
 from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
 from pathnn.nn.encoders import CategoricalEncoder
-from pathnn.nn.engines.cuda import cuda_ready
-from pathnn.nn.engines.cuda_lookup import MOST_ROWS, SmallEmbedding
 from pathnn.nn.fixed_gcn import FixedGCN
 from pathnn.nn.fixed_gin import EdgeKinds, FixedGIN
 from pathnn.nn.neighbours import SharedNeighbours
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.readout import Readout
-from pathnn.nn.tall_linear import TallLinear
 
 
 class GraphedStep:

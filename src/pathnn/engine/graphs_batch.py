@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.packed import PackedGraphs, widen
-from pathnn.nn.engines.cuda_plan import Planner
+from pathnn.nn.backends.triton.order import Planner
 from pathnn.paths.ragged import RaggedTries, root_columns, sizes_of
 from pathnn.paths.trie import PathTrie
 
@@ -178,7 +178,7 @@ class PaddedRows:
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Fill the batch; return the features x and edge_attr and the targets y."""
-        from pathnn.nn.kernels.gather import gather_rows
+        from pathnn.nn.backends.triton.kernels.gather import gather_rows
 
         capacity, graphs = self.capacity, self.graphs
         gather_rows[capacity.graphs + 1, self.models](
@@ -218,7 +218,7 @@ class PaddedBatches(PaddedRows):
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Fill the batch, `trie` and its plans; return the features x and edge_attr and the targets y."""
-        from pathnn.nn.kernels.gather import gather_entries
+        from pathnn.nn.backends.triton.kernels.gather import gather_entries
 
         capacity, trie, tries = self.capacity, self.trie, self.tries
         gather_entries[(capacity.graphs + 1) * self.parts, self._levels, self.models](
@@ -242,7 +242,7 @@ def _resident(graphs: PackedGraphs) -> RaggedTries:
 
 
 def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
-    """Where the entries, features and numbers of each graph begin; see `pathnn.nn.kernels.gather`."""
+    """Where the entries, features and numbers of each graph begin; see `pathnn.nn.backends.triton.kernels.gather`."""
     here = tries.here
     table = torch.stack([here.size, here.entry, here.child, here.parent], dim=2).contiguous()
     starts = [graphs.node_ptr[:-1].to(table.device), graphs.edge_ptr[:-1].to(table.device)]

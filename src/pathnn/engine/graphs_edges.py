@@ -39,7 +39,7 @@ class PaddedEdges(PaddedRows):
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Fill the batch and `edge_index`; return the features x and edge_attr and the targets y."""
-        from pathnn.nn.kernels.gather import gather_edges
+        from pathnn.nn.backends.triton.kernels.gather import gather_edges
 
         capacity = self.capacity
         gather_edges[capacity.graphs + 1, self.models](

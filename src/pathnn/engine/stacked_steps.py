@@ -17,7 +17,7 @@ from pathnn.engine.build import Model
 from pathnn.engine.graphs import padded_batches, predict_padded
 from pathnn.engine.graphs_batch import Capacity
 from pathnn.engine.recording import record
-from pathnn.nn.kernels.blocks import cover
+from pathnn.nn.backends.triton.kernels.blocks import cover
 from pathnn.nn.stack import Stack
 from pathnn.nn.stacked import stacked_twin
 
@@ -51,7 +51,7 @@ class StackedAdam:
 
     def step(self, grad: Tensor, pace: Tensor) -> None:
         """Change the weights of the networks that take part."""
-        from pathnn.nn.kernels.adam import adam_step
+        from pathnn.nn.backends.triton.kernels.adam import adam_step
 
         weight, rests = self.stack.flat.detach(), [1.0 - beta for beta in self.betas]
         adam_step[(cover(weight.numel(), 1024),)](
@@ -173,7 +173,7 @@ def plan_of(batches: Sequence[Sequence[Tensor]], sizes: Tensor, graphs: int) -> 
     """What to take in each step: `[steps, models, graphs + 1, columns]`, int32, on the CPU, from the batches of each
     network. A network with fewer batches than others has none in the last steps.
 
-    See `pathnn.nn.kernels.gather`; the number of graphs of a batch is the last number of its plan.
+    See `pathnn.nn.backends.triton.kernels.gather`; the number of graphs of a batch is the last number of its plan.
 
     >>> plan = plan_of([[torch.tensor([1, 0])], [torch.tensor([1])]], torch.tensor([[3, 2, 2], [4, 5, 5]]), 2)
     >>> plan[0, 0].tolist()

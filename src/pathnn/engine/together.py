@@ -24,7 +24,7 @@ from pathnn.engine.run_folder import RunFolder
 from pathnn.engine.together_epochs import Outcome, Together
 from pathnn.engine.train import Epoch
 from pathnn.nn import PathNN
-from pathnn.nn.engines.cuda import cuda_ready
+from pathnn.nn.backends.triton.requirements import cuda_ready
 from pathnn.nn.stacked import stack_fault
 from pathnn.paths.ragged import RaggedTries
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from pathnn.nn.backends.prepared import Edges
 from pathnn.nn.edge_types import EdgeTypes
-from pathnn.nn.engines.prepared import Edges
 from pathnn.nn.path_lstm import PathLSTM, divide_by_paths
 from pathnn.paths.trie import LengthTrie
 

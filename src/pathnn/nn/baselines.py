@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag, check_widths
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
-from pathnn.nn.head import HeadName, make_head
-from pathnn.nn.readout import ReadoutName, make_readout, read_out
+from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
 from pathnn.nn.reset import reset_parts
 from pathnn.paths.trie import PathTrie
 

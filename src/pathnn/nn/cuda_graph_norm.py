@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.kernels.blocks import column_block, cover, power_above
+from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, power_above
 
 MOST_CHUNKS = 128
 ROWS = 32
@@ -89,7 +89,7 @@ class _PaddedNorm(torch.autograd.Function):
         momentum: float,
         relu: bool,
     ) -> Tensor:
-        from pathnn.nn.kernels.batch_norm import chunk_statistics, normalise
+        from pathnn.nn.backends.triton.kernels.batch_norm import chunk_statistics, normalise
 
         x = x.contiguous()
         models, width, block = valid.numel(), x.size(1), column_block(x.size(1), largest=32)
@@ -112,7 +112,7 @@ class _PaddedNorm(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
-        from pathnn.nn.kernels.batch_norm import chunk_gradients, normalise_backward
+        from pathnn.nn.backends.triton.kernels.batch_norm import chunk_gradients, normalise_backward
 
         x, weight, bias, valid, mean, scale = ctx.saved_tensors
         grad = grad.contiguous()

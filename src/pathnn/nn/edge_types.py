@@ -33,8 +33,8 @@ class EdgeTypes(NamedTuple):
 
     def expand(self) -> Tensor:
         """The features of every edge, `[num_edges, edge_channels]`."""
-        from pathnn.nn.engines.cuda import cuda_ready
-        from pathnn.nn.engines.cuda_lookup import MOST_ROWS, lookup
+        from pathnn.nn.backends.triton.lookup import MOST_ROWS, lookup
+        from pathnn.nn.backends.triton.requirements import cuda_ready
 
         if self.table.size(0) <= MOST_ROWS and cuda_ready(self.table):
             return lookup(self.table, self.types.long())

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.engines.cuda import cuda_ready
-from pathnn.nn.engines.cuda_order import Order, sort_keys
-from pathnn.nn.kernels.blocks import column_block, cover, parts_of, power_above
+from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, parts_of, power_above
+from pathnn.nn.backends.triton.order import Order, sort_keys
+from pathnn.nn.backends.triton.requirements import cuda_ready
 
 if TYPE_CHECKING:
     from pathnn.nn.edge_types import EdgeTypes
@@ -169,7 +169,7 @@ def _sum(
     scale: Tensor | None = None,
     own: float = 1.0,
 ) -> Tensor:
-    from pathnn.nn.kernels.neighbours import sum_neighbours
+    from pathnn.nn.backends.triton.kernels.neighbours import sum_neighbours
 
     out = torch.empty_like(x)
     if out.numel():
@@ -183,7 +183,7 @@ def _sum(
 
 
 def _sum_kinds(x: Tensor, table: Tensor, grad: Tensor, edges: Neighbours, types: Tensor, models: int) -> Tensor:
-    from pathnn.nn.kernels.neighbours import sum_kinds
+    from pathnn.nn.backends.triton.kernels.neighbours import sum_kinds
 
     kinds, each = table.size(0) // models, edges.source.numel() // models
     width, block = x.size(1), column_block(x.size(1), largest=64) if kinds <= MANY_KINDS else 16

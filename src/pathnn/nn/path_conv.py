@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_flag
+from pathnn.nn.backends.prepared import Edges
 from pathnn.nn.encoders import mlp_layers
-from pathnn.nn.engines.prepared import Edges
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.reset import reset_parts
 from pathnn.paths.trie import LengthTrie

@@ -11,13 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag
+from pathnn.nn.backends.base import path_states
+from pathnn.nn.backends.dense import dense_path_states
+from pathnn.nn.backends.prepared import Edges, Prepared
+from pathnn.nn.backends.tokens import Tables, level_rows, project, project_small
+from pathnn.nn.backends.triton.backend import cuda_path_states, cuda_tokens
+from pathnn.nn.backends.triton.requirements import cuda_ready
 from pathnn.nn.edge_types import EdgeTypes
-from pathnn.nn.engines.cuda import cuda_path_states, cuda_ready, cuda_tokens
-from pathnn.nn.engines.dense import dense_path_states
-from pathnn.nn.engines.level import Tables
-from pathnn.nn.engines.prepared import Edges, Prepared
-from pathnn.nn.engines.tokens import level_rows, project, project_small
-from pathnn.nn.engines.trie import path_states
 from pathnn.paths.trie import LengthTrie
 
 Aggregation = Literal["sum", "mean"]
@@ -137,15 +137,15 @@ class PathLSTM(nn.LSTM):
         masked = self.training and self.input_dropout > 0 and edges is not None
         if masked or self.engine == "dense" or not cuda_ready(self.weight_hh_l0):
             return edges
-        from pathnn.nn.engines.cuda_product import terms
+        from pathnn.nn.backends.triton.products import terms
 
         _check_edges(edges, self.edge_channels)
         return self._prepare(edges, terms())
 
     def _prepare(self, edges: Tensor | EdgeTypes | None, terms: int) -> Prepared:
-        from pathnn.nn.engines.cuda_collect import Collected, share
-        from pathnn.nn.engines.cuda_product import split_of
-        from pathnn.nn.engines.cuda_sweep import MOST_FEW
+        from pathnn.nn.backends.triton.products import split_of
+        from pathnn.nn.backends.triton.shared_gradients import Collected, share
+        from pathnn.nn.backends.triton.sweep import MOST_FEW
 
         weight, bias = self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0
         distances = None if self.distance_encoder is None else self.distance_encoder.weight
@@ -169,7 +169,7 @@ class PathLSTM(nn.LSTM):
         plain = edges.edges if isinstance(edges, Prepared) else edges
         self._check(h, trie, plain)
         if not isinstance(edges, Prepared) and self.engine == "trie" and cuda_ready(self.weight_hh_l0):
-            from pathnn.nn.engines.cuda_product import terms
+            from pathnn.nn.backends.triton.products import terms
 
             edges = self._prepare(edges, terms())
         with torch.autocast(h.device.type, enabled=False):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from pathnn.checks import check_choice
-from pathnn.nn.config import PathNNConfig
+from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.options import Collection, check_collection
 
 Variant = Literal["paper", "released"]

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from pathnn.nn.config import PathNNConfig
 from pathnn.nn.path_lstm import Aggregation
+from pathnn.nn.path_nn import PathNNConfig
 from pathnn.nn.readout import ReadoutName
 from pathnn.paths.options import Collection
 

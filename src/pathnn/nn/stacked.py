@@ -11,9 +11,9 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
+from pathnn.nn.backends.triton.lookup import MOST_ROWS
 from pathnn.nn.baselines import Baseline, before_relu
 from pathnn.nn.encoders import CategoricalEncoder
-from pathnn.nn.engines.cuda_lookup import MOST_ROWS
 from pathnn.nn.fixed_gin import EdgeKinds, FixedGIN
 from pathnn.nn.neighbours import SharedNeighbours
 from pathnn.nn.path_lstm import PathLSTM

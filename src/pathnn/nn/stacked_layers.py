@@ -12,15 +12,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from pathnn.nn.backends.prepared import Prepared
+from pathnn.nn.backends.triton.backend import cuda_path_states, cuda_tokens
+from pathnn.nn.backends.triton.tall_linear import grad_of_weight, tall_linear
 from pathnn.nn.cuda_graph_norm import padded_norm
 from pathnn.nn.edge_types import EdgeTypes
-from pathnn.nn.engines.cuda import cuda_path_states, cuda_tokens
-from pathnn.nn.engines.prepared import Prepared
 from pathnn.nn.fixed_gcn import FixedGCN
 from pathnn.nn.neighbours import SharedNeighbours
 from pathnn.nn.path_lstm import PathLSTM, divide_by_paths
 from pathnn.nn.stack import Stack
-from pathnn.nn.tall_linear import grad_of_weight, tall_linear
 from pathnn.paths.trie import LengthTrie
 
 
@@ -139,8 +139,8 @@ class StackedLSTM(nn.Module):
 
     def prepare(self, edges: Tensor | EdgeTypes | None) -> Prepared:
         """What the layers of one forward pass share. Small networks have the memory to keep everything."""
-        from pathnn.nn.engines.cuda_collect import Collected, share
-        from pathnn.nn.engines.cuda_product import split_of, terms
+        from pathnn.nn.backends.triton.products import split_of, terms
+        from pathnn.nn.backends.triton.shared_gradients import Collected, share
 
         models, channels = self.stack.models, self.channels
         weight_ih, weight_hh = self._part("weight_ih_l0"), self._part("weight_hh_l0").flatten(0, 1)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pathnn.nn import PathNN
-from pathnn.nn.config import PathNNConfig
 from pathnn.nn.path_conv import PathConv
+from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.csr import to_csr
 from pathnn.paths.trie import LengthTrie, TrieLevel

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from pathnn.nn import PathNN
-from pathnn.nn.config import PathNNConfig
 from pathnn.nn.path_conv import PathConv
+from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
 from pathnn.theory.graphs import Graph, disjoint_union

@@ -11,8 +11,6 @@ What vertices bring along is scaled row by row.
 Several models may be worked on at once: rows `each * m` on belong to model `m`, whose weights are the `m`-th of those
 that lie one after the other. `each` is then a multiple of the blocks' heights; one model has all rows.
 """
-# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
-# mypy: check-untyped-defs=False, disallow-untyped-calls=False
 
 from __future__ import annotations
 
@@ -20,6 +18,8 @@ import triton
 import triton.language as tl
 
 SLOTS = tl.constexpr(64)
+
+
 HIDDEN_SCALE = tl.constexpr(4096.0)
 
 

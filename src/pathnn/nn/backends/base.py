@@ -17,11 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.nn.engines.level import LevelRows, Tables
-from pathnn.nn.engines.once import check_once
-from pathnn.nn.engines.pieces import cut, cut_evenly
-from pathnn.nn.engines.sweep import State, backward_sweep, forward_sweep
-from pathnn.nn.engines.workers import num_workers, run_parts
+from pathnn.nn.backends.levels import State, backward_sweep, forward_sweep
+from pathnn.nn.backends.once import check_once
+from pathnn.nn.backends.pieces import cut, cut_evenly
+from pathnn.nn.backends.tokens import LevelRows, Tables
+from pathnn.nn.backends.workers import num_workers, run_parts
 
 Levels = list[LevelRows]
 

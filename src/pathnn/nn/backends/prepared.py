@@ -9,8 +9,8 @@ from torch import Tensor
 from pathnn.nn.edge_types import EdgeTypes
 
 if TYPE_CHECKING:
-    from pathnn.nn.engines.cuda_collect import Collected
-    from pathnn.nn.engines.cuda_product import SplitWeight
+    from pathnn.nn.backends.triton.products import SplitWeight
+    from pathnn.nn.backends.triton.shared_gradients import Collected
 
 
 class Prepared(NamedTuple):

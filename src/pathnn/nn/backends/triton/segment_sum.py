@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.engines.cuda_order import sort_keys
+from pathnn.nn.backends.triton.order import sort_keys
 
 
 def cuda_sum(rows: Tensor, group: Tensor, groups: int) -> Tensor:
@@ -20,7 +20,7 @@ def cuda_sum(rows: Tensor, group: Tensor, groups: int) -> Tensor:
 class _CudaSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, group: Tensor, groups: int) -> Tensor:
-        from pathnn.nn.engines.cuda_sweep import sum_rows
+        from pathnn.nn.backends.triton.sweep import sum_rows
 
         ctx.save_for_backward(group)
         out = rows.new_empty(groups, rows.size(1))

@@ -10,16 +10,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.engines.cuda import cuda_ready
+from pathnn.nn.backends.triton.requirements import cuda_ready
 
 if TYPE_CHECKING:
-    from pathnn.nn.engines.cuda_product import SplitWeight
+    from pathnn.nn.backends.triton.products import SplitWeight
+
 
 PART, MOST_PARTS = 128, 256
 """Rows of a part, or a multiple of that where there would be more parts than these."""
 
+
 MANY = 8192
 """Rows from which on the products run on tensor cores (`engines.cuda_product`, in float32's accuracy)."""
+
 
 WIDE, WHOLE = 96, 128
 """Where several models are multiplied at once: from such widths on, and each with whole blocks of rows."""
@@ -64,7 +67,7 @@ class _Linear(torch.autograd.Function):
         ctx.split = _split(x, weight)
         ctx.save_for_backward(x, weight)
         if ctx.split is not None:
-            from pathnn.nn.engines.cuda_product import linear
+            from pathnn.nn.backends.triton.products import linear
 
             with torch.cuda.device(x.device):
                 return linear(x.contiguous(), ctx.split, None if bias is None else bias.contiguous())
@@ -98,7 +101,7 @@ def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
     models = weight.size(0) if weight.dim() == 3 else 1
     if models > 1 and (min(weight.shape[1:]) < WIDE or x.size(0) % (models * WHOLE)):
         return None
-    from pathnn.nn.engines.cuda_product import split_of, terms
+    from pathnn.nn.backends.triton.products import split_of, terms
 
     with torch.cuda.device(x.device):
         return split_of(weight.reshape(-1, weight.size(-1)), terms(), models)
@@ -115,7 +118,7 @@ def _backward(grad: Tensor, x: Tensor, weight: Tensor, wants: Sequence[bool]) ->
 
 def _split_backward(grad: Tensor, x: Tensor, split: SplitWeight, wants: Sequence[bool]) -> tuple[Tensor | None, ...]:
     """The gradients of x, weight and bias that are wanted."""
-    from pathnn.nn.engines.cuda_product import add_grad_of_linear, grad_of_linear
+    from pathnn.nn.backends.triton.products import add_grad_of_linear, grad_of_linear
 
     with torch.cuda.device(grad.device):
         grad_x = grad_of_linear(grad, split) if wants[0] else None

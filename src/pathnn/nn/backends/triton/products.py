@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pathnn.nn.kernels.blocks import cover, parts_of, power_above
-from pathnn.nn.kernels.product import (
+from pathnn.nn.backends.triton.kernels.blocks import cover, parts_of, power_above
+from pathnn.nn.backends.triton.kernels.product import (
     SLOTS,
     largest_of_rows,
     rows_times,
@@ -21,6 +21,7 @@ from pathnn.nn.kernels.product import (
 
 PROGRAMS, LEAST_PARTS, MOST_PARTS, ROWS_PER_PART = 512, 16, 128, 512
 """The gradient of a weight is summed by about so many programs, in parts: `parts_of`."""
+
 
 MANY_PARTS, MANY_ROWS = 32, 1 << 15
 """From so many rows on at least so many parts are wanted."""
@@ -38,10 +39,15 @@ class Tile(NamedTuple):
 
 
 HIDDEN = {64: Tile(128, 64, 32, 4, 3), 128: Tile(64, 128, 32, 4, 3)}
+
+
 VERTICES = {64: Tile(64, 64, 32, 4, 3), 128: Tile(64, 128, 32, 4, 3)}
 """The tiles of `W_hh h` and its gradient, and of what vertices bring along, for each width of blocks."""
 
+
 HIDDEN_WEIGHT = {64: Tile(64, 64, 64, 4, 2), 128: Tile(128, 64, 64, 8, 2)}
+
+
 VERTICES_WEIGHT = Tile(64, 64, 64, 4, 2)
 """The tiles of the gradients of `W_hh`, for each width of blocks, and of the weight of the vertices."""
 

@@ -9,25 +9,21 @@ product. Products are as exact as float32's (`kernels.product`) unless TF32 is a
 
 from __future__ import annotations
 
-import os
-from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from pathnn.nn.backends.once import check_once
+from pathnn.nn.backends.pieces import cut
+from pathnn.nn.backends.tokens import LevelRows, Tables
+from pathnn.nn.backends.triton.kernels.blocks import cover
+from pathnn.nn.backends.triton.order import LengthPlan, Order, child_starts, flat, order_by_vertex
 from pathnn.nn.edge_types import EdgeTypes
-from pathnn.nn.engines.cuda_order import Order, child_starts, flat, order_by_vertex
-from pathnn.nn.engines.cuda_plan import LengthPlan
-from pathnn.nn.engines.level import LevelRows, Tables
-from pathnn.nn.engines.once import check_once
-from pathnn.nn.engines.pieces import cut
-from pathnn.nn.kernels.blocks import cover
 from pathnn.paths.trie import LengthTrie
 
 if TYPE_CHECKING:
-    from pathnn.nn.engines.prepared import Prepared
+    from pathnn.nn.backends.prepared import Prepared
 
 
 KINDS_AT_ONCE = 1024
@@ -57,20 +53,6 @@ class Tokens(NamedTuple):
         return (child_starts(self.levels[t], parents), 0) if self.plan is None else self.plan.children[t - 1]
 
 
-@cache
-def _triton_at_hand() -> bool:
-    return find_spec("triton") is not None
-
-
-def cuda_ready(like: Tensor) -> bool:
-    """Whether this engine works with such a tensor: float32 on an NVIDIA GPU, and Triton is installed.
-
-    `PATHNN_TRITON=0` in the environment turns it off; then kernels of torch do the same.
-    """
-    wanted = os.environ.get("PATHNN_TRITON") != "0"
-    return wanted and like.is_cuda and like.dtype == torch.float32 and torch.version.hip is None and _triton_at_hand()
-
-
 def cuda_tokens(trie: LengthTrie, ready: Prepared, *, distances: bool) -> Tokens:
     """What of a trie a model reads that does or does not use edges and distances. Kernels count on contiguous rows."""
     edges = ready.edges
@@ -95,7 +77,7 @@ def _with_kinds(levels: list[LevelRows], types: Tensor) -> list[LevelRows]:
     edges = [level.edge for level in levels[1:] if level.edge is not None]
     if not edges:
         return levels
-    from pathnn.nn.kernels.level import edge_kinds
+    from pathnn.nn.backends.triton.kernels.level import edge_kinds
 
     edge = flat(edges)
     kind = torch.empty_like(edge, dtype=torch.int32)
@@ -137,7 +119,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
         max_entries: int | None,
         keep: bool,
     ) -> Tensor:
-        from pathnn.nn.engines.cuda_sweep import forward_sweep
+        from pathnn.nn.backends.triton.sweep import forward_sweep
 
         h = h.contiguous()
         tables, split = _tables(h, ready), ready.split_hh
@@ -168,9 +150,9 @@ class _CudaTrieLSTM(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        from pathnn.nn.engines.cuda_collect import is_wanted
-        from pathnn.nn.engines.cuda_product import grad_of_linear
-        from pathnn.nn.engines.cuda_sweep import Kept, backward_sweep, forward_sweep
+        from pathnn.nn.backends.triton.products import grad_of_linear
+        from pathnn.nn.backends.triton.shared_gradients import is_wanted
+        from pathnn.nn.backends.triton.sweep import Kept, backward_sweep, forward_sweep
 
         check_once()
         h, *states = ctx.saved_tensors
@@ -208,7 +190,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
 
 def _tables(h: Tensor, ready: Prepared) -> Tables:
     """The projected inputs."""
-    from pathnn.nn.engines.cuda_product import linear
+    from pathnn.nn.backends.triton.products import linear
 
     return Tables(linear(h, ready.split_weight, ready.bias), ready.edge, ready.distance)
 

@@ -44,7 +44,7 @@ class _Lookup(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        from pathnn.nn.engines.cuda_sweep import sum_few_parts
+        from pathnn.nn.backends.triton.sweep import sum_few_parts
 
         (index,) = ctx.saved_tensors
         if torch.is_grad_enabled():  # create_graph=True

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.engines.level import Tables
+from pathnn.nn.backends.tokens import Tables
 
 if TYPE_CHECKING:
-    from pathnn.nn.engines.cuda import Tokens
-    from pathnn.nn.engines.cuda_product import LinearParts, SplitWeight
+    from pathnn.nn.backends.triton.backend import Tokens
+    from pathnn.nn.backends.triton.products import LinearParts, SplitWeight
 
 
 class Collected:
@@ -56,8 +56,8 @@ class Collected:
         products: tuple[Tensor, Tensor, Tensor],
     ) -> None:
         """Add a layer (or a piece of one): `products` are the gradient of `W_hh h`, its slots, and h."""
-        from pathnn.nn.engines.cuda_product import add_grad_of_weight
-        from pathnn.nn.engines.cuda_sweep import add_small_tables
+        from pathnn.nn.backends.triton.products import add_grad_of_weight
+        from pathnn.nn.backends.triton.sweep import add_small_tables
 
         self._wait()  # pieces of one layer come one after the other
         side = _side_stream(grad_gates.device.index)
@@ -70,7 +70,7 @@ class Collected:
 
     def add_vertices(self, grad_vertex: Tensor, h: Tensor, split: SplitWeight, *, bias: bool) -> None:
         """Add what reaches the weight of the vertices from a layer; the bias, too, where no distance brings it."""
-        from pathnn.nn.engines.cuda_product import add_grad_of_linear
+        from pathnn.nn.backends.triton.products import add_grad_of_linear
 
         side = _side_stream(grad_vertex.device.index)
         side.wait_stream(torch.cuda.current_stream())

@@ -8,22 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from pathnn.nn.engines.cuda_order import Order, flat, sort_keys, split
-from pathnn.nn.engines.cuda_product import (
-    SplitWeight,
-    grad_of_hidden,
-    new_hidden,
-    new_slots,
-    project_hidden,
-)
-from pathnn.nn.engines.level import LevelRows, Tables
-from pathnn.nn.kernels.blocks import column_block, cover, parts_of
-from pathnn.nn.kernels.level import backward_children, forward_entries
-from pathnn.nn.kernels.segment import sum_few, sum_segments
+from pathnn.nn.backends.tokens import LevelRows, Tables
+from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, parts_of
+from pathnn.nn.backends.triton.kernels.level import backward_children, forward_entries
+from pathnn.nn.backends.triton.kernels.segment import sum_few, sum_segments
+from pathnn.nn.backends.triton.order import Order, flat, sort_keys, split
+from pathnn.nn.backends.triton.products import SplitWeight, grad_of_hidden, new_hidden, new_slots, project_hidden
 
 if TYPE_CHECKING:
-    from pathnn.nn.engines.cuda import Tokens
-    from pathnn.nn.engines.cuda_collect import Collected
+    from pathnn.nn.backends.triton.backend import Tokens
+    from pathnn.nn.backends.triton.shared_gradients import Collected
 
 
 class Kept(NamedTuple):
@@ -38,18 +32,26 @@ class Kept(NamedTuple):
 TILE, WARPS = 128, 2
 """Numbers per program and gate, two for each thread."""
 
+
 AT_ONCE, SUM_WARPS = 4, 1
+
+
 LONG, LONG_AT_ONCE, LONG_WARPS = 64, 32, 4
 """Rows that a sum of rows reads at a time, and the warps of a program; and those where sums have that many rows on
 average."""
 
+
 MOST_FEW = 128
 """Rows of both small tables up to which their gradient is a product with zeros and ones; above, rows are sorted."""
 
+
 FEW_PROGRAMS, LEAST_FEW_PARTS, MOST_FEW_PARTS, FEW_ROWS = 1024, 32, 256, 256
+
+
 FEW_AT_ONCE, FEW_WARPS = 32, 4
 """That product is done by about so many programs, in parts (`parts_of`); a program, with so many warps, reads a few
 rows at a time."""
+
 
 MOST_PARTS, ROWS_PER_PART = 64, 256
 """A sum of sorted rows is cut into parts of about so many rows, but not into more parts than that."""

@@ -4,8 +4,6 @@ Statistics are taken per chunk of rows and put together by every program that ne
 Several models of `each` rows may be worked on at once, each with its own number of valid rows (none: nothing is learnt
 from them), statistics and parameters; the last axis of the programs counts them.
 """
-# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
-# mypy: check-untyped-defs=False, disallow-untyped-calls=False
 
 from __future__ import annotations
 

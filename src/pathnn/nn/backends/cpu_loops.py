@@ -18,16 +18,27 @@ import numpy as np
 Array = Any
 """A numpy array; a gradient without rows stands for "not asked for"."""
 
+
 ENTRIES = 8
 """Entries worked on at a time."""
+
 
 UNROLLED = 128
 """Numbers per iteration of a vectorised and unrolled loop: scratch is padded to a multiple, no scalar rest is left."""
 
+
 _f = np.float32
+
+
 _u = np.uintp
+
+
 _HALF, _QUARTER, _ONE = np.float32(0.5), np.float32(0.25), np.float32(1.0)
+
+
 _loop = numba.njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+
+
 _inline = numba.njit(inline="always", fastmath={"contract"}, error_model="numpy")
 
 

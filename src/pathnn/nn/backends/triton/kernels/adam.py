@@ -1,6 +1,4 @@
 """Adam for several models at once, each with its own step; models that rest are left as they are."""
-# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
-# mypy: check-untyped-defs=False, disallow-untyped-calls=False
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from pathnn.nn.engines import cpu_loops
-from pathnn.nn.engines.level import LevelInput, Tables
+from pathnn.nn.backends import cpu_loops
+from pathnn.nn.backends.tokens import LevelInput, Tables
 
 BLOCK_PARENTS: int | None = 512
 """Parents worked on at a time: what is computed for them stays in the cache until their children have read it."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from pathnn.nn.engines.level import LevelRows
+from pathnn.nn.backends.tokens import LevelRows
 from pathnn.paths.pieces import descendant_starts, piece_bounds
 
 

@@ -1,13 +1,11 @@
 """Sums of rows that go to the same place, in a fixed order: no atomics, the same bits every time."""
-# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
-# mypy: check-untyped-defs=False, disallow-untyped-calls=False
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
-from pathnn.nn.kernels.product import part_of
+from pathnn.nn.backends.triton.kernels.product import part_of
 
 
 @triton.jit(do_not_specialize=["first_row", "stride", "span"], do_not_specialize_on_alignment=["order", "start"])

@@ -16,7 +16,10 @@ from typing import TypeVar
 import torch
 
 Part = TypeVar("Part")
+
+
 Result = TypeVar("Result")
+
 
 MOST_WORKERS = 16
 """Each has gradients of the tables of its own, so memory grows with their number."""

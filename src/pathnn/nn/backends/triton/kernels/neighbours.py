@@ -1,14 +1,12 @@
 """Sums over the edges at each vertex, read from the vertices themselves: nothing is written for an edge."""
-# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
-# mypy: check-untyped-defs=False, disallow-untyped-calls=False
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
-from pathnn.nn.kernels.product import part_of
-from pathnn.nn.kernels.segment import upper_half
+from pathnn.nn.backends.triton.kernels.product import part_of
+from pathnn.nn.backends.triton.kernels.segment import upper_half
 
 
 @triton.jit(do_not_specialize_on_alignment=["order", "start", "other", "kind", "scale"])

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pathnn.nn.engines import torch_kernels
-from pathnn.nn.engines.level import LevelInput, LevelRows, Tables
+from pathnn.nn.backends import torch_kernels
+from pathnn.nn.backends.tokens import LevelInput, LevelRows, Tables
 
 State = tuple[Tensor, Tensor]
 """h and c of the entries of one level."""
@@ -20,7 +20,7 @@ State = tuple[Tensor, Tensor]
 def kernels_for(like: Tensor) -> ModuleType:
     """The module whose `forward_level`, `backward_level` and `sum_rows` suit a tensor's device and type."""
     if like.device.type == "cpu" and like.dtype == torch.float32:
-        from pathnn.nn.engines import cpu_kernels
+        from pathnn.nn.backends import cpu_kernels
 
         return cpu_kernels
     return torch_kernels

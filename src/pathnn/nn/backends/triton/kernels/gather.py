@@ -10,8 +10,6 @@ A batch may hold those of several models: the last axis of the programs counts t
 level, of the vertices and of the edges its part, all of the same capacity. The distances of each are counted after
 those of the models before it. A graph that has nothing in the plan (a batch with fewer graphs) is none.
 """
-# mypy: disallow-untyped-defs=False, disallow-incomplete-defs=False
-# mypy: check-untyped-defs=False, disallow-untyped-calls=False
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pathnn.nn.engines.level import LevelInput, Tables
+from pathnn.nn.backends.tokens import LevelInput, Tables
 
 BLOCK_PARENTS: int | None = None
 """All parents of a level at a time: few large operations."""
