@@ -45,10 +45,10 @@ KNOWN = frozenset({
     ("pathnn.cli.app", "pathnn_reproduction.cli"),
     ("pathnn.cli.distinguish", "pathnn.theory.isomorphism"),
     ("pathnn.cli.train", "pathnn.engine.recipes"),
-    ("pathnn.nn.pretrained", "pathnn.data.locations"),
+    ("pathnn.nn.pretrained", "pathnn.files"),
     ("pathnn.nn.pretrained", "pathnn.engine.checkpoint"),
     ("pathnn.paths.trie", "pathnn.transforms"),
-    ("pathnn.provenance", "pathnn.data.files"),
+    ("pathnn.provenance", "pathnn.files"),
 })  # fmt: skip
 """Wrong imports that the restructuring has not fixed yet: (module, imported module)."""
 

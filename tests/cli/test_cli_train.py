@@ -17,7 +17,7 @@ from pathnn import PathNN
 from pathnn.cli import epoch_line
 from pathnn.cli.app import make_app
 from pathnn.data.molecules import pack_molecules
-from pathnn.data.smiles import molecule_graph
+from pathnn.data.readers.smiles import molecule_graph
 from pathnn.engine import Epoch, RunFolder
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")

@@ -16,7 +16,7 @@ from pathnn.data import (
 )
 from pathnn.paths import PathExplosionError
 
-MODULES = (sys.modules["pathnn.data.build_paths"], sys.modules["pathnn.paths.extract"])
+MODULES = (sys.modules["pathnn.data.paths"], sys.modules["pathnn.paths.extract"])
 """Where the most paths that a sample goes through are read."""
 
 

@@ -17,9 +17,10 @@ from torch_geometric.utils import from_smiles
 
 from pathnn.data import cip_features as cip
 from pathnn.data import load_data
-from pathnn.data.graph_prints import graph_prints
+from pathnn.data.fingerprints import graph_prints
 from pathnn.data.molecules import MoleculeGraph, pack_molecules
-from pathnn.data.smiles import FEATURES, molecule_graph, read_csv
+from pathnn.data.readers.smiles import FEATURES, molecule_graph
+from pathnn.data.readers.table import read_csv
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
 

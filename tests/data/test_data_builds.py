@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pathnn.data import load_dataset
-from pathnn.data.built import Built, tensor_to_text, text_to_tensor
+from pathnn.data.datasets.base import Built, tensor_to_text, text_to_tensor
 from pathnn.data.datasets.csl import construct
 from pathnn.data.datasets.registry import built_path, get_spec, load_built
 

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from pathnn.data import PackedGraphs
-from pathnn.data.build_paths import PathOptions
 from pathnn.data.cache import cached, cached_key, read_cache, write_cache
-from pathnn.data.files import atomic_write
-from pathnn.data.tries import cached_paths
+from pathnn.data.paths import PathOptions, cached_paths
+from pathnn.files import atomic_write
 
 KEY = {"of": "a", "n": 3}
 TENSORS = {"a": torch.arange(40, dtype=torch.int32), "b": torch.rand(3, 2), "c": torch.tensor([True, False])}

@@ -17,8 +17,8 @@ from pathnn.data.datasets.exp import consecutive_splits, parse_exp
 from pathnn.data.datasets.lrgb import read_lrgb
 from pathnn.data.datasets.ogb_csv import read_ogb_csv
 from pathnn.data.errors import BadRowsError, DataError
-from pathnn.data.graph6 import parse_graph6, read_graph6, to_graph6
-from pathnn.data.tu_format import one_hot, read_tu
+from pathnn.data.readers.graph6 import parse_graph6, read_graph6, to_graph6
+from pathnn.data.readers.tu import one_hot, read_tu
 
 
 @given(sizes=st.lists(st.integers(0, 70), min_size=1, max_size=6), seed=st.integers(0, 10**6))

@@ -19,8 +19,8 @@ from pathnn.data import (
     from_pyg,
     trie_pieces,
 )
-from pathnn.data.memory import default_max_entries, free_memory
-from pathnn.data.sampler import epoch_order
+from pathnn.data.loader import epoch_order
+from pathnn.device import default_max_entries, free_memory
 from pathnn.paths.extract import extract_paths
 
 

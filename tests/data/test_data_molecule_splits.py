@@ -7,8 +7,8 @@ import torch
 
 from pathnn.data import load_data
 from pathnn.data.errors import DataError
-from pathnn.data.molecule_splits import column_split, scaffold_split, scaffolds
-from pathnn.data.smiles import CsvTable
+from pathnn.data.readers.table import CsvTable
+from pathnn.data.splits import column_split, scaffold_split, scaffolds
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 

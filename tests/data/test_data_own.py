@@ -23,7 +23,7 @@ from pathnn.data import (
     load_data,
     task_from_graphs,
 )
-from pathnn.data.own import guess_kind
+from pathnn.data.load import guess_kind
 
 needs_rdkit = pytest.mark.skipif(not __import__("importlib.util").util.find_spec("rdkit"), reason="no rdkit")
 GOOD = "smiles,logS\nCCO,-0.5\nc1ccccc1,1.25\nC,0.0\n"

@@ -13,8 +13,8 @@ from torch_geometric.data import Batch, Data
 from data_strategies import data_lists
 from pathnn.data import PackedGraphs, from_pyg
 from pathnn.data.batch import GraphBatch
-from pathnn.data.build_paths import build_paths, cat_tries
 from pathnn.data.packed import widen
+from pathnn.data.paths import build_paths, cat_tries
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.ragged import RaggedTries
 

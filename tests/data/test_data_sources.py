@@ -13,8 +13,16 @@ from pathlib import Path
 import pytest
 
 from pathnn.data.errors import DataError, DatasetNotFoundError
-from pathnn.data.network import DownloadError, download
-from pathnn.data.sources import DataFile, find_file, get_file, offline, recorded_checksum, verify_file
+from pathnn.data.sources import (
+    DataFile,
+    DownloadError,
+    download,
+    find_file,
+    get_file,
+    offline,
+    recorded_checksum,
+    verify_file,
+)
 
 CONTENT = b"a dataset" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

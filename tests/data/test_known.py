@@ -11,10 +11,8 @@ from torch import nn
 
 from pathnn.data import DataError, PackedGraphs, load_data, task_from_graphs
 from pathnn.data.errors import BadRowsError
-from pathnn.data.known import KnownLoss, known_share
-from pathnn.data.mean_over_targets import MeanOverTargets
-from pathnn.data.metrics import mean_absolute_error
-from pathnn.data.targets import multilabel, regression
+from pathnn.data.metrics import MeanOverTargets, mean_absolute_error
+from pathnn.data.targets import KnownLoss, known_share, multilabel, regression
 from pathnn.engine.checks import check_finite_targets
 from pathnn.engine.errors import NotFiniteError
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pathnn.data.files import locked_file, locked_folder
 from pathnn.engine import Epoch, RunConfig, RunError, RunFolder, RunFolderError, run_ensemble
+from pathnn.files import locked_file, locked_folder
 from pathnn_reproduction.experiments.targets import experiment
 from pathnn_reproduction.ledger import Ledger, LedgerError
 from pathnn_reproduction.planned import PlannedRun

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pathnn.data import memory
+from pathnn import device as memory
 
 
 def test_what_the_kernel_keeps_of_files_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
 from pathnn.data import DataError, PackedGraphs, load_data, load_dataset
 from pathnn.data.molecules import pack_molecules
-from pathnn.data.smiles import FEATURES, molecule_graph, read_csv
+from pathnn.data.readers.smiles import FEATURES, molecule_graph
+from pathnn.data.readers.table import read_csv
 
 
 def features(smiles: str) -> tuple[list[list[int]], list[list[int]]]:

@@ -11,8 +11,8 @@ from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.cli.evaluate import choose_part
 from pathnn.data import load_dataset
+from pathnn.data.fingerprints import DataPrint, same_place
 from pathnn.engine import load_model, run
-from pathnn.engine.data_print import DataPrint, same_place
 
 
 def print_of(task) -> DataPrint:
@@ -41,7 +41,7 @@ def test_any_other_number_does(part):
 def test_more_than_a_chunk_is_read(monkeypatch):
     task = tiny_task()
     before = print_of(task)
-    monkeypatch.setattr("pathnn.engine.data_print.CHUNK", 7)
+    monkeypatch.setattr("pathnn.data.fingerprints.CHUNK", 7)
     assert print_of(task) == before
 
 

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from engine_tasks import assert_same_files, tiny_config, tiny_task
 from engine_tasks import one_thread as one_thread
 from pathnn.data import task_from_graphs
+from pathnn.data.fingerprints import DataPrint
 from pathnn.data.task import Categorical, Split
 from pathnn.engine import (
     CheckpointError,
@@ -36,7 +37,6 @@ from pathnn.engine import (
     score,
 )
 from pathnn.engine.checkpoint import load_state, save_state
-from pathnn.engine.data_print import DataPrint
 from pathnn.engine.facts import TaskFacts
 from pathnn.engine.run import Run
 

@@ -11,15 +11,14 @@ import torch
 from engine_tasks import one_thread as one_thread
 from engine_tasks import partly_known_task, tiny_config, tiny_task
 from pathnn.data import task_from_graphs
-from pathnn.data.splits import random_split
-from pathnn.data.targets import with_metric
+from pathnn.data.targets import TargetScale, with_metric
+from pathnn.data.task import random_split
 from pathnn.engine import RunError, TrainState, build_model, load_model, make_fabric, make_loaders, run, score
 from pathnn.engine.ensemble import Ensemble, score_ensemble
 from pathnn.engine.errors import NotFiniteError
 from pathnn.engine.inference import infer
 from pathnn.engine.run import prepare
 from pathnn.engine.run_folder import RunFolder
-from pathnn.engine.scaling import TargetScale
 from pathnn.engine.together import together_fault
 from pathnn.engine.train import train_epoch
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.data import PackedGraphs, load_dataset
-from pathnn.data.graph_prints import graph_prints
+from pathnn.data.fingerprints import graph_prints
 from pathnn.engine import load_model, run, seen, seen_in_training
 from pathnn.engine.seen import training_prints
 

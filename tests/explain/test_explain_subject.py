@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from pathnn.data import load_data
+from pathnn.data.targets import TargetScale
 from pathnn.engine import RunConfig, build_model
 from pathnn.engine.checkpoint import Trained
 from pathnn.engine.facts import TaskFacts
-from pathnn.engine.scaling import TargetScale
 from pathnn.explain import explain_paths
 from pathnn.explain.explanation import PathScore
 from pathnn.explain.subject import read_subject

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from pathnn.data.memory import default_max_entries
 from pathnn.data.task import Task
+from pathnn.device import default_max_entries
 from pathnn.engine import RunFolder, build_model, load_model, load_task, run
 from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import RunError

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pathnn.data.files import atomic_write
-from pathnn.data.ogb_features import OGB_ATOMS
+from pathnn.data.readers.smiles import OGB_ATOMS
 from pathnn.data.task import Task
 from pathnn.engine import RunFolder, load_model, load_task
 from pathnn.engine.checkpoint import Trained, save_model
+from pathnn.files import atomic_write
 from pathnn_reproduction.cells import Measured, best_line, measure
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.ledger import Ledger, Line

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pathnn.data.files import locked_file
 from pathnn.engine.config import RunConfig
+from pathnn.files import locked_file
 from pathnn_reproduction.frozen_hash import config_hash, v1_options
 from pathnn_reproduction.planned import Key, PlannedRun
 

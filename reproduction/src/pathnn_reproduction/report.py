@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pathnn.data.files import atomic_write
+from pathnn.files import atomic_write
 from pathnn_reproduction.cells import Compared, compare
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.experiments.targets import TARGETS, experiment

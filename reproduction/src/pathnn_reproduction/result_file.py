@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pathnn.data.files import atomic_write
+from pathnn.files import atomic_write
 from pathnn.provenance import provenance
 
 

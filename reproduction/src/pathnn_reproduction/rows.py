@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pathnn.data.files import atomic_write, locked_folder
+from pathnn.files import atomic_write, locked_folder
 from pathnn.provenance import provenance
 
 Row = dict[str, Any]

@@ -14,7 +14,7 @@ from pathnn.cli.progress import progress
 from pathnn.paths.count import size_text
 
 if TYPE_CHECKING:
-    from pathnn.data.status import DatasetStatus
+    from pathnn.data.datasets.status import DatasetStatus
 
 datasets = typer.Typer(
     invoke_without_command=True,
@@ -38,7 +38,7 @@ def list_command(context: typer.Context, json: Json = False) -> None:
         return
     with result_only(json):
         from pathnn.data import dataset_status
-        from pathnn.data.locations import cache_dir, mirror_dir
+        from pathnn.files import cache_dir, mirror_dir
 
         with progress("looking at the datasets"):
             found = dataset_status()

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from pathnn.data import Task
+    from pathnn.data.fingerprints import DataPrint
     from pathnn.engine import Ensemble, RunConfig, Trained
-    from pathnn.engine.data_print import DataPrint
     from pathnn.engine.ensemble import EnsembleScore
 
 Part = Annotated[
@@ -136,9 +136,9 @@ def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
     training, by scaffolds. Else it has no split.
     """
     from pathnn.data.errors import DataError
-    from pathnn.data.molecule_splits import SCAFFOLD
-    from pathnn.data.own import file_kind, split_task
-    from pathnn.data.smiles import read_csv
+    from pathnn.data.load import file_kind, split_task
+    from pathnn.data.readers.table import read_csv
+    from pathnn.data.splits import SCAFFOLD
 
     if config.split_by is None:
         return task
@@ -156,7 +156,7 @@ def choose_part(trained: Ensemble | Trained, task: Task, config: RunConfig, aske
     Data that was changed since has no graphs that are known to be new to the model, and is refused; so is another
     split of its graphs.
     """
-    from pathnn.engine.data_print import OTHER_SPLIT, same_place
+    from pathnn.data.fingerprints import OTHER_SPLIT, same_place
 
     if asked == "all":
         return asked
@@ -179,7 +179,7 @@ def choose_part(trained: Ensemble | Trained, task: Task, config: RunConfig, aske
 
 def _difference(before: DataPrint, task: Task, config: RunConfig) -> str | None:
     """What is not as in training, other than the targets: another column of the same graphs is fine."""
-    from pathnn.engine.data_print import DataPrint
+    from pathnn.data.fingerprints import DataPrint
     from pathnn.engine.loaders import choose_split, splits_of
 
     same_size = len(task.graphs) == before.num_graphs

@@ -98,8 +98,8 @@ def explain_command(
 
 def _write(out: Path, model_of: str, subject: Subject, answer: Answer, found: Explanation, top: int) -> None:
     from pathnn import __version__
-    from pathnn.data.files import atomic_write
     from pathnn.explain.page import Heading, explanation_page
+    from pathnn.files import atomic_write
 
     heading = Heading(
         subject.title, answer.name, answer.words, f"{model_of}; {subject.place}; explained by pathnn {__version__}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pathnn.data.build_paths import PathOptions, count_per_graph
 from pathnn.data.packed import PackedGraphs
+from pathnn.data.paths import PathOptions, count_per_graph
 from pathnn.paths.options import Collection
 
 FIRST = 4

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def note_not_read(task: Task, index: Tensor | None = None) -> None:
     """Say how many rows were left out, and how many targets (of the graphs `index`) are not known."""
-    from pathnn.data.known import known_share
+    from pathnn.data.targets import known_share
 
     if task.skipped:
         rows = number_text(len(task.skipped), "row")

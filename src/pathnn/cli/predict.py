@@ -97,8 +97,8 @@ def _no_predictions(trained: Ensemble) -> dict[str, list[Any]]:
 
 def input_table(data: str, task: Task | None, bad: tuple[BadRow, ...]) -> Table:
     """The columns of a CSV as they are; of other data the graphs' numbers, and names where they have some."""
-    from pathnn.data.own import file_kind
-    from pathnn.data.smiles import read_csv
+    from pathnn.data.load import file_kind
+    from pathnn.data.readers.table import read_csv
 
     if file_kind(Path(data)) == ".csv":
         table = read_csv(Path(data).expanduser())
@@ -132,7 +132,7 @@ def add_columns(table: Table, bad: tuple[BadRow, ...], predicted: dict[str, list
 
 def write_csv(path: Path, header: list[str], rows: list[list[Any]]) -> None:
     """Write a CSV as a whole or not at all."""
-    from pathnn.data.files import atomic_write
+    from pathnn.files import atomic_write
 
     if path.is_dir():
         raise ValueError(f"{path} is a folder: expected the name of a .csv file.")

@@ -247,7 +247,7 @@ def _can_draw() -> bool:
 def _check_table_options(data: str, chosen: dict[str, Any]) -> None:
     """Refuse options of tables for data that is none, which would not be read."""
     from pathnn.data.datasets.registry import dataset_names
-    from pathnn.data.own import file_kind
+    from pathnn.data.load import file_kind
 
     given = [f"--{name}" for name in ("target", "kind", "smiles") if chosen.get(name) is not None]
     if given and (data.lower() in dataset_names() or file_kind(Path(data)) != ".csv"):

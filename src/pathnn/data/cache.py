@@ -16,7 +16,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from pathnn.data.files import atomic_write
+from pathnn.files import atomic_write
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.ragged import offsets
+from pathnn.data.packed import PackedGraphs, offsets
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

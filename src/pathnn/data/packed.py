@@ -1,21 +1,64 @@
-"""A dataset as flat tensors and offsets: a batch is a few gathers, not Python objects collated one by one."""
+"""Rows of ragged arrays: which rows belong to the chosen segments, computed without a loop over segments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pathnn.data.batch import GraphBatch
-from pathnn.data.ragged import offsets, ragged_rows
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
 
 if TYPE_CHECKING:
-    from pathnn.data.tries import Tries
+    from pathnn.data.paths import Tries
+
+
+@dataclass(frozen=True, eq=False)
+class RaggedRows:
+    """The rows of some segments of a ragged array, one segment after the other.
+
+    `rows` are rows of the flat array, `segment` is the position of each row's segment among the chosen ones,
+    `ptr` (always on the CPU) is where each chosen segment begins in the result.
+    """
+
+    rows: Tensor
+    segment: Tensor
+    ptr: Tensor
+
+
+def ragged_rows(ptr: Tensor, index: Tensor, device: torch.device | str = "cpu") -> RaggedRows:
+    """The rows of the segments `index` of an array whose segment `i` is `ptr[i]` to `ptr[i + 1]`.
+
+    `ptr` and `index` are on the CPU, so that the size of the result is known without waiting for a device.
+
+    >>> found = ragged_rows(torch.tensor([0, 2, 5, 6]), torch.tensor([2, 0]))
+    >>> found.rows.tolist(), found.segment.tolist(), found.ptr.tolist()
+    ([5, 0, 1], [0, 1, 1], [0, 1, 3])
+    """
+    start = ptr[index]
+    size = ptr[index + 1] - start
+    out_ptr = offsets(size)
+    total = int(out_ptr[-1])
+    shift = start - out_ptr[:-1]
+    size, shift = size.to(device), shift.to(device)
+    segment = torch.repeat_interleave(size, output_size=total)
+    return RaggedRows(torch.arange(total, device=device) + shift[segment], segment, out_ptr)
+
+
+def offsets(sizes: Tensor) -> Tensor:
+    """Where segments of these sizes begin, and where the last one ends: `[len(sizes) + 1]`, int64.
+
+    >>> offsets(torch.tensor([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    ptr = torch.zeros(sizes.numel() + 1, dtype=torch.long, device=sizes.device)
+    torch.cumsum(sizes, dim=0, out=ptr[1:])
+    return ptr
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +215,6 @@ class PackedGraphs:
     @staticmethod
     def from_data_list(data_list: Sequence[Any]) -> PackedGraphs:
         """Pack any PyG dataset or list of `Data` that have the same attributes."""
-        from pathnn.data.pyg import from_pyg
 
         return from_pyg(data_list)
 
@@ -204,8 +246,7 @@ class PackedGraphs:
 
         With `cache` the tries are kept in the cache folder and read from there the next time.
         """
-        from pathnn.data.build_paths import PathOptions, build_paths
-        from pathnn.data.tries import cached_paths
+        from pathnn.data.paths import PathOptions, build_paths, cached_paths
 
         options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
         if cache:
@@ -290,3 +331,63 @@ def widen(tensor: Tensor) -> Tensor:
     if tensor.dtype == torch.bool:
         return tensor.float()
     return tensor if tensor.is_floating_point() else tensor.long()
+
+
+FIELDS = ("x", "edge_attr", "y")
+
+
+def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
+    """Pack a PyG dataset or any list of `Data`: `x`, `edge_index`, `edge_attr`, `y` and the size.
+
+    >>> from torch_geometric.data import Data
+    >>> from_pyg([Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2, y=torch.tensor([1.5]))])
+    PackedGraphs(graphs=1, nodes=2, edges=2, device='cpu')
+    """
+    from torch_geometric.data.data import BaseData
+
+    if isinstance(data_list, BaseData):
+        raise ValueError(f"one {type(data_list).__name__} came: expected a dataset or a list, from_pyg([data]).")
+    graphs = list(data_list)
+    if not graphs:
+        raise ValueError("no graphs came: expected a PyG dataset or a list with at least one Data.")
+    for i, data in enumerate(graphs):
+        _check(i, data)
+    fields = {name: _stack(name, graphs) for name in FIELDS}
+    return PackedGraphs(
+        edge_index=torch.cat([data.edge_index for data in graphs], dim=1),
+        node_ptr=offsets(torch.tensor([data.num_nodes for data in graphs])),
+        edge_ptr=offsets(torch.tensor([data.edge_index.size(1) for data in graphs])),
+        x=fields["x"],
+        edge_attr=fields["edge_attr"],
+        y=fields["y"],
+    ).validate()
+
+
+def _check(i: int, data: Any) -> None:
+    edge_index = getattr(data, "edge_index", None)
+    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
+        raise ValueError(f"graph {i}: expected torch_geometric.data.Data with edge_index [2, edges], got {data!r}.")
+
+
+def _stack(name: str, graphs: list[Any]) -> Tensor | None:
+    values: list[Any] = [getattr(data, name, None) for data in graphs]
+    if all(value is None for value in values):
+        return None
+    missing = next((i for i, value in enumerate(values) if value is None), None)
+    if missing is not None:
+        raise ValueError(f"graph {missing} has no {name}, others have: expected all graphs to have it, or none.")
+    if name == "y":
+        values = [_target(i, value) for i, value in enumerate(values)]
+    shapes = {tuple(value.shape[1:]) for value in values}
+    if len(shapes) > 1:
+        raise ValueError(f"{name} has rows of different shapes, {sorted(shapes)}: expected one shape for all graphs.")
+    return torch.cat(values)
+
+
+def _target(i: int, y: Any) -> Tensor:
+    """PyG stores a graph's target as a number, as `[1]` or as `[1, targets]`; all become one row."""
+    y = y if isinstance(y, Tensor) else torch.from_numpy(np.array(y))  # Python's numbers are float64
+    y = y.view(1) if y.dim() == 0 else y
+    if y.size(0) != 1:
+        raise ValueError(f"graph {i}: y has shape {tuple(y.shape)}; expected one target row, [1] or [1, targets].")
+    return y

@@ -1,10 +1,4 @@
-"""Tries larger than memory: built chunk by chunk, mapped from disk, gathered from in batches.
-
-A folder holds `shard-00000.safetensors`, ... and, written last, `manifest.json`: version, what the tries were
-built from, and for every shard its graphs, size and checksum. A folder without a manifest, or whose manifest
-does not fit, is built anew. Shards are written to temporary names and renamed; a build gives the same bytes
-every time, so that two processes may build at once.
-"""
+"""A safetensors file as tensors that live in the file: pages are read when they are touched."""
 
 from __future__ import annotations
 
@@ -16,25 +10,65 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.build_paths import BYTES_PER_PATH, PathOptions, cat_tries, chunks_of_paths, count_per_graph
 from pathnn.data.cache import to_bytes
 from pathnn.data.errors import DataError
-from pathnn.data.files import atomic_write, sha256
-from pathnn.data.mapped import map_safetensors
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.ragged import offsets
-from pathnn.data.tries import from_tensors, to_tensors, tries_key
+from pathnn.data.packed import PackedGraphs, offsets
+from pathnn.data.paths import (
+    BYTES_PER_PATH,
+    PathOptions,
+    cat_tries,
+    chunks_of_paths,
+    count_per_graph,
+    from_tensors,
+    to_tensors,
+    tries_key,
+)
+from pathnn.files import atomic_write, sha256
 from pathnn.paths.options import Collection
 from pathnn.paths.ragged import RaggedTries
 from pathnn.paths.trie import PathTrie
 
+DTYPES: dict[str, Any] = {
+    "I32": np.int32,
+    "I64": np.int64,
+    "F32": np.float32,
+    "U8": np.uint8,
+    "I16": np.int16,
+}
+
+
+def map_safetensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, mapped copy-on-write: no memory until read, never written back."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(length))
+        header.pop("__metadata__", None)
+        return {name: _map(path, 8 + length, entry) for name, entry in header.items()}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} cannot be mapped as safetensors: {error!r}.") from error
+
+
+def _map(path: Path, start: int, entry: dict[str, Any]) -> Tensor:
+    dtype, shape, (begin, end) = DTYPES[entry["dtype"]], tuple(entry["shape"]), entry["data_offsets"]
+    if begin == end:
+        return torch.from_numpy(np.empty(shape, dtype=dtype))
+    return torch.from_numpy(np.memmap(path, dtype=dtype, mode="c", offset=start + begin, shape=shape))
+
+
 log = logging.getLogger(__name__)
 
+
 FORMAT = "pathnn-shards"
+
+
 VERSION = 1
+
+
 SHARD_BYTES = 256 * 2**20
 
 

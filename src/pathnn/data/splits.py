@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from pathnn.data.errors import DataError
+from pathnn.data.readers.table import CsvTable
 from pathnn.data.task import Split
-
-
-def random_split(num_graphs: int, *, seed: int = 0, val: float = 0.1, test: float = 0.1) -> Split:
-    """One split with the given shares for validation and test.
-
-    >>> random_split(10)
-    Split(train=8, val=1, test=1)
-    """
-    if not (0 <= val < 1 and 0 <= test < 1 and val + test < 1):
-        raise ValueError(f"val={val}, test={test}: expected shares that leave something to train on.")
-    order = torch.randperm(num_graphs, generator=torch.Generator().manual_seed(seed))
-    num_val, num_test = round(num_graphs * val), round(num_graphs * test)
-    parts = torch.split(order, [num_graphs - num_val - num_test, num_val, num_test])
-    return Split(*(part.sort().values for part in parts))
 
 
 def stratified_folds(y: Tensor, *, folds: int, seed: int = 0) -> tuple[Split, ...]:
@@ -46,3 +37,98 @@ def _fold_of_each(y: Tensor, folds: int, seed: int) -> Tensor:
     fold = torch.empty_like(order)
     fold[order] = torch.arange(y.numel()) % folds
     return fold
+
+
+SCAFFOLD = "scaffold"
+"""What to split by instead of a column."""
+
+
+PARTS = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation", "dev"), "val"),
+    **dict.fromkeys(("test", "testing"), "test"),
+}
+"""Words for the parts of a split."""
+
+
+def column_split(table: CsvTable, column: str, rows: Sequence[int]) -> Split:
+    """The split that a column spells out: train, val or test, for the rows that became graphs (counted from 1).
+
+    >>> table = CsvTable("my.csv", ("smiles", "part"), (("C", "train"), ("CC", "Valid"), ("CCC", "test")))
+    >>> column_split(table, "part", [1, 2, 3])
+    Split(train=1, val=1, test=1)
+    """
+    cells = table.column(column)
+    parts: dict[str, list[int]] = {"train": [], "val": [], "test": []}
+    for graph, row in enumerate(rows):
+        word = (cells[row - 1] or "").strip()
+        part = PARTS.get(word.lower())
+        if part is None:
+            raise DataError(
+                f"{table.source}, row {row}: {word!r} in the column {column!r}, by which to split: expected train, "
+                f"val or test. To split by scaffolds, say {SCAFFOLD}."
+            )
+        parts[part].append(graph)
+    for part in ("train", "val"):
+        if not parts[part]:
+            raise DataError(f"{table.source}: the column {column!r} has no {part}, and training needs some.")
+    return _split(parts["train"], parts["val"], parts["test"])
+
+
+def scaffolds(smiles: Sequence[str]) -> list[str]:
+    """The Bemis-Murcko scaffold of each molecule, rings and what joins them, as SMILES; "" where there is no ring.
+
+    >>> scaffolds(["CCO", "Cc1ccccc1", "OCc1ccccc1"])
+    ['', 'c1ccccc1', 'c1ccccc1']
+    """
+    from rdkit.Chem.Scaffolds import MurckoScaffold
+
+    scaffold: Any = MurckoScaffold.MurckoScaffoldSmiles
+    return [str(scaffold(text, includeChirality=False)) for text in smiles]
+
+
+def scaffold_split(groups: Sequence[str], *, seed: int | None = None, val: float = 0.1, test: float = 0.1) -> Split:
+    """A split that never parts the molecules of one scaffold, with about these shares for validation and test.
+
+    The largest groups are for training, the rarest scaffolds for validation and testing. With a `seed`, groups that are
+    small against the parts come in random order: other seeds give other splits.
+
+    >>> scaffold_split(["a"] * 6 + ["b", "c", "b", "d"], val=0.2, test=0.2).test.tolist()
+    [7, 9]
+    """
+    members: dict[str, list[int]] = {}
+    for graph, group in enumerate(groups):
+        members.setdefault(group, []).append(graph)
+    num_val, num_test = round(len(groups) * val), round(len(groups) * test)
+    parts: tuple[list[int], list[int], list[int]] = ([], [], [])
+    room = (len(groups) - num_val - num_test, num_val, num_test)
+    small = None if seed is None else max(1, min(num_val, num_test) // 2)
+    for graphs in _order(list(members.values()), small, seed or 0):
+        left = [most - len(part) for most, part in zip(room, parts, strict=True)]
+        emptiest = max((1, 2), key=lambda i: left[i])  # of the parts to validate and test on
+        if len(graphs) <= left[0] or (len(graphs) > left[emptiest] and left[0] > left[emptiest]):
+            emptiest = 0
+        parts[emptiest].extend(graphs)
+    if not all(parts):
+        largest = max(map(len, members.values()))
+        raise DataError(
+            f"{len(groups)} molecules with {len(members)} scaffolds, of which one has {largest}, cannot be split by "
+            "scaffolds into parts to train on, validate and test. Give more molecules, or a random split."
+        )
+    return _split(*parts)
+
+
+def _order(groups: list[list[int]], small: int | None, seed: int) -> list[list[int]]:
+    """Groups from the largest to the smallest, those that came first before others; up to `small`, in random order."""
+    ordered = sorted(groups, key=lambda group: (-len(group), group[0]))
+    if small is None:
+        return ordered
+    large = [group for group in ordered if len(group) > small]
+    rest = ordered[len(large) :]
+    shuffled = torch.randperm(len(rest), generator=torch.Generator().manual_seed(seed)).tolist()
+    return large + [rest[i] for i in shuffled]
+
+
+def _split(*parts: Sequence[int]) -> Split:
+    train, val, test = (torch.tensor(sorted(part), dtype=torch.int64) for part in parts)
+    return Split(train, val, test)

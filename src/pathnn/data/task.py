@@ -1,4 +1,4 @@
-"""A task: graphs, splits and every fact that training and reporting need; no other code knows its name."""
+"""Splits where none is published: random, by folds, or stratified by class; always from a seed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,27 @@ from pathnn.data.metrics import TargetScore
 from pathnn.data.packed import PackedGraphs
 from pathnn.paths.options import Collection
 
+
+def random_split(num_graphs: int, *, seed: int = 0, val: float = 0.1, test: float = 0.1) -> Split:
+    """One split with the given shares for validation and test.
+
+    >>> random_split(10)
+    Split(train=8, val=1, test=1)
+    """
+    if not (0 <= val < 1 and 0 <= test < 1 and val + test < 1):
+        raise ValueError(f"val={val}, test={test}: expected shares that leave something to train on.")
+    order = torch.randperm(num_graphs, generator=torch.Generator().manual_seed(seed))
+    num_val, num_test = round(num_graphs * val), round(num_graphs * test)
+    parts = torch.split(order, [num_graphs - num_val - num_test, num_val, num_test])
+    return Split(*(part.sort().values for part in parts))
+
+
 Score = tuple[float, float]
 """Mean and standard deviation, as printed in the paper."""
 
+
 TargetKind = Literal["class", "binary", "multilabel", "regression", "none"]
+
 
 Vocabulary = Mapping[str, list[list[float]]]
 """The numbers that codes stand for, in order: by the name of a table of a user's file, for each of its columns."""

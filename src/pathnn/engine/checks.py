@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from pathnn.data.mean_over_targets import score_targets
+from pathnn.data.metrics import score_targets
 from pathnn.data.task import Split, Task
 from pathnn.engine.errors import NotFiniteError, RunError
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from pathnn.data.class_names import class_key
-from pathnn.data.targets import classification
+from pathnn.data.targets import class_key, classification
 from pathnn.data.task import Task
 from pathnn.engine.errors import MismatchError
 

@@ -14,7 +14,7 @@ import yaml
 
 from pathnn.checks import check_choice
 from pathnn.data.metrics import METRIC_NAMES
-from pathnn.data.molecule_splits import SCAFFOLD
+from pathnn.data.splits import SCAFFOLD
 from pathnn.engine.errors import RunError
 from pathnn.engine.yaml_text import read_yaml, write_yaml
 from pathnn.nn.baselines import BaselineName

@@ -9,13 +9,12 @@ from lightning.fabric import Fabric
 from torch import Tensor
 from torchmetrics import Metric
 
-from pathnn.data.known import for_targets
 from pathnn.data.loader import PackedLoader
+from pathnn.data.targets import TargetScale, for_targets
 from pathnn.data.task import Task
 from pathnn.engine.build import Model
 from pathnn.engine.errors import RunError
 from pathnn.engine.predict import Forward, predict
-from pathnn.engine.scaling import TargetScale
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from pathnn.data.fingerprints import DataPrint
 from pathnn.data.metrics import METRICS
-from pathnn.data.smiles import FEATURES, MoleculeFeatures
+from pathnn.data.readers.smiles import FEATURES, MoleculeFeatures
+from pathnn.data.targets import TargetScale
 from pathnn.data.task import Categorical, Features, Task, Vocabulary
-from pathnn.engine.data_print import DataPrint
 from pathnn.engine.errors import CheckpointError, MismatchError
-from pathnn.engine.scaling import TargetScale
 
 
 @dataclass(frozen=True)

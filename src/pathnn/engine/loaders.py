@@ -10,20 +10,17 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from pathnn.data.known import for_targets
-from pathnn.data.loader import PackedLoader
-from pathnn.data.memory import default_max_entries, free_memory
+from pathnn.data.fingerprints import DataPrint
+from pathnn.data.loader import PackedLoader, epoch_order
 from pathnn.data.packed import PackedGraphs
-from pathnn.data.sampler import epoch_order
 from pathnn.data.shards import ShardedTries
-from pathnn.data.splits import random_split
-from pathnn.data.task import Split, Task
+from pathnn.data.targets import TargetScale, for_targets
+from pathnn.data.task import Split, Task, random_split
+from pathnn.device import default_max_entries, free_memory
 from pathnn.engine.build import Model, has_batch_norm, path_options
 from pathnn.engine.checks import check_answers, check_finite, check_finite_targets, check_precision
 from pathnn.engine.config import RunConfig
-from pathnn.engine.data_print import DataPrint
 from pathnn.engine.errors import RunError
-from pathnn.engine.scaling import TargetScale
 from pathnn.engine.seeding import data_key, run_seed
 from pathnn.nn import PathNNConfig
 from pathnn.paths.ragged import RaggedTries

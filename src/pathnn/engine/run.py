@@ -14,16 +14,16 @@ import torch
 from lightning.fabric import Fabric
 
 from pathnn.data.datasets.registry import dataset_names
+from pathnn.data.fingerprints import DataPrint, same_place
+from pathnn.data.load import load_data
 from pathnn.data.metrics import default_metric
-from pathnn.data.own import load_data
-from pathnn.data.smiles import MoleculeFeatures
+from pathnn.data.readers.smiles import MoleculeFeatures
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task, Vocabulary
 from pathnn.engine.build import build_model
 from pathnn.engine.checkpoint import load_state, save_model, save_state, versions
 from pathnn.engine.config import RunConfig
 from pathnn.engine.curves import save_curves
-from pathnn.engine.data_print import DataPrint, same_place
 from pathnn.engine.devices import make_fabric, on_first
 from pathnn.engine.errors import RunError, RunStoppedError
 from pathnn.engine.facts import TaskFacts

@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pathnn.data.files import locked_file, plain_file
 from pathnn.engine.checkpoint import config_of_model, config_of_state
 from pathnn.engine.config import RunConfig
 from pathnn.engine.errors import CheckpointError, RunError, RunFolderError
 from pathnn.engine.tensor_file import format_of, write_file, writing
 from pathnn.engine.train import Epoch
+from pathnn.files import locked_file, plain_file
 
 WHERE = ("device", "devices", "num_nodes", "epochs")
 """Options that a resumed run may change: where it runs, and how long."""

@@ -12,9 +12,9 @@ import hashlib
 import torch
 
 from pathnn.data.datasets.registry import dataset_names
+from pathnn.data.fingerprints import DataPrint
 from pathnn.data.task import Task
 from pathnn.engine.config import RunConfig
-from pathnn.engine.data_print import DataPrint
 
 
 def data_key(config: RunConfig, task: Task) -> str:

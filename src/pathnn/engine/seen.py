@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.graph_prints import graph_prints
+from pathnn.data.fingerprints import graph_prints
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.task import Task
 from pathnn.engine.facts import TaskFacts

@@ -13,7 +13,7 @@ def target_scores(out: Tensor, y: Tensor, task: Task) -> tuple[float, ...]:
     `out` is in the targets' unit. NaN is not defined: nothing is known, or nothing is yes. The mean of the others is
     the metric of the task.
     """
-    from pathnn.data.mean_over_targets import score_targets
+    from pathnn.data.metrics import score_targets
 
     if task.score is None or task.out_channels < 2:
         return ()

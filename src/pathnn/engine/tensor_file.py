@@ -17,9 +17,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from pathnn.data.files import atomic_write
 from pathnn.engine.errors import CheckpointError, RunFolderError
 from pathnn.engine.tree import to_cpu
+from pathnn.files import atomic_write
 
 
 def write_tensors(

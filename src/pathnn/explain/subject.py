@@ -10,9 +10,10 @@ from torch import Tensor
 
 from pathnn.data.datasets.registry import dataset_names
 from pathnn.data.errors import DataError
+from pathnn.data.load import file_kind, load_data, task_from_graphs
 from pathnn.data.molecules import pack_molecules
-from pathnn.data.own import file_kind, load_data, task_from_graphs
-from pathnn.data.smiles import FEATURES, molecule_graph, read_csv
+from pathnn.data.readers.smiles import FEATURES, molecule_graph
+from pathnn.data.readers.table import read_csv
 from pathnn.data.task import Task
 from pathnn.engine.checkpoint import Trained
 from pathnn.engine.predict import features

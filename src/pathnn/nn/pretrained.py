@@ -14,7 +14,7 @@ NON_COMMERCIAL = ("peptides-func-ap", "peptides-func-sp+")
 
 def model_folders() -> list[Path]:
     """Where trained models are looked for, in this order: the user's cache, the installed package, the repository."""
-    from pathnn.data.locations import cache_dir
+    from pathnn.files import cache_dir
 
     package = Path(__file__).parents[1]
     return [cache_dir() / "models", package / "models", package.parents[1] / "models"]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Batch
 from torch_geometric.loader import DataLoader
 
-from pathnn.data.built import Built
+from pathnn.data.datasets.base import Built
 from pathnn.data.datasets.registry import get_spec
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.task import Split, Task

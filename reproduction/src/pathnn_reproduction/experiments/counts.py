@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pathnn.data import Task, load_dataset
-from pathnn.data.build_paths import PathOptions, count_per_graph
+from pathnn.data.paths import PathOptions, count_per_graph
 from pathnn.paths.options import COLLECTIONS, Collection
 
 TABLE = (("dd", 0), ("zinc", 1))

@@ -8,7 +8,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from pathnn.data.datasets.sr import FAMILIES
-from pathnn.data.files import atomic_write
+from pathnn.files import atomic_write
 from pathnn_reproduction.experiments.brec_page import brec_section
 from pathnn_reproduction.experiments.sr_report import exact_at, mean, percent, summarize, table
 from pathnn_reproduction.markdown import table as markdown_table

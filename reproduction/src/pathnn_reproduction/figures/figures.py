@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pathnn.data.files import atomic_write
+from pathnn.files import atomic_write
 from pathnn.plots import draw_paths, draw_trees
 from pathnn.plots.page import COOL, PLAIN, REACHED, WARM, vertex_labels
 from pathnn.plots.trees import NodeStyle, Style

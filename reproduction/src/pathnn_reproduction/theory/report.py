@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pathnn.data.files import atomic_write
+from pathnn.files import atomic_write
 from pathnn_reproduction.markdown import table as markdown_table
 from pathnn_reproduction.theory.compare import Example
 from pathnn_reproduction.theory.table import Row, Table, from_result, theory_table

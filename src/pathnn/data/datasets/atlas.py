@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pathnn.data.built import Built
-from pathnn.data.datasets.constant import with_ones
-from pathnn.data.datasets.spec import DatasetSpec
-from pathnn.data.nx import from_networkx
+from pathnn.data.datasets.base import Built, DatasetSpec, with_ones
+from pathnn.data.readers.nx import from_networkx
 from pathnn.data.task import Continuous, Task
 
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import torch
 
-from pathnn.data.built import Built
-from pathnn.data.datasets.constant import with_ones
-from pathnn.data.datasets.spec import DatasetSpec, needed
-from pathnn.data.graph6 import read_graph6
+from pathnn.data.datasets.base import Built, DatasetSpec, needed, with_ones
+from pathnn.data.readers.graph6 import read_graph6
 from pathnn.data.sources import DataFile
 from pathnn.data.task import Continuous, Task
 

@@ -7,12 +7,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pathnn.data.built import Built
-from pathnn.data.datasets.arrays import load_arrays
-from pathnn.data.datasets.constant import with_ones
-from pathnn.data.datasets.spec import DatasetSpec
-from pathnn.data.graph6 import parse_graph6
+from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays, with_ones
 from pathnn.data.packed import PackedGraphs
+from pathnn.data.readers.graph6 import parse_graph6
 from pathnn.data.sources import DataFile
 from pathnn.data.splits import stratified_folds
 from pathnn.data.targets import classification

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pathnn.data.built import Built
-from pathnn.data.datasets.spec import DatasetSpec, needed
-from pathnn.data.smiles import FEATURES, read_csv, smiles_graphs
+from pathnn.data.datasets.base import Built, DatasetSpec, needed
+from pathnn.data.readers.smiles import FEATURES, smiles_graphs
+from pathnn.data.readers.table import read_csv
 from pathnn.data.sources import DataFile
-from pathnn.data.splits import random_split
 from pathnn.data.targets import regression
-from pathnn.data.task import Task
+from pathnn.data.task import Task, random_split
 
 FILES = (
     DataFile("esol.csv.gz", "61688a42b6767692e69cca04b838fe1eef93043ae6093148d65fdccf1d5be310"),

@@ -14,15 +14,13 @@ from pathlib import Path
 
 import torch
 
-from pathnn.data.built import Built
-from pathnn.data.datasets.constant import with_ones
-from pathnn.data.datasets.spec import DatasetSpec, needed
+from pathnn.data.datasets.base import Built, DatasetSpec, needed, with_ones
 from pathnn.data.errors import DataError
 from pathnn.data.packed import PackedGraphs
+from pathnn.data.readers.table import read_text
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import classification
 from pathnn.data.task import Continuous, Split, Task
-from pathnn.data.text import read_text
 from pathnn.paths.options import COLLECTIONS
 
 FILES = {

@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.data.built import Built
+from pathnn.data.datasets.base import Built
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.ragged import offsets
+from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.task import Split
 
 PARTS = ("train", "val", "test")

@@ -5,15 +5,12 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from pathnn.data.built import Built
-from pathnn.data.datasets.arrays import load_arrays
+from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays, needed
 from pathnn.data.datasets.lrgb import read_lrgb
 from pathnn.data.datasets.ogb_csv import both_directions, read_ogb_csv
-from pathnn.data.datasets.spec import DatasetSpec, needed
 from pathnn.data.metrics import mean_over_targets, tied_average_precision
-from pathnn.data.ogb_features import OGB_ATOMS, OGB_BONDS
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.ragged import offsets
+from pathnn.data.packed import PackedGraphs, offsets
+from pathnn.data.readers.smiles import OGB_ATOMS, OGB_BONDS
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import binary, multilabel, regression
 from pathnn.data.task import Split, Task

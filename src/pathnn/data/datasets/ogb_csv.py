@@ -9,11 +9,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pathnn.data.built import Built
+from pathnn.data.datasets.base import Built
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.ragged import offsets
-from pathnn.data.tables import parse_numbers
+from pathnn.data.packed import PackedGraphs, offsets
+from pathnn.data.readers.table import parse_numbers
 from pathnn.data.task import Split
 
 

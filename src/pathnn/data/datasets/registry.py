@@ -7,15 +7,13 @@ import logging
 from functools import cache
 from pathlib import Path
 
-from pathnn.data.built import Built
 from pathnn.data.cache import cached, cached_key, read_cache
 from pathnn.data.datasets import atlas, brec, csl, esol, exp, ogb, sr, tu, zinc
-from pathnn.data.datasets.spec import DatasetSpec
+from pathnn.data.datasets.base import Built, DatasetSpec
 from pathnn.data.errors import DataError, UnknownDatasetError
-from pathnn.data.files import sha256
-from pathnn.data.locations import cache_dir
 from pathnn.data.sources import DataFile, find_file, get_file
 from pathnn.data.task import Task
+from pathnn.files import cache_dir, sha256
 
 log = logging.getLogger(__name__)
 

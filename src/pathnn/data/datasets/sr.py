@@ -6,14 +6,12 @@ import tarfile
 from functools import partial
 from pathlib import Path
 
-from pathnn.data.built import Built
-from pathnn.data.datasets.constant import with_ones
-from pathnn.data.datasets.spec import DatasetSpec, needed
+from pathnn.data.datasets.base import Built, DatasetSpec, needed, with_ones
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
-from pathnn.data.graph6 import parse_graph6
+from pathnn.data.readers.graph6 import parse_graph6
+from pathnn.data.readers.table import read_text
 from pathnn.data.sources import DataFile
 from pathnn.data.task import Continuous, Task
-from pathnn.data.text import read_text
 
 FAMILIES: dict[str, tuple[tuple[int, int, int, int], int]] = {
     "sr16622": ((16, 6, 2, 2), 2),

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import torch
 
-from pathnn.data.built import Built
-from pathnn.data.datasets.spec import DatasetSpec, needed
+from pathnn.data.datasets.base import Built, DatasetSpec, needed
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
+from pathnn.data.readers.tu import TUData, one_hot, read_tu
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import classification
 from pathnn.data.task import Continuous, Score, Split, Task
-from pathnn.data.tu_format import TUData, one_hot, read_tu
 from pathnn.paths.options import COLLECTIONS, Collection
 
 ZIPS = "https://www.chrsmrrs.com/graphkerneldatasets"

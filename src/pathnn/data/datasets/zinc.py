@@ -10,18 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.built import Built
-from pathnn.data.datasets.arrays import load_arrays
-from pathnn.data.datasets.spec import DatasetSpec, needed
+from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays, needed
 from pathnn.data.errors import DataError
-from pathnn.data.files import atomic_write
-from pathnn.data.locations import cache_dir
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.pyg import from_pyg
-from pathnn.data.ragged import offsets
+from pathnn.data.packed import PackedGraphs, from_pyg, offsets
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import regression
 from pathnn.data.task import Categorical, Split, Task
+from pathnn.files import atomic_write, cache_dir
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pathnn.data.cache import cached_key, read_cache
+from pathnn.data.datasets.base import DatasetSpec
 from pathnn.data.datasets.registry import built_path, dataset_names, get_spec, load_built
-from pathnn.data.datasets.spec import DatasetSpec
 from pathnn.data.errors import DataError
 from pathnn.data.sources import find_file, verify_file
 

@@ -12,11 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathnn.data.class_names import number_name
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.ragged import offsets
-from pathnn.data.tables import parse_numbers
+from pathnn.data.packed import PackedGraphs, offsets
+from pathnn.data.readers.table import parse_numbers
+from pathnn.data.targets import number_name
 from pathnn.data.task import Vocabulary
 
 PARTS = (
@@ -30,7 +29,9 @@ PARTS = (
     "edge_attributes",
 )
 
+
 WIDTHS = {"A": 2, "graph_indicator": 1, "graph_labels": 1}
+
 
 Array = NDArray[np.float64]
 

@@ -11,13 +11,16 @@ import torch
 from numpy.typing import NDArray
 
 from pathnn.data.errors import BadRow, BadRowsError, DataError
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.ragged import offsets
-from pathnn.data.text import read_text
+from pathnn.data.packed import PackedGraphs, offsets
+from pathnn.data.readers.table import read_text
 
 HEADER = ">>graph6<<"
+
+
 OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}
 """By the first character of a line."""
+
+
 LINES_AT_ONCE = 4096
 
 

@@ -1,17 +1,54 @@
-"""What building a dataset gives, and its form in the cache: tensors by name."""
+"""The form of a dataset's entry in the registry: its files, how to build it, and how its task reads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.errors import DataError
+from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs
-from pathnn.data.task import Split
+from pathnn.data.sources import DataFile
+from pathnn.data.task import Split, Task
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """One dataset by name.
+
+    Attributes:
+        num_graphs: how many graphs it has, checked after building.
+        files: for each thing that is needed, the forms it may come in, the preferred one first.
+        build: makes the graphs and splits from one path per entry of `files` (None for an optional one not at
+            hand).
+        task: adds the facts.
+        optional: whether it can be built without its files.
+        version: raised when `build` changes what it makes; caches of other versions are rebuilt.
+    """
+
+    name: str
+    title: str
+    num_graphs: int
+    files: tuple[tuple[DataFile, ...], ...]
+    build: Callable[[tuple[Path | None, ...]], Built]
+    task: Callable[[Built], Task]
+    optional: bool = False
+    version: int = 1
+
+
+def needed(path: Path | None) -> Path:
+    """The path of a file that a builder cannot do without."""
+    assert path is not None, "a file that is not optional was not looked for"
+    return path
+
 
 PARTS = ("train", "val", "test")
+
+
 FIELDS = ("edge_index", "node_ptr", "edge_ptr", "x", "edge_attr", "y")
 
 
@@ -71,3 +108,27 @@ def text_to_tensor(text: str) -> Tensor:
 def tensor_to_text(tensor: Tensor) -> str:
     """The text that `text_to_tensor` stored."""
     return bytes(tensor.numpy()).decode()
+
+
+def load_arrays(path: Path, names: Sequence[str]) -> dict[str, Tensor]:
+    """The arrays `names` of an `.npz` file as tensors."""
+    try:
+        # numpy would leave a damaged file open
+        with path.open("rb") as content, np.load(content, allow_pickle=False) as file:
+            missing = sorted(set(names) - set(file.files))
+            if missing:
+                raise DataError(f"{path} lacks the arrays {missing}.")
+            return {name: torch.from_numpy(file[name]) for name in names}
+    except (*ARCHIVE_ERRORS, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path} cannot be read as .npz: {error}. Put a whole copy in its place.") from error
+
+
+def with_ones(graphs: PackedGraphs, y: Tensor | None = None) -> PackedGraphs:
+    """The same graphs with `x = 1` (one channel) and the targets `y`.
+
+    >>> with_ones(PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]])], [2]))[0].x.tolist()
+    [[1.0], [1.0]]
+    """
+    return replace(graphs, x=torch.ones(graphs.num_nodes, 1, dtype=torch.bool), y=graphs.y if y is None else y)

@@ -7,6 +7,8 @@ from pathlib import Path
 import torch
 
 CGROUP = Path("/sys/fs/cgroup")
+
+
 STATES_PER_ENTRY = 8
 """Vectors of the hidden width that training keeps per entry: states, cells, gradients, gates."""
 

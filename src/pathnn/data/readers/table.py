@@ -1,36 +1,54 @@
-"""Molecules from a table with a SMILES column, through rdkit (extra `mol`), with CIP labels or OGB's features."""
+"""Text files, packed or not."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import lzma
 import math
+import warnings
+import zlib
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from pathnn.data.cip_features import CIP_ATOMS, CIP_BONDS, cip_graph
-from pathnn.data.class_names import as_number, class_key, class_names, is_missing, is_missing_number
-from pathnn.data.errors import BadRow, BadRowsError, DataError
-from pathnn.data.molecules import MoleculeGraph, pack_molecules
-from pathnn.data.ogb_features import OGB_ATOMS, OGB_BONDS, ogb_graph
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.task import Categorical
-from pathnn.data.text import read_text
+from pathnn.data.errors import DataError
+from pathnn.data.targets import as_number, class_key, class_names, is_missing, is_missing_number
 
-MoleculeFeatures = Literal["cip", "ogb"]
-FEATURES: dict[MoleculeFeatures, tuple[Categorical, Categorical]] = {
-    "cip": (CIP_ATOMS, CIP_BONDS),
-    "ogb": (OGB_ATOMS, OGB_BONDS),
-}
-"""The features of atoms and of bonds."""
+
+def read_text(path: Path) -> str:
+    """The text of a plain, `.gz` or `.xz` file."""
+    try:
+        content = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            content = gzip.decompress(content)
+        elif path.suffix.lower() == ".xz":
+            content = lzma.decompress(content)
+        return content.decode("utf-8-sig")  # some programs mark UTF-8 at its beginning
+    except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is damaged or is no UTF-8 text: {error}.") from error
+
+
+def parse_numbers(text: str) -> NDArray[np.float64]:
+    """Rows of numbers separated by commas, `[rows, columns]`; `ValueError` says which row is none.
+
+    >>> parse_numbers("1, 2\\n3, 4\\n").tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a table without rows is a table
+        return np.loadtxt(io.StringIO(text), delimiter=",", dtype=np.float64, ndmin=2)
+
 
 LARGEST = torch.finfo(torch.float32).max
 """Of the targets."""
+
 
 SMILES_NAMES = ("smiles", "canonical_smiles", "smi", "molecule", "mol", "structure")
 
@@ -97,77 +115,6 @@ def read_csv(path: Path) -> CsvTable:
     return CsvTable(str(path), rows[0], tuple(rows[1:]))
 
 
-def smiles_graphs(
-    table: CsvTable,
-    *,
-    smiles: str | None = None,
-    targets: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    skip_invalid: bool = False,
-    features: MoleculeFeatures = "cip",
-) -> tuple[PackedGraphs, list[BadRow]]:
-    """The molecules of a table as graphs, and the rows that were left out.
-
-    `y` is `[G, targets]`, float64; with `labels` cells are class names, and `y` their positions. A row with
-    a SMILES that rdkit refuses, or with a target that is missing or no finite number, is bad: refused by
-    default, left out with `skip_invalid`. Of several targets some may be missing, and are NaN, but not all.
-    """
-    texts = table.column(smiles or table.smiles_column())
-    cells = [table.column(target) for target in targets]
-    classes = {class_key(label): i for i, label in enumerate(labels)}
-    molecules, values, bad = [], [], []
-    for i, text in enumerate(texts):
-        row = _targets([(name, column[i]) for name, column in zip(targets, cells, strict=True)], classes)
-        fault = next((entry for entry in row if isinstance(entry, str)), None)
-        molecule = fault or molecule_graph(text, features)
-        if isinstance(molecule, str):
-            bad.append(BadRow(i + 1, molecule))
-        else:
-            molecules.append((text, molecule))
-            values.append(row)
-    if bad and not skip_invalid:
-        raise BadRowsError(table.source, bad, len(texts))
-    if not molecules:
-        raise BadRowsError(table.source, bad, len(texts), "name the column that holds SMILES (--smiles COLUMN)")
-    graphs = pack_molecules([graph for _, graph in molecules])
-    y = torch.tensor(values, dtype=torch.float64).view(len(molecules), len(targets)) if targets else None
-    return replace(graphs, y=y, names=tuple(text or "" for text, _ in molecules)), bad
-
-
-def check_features(features: str) -> None:
-    """Raise unless there are such features of molecules."""
-    if features not in get_args(MoleculeFeatures):
-        raise DataError(f"features={features!r} are unknown: expected one of {', '.join(get_args(MoleculeFeatures))}.")
-
-
-def molecule_graph(smiles: str | None, features: MoleculeFeatures = "cip") -> MoleculeGraph | str:
-    """A molecule as arrays, or what is wrong with its SMILES.
-
-    ```python
-    graph = molecule_graph("OCC")
-    graph.order.tolist()  # [2, 1, 0]: with "cip", atoms are in the order of the canonical SMILES, CCO
-    ```
-    """
-    try:
-        from rdkit import Chem, rdBase
-    except ImportError as error:
-        raise DataError("SMILES need rdkit, which is not installed: pip install 'pathnn[mol]'.") from error
-    if smiles is None or not smiles.strip():
-        return "the SMILES is empty"
-    quiet = rdBase.BlockLogs()
-    try:
-        molecule: Any = Chem.MolFromSmiles(smiles)
-        if molecule is None:
-            return f"{_short(smiles)} is no molecule: {_problem(smiles)}"
-        if molecule.GetNumAtoms() == 0:
-            return f"{_short(smiles)} has no atoms"
-        return cip_graph(molecule) if features == "cip" else ogb_graph(molecule)
-    except ValueError as error:
-        return f"{_short(smiles)} {error}"
-    finally:
-        del quiet
-
-
 def class_labels(table: CsvTable, column: str) -> tuple[str, ...]:
     """The names of the classes in a column."""
     cells = [cell for cell in table.column(column) if cell is not None and not is_missing(cell)]
@@ -223,14 +170,6 @@ def _number(name: str, cell: str | None) -> float | str:
     if abs(value) > LARGEST:
         return f"the target {name!r} is {cell.strip()}, not a finite number that float32 can hold"
     return value
-
-
-def _problem(smiles: str) -> str:
-    from rdkit import Chem
-
-    molecule = Chem.MolFromSmiles(smiles, sanitize=False)
-    problems = [] if molecule is None else Chem.DetectChemistryProblems(molecule)
-    return problems[0].Message() if problems else "it does not follow the SMILES grammar"
 
 
 def _short(text: str) -> str:

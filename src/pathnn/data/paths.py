@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from pathnn.checks import check_flag
-from pathnn.data.memory import free_memory
+from pathnn.data.cache import cached
 from pathnn.data.packed import PackedGraphs
+from pathnn.data.task import Task
+from pathnn.device import free_memory
+from pathnn.files import cache_dir
 from pathnn.paths.count import SAMPLE_FROM, PathExplosionError, count_per_source, refuse_explosion, sum_per_graph
 from pathnn.paths.cpu.extract import UNLIMITED
 from pathnn.paths.csr import to_csr
@@ -23,7 +28,10 @@ from pathnn.paths.trie import PathTrie
 BYTES_PER_PATH = 32
 """Rough size of a path's entries: prefixes are shared, so that a path adds about two entries of 16 bytes."""
 
+
 CHUNK_BYTES = 256 * 2**20
+
+
 COUNT_NODES = 200_000
 
 
@@ -212,3 +220,161 @@ def cat_tries(parts: list[RaggedTries]) -> RaggedTries:
 def _pad(counts: Tensor, graphs: int) -> Tensor:
     """Rows for trailing graphs without vertices, of which no vertex tells."""
     return torch.cat([counts, counts.new_zeros(graphs - counts.size(0), counts.size(1))])
+
+
+VERSION = 2
+"""Raised when extraction gives other tries or the form of the tensors changes."""
+
+
+SEGMENTS = ("size", "entry", "child", "parent", "num_nodes", "num_edges", "first_node", "first_edge")
+
+
+class Tries(Protocol):
+    """What a dataset needs of its tries, wherever they are kept."""
+
+    @property
+    def sizes(self) -> Tensor:
+        """Entries per graph and level, `[graphs, levels]`, on the CPU."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tries."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def select(self, index: Tensor) -> PathTrie:
+        """The trie of the batch of some graphs, in that order."""
+        ...
+
+    def to(self, device: torch.device | str) -> Tries:
+        """The same, with batches on `device`."""
+        ...
+
+
+def fingerprint(graphs: PackedGraphs) -> str:
+    """A checksum of the graphs' vertices and edges, their order included; features do not matter.
+
+    >>> edge = torch.tensor([[0, 1], [1, 0]])
+    >>> fingerprint(PackedGraphs.from_edges([edge], [2])) == fingerprint(PackedGraphs.from_edges([edge], [3]))
+    False
+    """
+    digest = hashlib.sha256()
+    for tensor in (graphs.node_ptr, graphs.edge_ptr, graphs.edge_index.to("cpu", torch.int32)):
+        digest.update(tensor.contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def tries_key(graphs: PackedGraphs, options: PathOptions) -> dict[str, object]:
+    """What determines the tries: version, graphs and options."""
+    return {"tries": VERSION, "graphs": fingerprint(graphs), **asdict(options)}
+
+
+def cached_paths(graphs: PackedGraphs, options: PathOptions, *, max_paths: int | None = None) -> RaggedTries:
+    """The tries of `build_paths`, kept in the cache folder and read from there the next time."""
+    key = tries_key(graphs, options)
+    name = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:24]
+
+    def build() -> dict[str, Tensor]:
+        return to_tensors(build_paths(graphs, max_paths=max_paths, **asdict(options)).to("cpu"))
+
+    tensors = cached(cache_dir() / "paths" / f"{name}.pathnn", key, build)
+    return from_tensors(tensors, options).to(graphs.device)
+
+
+def to_tensors(tries: RaggedTries) -> dict[str, Tensor]:
+    """Everything as tensors by name; `from_tensors` reads them back."""
+    tensors = {"vertex": tries.vertex, "parent": tries.parent, "edge": tries.edge}
+    if tries.distance is not None:
+        tensors["distance"] = tries.distance
+    host = tries.host
+    table = (
+        host.size,
+        host.entry,
+        host.child,
+        host.parent,
+        host.num_nodes,
+        host.num_edges,
+        host.first_node,
+        host.first_edge,
+    )
+    return tensors | {f"host.{name}": tensor for name, tensor in zip(SEGMENTS, table, strict=True)}
+
+
+def from_tensors(tensors: Mapping[str, Any], options: PathOptions) -> RaggedTries:
+    """Read back what `to_tensors` wrote."""
+    host = Segments(*(tensors[f"host.{name}"] for name in SEGMENTS))
+    return RaggedTries(
+        vertex=tensors["vertex"],
+        parent=tensors["parent"],
+        edge=tensors["edge"],
+        distance=tensors.get("distance"),
+        host=host,
+        here=host,
+        collection=options.collection,
+        k=options.k,
+        extended=options.extend,
+        sampled=options.max_paths_per_source,
+    )
+
+
+SUMMARY_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class PathSummary:
+    """What `pathnn paths` prints; `mean_paths[l]`: mean number of paths of exactly `l` edges per graph."""
+
+    dataset: str
+    collection: Collection
+    k: int
+    graphs: int
+    mean_paths: dict[int, float]
+    total_paths: int
+    entries: int
+    bytes: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return asdict(self)
+
+
+def summarize_paths(
+    data: Task | PackedGraphs, collection: Collection, k: int, *, name: str | None = None, device: str = "cpu"
+) -> PathSummary:
+    """Count and extract all paths of a dataset; `bytes` is what its tries take in memory.
+
+    >>> import torch
+    >>> edge = torch.tensor([[0, 1], [1, 0]])
+    >>> summary = summarize_paths(PackedGraphs.from_edges([edge, edge], [2, 2]), "sp", 2)
+    >>> summary.mean_paths, summary.total_paths, summary.entries
+    ({1: 2.0, 2: 0.0}, 4, 8)
+    """
+    graphs, title = (data.graphs, data.name) if isinstance(data, Task) else (data, "own")
+    begin = time.perf_counter()
+    options = PathOptions(collection, k)
+    graphs = PackedGraphs(graphs.edge_index.to(device), graphs.node_ptr, graphs.edge_ptr)
+    counts = count_per_graph(graphs, options, max_paths=_most_paths(device))
+    entries = size = 0
+    for _, tries in chunks_of_paths(graphs, options, counts, SUMMARY_BYTES):
+        entries += int(tries.sizes.sum())
+        size += tries.nbytes
+    means = counts.sum(dim=0).double() / max(len(graphs), 1)
+    return PathSummary(
+        dataset=name or title,
+        collection=collection,
+        k=k,
+        graphs=len(graphs),
+        mean_paths={length: float(mean) for length, mean in enumerate(means, start=1)},
+        total_paths=int(counts.sum()),
+        entries=entries,
+        bytes=size,
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _most_paths(device: str) -> int:
+    """A hundred times what fits into memory: to extract more would take too long to be meant."""
+    return 100 * free_memory(device) // BYTES_PER_PATH

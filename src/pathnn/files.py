@@ -7,6 +7,7 @@ import hashlib
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,3 +95,23 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def cache_dir() -> Path:
+    """Where data is kept: `PATHNN_DATA`, by default `pathnn` in the user's cache folder."""
+    chosen = os.environ.get("PATHNN_DATA")
+    return Path(chosen).expanduser() if chosen else _user_cache() / "pathnn"
+
+
+def mirror_dir() -> Path | None:
+    """A folder that is searched before the network is (`PATHNN_MIRROR`), or None."""
+    chosen = os.environ.get("PATHNN_MIRROR")
+    return Path(chosen).expanduser() if chosen else None
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

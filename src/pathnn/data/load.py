@@ -9,29 +9,17 @@ from typing import Any, get_args
 
 import torch
 
-from pathnn.data.class_names import number_name
-from pathnn.data.datasets.constant import with_ones
+from pathnn.data.datasets.base import with_ones
 from pathnn.data.datasets.registry import dataset_names, get_spec, load_dataset
 from pathnn.data.errors import BadRow, DataError, UnknownDatasetError
-from pathnn.data.graph6 import read_graph6
-from pathnn.data.molecule_splits import SCAFFOLD, column_split, scaffold_split, scaffolds
 from pathnn.data.packed import PackedGraphs
-from pathnn.data.smiles import (
-    FEATURES,
-    CsvTable,
-    MoleculeFeatures,
-    check_features,
-    class_labels,
-    is_text,
-    numeric_columns,
-    one_column,
-    read_csv,
-    smiles_graphs,
-)
-from pathnn.data.splits import random_split
-from pathnn.data.targets import binary, classification, multilabel, regression
-from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task, Vocabulary
-from pathnn.data.tu_format import encode, one_hot, read_tu
+from pathnn.data.readers.graph6 import read_graph6
+from pathnn.data.readers.smiles import FEATURES, MoleculeFeatures, check_features, smiles_graphs
+from pathnn.data.readers.table import CsvTable, class_labels, is_text, numeric_columns, one_column, read_csv
+from pathnn.data.readers.tu import encode, one_hot, read_tu
+from pathnn.data.splits import SCAFFOLD, column_split, scaffold_split, scaffolds
+from pathnn.data.targets import binary, classification, multilabel, number_name, regression
+from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task, Vocabulary, random_split
 
 
 def load_data(
