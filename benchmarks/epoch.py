@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from pathnn.engine.recipes import zinc
+from pathnn.training.recipes import zinc
 from pathnn_reproduction.bench import epoch
 from pathnn_reproduction.result_file import write_result
 

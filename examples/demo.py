@@ -20,7 +20,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from pathnn.cli.app import app
 from pathnn.data import Task, load_data
-from pathnn.engine import EnsembleFolder, score_ensemble
+from pathnn.training import EnsembleFolder, score_ensemble
 
 EXAMPLES = Path(__file__).resolve().parent
 FOLDER = Path("demo")

@@ -7,7 +7,7 @@ CSL asks which of ten 4-regular graphs of 41 vertices a graph is. Message passin
 alike. The models are those of the paper; to take minutes and not hours they have half its width (32) and batches of
 5; AP has batches of 2, a learning rate of 0.005, and the mean over vertices as readout (in CSL all vertices are alike).
 These were searched for speed. Read the table as an illustration; the paper's own settings, on all folds, are
-`pathnn.engine.recipes.csl`.
+`pathnn.training.recipes.csl`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from pathnn.data import Task, load_dataset
-from pathnn.engine import RunConfig, build_model, make_loaders, train
-from pathnn.engine.recipes import csl
 from pathnn.plots import draw_paths, draw_trees
 from pathnn.theory.examples import figure_graph
+from pathnn.training import RunConfig, build_model, make_loaders, train
+from pathnn.training.recipes import csl
 
 PAPER_GIN = (10.0, 0.0)
 """Table 1 of the paper; what it reports for PathNN is in the task."""

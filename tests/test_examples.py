@@ -1,4 +1,4 @@
-"""Examples of public functions run: those in docstrings of `pathnn.data` and `pathnn.engine` that need files."""
+"""Examples of public functions run: those in docstrings of `pathnn.data` and `pathnn.training` that need files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import pathnn.data
-import pathnn.engine
+import pathnn.training
 from pathnn import PathNN
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,7 +22,7 @@ MOLECULES = ("CCO", "CCC", "CCN", "c1ccccc1", "CC(C)O", "CCCl", "CO", "CC=O", "C
 
 
 def public_functions() -> dict[str, Any]:
-    modules = (pathnn.data, pathnn.engine)
+    modules = (pathnn.data, pathnn.training)
     exported = {name: value for module in modules for name, value in vars(module).items() if not name.startswith("_")}
     return {name: value for name, value in exported.items() if inspect.isfunction(value)}
 
@@ -35,7 +35,7 @@ NAMES = [name for name, function in public_functions().items() if BLOCK.search(f
 
 
 def run_example(name: str) -> None:
-    names = {**vars(pathnn.data), **vars(pathnn.engine), "Path": Path, "PathNN": PathNN, "replace": replace}
+    names = {**vars(pathnn.data), **vars(pathnn.training), "Path": Path, "PathNN": PathNN, "replace": replace}
     for code in BLOCK.findall(inspect.cleandoc(public_functions()[name].__doc__ or "")):
         exec(code, {**names, "torch": torch})
 

@@ -44,9 +44,9 @@ KNOWN = frozenset({
     ("pathnn.cli.app", "pathnn_reproduction.bench.cli"),
     ("pathnn.cli.app", "pathnn_reproduction.cli"),
     ("pathnn.cli.distinguish", "pathnn.theory.isomorphism"),
-    ("pathnn.cli.train", "pathnn.engine.recipes"),
+    ("pathnn.cli.train", "pathnn.training.recipes"),
     ("pathnn.nn.pretrained", "pathnn.files"),
-    ("pathnn.nn.pretrained", "pathnn.engine.checkpoint"),
+    ("pathnn.nn.pretrained", "pathnn.training.checkpoint"),
     ("pathnn.paths.trie", "pathnn.transforms"),
     ("pathnn.provenance", "pathnn.files"),
 })  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pathnn.engine.recipes import paper_run
 from pathnn.nn import Baseline, PathNN, paper_config
 from pathnn.nn.presets import TU_SETS
+from pathnn.training.recipes import paper_run
 from pathnn_reproduction.experiments.baselines import SHAPES, baseline_run
 
 

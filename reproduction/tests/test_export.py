@@ -10,9 +10,9 @@ import torch
 
 from pathnn import PathNN
 from pathnn.data import load_dataset
-from pathnn.engine import load_model, load_task
-from pathnn.engine.checkpoint import save_model
 from pathnn.nn.pretrained import model_folders, pretrained_names
+from pathnn.training import load_model, load_task
+from pathnn.training.checkpoint import save_model
 from pathnn_reproduction import export
 from pathnn_reproduction.cells import best_line
 from pathnn_reproduction.experiments.targets import TARGETS, experiment

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pathnn.engine import RunConfig
+from pathnn.training import RunConfig
 from pathnn_reproduction import frozen_hash
 from pathnn_reproduction.experiments.targets import TARGETS, experiment
 from pathnn_reproduction.frozen_hash import ADDED, RENAMED, V1_DEFAULTS, config_hash, v1_options

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pathnn.engine import RunFolder
+from pathnn.training import RunFolder
 from pathnn_reproduction import runner
 from pathnn_reproduction.carry import CarryError, pack_runs, unpack_runs
 from pathnn_reproduction.cli.run_progress import ended

@@ -18,7 +18,7 @@ from pathnn.cli import epoch_line
 from pathnn.cli.app import make_app
 from pathnn.data.molecules import pack_molecules
 from pathnn.data.readers.smiles import molecule_graph
-from pathnn.engine import Epoch, RunFolder
+from pathnn.training import Epoch, RunFolder
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 

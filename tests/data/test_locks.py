@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pathnn.engine import Epoch, RunConfig, RunError, RunFolder, RunFolderError, run_ensemble
 from pathnn.files import locked_file, locked_folder
+from pathnn.training import Epoch, RunConfig, RunError, RunFolder, RunFolderError, run_ensemble
 from pathnn_reproduction.experiments.targets import experiment
 from pathnn_reproduction.ledger import Ledger, LedgerError
 from pathnn_reproduction.planned import PlannedRun
@@ -29,7 +29,7 @@ def of_a_run(folder: Path):
 @contextmanager
 def of_a_member(folder: Path):
     """What an ensemble locks before it removes the runs of its seeds."""
-    from pathnn.engine.ensemble_folder import EnsembleFolder
+    from pathnn.training.ensemble_folder import EnsembleFolder
 
     EnsembleFolder(folder.parent).clear([0])
     yield

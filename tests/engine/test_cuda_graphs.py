@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.engine.graphs import GraphedForward, GraphedStep
-from pathnn.engine.graphs_batch import Capacity, PaddedBatches
 from pathnn.nn import PathNN
+from pathnn.training.cuda_graphs.capture import GraphedForward, GraphedStep
+from pathnn.training.cuda_graphs.padded_batch import Capacity, PaddedBatches
 
 pytestmark = [
     pytest.mark.cuda,

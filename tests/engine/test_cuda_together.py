@@ -12,15 +12,15 @@ from torch import nn
 
 from engine_tasks import tiny_task
 from pathnn.data import task_from_graphs
-from pathnn.engine import RunConfig, RunStoppedError, build_model, make_loaders, run
-from pathnn.engine import together as together_module
-from pathnn.engine.graphs_batch import Capacity, graph_sizes
-from pathnn.engine.predict import apply
-from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
-from pathnn.engine.together import TogetherError, run_together
 from pathnn.nn import PathNN
 from pathnn.nn.stack import Stack
 from pathnn.paths.options import Collection
+from pathnn.training import RunConfig, RunStoppedError, build_model, make_loaders, run
+from pathnn.training import together as together_module
+from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
+from pathnn.training.scoring import apply
+from pathnn.training.stacked_steps import StackedAdam, StackedSteps, plan_of
+from pathnn.training.together import TogetherError, run_together
 
 pytestmark = [
     pytest.mark.cuda,
@@ -137,7 +137,7 @@ def test_one_run_that_diverges_does_not_disturb_the_others(tmp_path: Path) -> No
     expected = dict(run_together(configs, [tmp_path / "a0", tmp_path / "a1"], task=task))
     wrong = replace(configs[1], seed=7)
     run(replace(wrong, epochs=1), tmp_path / "b1", task=task, curves=False)
-    from pathnn.engine.checkpoint import load_state, save_state
+    from pathnn.training.checkpoint import load_state, save_state
 
     state = load_state(tmp_path / "b1" / "last.ckpt")
     state["model"]["head.linear2.bias"] += float("nan")

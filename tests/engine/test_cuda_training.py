@@ -16,15 +16,15 @@ from engine_tasks import one_thread as one_thread
 from engine_tasks import random_graph, tiny_config, tiny_task
 from pathnn.data import Task, task_from_graphs
 from pathnn.data.packed import PackedGraphs
-from pathnn.engine import RunConfig, TrainState, build_model, make_fabric, make_loaders, run, train
-from pathnn.engine.graphed import make_graphed
-from pathnn.engine.graphs import GraphedStep
-from pathnn.engine.graphs_batch import Capacity, graph_sizes
-from pathnn.engine.graphs_edges import PADDED
-from pathnn.engine.loaders import batch_indices
-from pathnn.engine.predict import apply
 from pathnn.nn import PathLSTM
 from pathnn.paths.extract import extract_paths
+from pathnn.training import RunConfig, TrainState, build_model, make_fabric, make_loaders, run, train
+from pathnn.training.cuda_graphs.capture import GraphedStep
+from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
+from pathnn.training.cuda_graphs.padded_edges import PADDED
+from pathnn.training.cuda_graphs.run_steps import make_graphed
+from pathnn.training.scoring import apply
+from pathnn.training.setup import batch_indices
 from pathnn_reproduction.groups import release_memory
 
 pytestmark = [
@@ -45,7 +45,7 @@ def trained(
     state = TrainState.start(model, config, fabric, maximize=task.maximize)
     assert make_graphed(state, loaders, config) is not None
     if not graphs:
-        monkeypatch.setattr(sys.modules["pathnn.engine.train"], "make_graphed", lambda *_: None)
+        monkeypatch.setattr(sys.modules["pathnn.training.loop"], "make_graphed", lambda *_: None)
     epochs = [value for e in train(model, loaders, config, state=state) for value in (e.train_loss, e.val_loss)]
     return epochs, state.weights()
 

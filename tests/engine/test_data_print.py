@@ -12,7 +12,7 @@ from engine_tasks import tiny_config, tiny_task
 from pathnn.cli.evaluate import choose_part
 from pathnn.data import load_dataset
 from pathnn.data.fingerprints import DataPrint, same_place
-from pathnn.engine import load_model, run
+from pathnn.training import load_model, run
 
 
 def print_of(task) -> DataPrint:

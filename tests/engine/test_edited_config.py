@@ -12,8 +12,8 @@ import pytest
 
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-from pathnn.engine import EnsembleFolder, RunConfig, RunFolder, RunFolderError, load_model, run, run_ensemble
-from pathnn.engine.run_folder import WHERE
+from pathnn.training import EnsembleFolder, RunConfig, RunFolder, RunFolderError, load_model, run, run_ensemble
+from pathnn.training.run_folder import WHERE
 
 EDITS: dict[str, Any] = {
     "data": "other", "fold": 1, "split_seed": 1, "split_by": "part", "smiles": "drug", "target": ["logS"],

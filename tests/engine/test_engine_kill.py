@@ -21,7 +21,7 @@ EPOCHS = max(40, 6 * KILLS)
 def test_killed_runs_end_like_the_undisturbed_one(tmp_path):
     # A server that has imported torch once, from which children are forked: each starts in milliseconds.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pathnn.engine", "pathnn.data", "engine_tasks"])
+    context.set_forkserver_preload(["pathnn.training", "pathnn.data", "engine_tasks"])
     config = tiny_config(epochs=EPOCHS, plateau_factor=0.5, plateau_patience=3).to_dict()
 
     def start(out: Path, *, resume: bool) -> multiprocessing.Process:

@@ -13,7 +13,8 @@ import torch
 from safetensors.torch import load_file
 
 from engine_tasks import tiny_task
-from pathnn.engine import load_model, score
+from pathnn.inference import score
+from pathnn.training import load_model
 
 SCRIPT = """
 import sys

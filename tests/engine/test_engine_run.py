@@ -17,7 +17,8 @@ from engine_tasks import one_thread as one_thread
 from pathnn.data import task_from_graphs
 from pathnn.data.fingerprints import DataPrint
 from pathnn.data.task import Categorical, Split
-from pathnn.engine import (
+from pathnn.inference import score
+from pathnn.training import (
     CheckpointError,
     Epoch,
     MismatchError,
@@ -34,11 +35,9 @@ from pathnn.engine import (
     own_options,
     predict,
     run,
-    score,
 )
-from pathnn.engine.checkpoint import load_state, save_state
-from pathnn.engine.facts import TaskFacts
-from pathnn.engine.run import Run
+from pathnn.training.checkpoint import TaskFacts, load_state, save_state
+from pathnn.training.runs import Run
 
 
 class Interrupt(Exception):
@@ -239,7 +238,7 @@ def test_a_state_of_another_version_is_refused(tmp_path, monkeypatch):
     config, out = tiny_config(), tmp_path / "run"
     with pytest.raises(Interrupt):
         run(config, out, task=tiny_task(), report=stop_after(1))
-    monkeypatch.setattr("pathnn.engine.checkpoint.STATE_VERSION", 2)
+    monkeypatch.setattr("pathnn.training.checkpoint.STATE_VERSION", 2)
     with pytest.raises(CheckpointError, match=r"has version 1 .* reads version 2"):
         run(config, out, task=tiny_task(), resume=True)
     with pytest.raises(CheckpointError, match=r"is no pathnn-model file: .*Give one that pathnn train has written"):
@@ -354,7 +353,7 @@ def test_a_run_that_goes_on_and_is_killed_before_its_result_has_no_old_one(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["pathnn.engine.run"], "finish", killed)
+        patch.setattr(sys.modules["pathnn.training.runs"], "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             run(longer, tmp_path / "run", task=task, resume=True)
     again = run(longer, tmp_path / "run", task=task, resume=True)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-from pathnn.engine import (
+from pathnn.nn import paper_config
+from pathnn.training import (
     MismatchError,
     RunConfig,
     RunError,
@@ -24,13 +25,11 @@ from pathnn.engine import (
     predict,
     train,
 )
-from pathnn.engine.evaluate import Evaluation, measure
-from pathnn.engine.facts import TaskFacts
-from pathnn.engine.loaders import UNSCALED, batch_indices, own_share
-from pathnn.engine.predict import apply
-from pathnn.engine.recipes import RUNS, exp, paper_run, peptides_func, zinc
-from pathnn.engine.train import _mean_loss
-from pathnn.nn import paper_config
+from pathnn.training.checkpoint import TaskFacts
+from pathnn.training.loop import _mean_loss
+from pathnn.training.recipes import RUNS, exp, paper_run, peptides_func, zinc
+from pathnn.training.scoring import Evaluation, apply, measure
+from pathnn.training.setup import UNSCALED, batch_indices, own_share
 
 
 def start(config: RunConfig, task=None):
@@ -51,7 +50,7 @@ def with_scores(monkeypatch, scores: list[float]) -> None:
             now.append(next(said))
         return Evaluation(0.0, now[-1] * (1 if part == "val" else 100), 1)
 
-    monkeypatch.setattr(sys.modules["pathnn.engine.train"], "_evaluate", fake)
+    monkeypatch.setattr(sys.modules["pathnn.training.loop"], "_evaluate", fake)
 
 
 def test_ties_go_to_the_later_epoch(monkeypatch):
@@ -123,7 +122,7 @@ def test_every_epoch_has_an_order_of_its_own(monkeypatch):
         seen.append(index)
         return whole_step(state, loaders, loss_function, index, share)
 
-    module = sys.modules["pathnn.engine.train"]
+    module = sys.modules["pathnn.training.loop"]
     whole_step = module._single_step
     monkeypatch.setattr(module, "_single_step", step)
     config = tiny_config(epochs=2, batch_size=5)

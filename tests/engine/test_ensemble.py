@@ -11,7 +11,9 @@ import torch
 
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-from pathnn.engine import (
+from pathnn.inference import ensemble_columns, score
+from pathnn.provenance import commit
+from pathnn.training import (
     Ensemble,
     EnsembleFolder,
     Evaluation,
@@ -19,18 +21,15 @@ from pathnn.engine import (
     RunError,
     RunFolder,
     RunFolderError,
-    ensemble_columns,
     infer,
     infer_each,
     load_model,
     run,
     run_ensemble,
-    score,
     score_ensemble,
 )
-from pathnn.engine.ensemble import EnsembleScore, combine
-from pathnn.engine.facts import TaskFacts
-from pathnn.provenance import commit
+from pathnn.training.checkpoint import TaskFacts
+from pathnn.training.ensemble import EnsembleScore, combine
 
 
 @pytest.fixture(scope="module")

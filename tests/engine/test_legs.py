@@ -8,8 +8,8 @@ import pytest
 
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-from pathnn.engine import RunStoppedError, run
-from pathnn.engine.checkpoint import load_state, save_state
+from pathnn.training import RunStoppedError, run
+from pathnn.training.checkpoint import load_state, save_state
 
 
 def begin(out: Path, epochs: int) -> None:

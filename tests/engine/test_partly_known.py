@@ -13,14 +13,14 @@ from engine_tasks import partly_known_task, tiny_config, tiny_task
 from pathnn.data import task_from_graphs
 from pathnn.data.targets import TargetScale, with_metric
 from pathnn.data.task import random_split
-from pathnn.engine import RunError, TrainState, build_model, load_model, make_fabric, make_loaders, run, score
-from pathnn.engine.ensemble import Ensemble, score_ensemble
-from pathnn.engine.errors import NotFiniteError
-from pathnn.engine.inference import infer
-from pathnn.engine.run import prepare
-from pathnn.engine.run_folder import RunFolder
-from pathnn.engine.together import together_fault
-from pathnn.engine.train import train_epoch
+from pathnn.inference import score
+from pathnn.training import RunError, TrainState, build_model, load_model, make_fabric, make_loaders, run
+from pathnn.training.ensemble import Ensemble, infer, score_ensemble
+from pathnn.training.errors import NotFiniteError
+from pathnn.training.loop import train_epoch
+from pathnn.training.run_folder import RunFolder
+from pathnn.training.runs import prepare
+from pathnn.training.together import together_fault
 
 nan = torch.nan
 

@@ -12,7 +12,9 @@ from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.data import PackedGraphs, build_shards
 from pathnn.data.shards import ShardedTries
-from pathnn.engine import (
+from pathnn.inference import score
+from pathnn.paths.ragged import RaggedTries
+from pathnn.training import (
     EnsembleFolder,
     RunError,
     RunStoppedError,
@@ -23,9 +25,7 @@ from pathnn.engine import (
     make_loaders,
     run,
     run_ensemble,
-    score,
 )
-from pathnn.paths.ragged import RaggedTries
 
 
 def refuse(self: PackedGraphs, **options: Any) -> PackedGraphs:

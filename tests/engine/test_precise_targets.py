@@ -16,17 +16,8 @@ from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.cli.app import make_app
 from pathnn.data import Task, from_networkx, from_pyg, task_from_graphs
-from pathnn.engine import (
-    Ensemble,
-    RunConfig,
-    RunError,
-    infer,
-    load_model,
-    prediction_columns,
-    run,
-    score,
-    score_ensemble,
-)
+from pathnn.inference import prediction_columns, score
+from pathnn.training import Ensemble, RunConfig, RunError, infer, load_model, run, score_ensemble
 
 
 def task_of(factor: float, offset: float, dtype: torch.dtype = torch.float64) -> Task:

@@ -11,12 +11,13 @@ from torch import Tensor
 
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-from pathnn.engine import build_model, graphed, make_fabric, make_loaders, stacked_train
-from pathnn.engine.graphed import Graphed
-from pathnn.engine.graphs_batch import Capacity, graph_sizes
-from pathnn.engine.loaders import batch_indices
-from pathnn.engine.run import prepare
-from pathnn.engine.run_folder import RunFolder
+from pathnn.training import build_model, make_fabric, make_loaders, stacked_train
+from pathnn.training.cuda_graphs import run_steps as graphed
+from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
+from pathnn.training.cuda_graphs.run_steps import Graphed
+from pathnn.training.run_folder import RunFolder
+from pathnn.training.runs import prepare
+from pathnn.training.setup import batch_indices
 
 
 class StubStep:

@@ -7,7 +7,7 @@ import torch
 
 from engine_tasks import tiny_config, tiny_task
 from pathnn.data.targets import TargetScale
-from pathnn.engine import build_model, make_loaders
+from pathnn.training import build_model, make_loaders
 
 
 def test_targets_are_learned_with_mean_0_and_deviation_1():

@@ -15,8 +15,9 @@ from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.data import PackedGraphs, load_dataset
 from pathnn.data.fingerprints import graph_prints
-from pathnn.engine import load_model, run, seen, seen_in_training
-from pathnn.engine.seen import training_prints
+from pathnn.training import checkpoint as seen
+from pathnn.training import load_model, run, seen_in_training
+from pathnn.training.checkpoint import training_prints
 
 
 def packed(edges: torch.Tensor, x: torch.Tensor, edge_attr: torch.Tensor) -> PackedGraphs:

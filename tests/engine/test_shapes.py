@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pathnn.engine.graphs_batch import Capacity
+from pathnn.training.cuda_graphs.padded_batch import Capacity
 
 
 def batches_of(sizes: Tensor, batch_size: int, number: int) -> Tensor:

@@ -15,14 +15,14 @@ from torch import nn
 
 from engine_tasks import one_thread, tiny_config, tiny_task
 from pathnn.data import PackedGraphs
-from pathnn.engine import RunFolder, RunStoppedError, make_fabric, run
-from pathnn.engine.graphs_batch import Capacity, graph_sizes
-from pathnn.engine.run import Checkpoints, prepare
-from pathnn.engine.stacked_steps import StackedAdam
-from pathnn.engine.together import TogetherError, most_together, run_together
-from pathnn.engine.train import Epoch
 from pathnn.nn import PathNN
 from pathnn.nn.stack import Stack
+from pathnn.training import RunFolder, RunStoppedError, make_fabric, run
+from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
+from pathnn.training.loop import Epoch
+from pathnn.training.runs import Checkpoints, prepare
+from pathnn.training.stacked_steps import StackedAdam
+from pathnn.training.together import TogetherError, most_together, run_together
 from stacked_stub import saved_epoch, stub_training
 
 __all__ = ["one_thread"]
@@ -58,7 +58,7 @@ def test_how_many_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert most_together(ready) == 0
     ready.loaders.train.max_entries = None
     assert most_together(ready) == 64
-    monkeypatch.setattr("pathnn.engine.together.BUSY", entries)
+    monkeypatch.setattr("pathnn.training.together.BUSY", entries)
     assert most_together(ready) == 1  # one keeps the GPU busy
 
 

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from pathnn.engine.facts import TaskFacts
 from pathnn.explain import Explanation, PathScore
 from pathnn.explain.answer import choose_answer
 from pathnn.explain.graph_picture import GraphPicture
 from pathnn.explain.page import Heading, explanation_page
+from pathnn.training.checkpoint import TaskFacts
 
 LINE = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 FOUND = Explanation(

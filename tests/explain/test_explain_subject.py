@@ -9,13 +9,12 @@ import torch
 
 from pathnn.data import load_data
 from pathnn.data.targets import TargetScale
-from pathnn.engine import RunConfig, build_model
-from pathnn.engine.checkpoint import Trained
-from pathnn.engine.facts import TaskFacts
 from pathnn.explain import explain_paths
 from pathnn.explain.explanation import PathScore
 from pathnn.explain.subject import read_subject
 from pathnn.paths.options import Collection
+from pathnn.training import RunConfig, build_model
+from pathnn.training.checkpoint import TaskFacts, Trained
 
 THREE = {
     "A": "1,2\n2,1\n3,4\n4,3\n5,6\n6,5\n",

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from pathnn.data import PackedGraphs, Task, task_from_graphs
-from pathnn.engine import RunConfig, run
+from pathnn.training import RunConfig, run
 
 
 @pytest.fixture(autouse=True)

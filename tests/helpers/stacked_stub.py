@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from pathnn.engine import together, together_epochs
-from pathnn.engine.checkpoint import load_state
-from pathnn.engine.evaluate import Evaluation
-from pathnn.engine.run import Run
+from pathnn.training import together, together_epochs
+from pathnn.training.checkpoint import load_state
+from pathnn.training.runs import Run
+from pathnn.training.scoring import Evaluation
 
 
 class StubTrainer:

@@ -49,8 +49,6 @@ class Interpreted:
 
 def install(patch: pytest.MonkeyPatch) -> Interpreted:
     """Make everything that asks for a GPU take the CPU and the interpreter."""
-    import pathnn.engine.graphed
-    import pathnn.engine.stacked_train
     import pathnn.nn.stacked  # noqa: F401  so that all modules that ask are there
 
     interpreted = Interpreted()
@@ -105,7 +103,10 @@ def _no_streams(patch: pytest.MonkeyPatch) -> None:
 
 def _no_graphs(patch: pytest.MonkeyPatch) -> None:
     """Steps that would be replayed are run again."""
-    from pathnn.engine import graphs, graphs_batch, graphs_edges, stacked_steps
+    from pathnn.training import stacked_steps
+    from pathnn.training.cuda_graphs import capture as graphs
+    from pathnn.training.cuda_graphs import padded_batch as graphs_batch
+    from pathnn.training.cuda_graphs import padded_edges as graphs_edges
 
     def record(run: Callable[[], None], pool: Any = None) -> Any:
         run()

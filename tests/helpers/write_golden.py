@@ -20,7 +20,7 @@ from torch import Tensor
 
 from pathnn import PathNN, extract_paths
 from pathnn.data import Categorical, PackedGraphs, Task, load_dataset, task_from_graphs
-from pathnn.engine import RunConfig, build_model
+from pathnn.training import RunConfig, build_model
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "golden"

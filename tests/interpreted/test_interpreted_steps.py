@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.engine.build import Model
-from pathnn.engine.graphs import GraphedForward, GraphedStep
-from pathnn.engine.graphs_batch import Capacity, PaddedBatches, graph_sizes
-from pathnn.engine.graphs_edges import PADDED, with_room
-from pathnn.engine.stacked_steps import StackedAdam, StackedSteps, plan_of
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.stack import Stack
+from pathnn.training.cuda_graphs.capture import GraphedForward, GraphedStep
+from pathnn.training.cuda_graphs.padded_batch import Capacity, PaddedBatches, graph_sizes
+from pathnn.training.cuda_graphs.padded_edges import PADDED, with_room
+from pathnn.training.setup import Model
+from pathnn.training.stacked_steps import StackedAdam, StackedSteps, plan_of
 from triton_on_cpu import Interpreted, difference, large_batches, same_dropout
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp2 of 1000

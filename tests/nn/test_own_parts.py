@@ -13,11 +13,11 @@ from torch_geometric import nn as pyg
 
 from nn_graphs import graph
 from pathnn import PathNN, extract_paths
-from pathnn.engine.graphs import padding_fault
 from pathnn.nn import Baseline
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.paths.count import PathExplosionError
+from pathnn.training.cuda_graphs.capture import padding_fault
 
 EDGE_INDEX, N = graph()
 BATCH = torch.tensor([0] * 9 + [1] * 3)

@@ -56,7 +56,7 @@ def test_a_tree_in_order_passes(tmp_path: Path) -> None:
         (
             "src/pathnn/engine.py",
             "import pathnn_reproduction.bench\n",
-            "pathnn.engine imports pathnn_reproduction.bench",
+            "pathnn.training imports pathnn_reproduction.bench",
         ),
     ],
 )

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pathnn.engine import RunFolder
 from pathnn.files import atomic_write
+from pathnn.training import RunFolder
 from pathnn_reproduction.cells import best_line
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.ledger import Ledger

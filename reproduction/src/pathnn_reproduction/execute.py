@@ -10,15 +10,15 @@ import torch
 
 from pathnn.data.task import Task
 from pathnn.device import default_max_entries
-from pathnn.engine import RunFolder, build_model, load_model, load_task, run
-from pathnn.engine.config import RunConfig
-from pathnn.engine.errors import RunError
-from pathnn.engine.loaders import with_paths
-from pathnn.engine.run import Run
-from pathnn.engine.together import run_together
-from pathnn.engine.together_epochs import Outcome
-from pathnn.engine.train import Epoch
 from pathnn.provenance import commit
+from pathnn.training import RunFolder, build_model, load_model, load_task, run
+from pathnn.training.config import RunConfig
+from pathnn.training.errors import RunError
+from pathnn.training.loop import Epoch
+from pathnn.training.runs import Run
+from pathnn.training.setup import with_paths
+from pathnn.training.together import run_together
+from pathnn.training.together_epochs import Outcome
 from pathnn_reproduction.experiments.untrained_pairs import isomorphism_result
 from pathnn_reproduction.groups import in_groups, release_memory
 from pathnn_reproduction.ledger import Line, result_line

@@ -9,9 +9,9 @@ from typing import Any
 
 from pathnn.data.readers.smiles import OGB_ATOMS
 from pathnn.data.task import Task
-from pathnn.engine import RunFolder, load_model, load_task
-from pathnn.engine.checkpoint import Trained, save_model
 from pathnn.files import atomic_write
+from pathnn.training import RunFolder, load_model, load_task
+from pathnn.training.checkpoint import Trained, save_model
 from pathnn_reproduction.cells import Measured, best_line, measure
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.ledger import Ledger, Line

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from pathnn.engine.config import RunConfig
+from pathnn.training.config import RunConfig
 
 V1_DEFAULTS: Mapping[str, Any] = MappingProxyType({
     "data": "", "fold": 0, "split_seed": None, "split_by": None, "smiles": None, "target": None, "kind": None,

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import torch
 
-from pathnn.engine.errors import RunStoppedError
-from pathnn.engine.together import TogetherError
+from pathnn.training.errors import RunStoppedError
+from pathnn.training.together import TogetherError
 
 T = TypeVar("T")
 

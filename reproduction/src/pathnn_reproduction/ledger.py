@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pathnn.engine.config import RunConfig
 from pathnn.files import locked_file
+from pathnn.training.config import RunConfig
 from pathnn_reproduction.frozen_hash import config_hash, v1_options
 from pathnn_reproduction.planned import Key, PlannedRun
 

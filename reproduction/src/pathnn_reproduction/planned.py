@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from pathnn.engine.config import RunConfig
-from pathnn.engine.graphs import FIXED
-from pathnn.engine.together import common
 from pathnn.nn.presets import PRESETS, paper_config
 from pathnn.paths.options import Collection
+from pathnn.training.config import RunConfig
+from pathnn.training.cuda_graphs.capture import FIXED
+from pathnn.training.together import common
 from pathnn_reproduction.frozen_hash import config_hash, v1_options
 
 Kind = Literal["train", "isomorphism"]
@@ -67,7 +67,7 @@ class PlannedRun:
     def name(self) -> str:
         """A name for people and folders.
 
-        >>> from pathnn.engine.recipes import zinc
+        >>> from pathnn.training.recipes import zinc
         >>> run = PlannedRun(target="zinc", model="pathnn", dataset="zinc", collection="ap", k=4, seed=3, config=zinc())
         >>> run.name
         'zinc-ap-k4-s3'
@@ -84,10 +84,10 @@ class PlannedRun:
 
 
 def together_key(run: PlannedRun) -> str | None:
-    """Runs with the same key can be trained together on a GPU (`pathnn.engine.together`): they differ in fold, seed and
+    """Runs with the same key can be trained together on a GPU (`pathnn.training.together`): they differ in fold, seed and
     dropout alone. None for a run that has to be trained alone.
 
-    >>> from pathnn.engine.recipes import tu, zinc
+    >>> from pathnn.training.recipes import tu, zinc
     >>> runs = [
     ...     PlannedRun(target="tu", model="pathnn", dataset="nci1", collection="sp", k=2, fold=fold,
     ...                config=tu("nci1", "sp", fold=fold))

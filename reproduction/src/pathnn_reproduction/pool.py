@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol
 
 import torch
 
-from pathnn.engine.together import TogetherError
-from pathnn.engine.train import Epoch
+from pathnn.training.loop import Epoch
+from pathnn.training.together import TogetherError
 from pathnn_reproduction.execute import Executor
 from pathnn_reproduction.groups import release_memory
 from pathnn_reproduction.ledger import Line
@@ -227,7 +227,7 @@ def _ending(line: Line | Exception) -> dict[str, Any]:
 
 def attempt(do: Callable[[], Any]) -> Message:
     """A result, a stop or an error as a message; losing the parent is no outcome."""
-    from pathnn.engine import RunStoppedError
+    from pathnn.training import RunStoppedError
 
     try:
         return "done", {"line": do()}

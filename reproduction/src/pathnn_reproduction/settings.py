@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from pathnn.engine.config import Device, RunConfig
+from pathnn.training.config import Device, RunConfig
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pathnn.engine import RunConfig
+from pathnn.training import RunConfig
 from pathnn_reproduction.execute import Executor
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.frozen_hash import config_hash, v1_options

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pathnn.engine import Epoch, Run
+    from pathnn.training import Epoch, Run
 
 EVERY = 30.0
 """Seconds between two lines where standard error is no terminal."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from pathnn.data import Task
     from pathnn.data.fingerprints import DataPrint
-    from pathnn.engine import Ensemble, RunConfig, Trained
-    from pathnn.engine.ensemble import EnsembleScore
+    from pathnn.training import Ensemble, RunConfig, Trained
+    from pathnn.training.ensemble import EnsembleScore
 
 Part = Annotated[
     str | None,
@@ -56,7 +56,7 @@ def evaluate_command(
     """Measure a trained model: its loss and its metric."""
     with result_only(json):
         from pathnn.cli.progress import progress
-        from pathnn.engine import load_task, score_ensemble, seen_in_training
+        from pathnn.training import load_task, score_ensemble, seen_in_training
 
         trained = load_runs(run)
         config = replace(
@@ -180,7 +180,7 @@ def choose_part(trained: Ensemble | Trained, task: Task, config: RunConfig, aske
 def _difference(before: DataPrint, task: Task, config: RunConfig) -> str | None:
     """What is not as in training, other than the targets: another column of the same graphs is fine."""
     from pathnn.data.fingerprints import DataPrint
-    from pathnn.engine.loaders import choose_split, splits_of
+    from pathnn.training.setup import choose_split, splits_of
 
     same_size = len(task.graphs) == before.num_graphs
     splits = len(splits_of(task, config)) if same_size else 0
@@ -190,7 +190,7 @@ def _difference(before: DataPrint, task: Task, config: RunConfig) -> str | None:
 
 def choose(task: Task, config: RunConfig, part: str) -> Tensor | None:
     """The graphs of a part of the run's split; None for all."""
-    from pathnn.engine.loaders import choose_split
+    from pathnn.training.setup import choose_split
 
     if part not in ("train", "val", "test", "all"):
         raise typer.BadParameter(f"{part!r} is unknown: expected train, val, test or all.", param_hint="--split")

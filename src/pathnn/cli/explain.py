@@ -56,11 +56,11 @@ def explain_command(
     with result_only(json):
         import torch
 
-        from pathnn.engine.ensemble import combine
         from pathnn.explain import Explanation, explain_paths
         from pathnn.explain.answer import choose_answer
         from pathnn.explain.subject import read_subject
         from pathnn.nn import PathNN
+        from pathnn.training.ensemble import combine
 
         trained = load_runs(run)
         models = [one.model for one in trained.members if isinstance(one.model, PathNN)]

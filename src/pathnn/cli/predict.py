@@ -17,7 +17,7 @@ from pathnn.cli.trained import Device, Run, load_runs, pick_device
 if TYPE_CHECKING:
     from pathnn.data import Task
     from pathnn.data.errors import BadRow
-    from pathnn.engine import Ensemble
+    from pathnn.training import Ensemble
 
 Out = Annotated[
     Path | None,
@@ -52,7 +52,8 @@ def predict_command(
         raise typer.BadParameter("it is the file to read: give another name.", param_hint="--out")
     with result_only(json):
         from pathnn.cli.progress import progress
-        from pathnn.engine import ensemble_columns, infer_each
+        from pathnn.inference import ensemble_columns
+        from pathnn.training import infer_each
 
         trained = load_runs(run)
         with progress(f"predicting for {data}"):
@@ -89,7 +90,7 @@ def _no_predictions(trained: Ensemble) -> dict[str, list[Any]]:
     """The columns of predictions for no graph."""
     import torch
 
-    from pathnn.engine import ensemble_columns
+    from pathnn.inference import ensemble_columns
 
     one = torch.zeros(len(trained.members), 1, trained.facts.out_channels)
     return {name: [] for name in ensemble_columns(one, trained.facts)}
@@ -118,7 +119,7 @@ def add_columns(table: Table, bad: tuple[BadRow, ...], predicted: dict[str, list
     >>> add_columns((["smiles"], [["CO"], ["C("]]), (BadRow(2, "no molecule"),), {"prediction": [1.5]})
     (['smiles', 'prediction', 'error'], [['CO', 1.5, ''], ['C(', '', 'no molecule']])
     """
-    from pathnn.engine.ensemble import free_name
+    from pathnn.inference.predictor import free_name
 
     header, rows = table
     reasons = {one.row: one.reason for one in bad}

@@ -13,7 +13,7 @@ from pathnn.cli.options import Data, Json, SkipInvalid, Smiles, check_collection
 
 if TYPE_CHECKING:
     from pathnn.data import Task
-    from pathnn.engine import EnsembleFolder, RunConfig, RunFolder
+    from pathnn.training import EnsembleFolder, RunConfig, RunFolder
 
 Out = Annotated[
     Path, typer.Option("--out", "-o", metavar="RUN", help="The folder to write the run to.", show_default=False)
@@ -117,7 +117,7 @@ def train_command(
     options = {name: value for name, value in widths.items() if value is not None}
     with result_only(json):
         result = _train(data, out, config, chosen, options, seeds=seeds, resume=resume, overwrite=overwrite)
-        from pathnn.engine.devices import is_first_process
+        from pathnn.training.devices import is_first_process
 
         first = is_first_process()
     if first and json:
@@ -140,9 +140,9 @@ def _train(
     """Fill in a config and run it, with one seed or several."""
     from pathnn.cli.epoch_line import epoch_line
     from pathnn.cli.not_read import note_not_read
-    from pathnn.engine import RunConfig, RunFolder, run, run_ensemble
-    from pathnn.engine.config import yaml_options
-    from pathnn.engine.devices import is_first_process
+    from pathnn.training import RunConfig, RunFolder, run, run_ensemble
+    from pathnn.training.config import yaml_options
+    from pathnn.training.devices import is_first_process
 
     if file is not None:
         chosen = {**yaml_options(file.read_text()), **chosen}
@@ -182,7 +182,7 @@ def _train(
 
 def _folder(out: Path, *, several: bool) -> RunFolder | EnsembleFolder:
     """The folder of a run, or of the runs of several seeds. What one holds is not mistaken for the other."""
-    from pathnn.engine import EnsembleFolder, RunFolder
+    from pathnn.training import EnsembleFolder, RunFolder
 
     if several:
         return EnsembleFolder(out)
@@ -197,8 +197,8 @@ def _folder(out: Path, *, several: bool) -> RunFolder | EnsembleFolder:
 
 def fill_in(data: str, task: Task, chosen: dict[str, Any], options: dict[str, Any]) -> RunConfig:
     """The config of a new run: the paper's or the defaults for own data, then what the user chose."""
-    from pathnn.engine import RunConfig, own_options
-    from pathnn.engine.recipes import paper_run
+    from pathnn.training import RunConfig, own_options
+    from pathnn.training.recipes import paper_run
 
     paper = paper_run(data, chosen.get("collection", "ap"))
     base = {"data": data, **own_options(task)} if paper is None else paper.to_dict()
@@ -211,7 +211,7 @@ def fill_in(data: str, task: Task, chosen: dict[str, Any], options: dict[str, An
 
 def _load(config: RunConfig) -> Task:
     from pathnn.cli.progress import progress
-    from pathnn.engine import load_task
+    from pathnn.training import load_task
 
     with progress(f"reading {config.data}"):
         return load_task(config)

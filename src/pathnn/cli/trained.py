@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from pathnn.engine import Ensemble, Trained
+    from pathnn.training import Ensemble, Trained
 
 Run = Annotated[
     Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, a model.safetensors file, or "
@@ -20,15 +20,15 @@ Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="
 
 def load_runs(run: Path) -> Ensemble:
     """The best models of a folder of several seeds, or what `load_run` gives, as an ensemble of one."""
-    from pathnn.engine import Ensemble, EnsembleFolder
+    from pathnn.training import Ensemble, EnsembleFolder
 
     return EnsembleFolder(run).load() if EnsembleFolder(run).begun else Ensemble((load_run(run),))
 
 
 def load_run(run: Path) -> Trained:
     """The best model of a run folder, of a model file, or a trained model by its name."""
-    from pathnn.engine import RunFolder, load_model
     from pathnn.nn.pretrained import NON_COMMERCIAL, pretrained_file, pretrained_names
+    from pathnn.training import RunFolder, load_model
 
     if not run.exists():
         names = pretrained_names()

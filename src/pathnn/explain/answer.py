@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from pathnn.engine.facts import TaskFacts
+from pathnn.training.checkpoint import TaskFacts
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from pathnn.data.molecules import pack_molecules
 from pathnn.data.readers.smiles import FEATURES, molecule_graph
 from pathnn.data.readers.table import read_csv
 from pathnn.data.task import Task
-from pathnn.engine.checkpoint import Trained
-from pathnn.engine.predict import features
 from pathnn.explain.graph_picture import GraphPicture
 from pathnn.explain.molecule import Molecule
 from pathnn.explain.page import Picture
+from pathnn.training.checkpoint import Trained
+from pathnn.training.scoring import features
 
 
 @dataclass(frozen=True, eq=False)

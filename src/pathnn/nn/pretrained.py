@@ -51,8 +51,8 @@ def pretrained_file(name: str) -> Path:
 def load_pretrained(name: str) -> PathNN:
     """A trained PathNN by name, in evaluation mode; see its card `models/NAME.md`."""
     # The file's format belongs to the engine, which imports this package: not at import.
-    from pathnn.engine.checkpoint import load_model
     from pathnn.nn.path_nn import PathNN
+    from pathnn.training.checkpoint import load_model
 
     model = load_model(pretrained_file(name)).model
     if not isinstance(model, PathNN):

@@ -205,7 +205,7 @@ def epoch_command(
     with result_only(json):
         from dataclasses import replace
 
-        from pathnn.engine.recipes import zinc
+        from pathnn.training.recipes import zinc
         from pathnn_reproduction.bench import epoch
 
         on_gpu = _on_gpu(device)

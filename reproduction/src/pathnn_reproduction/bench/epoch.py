@@ -16,16 +16,15 @@ from typing import Any
 import torch
 
 from pathnn.data.task import Task
-from pathnn.engine.build import build_model
-from pathnn.engine.config import RunConfig
-from pathnn.engine.devices import make_fabric
-from pathnn.engine.evaluate import evaluate
-from pathnn.engine.graphed import Graphed, make_graphed
-from pathnn.engine.loaders import Loaders, batch_indices, make_loaders
-from pathnn.engine.run import load_task
-from pathnn.engine.state import TrainState
-from pathnn.engine.train import train_epoch
 from pathnn.nn import PathNN
+from pathnn.training.config import RunConfig
+from pathnn.training.cuda_graphs.run_steps import Graphed, make_graphed
+from pathnn.training.devices import make_fabric
+from pathnn.training.loop import train_epoch
+from pathnn.training.runs import load_task
+from pathnn.training.scoring import evaluate
+from pathnn.training.setup import Loaders, batch_indices, build_model, make_loaders
+from pathnn.training.state import TrainState
 
 
 @dataclass

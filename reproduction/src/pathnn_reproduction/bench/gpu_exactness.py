@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.engine.graphs import GraphedForward, GraphedStep
+from pathnn.training.cuda_graphs.capture import GraphedForward, GraphedStep
 from pathnn_reproduction.bench.gpu_sides import Bench
 
 

@@ -12,10 +12,10 @@ from torch import Tensor
 from pathnn.data.batch import GraphBatch
 from pathnn.data.datasets.registry import load_dataset
 from pathnn.data.packed import PackedGraphs
-from pathnn.engine.graphs import GraphedForward, GraphedStep
-from pathnn.engine.graphs_batch import Capacity
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
+from pathnn.training.cuda_graphs.capture import GraphedForward, GraphedStep
+from pathnn.training.cuda_graphs.padded_batch import Capacity
 
 Step = Callable[[], None]
 
@@ -69,7 +69,7 @@ class Bench:
 
 def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> Capacity:
     """The smallest of a few typical shapes that holds all these batches."""
-    from pathnn.engine.graphs_batch import graph_sizes
+    from pathnn.training.cuda_graphs.padded_batch import graph_sizes
 
     sizes = graph_sizes(graphs)
     for margin in (1.0, 2.0, 3.0, 4.0, 6.0, 10.0):

@@ -22,12 +22,11 @@ from pathnn.data.datasets.base import Built
 from pathnn.data.datasets.registry import get_spec
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.task import Split, Task
-from pathnn.engine.build import build_model
-from pathnn.engine.loaders import batch_indices
-from pathnn.engine.recipes import zinc
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
+from pathnn.training.recipes import zinc
+from pathnn.training.setup import batch_indices, build_model
 from pathnn.transforms import AddPaths
 from pathnn_reproduction.bench.batch import zinc_graphs
 from pathnn_reproduction.bench.epoch import Training, seconds

@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pathnn.engine.config import RunConfig
-from pathnn.engine.recipes import csl, exp, molhiv, peptides_func, tu, zinc
 from pathnn.nn.presets import TU_SETS
+from pathnn.training.config import RunConfig
+from pathnn.training.recipes import csl, exp, molhiv, peptides_func, tu, zinc
 
 BASELINES = ("gin", "gcn", "mlp")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from pathnn.engine.config import RunConfig
-from pathnn.engine.recipes import tu, zinc
-from pathnn.engine.run import load_task
 from pathnn.paths.options import Collection
+from pathnn.training.config import RunConfig
+from pathnn.training.recipes import tu, zinc
+from pathnn.training.runs import load_task
 from pathnn_reproduction.bench.epoch import Training, seconds
 from pathnn_reproduction.experiments.baselines import baseline_run
 

@@ -8,9 +8,9 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from pathnn.engine.config import RunConfig
-from pathnn.engine.recipes import csl, exp, molhiv, peptides_func, tu, zinc
 from pathnn.paths.options import COLLECTIONS, Collection
+from pathnn.training.config import RunConfig
+from pathnn.training.recipes import csl, exp, molhiv, peptides_func, tu, zinc
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.experiments.baselines import BASELINES, baseline_run
 from pathnn_reproduction.planned import PlannedRun

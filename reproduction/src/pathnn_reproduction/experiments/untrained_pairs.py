@@ -10,10 +10,10 @@ import torch
 
 from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
-from pathnn.engine import build_model, predict
-from pathnn.engine.checkpoint import versions
-from pathnn.engine.config import RunConfig
 from pathnn.theory.isomorphism import confused_pairs
+from pathnn.training import build_model, predict
+from pathnn.training.checkpoint import versions
+from pathnn.training.config import RunConfig
 
 
 def count_confused(config: RunConfig, task: Task, device: torch.device | str) -> tuple[int, int]:

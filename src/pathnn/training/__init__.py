@@ -1,0 +1,33 @@
+"""Training, evaluation, prediction, and the run folder."""
+
+from pathnn.training.checkpoint import Trained as Trained
+from pathnn.training.checkpoint import load_model as load_model
+from pathnn.training.checkpoint import seen_in_training as seen_in_training
+from pathnn.training.config import RunConfig as RunConfig
+from pathnn.training.devices import make_fabric as make_fabric
+from pathnn.training.ensemble import Ensemble as Ensemble
+from pathnn.training.ensemble import infer as infer
+from pathnn.training.ensemble import infer_each as infer_each
+from pathnn.training.ensemble import score_ensemble as score_ensemble
+from pathnn.training.ensemble_folder import EnsembleFolder as EnsembleFolder
+from pathnn.training.ensemble_run import run_ensemble as run_ensemble
+from pathnn.training.errors import CheckpointError as CheckpointError
+from pathnn.training.errors import MismatchError as MismatchError
+from pathnn.training.errors import NotFiniteError as NotFiniteError
+from pathnn.training.errors import RunError as RunError
+from pathnn.training.errors import RunFolderError as RunFolderError
+from pathnn.training.errors import RunStoppedError as RunStoppedError
+from pathnn.training.loop import Epoch as Epoch
+from pathnn.training.loop import train as train
+from pathnn.training.recipes import own_options as own_options
+from pathnn.training.run_folder import RunFolder as RunFolder
+from pathnn.training.runs import Run as Run
+from pathnn.training.runs import load_task as load_task
+from pathnn.training.runs import run as run
+from pathnn.training.scoring import Evaluation as Evaluation
+from pathnn.training.scoring import evaluate as evaluate
+from pathnn.training.scoring import predict as predict
+from pathnn.training.setup import Loaders as Loaders
+from pathnn.training.setup import build_model as build_model
+from pathnn.training.setup import make_loaders as make_loaders
+from pathnn.training.state import TrainState as TrainState

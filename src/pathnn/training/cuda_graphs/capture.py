@@ -1,0 +1,315 @@
+"""Recording what a function launches on a GPU as a CUDA graph, to be launched again as one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pathnn.data.packed import PackedGraphs
+from pathnn.nn import Baseline, PathNN
+from pathnn.nn.backends.triton.lookup import MOST_ROWS, SmallEmbedding
+from pathnn.nn.backends.triton.requirements import cuda_ready
+from pathnn.nn.backends.triton.tall_linear import TallLinear
+from pathnn.nn.baselines import before_relu
+from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
+from pathnn.nn.encoders import CategoricalEncoder
+from pathnn.nn.fixed_gcn import FixedGCN
+from pathnn.nn.fixed_gin import EdgeKinds, FixedGIN
+from pathnn.nn.neighbours import SharedNeighbours
+from pathnn.nn.path_conv import PathConv
+from pathnn.nn.path_lstm import PathLSTM
+from pathnn.nn.readout import Readout
+from pathnn.training.cuda_graphs.padded_batch import Capacity, PaddedBatches, PaddedRows
+from pathnn.training.cuda_graphs.padded_edges import PaddedEdges
+from pathnn.training.scoring import features
+from pathnn.training.setup import Model
+
+WARM_UP = 3
+"""Runs before recording, in which kernels are compiled and libraries make their handles."""
+
+
+@cache
+def _side_stream(device: int) -> torch.cuda.Stream:
+    """One for each GPU: torch lends a pool's memory again only to the stream that had it before."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
+def record(run: Callable[[], None], pool: Any = None) -> torch.cuda.CUDAGraph:
+    """The launches of `run`, which is called some times before, on a stream beside the current one: whatever it changes
+    has to be put back by the caller.
+
+    ```python
+    graph = record(lambda: out.copy_(model(x)))
+    x.copy_(batch)
+    graph.replay()                             # now `out` is that of the batch
+    ```
+
+    `pool` is memory that graphs share which never run at the same time, and whose results are read before another runs.
+    Record the largest first: others then find room in what it took, and all take little more than the largest alone.
+    """
+    side = _side_stream(torch.cuda.current_device())
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(WARM_UP):
+            run()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool, stream=side):  # libraries keep their memory per stream
+        run()
+    return graph
+
+
+class GraphedStep:
+    """Everything of a training step but the optimizer's: batch, forward, loss and gradients, in one launch.
+
+    ```python
+    step = GraphedStep(model, graphs, nn.L1Loss(), capacity=Capacity.typical(graphs, 128, margin=3.0))
+    for index in batches:                      # graph numbers, on the CPU
+        loss = step(index)                     # gradients are in p.grad, as after loss.backward()
+        optimizer.step()
+    ```
+
+    The model's own parameters and running statistics are used and updated; gradients are those of the step without
+    padding up to rounding (with dropout: other random numbers). Recording runs the model a few times on the first
+    batch, and then puts its running statistics and the random numbers back.
+
+    Args:
+        model: on the GPU; its head must not have BatchNorm.
+        graphs: on the GPU, with paths and targets.
+        loss: from the predictions and the targets of the batch to a scalar.
+        capacity: the shape of the padded batch.
+        autocast: whether to compute under `torch.autocast` in bfloat16.
+        recompute: whether the backward pass computes again what it can; keeping it takes up to twice the memory.
+        pool: memory that graphs share which never run at the same time (`torch.cuda.graph_pool_handle()`): a graph may
+            then write over the gradients of another.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        graphs: PackedGraphs,
+        loss: Callable[[Tensor, Tensor], Tensor],
+        *,
+        capacity: Capacity,
+        autocast: bool = False,
+        recompute: bool = True,
+        pool: Any = None,
+    ) -> None:
+        _check_engine(model)
+        self._autocast, self._recompute, self._pool = autocast, recompute, pool
+        self.batches = padded_batches(model, graphs, capacity)
+        self.model = model
+        self._loss_function = loss
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._loss: Tensor | None = None
+        self._grads: list[tuple[nn.Parameter, Tensor]] = []
+
+    def fits(self, index: Tensor) -> bool:
+        """Whether the batch of these graphs can be done by this step."""
+        return self.batches.fits(index)
+
+    def __call__(self, index: Tensor) -> Tensor:
+        """Do the step for the graphs `index`, return the loss; gradients are in `p.grad` until the next step."""
+        if not self.fits(index):
+            raise ValueError(
+                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}. Ask fits(index) first, "
+                "and do such batches without a CUDA graph."
+            )
+        self.prepare(index)
+        assert self._graph is not None
+        assert self._loss is not None
+        self._graph.replay()
+        for parameter, grad in self._grads:
+            parameter.grad = grad
+        return self._loss.clone()
+
+    def prepare(self, index: Tensor) -> None:
+        """Put the batch of these graphs, which has to fit, in place; record the step if that has not been done."""
+        self.batches.load(index)
+        if self._graph is None:
+            self._record()
+
+    def _record(self) -> None:
+        self.model.train()
+        twin = padded_twin(self.model, self.batches.valid)
+        if isinstance(twin, PathNN):
+            twin.lstm.recompute = self._recompute
+        random = torch.cuda.get_rng_state()
+        buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
+
+        def run() -> None:
+            self.model.zero_grad(set_to_none=True)
+            self._loss = self._run(twin)
+
+        self._graph = record(run, self._pool)
+        self._grads = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
+        for buffer, before in buffers:
+            buffer.copy_(before)
+        torch.cuda.set_rng_state(random)
+
+    def _run(self, twin: Model) -> Tensor:
+        with autocast(self._autocast):
+            out, y = predict_padded(twin, self.batches)
+            if y is None:
+                raise ValueError("the graphs have no targets y: expected one for each graph.")
+            loss = self._loss_function(out.float(), y)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+
+class GraphedForward:
+    """Predictions for batches of graphs, in one launch; the model is in evaluation mode.
+
+    ```python
+    predict = GraphedForward(model, graphs, capacity=Capacity.typical(graphs, 128, margin=3.0))
+    out = predict(index)                       # [len(index), out_channels]
+    ```
+    """
+
+    def __init__(
+        self, model: Model, graphs: PackedGraphs, *, capacity: Capacity, autocast: bool = False, pool: Any = None
+    ) -> None:
+        _check_engine(model)
+        self._autocast, self._pool = autocast, pool
+        self.batches = padded_batches(model, graphs, capacity)
+        self.model = model
+        self._twin = model if isinstance(model, PathNN) else padded_twin(model, self.batches.valid).eval()
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._out: Tensor | None = None
+
+    def fits(self, index: Tensor) -> bool:
+        """Whether the batch of these graphs can be done."""
+        return self.batches.fits(index)
+
+    @torch.inference_mode()
+    def __call__(self, index: Tensor) -> Tensor:
+        """The predictions for the graphs `index`."""
+        if not self.fits(index):
+            raise ValueError(
+                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}: ask fits(index) first."
+            )
+        self.model.eval()
+        self.batches.load(index)
+        if self._graph is None:
+            self._record()
+        assert self._graph is not None
+        assert self._out is not None
+        self._graph.replay()
+        return self._out.clone()
+
+    def _record(self) -> None:
+        def run() -> None:
+            self._out = self._predict()
+
+        self._graph = record(run, self._pool)
+
+    def _predict(self) -> Tensor:
+        if isinstance(self._twin, PathNN):
+            self._twin.lstm.max_entries = None
+        with autocast(self._autocast):
+            return predict_padded(self._twin, self.batches)[0].float()
+
+
+def autocast(enabled: bool) -> torch.autocast:
+    """Autocast to bfloat16 that keeps no copies of weights: a graph would read those of when it was recorded."""
+    return torch.autocast("cuda", torch.bfloat16, enabled=enabled, cache_enabled=False)
+
+
+def padded_batches(model: Model, graphs: PackedGraphs, capacity: Capacity, models: int = 1) -> PaddedRows:
+    """Batches with what the model reads of a graph: its paths, or its edges; one for each of `models` alike."""
+    kind = PaddedBatches if isinstance(model, PathNN) else PaddedEdges
+    return kind(graphs, capacity, models)
+
+
+def predict_padded(model: Model, batches: PaddedRows) -> tuple[Tensor, Tensor | None]:
+    """The predictions for the true graphs of a padded batch, and their targets."""
+    x, edge_attr, y = batches.assemble()
+    x, edge_attr = features(model, x, edge_attr)
+    models, size = batches.models, batches.capacity.graphs
+    structure: dict[str, Any] = {"trie": batches.trie, "batch": batches.batch, "batch_size": models * (size + 1)}
+    out = model(x, batches.edge_index, edge_attr=edge_attr, **structure)
+    return out.unflatten(0, (models, size + 1))[:, :size].flatten(0, 1), y
+
+
+FIXED = ("gin", "gcn", "graphsage", "mlp")
+"""Baselines whose shapes do not depend on where the edges lead."""
+
+
+FIXED_CONVS: dict[str, type[FixedGCN | FixedGIN]] = {"gcn": FixedGCN, "gin": FixedGIN}
+"""Those whose layers have a quicker twin."""
+
+
+def padding_fault(model: Model) -> str | None:
+    """Why a model cannot work on padded batches, or None."""
+    if isinstance(model, Baseline) and model.config.name not in FIXED:
+        return f"{model.config.name} finds out loops from the edges, for which it waits: train step by step."
+    if model.readout is None:
+        return "a model without readout predicts for vertices: expected one that predicts for graphs."
+    own = _own_part(model)
+    if own is not None:
+        return f"{own} is a part of your own, which may wait for the GPU, or count padding in: train step by step."
+    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
+        return "the head has BatchNorm, which cannot tell the padded graph from others: train step by step."
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm1d) and (
+            not module.affine or not module.track_running_stats or module.momentum is None
+        ):
+            return f"{module}: expected affine=True, track_running_stats=True and a momentum."
+    return None
+
+
+def _own_part(model: Model) -> str | None:
+    """The name of a part that is not one of ours, where what is padding must be known."""
+    known: list[tuple[str, nn.Module | None, type[nn.Module]]] = [
+        ("readout", model.readout, Readout),
+        ("edge_encoder", model.edge_encoder, CategoricalEncoder),
+    ]
+    if isinstance(model, PathNN):
+        known += [("lstm", model.lstm, PathLSTM), *(("convs", conv, PathConv) for conv in model.convs)]
+    return next((name for name, part, kind in known if part is not None and not isinstance(part, kind)), None)
+
+
+def padded_twin(model: Model, valid: Tensor) -> Model:
+    """A model of the same parameters and buffers (not copies) whose BatchNorms read the first `valid` rows only, and
+    whose small embeddings and linear layers have the quicker gradient."""
+    fault = padding_fault(model)
+    if fault is not None:
+        raise ValueError(fault)
+    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    twin = copy.deepcopy(model, shared)
+    own = None
+    if isinstance(twin, PathNN):
+        own, twin.lstm.max_entries = twin.lstm, None
+    elif twin.config.name in FIXED_CONVS:
+        fixed, neighbours = FIXED_CONVS[twin.config.name], SharedNeighbours()
+        twin.convs = nn.ModuleList(fixed(conv, neighbours) for conv in twin.convs)
+        if isinstance(twin.edge_encoder, CategoricalEncoder):
+            twin.edge_encoder = EdgeKinds(twin.edge_encoder)
+    for parent in list(twin.modules()):
+        modules = parent._modules
+        following = dict(pairwise(modules)) if isinstance(parent, nn.Sequential) else {}
+        for name, child in list(modules.items()):
+            if isinstance(child, nn.BatchNorm1d):
+                relu = name in following and isinstance(modules[following[name]], nn.ReLU)
+                modules[name] = PaddedBatchNorm1d(child, valid, relu=relu or before_relu(twin, parent))
+                if relu:
+                    modules[following[name]] = nn.Identity()
+            elif isinstance(child, nn.Embedding) and parent is not own and child.num_embeddings <= MOST_ROWS:
+                modules[name] = SmallEmbedding(child)
+            elif isinstance(child, nn.Linear):
+                modules[name] = TallLinear(child)
+    return twin
+
+
+def _check_engine(model: Model) -> None:
+    if not cuda_ready(next(model.parameters())):
+        raise ValueError(
+            "a CUDA graph needs a float32 model on an NVIDIA GPU and the Triton engine: "
+            "move the model there, and do not set PATHNN_TRITON=0."
+        )

@@ -1,0 +1,277 @@
+"""Batches of one shape, assembled on the GPU: what a CUDA graph needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+
+import torch
+from torch import Tensor
+
+from pathnn.data.packed import PackedGraphs, widen
+from pathnn.nn.backends.triton.order import Planner
+from pathnn.paths.ragged import RaggedTries, root_columns, sizes_of
+from pathnn.paths.trie import PathTrie
+
+SAMPLE = 512
+
+
+SHARES = (0.96, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2)
+
+
+STEP = 1.06
+"""Shapes of batches are found from so many random ones, to hold these shares of them; closer ones are left out."""
+
+
+BLOCKS_PER_PART, MOST_PARTS = 8, 64
+"""A level of a graph is gathered in parts of about so many blocks each, but not in more parts than that."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """How much a padded batch holds: graphs, vertices, edges, and entries of each level, through all lengths."""
+
+    graphs: int
+    nodes: int
+    edges: int
+    levels: tuple[int, ...]
+
+    @classmethod
+    def typical(cls, graphs: PackedGraphs, batch_size: int, *, margin: float) -> Capacity:
+        """What random batches need: the mean and `margin` standard deviations, and room for padding.
+
+        >>> edge = torch.tensor([[0, 1], [1, 0]])
+        >>> packed = PackedGraphs.from_edges([edge] * 4, [2] * 4).with_paths(collection="sp", k=1)
+        >>> Capacity.typical(packed, 2, margin=1.0)
+        Capacity(graphs=2, nodes=5, edges=5, levels=(5, 5))
+        """
+        return cls.of_sizes(graph_sizes(graphs), batch_size, margin=margin)
+
+    @classmethod
+    def of_sizes(cls, sizes: Tensor, batch_size: int, *, margin: float) -> Capacity:
+        """The same from the sizes of the graphs (see `graph_sizes`) that batches are made of."""
+        sizes = sizes.double()
+        spread = sizes.std(dim=0, correction=0) * batch_size**0.5
+        largest = sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)
+        need = torch.minimum(sizes.mean(dim=0) * batch_size + margin * spread, largest).ceil().long()
+        return cls.holding(need, batch_size)
+
+    @classmethod
+    def shapes(cls, sizes: Tensor, batch_size: int, *, models: int = 1) -> list[Capacity]:
+        """A few capacities for random batches of such graphs, the smallest first; the last holds nearly all batches.
+        With several models at once each holds the largest of their batches.
+
+        Each has at least `STEP` times as many entries as the one before, so that graphs of one size have one.
+
+        >>> Capacity.shapes(torch.tensor([[3, 6, 3, 6]] * 100), 32)
+        [Capacity(graphs=32, nodes=100, edges=199, levels=(97, 193))]
+        """
+        generator = torch.Generator().manual_seed(0)
+        batches = _random_batches(sizes, batch_size, generator)
+        if models > 1:
+            batches = batches[torch.randint(SAMPLE, (SAMPLE, models), generator=generator)].amax(dim=1)
+        batches = batches[_amount(batches).argsort()]
+        largest = sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)
+        highest = batches.amax(dim=0)
+        found = [torch.minimum(highest + highest // 32, largest)]
+        for share in SHARES:
+            total = batches[: int(SAMPLE * share)].amax(dim=0)
+            if _amount(total) * STEP < _amount(found[-1]):
+                found.append(total)
+        if sizes.size(1) > 2:  # padded entries are spread over padded vertices and edges: some are needed
+            found = [torch.cat([total[:-2], total[-2:] + total[-2:] // 32]) for total in found]
+        return [cls.holding(total, batch_size) for total in reversed(found)]
+
+    @classmethod
+    def holding(cls, totals: Tensor, batch_size: int) -> Capacity:
+        """What a batch with these totals needs, and room for padding."""
+        *levels, nodes, edges = (totals + 1).tolist()
+        return cls(batch_size, nodes, edges, tuple(levels))
+
+    def holds(self, totals: Tensor) -> bool:
+        """Whether a batch with these totals (levels, vertices, edges) fits, with at least one of each as padding."""
+        return bool(self.holds_each(totals).all())
+
+    def holds_each(self, totals: Tensor) -> Tensor:
+        """The same for many batches, `[..., levels + 2]`: for each total whether it fits."""
+        return totals < self._bounds
+
+    @cached_property
+    def _bounds(self) -> Tensor:
+        return torch.tensor([*self.levels, self.nodes, self.edges])
+
+    @property
+    def amount(self) -> int:
+        """Entries of all levels, or without paths vertices and edges: what time and memory of a step depend on."""
+        return sum(self.levels) or self.nodes + self.edges
+
+    def rounded(self, block: int) -> Capacity:
+        """The same with vertices and levels rounded up to whole blocks.
+
+        >>> Capacity(2, 5, 5, (5, 130)).rounded(128)
+        Capacity(graphs=2, nodes=128, edges=5, levels=(128, 256))
+        """
+        nodes, *levels = (-(-size // block) * block for size in (self.nodes, *self.levels))
+        return replace(self, nodes=nodes, levels=tuple(levels))
+
+
+def _random_batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> Tensor:
+    """Totals of `SAMPLE` random batches, cut from shuffled graphs as in training: `[SAMPLE, columns]`."""
+    graphs, columns = sizes.shape
+    each = min(batch_size, graphs)
+    number = min(SAMPLE, graphs // each) if each else SAMPLE  # of one shuffle: a permutation of many graphs takes long
+    shuffles = [torch.randperm(graphs, generator=generator)[: number * each] for _ in range(-(-SAMPLE // number))]
+    return torch.cat([sizes[index].view(number, each, columns).sum(dim=1) for index in shuffles])[:SAMPLE]
+
+
+def _amount(totals: Tensor) -> Tensor:
+    """Entries of all levels, or without paths vertices and edges: what the time of a step depends on."""
+    return (totals[..., :-2] if totals.size(-1) > 2 else totals).sum(dim=-1)
+
+
+def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
+    """Entries of each level (if `paths`), then vertices and edges, of each graph: `[graphs, levels + 2]`, int64, on the
+    CPU."""
+    counts = torch.stack([graphs.node_ptr.diff(), graphs.edge_ptr.diff()], dim=1)
+    if not paths:
+        return counts
+    if graphs.tries is None:
+        raise ValueError("these graphs have no paths: call with_paths(collection=..., k=...) first.")
+    return torch.cat([graphs.tries.sizes, counts], dim=1)
+
+
+class PaddedRows:
+    """Batches of a dataset on the GPU, all of the same shape: their features, targets and graph numbers.
+
+    `load(index)` copies what to take; `assemble()` (which a CUDA graph can record) gathers it, without waiting for
+    anything. `valid` is the number of true vertices; the others are padding, and belong to one graph more than the
+    batch has. What a model reads of the structure, `trie` or `edge_index`, is for subclasses.
+
+    With several `models` there is a batch for each of them, one after the other (level by level in the trie), all of
+    the given capacity; what to take is then written to `plan` by the caller.
+    """
+
+    trie: PathTrie | None = None
+
+    def __init__(
+        self, graphs: PackedGraphs, capacity: Capacity, sizes: Tensor, origin: Tensor, models: int = 1
+    ) -> None:
+        self.graphs, self.capacity, self.sizes, self._origin, self.models = graphs, capacity, sizes, origin, models
+        device, self._levels = graphs.device, len(capacity.levels)
+        self.plan = torch.zeros(models, capacity.graphs + 1, self._levels + 3, dtype=torch.int32, device=device)
+        self.valid = torch.zeros(models, dtype=torch.int32, device=device)
+        self._node = torch.zeros(models * capacity.nodes, dtype=torch.int64, device=device)
+        self._edge = torch.zeros(models * capacity.edges, dtype=torch.int64, device=device)
+        self.batch = torch.zeros_like(self._node)
+
+    @property
+    def edge_index(self) -> Tensor | None:
+        """The ends of the edges, where the model reads them."""
+        return None
+
+    def fits(self, index: Tensor) -> bool:
+        """Whether a batch has the number of graphs that this one is for, and no more of anything than there is room."""
+        return index.numel() == self.capacity.graphs and self.capacity.holds(self.sizes[index].sum(dim=0))
+
+    def load(self, index: Tensor) -> None:
+        """Say which graphs (`index` is on the CPU) `assemble` is to take."""
+        plan = torch.zeros(self.plan.shape, dtype=torch.int32)
+        plan[0, 1:, :-1] = self.sizes[index].cumsum(dim=0)
+        plan[0, :-1, -1] = index
+        self.plan.copy_(plan.pin_memory(), non_blocking=True)
+
+    def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Fill the batch; return the features x and edge_attr and the targets y."""
+        from pathnn.nn.backends.triton.kernels.gather import gather_rows
+
+        capacity, graphs = self.capacity, self.graphs
+        gather_rows[capacity.graphs + 1, self.models](
+            self.plan, self._origin, self._node, self._edge, self.batch, self.valid,
+            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
+        )  # fmt: skip
+        x = None if graphs.x is None else widen(graphs.x[self._node])
+        edge_attr = None if graphs.edge_attr is None else widen(graphs.edge_attr[self._edge])
+        y = None if graphs.y is None else graphs.y[self.plan[:, :-1, -1].flatten().long()]
+        return x, edge_attr, y
+
+
+class PaddedBatches(PaddedRows):
+    """Padded batches with their paths, for `PathNN`. `parts` programs gather each level of a graph (more than one where
+    some graph has very many paths), `block` entries at a time."""
+
+    trie: PathTrie
+
+    def __init__(self, graphs: PackedGraphs, capacity: Capacity, models: int = 1) -> None:
+        self.tries = tries = _resident(graphs)
+        device, levels = graphs.device, len(capacity.levels)
+        self._table, origin = _tables(graphs, tries)
+        super().__init__(graphs, capacity, graph_sizes(graphs), origin, models)
+        root, sizes = root_columns(tries.k).tolist(), [models * size for size in capacity.levels]
+        children = [0 if is_root else size for is_root, size in zip(root, sizes, strict=True)]
+        first_child = [
+            -1 if is_root else at for is_root, at in zip(root, accumulate(children, initial=0), strict=False)
+        ]
+        self._first = _ints(list(accumulate(sizes, initial=0))[:-1], device)
+        self._first_child, self._capacity = _ints(first_child, device), _ints(list(capacity.levels), device)
+        self.trie = _empty_trie(tries, sizes, sum(children), models * capacity.nodes, models * capacity.edges)
+        self._planner = Planner(self.trie, models)
+        self._distances = tries.k + 1
+        self.block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
+        largest = int(tries.sizes.max()) if tries.sizes.numel() else 0  # of one graph and level
+        self.parts = max(1, min(MOST_PARTS, largest // (BLOCKS_PER_PART * self.block)))
+
+    def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Fill the batch, `trie` and its plans; return the features x and edge_attr and the targets y."""
+        from pathnn.nn.backends.triton.kernels.gather import gather_entries
+
+        capacity, trie, tries = self.capacity, self.trie, self.tries
+        gather_entries[(capacity.graphs + 1) * self.parts, self._levels, self.models](
+            self.plan, self._table, self._origin, self._first, self._first_child, self._capacity,
+            tries.vertex, tries.parent, tries.edge, tries.distance, trie.vertex, trie.parent, trie.edge, trie.distance,
+            capacity.graphs, capacity.nodes, capacity.edges, self._distances, LEVELS=self._levels, BLOCK=self.block,
+        )  # fmt: skip
+        self.trie = replace(trie, plans=self._planner.plan(trie))
+        return super().assemble()
+
+
+def on_gpu(graphs: PackedGraphs) -> bool:
+    """Whether the graphs lie where batches of them can be assembled."""
+    return graphs.device.type == "cuda"
+
+
+def _resident(graphs: PackedGraphs) -> RaggedTries:
+    if not isinstance(graphs.tries, RaggedTries) or not on_gpu(graphs):
+        raise ValueError(f"{graphs}: expected graphs with paths that are on a GPU: graphs.to('cuda').")
+    return graphs.tries
+
+
+def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
+    """Where the entries, features and numbers of each graph begin; see `pathnn.nn.backends.triton.kernels.gather`."""
+    here = tries.here
+    table = torch.stack([here.size, here.entry, here.child, here.parent], dim=2).contiguous()
+    starts = [graphs.node_ptr[:-1].to(table.device), graphs.edge_ptr[:-1].to(table.device)]
+    return table, torch.stack([*starts, here.first_node, here.first_edge], dim=1).contiguous()
+
+
+def _empty_trie(tries: RaggedTries, sizes: list[int], children: int, nodes: int, edges: int) -> PathTrie:
+    def zeros(number: int) -> Tensor:
+        return torch.zeros(number, dtype=torch.int32, device=tries.vertex.device)
+
+    entries = sum(sizes)
+    return PathTrie(
+        vertex=zeros(entries),
+        parent=zeros(children),
+        edge=zeros(children),
+        distance=None if tries.distance is None else zeros(entries),
+        sizes=sizes_of(torch.tensor(sizes), tries.k),
+        collection=tries.collection,
+        num_nodes=nodes,
+        num_edges=edges,
+        extended=tries.extended,
+        sampled=tries.sampled,
+    )
+
+
+def _ints(values: list[int], device: torch.device) -> Tensor:
+    return torch.tensor(values, dtype=torch.int32, device=device)

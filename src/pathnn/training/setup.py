@@ -1,0 +1,301 @@
+"""The model of a run, made to fit its task, and what is written of it into a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from pathnn.checks import check_choice
+from pathnn.data.fingerprints import DataPrint
+from pathnn.data.loader import PackedLoader, epoch_order
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.shards import ShardedTries
+from pathnn.data.targets import TargetScale, for_targets
+from pathnn.data.task import Categorical, Features, Split, Task, random_split
+from pathnn.device import default_max_entries, free_memory
+from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
+from pathnn.paths.ragged import RaggedTries
+from pathnn.training.checks import check_answers, check_finite, check_finite_targets, check_precision
+from pathnn.training.config import RunConfig, data_key, run_seed, seed_torch
+from pathnn.training.errors import CheckpointError, RunError
+
+Model = PathNN | Baseline
+
+
+def build_model(config: RunConfig, task: Task) -> Model:
+    """The untrained model of a run: its weights come from the run's seed, its widths from the task.
+
+    ```python
+    task = load_dataset("csl")
+    model = build_model(RunConfig(data="csl", collection="sp+", k=3), task)
+    ```
+    """
+    seed_torch(config, data_key(config, task), "weights")
+    options = {**_fitting(task), **config.options}
+    try:
+        if config.model == "pathnn":
+            paths = {"collection": config.collection, "k": config.k}
+            return PathNN.from_config({**_preset(config), **options, **paths})
+        return Baseline.from_config({"hidden_channels": 64, **options, "name": config.model})
+    except TypeError as error:
+        raise RunError(f"an option of the model has a value of the wrong type: {error}.") from error
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """A model without its weights, as plain values.
+
+    >>> describe(Baseline("gin", 3, 8, 2))["class"]
+    'Baseline'
+    """
+    return {"class": type(model).__name__, "config": model.config.to_dict()}
+
+
+def from_description(description: Mapping[str, Any]) -> Model:
+    """The untrained model that `describe` described."""
+    makers: dict[str, type[PathNN] | type[Baseline]] = {"PathNN": PathNN, "Baseline": Baseline}
+    try:
+        maker = makers[check_choice("class", description["class"], tuple(makers))]
+        return maker.from_config(description["config"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the checkpoint describes a model that this version cannot make: {error}") from error
+
+
+def has_batch_norm(model: nn.Module) -> bool:
+    """Whether a batch of one graph could be too little for this model to learn from."""
+    return any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
+
+
+def path_options(model: Model) -> PathNNConfig | None:
+    """Which paths a model reads, None for a baseline."""
+    return None if isinstance(model.config, BaselineConfig) else model.config
+
+
+def _preset(config: RunConfig) -> dict[str, Any]:
+    if config.preset is None:
+        return {"hidden_channels": 64}
+    return paper_config(config.preset, collection=config.collection, k=config.k, variant=config.variant).to_dict()
+
+
+def _fitting(task: Task) -> dict[str, Any]:
+    """What the data decides: widths, kinds of encoders, number of outputs."""
+    if task.loss is None or task.target == "none":
+        raise RunError(
+            f"{task.name} has no targets to train on ({task.notes}). For a CSV name the column: --target COLUMN "
+            "(in Python: target=(COLUMN,))."
+        )
+    if task.target == "class" and task.out_channels < 2:
+        raise RunError(f"{task.name} has one class only: there is nothing to tell apart. Name another --target.")
+    check_targets(task)
+    if task.node_features is None:
+        raise RunError(f"{task.name} has no vertex features: give graphs an x, or pack them with ones.")
+    return {
+        "in_channels": _width(task.node_features),
+        "encoder": "categorical" if isinstance(task.node_features, Categorical) else "mlp",
+        "edge_channels": None if task.edge_features is None else _width(task.edge_features),
+        "out_channels": task.out_channels,
+    }
+
+
+def check_targets(task: Task) -> None:
+    """Raise `RunError` where the targets teach nothing: all the same, or no two graphs of a class."""
+    y = task.graphs.y
+    if y is None or len(task.graphs) < 2:
+        return
+    if task.target == "class" and torch.unique(y).numel() == len(task.graphs):
+        raise RunError(f"{task.name} has {len(y)} classes for as many graphs: expected a target that graphs share.")
+    first = y.nan_to_num(-torch.inf).amax(dim=0) if task.partly_known else y[:1]
+    if task.target != "class" and bool(((y == first) | (y.isnan() & task.partly_known)).all()):
+        raise RunError(f"all targets of {task.name} are the same: there is nothing to learn. Name another --target.")
+
+
+def _width(features: Features) -> int | tuple[int, ...]:
+    return features.sizes if isinstance(features, Categorical) else features.channels
+
+
+UNSCALED = TargetScale()
+
+
+@dataclass(frozen=True, eq=False)
+class Loaders:
+    """What a run reads: batches to train on, to choose the epoch by, and to report; the facts of the task; and what
+    stands for the data in seeds (`pathnn.training.config`).
+    """
+
+    task: Task
+    train: PackedLoader
+    val: PackedLoader
+    test: PackedLoader
+    data: DataPrint
+    data_key: str
+    scale: TargetScale = UNSCALED
+
+    @property
+    def sampled(self) -> int | None:
+        """The most paths of a source and length, where they are a sample (`max_paths_per_source`)."""
+        tries = _in_memory(self.task.graphs.tries)
+        return None if tries is None else tries.sampled
+
+
+def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.device | str) -> Loaders:
+    """The loaders of the split `config.fold`; the dataset lies on `device` where it fits.
+
+    ```python
+    task, config = load_dataset("csl"), RunConfig(data="csl", collection="sp", k=2)
+    loaders = make_loaders(task, config, build_model(config, task), device="cpu")
+    batch = next(iter(loaders.train))
+    ```
+    """
+    check_finite(task)
+    check_finite_targets(task)
+    split = choose_split(task, config)
+    check_answers(task, split)
+    precise = config.standardize or config.precision == "64-true"
+    check_precision(task, split.train, torch.float64 if precise else torch.float32)
+    data, key = DataPrint.of(task, split), data_key(config, task)
+    task = task.with_graphs(with_paths(task.graphs, model, device))
+    drop = has_batch_norm(model) if config.drop_single is None else config.drop_single
+    if drop and split.train.numel() == 1:
+        raise RunError(f"{task.name} has one graph to train on: expected at least 2 for BatchNorm.")
+    if drop and config.batch_size == 1:
+        raise RunError(
+            "batch_size=1: batches of one graph are left out, since BatchNorm learns nothing from them. Expected at "
+            "least 2 (--batch-size)."
+        )
+
+    def loader(index: Tensor, *, train: bool) -> PackedLoader:
+        return PackedLoader(
+            task.graphs,
+            index,
+            batch_size=config.batch_size,
+            shuffle=train,
+            seed=run_seed(config, key, "order"),
+            drop_single=drop and train,
+            max_entries=resolve_max_entries(config.max_entries, model, device),
+            device=device,
+        )
+
+    y = task.graphs.y
+    if config.standardize and task.target != "regression":
+        raise RunError(
+            f"standardize=True is for regression, and the target of {task.name} is of the kind {task.target!r}: "
+            "expected standardize=False (in a config file: standardize: false)."
+        )
+    if task.partly_known and task.loss is not None and y is not None:
+        task = replace(task, loss=partial(for_targets, task.loss, y[split.train.to(y.device)]))
+    scale = TargetScale.of(y[split.train]) if config.standardize and y is not None else UNSCALED
+    return Loaders(
+        task,
+        loader(split.train, train=True),
+        loader(split.val, train=False),
+        loader(split.test, train=False),
+        data,
+        key,
+        scale,
+    )
+
+
+def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
+    """The graphs with the paths that `model` reads, on `device` if they take at most half of its free
+    memory. Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
+    """
+    reads = path_options(model)
+    if reads is not None and not _are_read(graphs.tries, reads):
+        if isinstance(graphs.tries, ShardedTries):
+            raise RunError(
+                f"the paths on disk are not the model's: expected collection={reads.collection!r}, k={reads.k}, "
+                f"distances={reads.distances}, extend={reads.extend}. Make them with these options of build_shards."
+            )
+        graphs = graphs.with_paths(
+            collection=reads.collection, k=reads.k, distances=reads.distances, extend=reads.extend
+        )
+    fits = torch.device(device).type == "cpu" or graphs.nbytes <= free_memory(device) // 2
+    return graphs.to(device) if fits else graphs
+
+
+def has_paths(graphs: PackedGraphs, model: Model) -> bool:
+    """Whether graphs have paths that are to be kept: those that `model` reads, or any on disk."""
+    reads = path_options(model)
+    return reads is not None and (isinstance(graphs.tries, ShardedTries) or _are_read(graphs.tries, reads))
+
+
+def _in_memory(tries: object) -> RaggedTries | None:
+    """The tries themselves; of those on disk the first, which are like the others. None where there are none."""
+    if isinstance(tries, ShardedTries):
+        return next(iter(tries.shards), None)
+    return tries if isinstance(tries, RaggedTries) else None
+
+
+def _are_read(given: object, reads: PathNNConfig) -> bool:
+    tries = _in_memory(given)
+    return (
+        tries is not None
+        and (tries.collection, tries.k, tries.extended) == (reads.collection, reads.k, reads.extend)
+        and (tries.distance is not None) == reads.distances
+    )
+
+
+def batch_indices(loader: PackedLoader, epoch: int) -> list[Tensor]:
+    """The graphs of each batch of an epoch, in the order they are visited."""
+    order = epoch_order(loader.index, shuffle=loader.shuffle, seed=loader.seed, epoch=epoch)
+    return list(loader.sampler.batches(order))
+
+
+def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tuple[Tensor, float]]:
+    """One process' part of each batch, and its share of the batch's loss.
+
+    Every process takes part in every step: where a batch has fewer graphs than there are processes, the
+    others see its first graph with a share of 0.
+
+    >>> list(own_share([torch.tensor([4, 5, 6])], 0, 2))
+    [(tensor([4, 5]), 0.6666...)]
+    >>> list(own_share([torch.tensor([4])], 1, 2))
+    [(tensor([4]), 0.0)]
+    """
+    for batch in batches:
+        own = batch.tensor_split(world_size)[rank]
+        yield (own, own.numel() / batch.numel()) if own.numel() else (batch[:1], 0.0)
+
+
+def choose_split(task: Task, config: RunConfig) -> Split:
+    """The split of a run."""
+    splits = splits_of(task, config)
+    if not config.fold < len(splits):
+        raise RunError(f"fold={config.fold}: {task.name} has {len(splits)} splits, counted from 0.")
+    split = splits[config.fold]
+    for part, index in (("train", split.train), ("validation", split.val)):
+        if index.numel() == 0:
+            raise RunError(
+                f"{task.name} has {len(task.graphs)} graphs, which leaves none for {part}. "
+                "Give more data: at least ten graphs."
+            )
+    return split
+
+
+def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
+    """The splits that a run chooses from: the task's, or the random one of `split_seed`."""
+    if config.split_seed is None or config.split_by is not None:
+        return task.splits
+    return (random_split(len(task.graphs), seed=config.split_seed),)
+
+
+def resolve_max_entries(
+    max_entries: int | Literal["auto"] | None, model: Model, device: torch.device | str
+) -> int | None:
+    """A number for "auto": what half of the free memory holds, rounded down to a power of two.
+
+    Rounded, so that a little less memory does not cut other pieces, which would round other sums.
+    """
+    if max_entries != "auto":
+        return max_entries
+    most = default_max_entries(device, hidden_channels=model.config.hidden_channels)
+    return 1 << (most.bit_length() - 1)
+
+
+def resolve(config: RunConfig, model: Model, device: torch.device | str) -> RunConfig:
+    """The config with every "auto" replaced by what it meant here."""
+    return replace(config, max_entries=resolve_max_entries(config.max_entries, model, device))
