@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pathnn.data import load_dataset
-from pathnn.theory.hashed_wl import wl_fingerprints
+from pathnn.theory.fingerprints import wl_fingerprints
 from pathnn.theory.isomorphism import as_graphs
 from pathnn_reproduction.cells import compare
 from pathnn_reproduction.experiments.targets import TARGETS, experiment

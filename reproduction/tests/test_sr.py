@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from pathnn.cli.app import app
 from pathnn.data import load_dataset
+from pathnn.theory.fingerprints import hashed_annotations, path_fingerprints, stack_lanes
 from pathnn.theory.graphs import edges_to_index
-from pathnn.theory.hashed import hashed_annotations, path_fingerprints, stack_lanes
 from pathnn.theory.isomorphism import as_graphs
 from pathnn.theory.untrained import embeddings, untrained_models
 from pathnn_reproduction.experiments import sr

@@ -14,9 +14,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathnn.cli.console import plain, print_json, print_table, result_only
-from pathnn.cli.failures import explain
-from pathnn.cli.progress import progress
+from pathnn.cli.app import explain
+from pathnn.cli.console import plain, print_json, print_table, progress, result_only
 from pathnn.paths.count import size_text
 
 NUMBERS = st.floats() | st.integers() | st.booleans() | st.none() | st.text()
@@ -86,7 +85,7 @@ def test_progress_shows_on_a_terminal_after_a_while(
 ) -> None:
     import time
 
-    monkeypatch.setattr("pathnn.cli.progress.DELAY", 0.1)
+    monkeypatch.setattr("pathnn.cli.console.DELAY", 0.1)
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

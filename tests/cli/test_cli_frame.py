@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 import pathnn
-from pathnn.cli.failures import Commands
+from pathnn.cli.app import Commands
 
 COMMANDS = [
     (),

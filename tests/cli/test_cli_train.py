@@ -14,7 +14,7 @@ import torch
 from typer.testing import CliRunner
 
 from pathnn import PathNN
-from pathnn.cli import epoch_line
+from pathnn.cli import console as epoch_line
 from pathnn.cli.app import make_app
 from pathnn.data.molecules import pack_molecules
 from pathnn.data.readers.smiles import molecule_graph

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from pathnn.explain import Explanation, PathScore
-from pathnn.explain.answer import choose_answer
-from pathnn.explain.graph_picture import GraphPicture
 from pathnn.explain.page import Heading, explanation_page
+from pathnn.explain.pictures import GraphPicture
+from pathnn.explain.subject import choose_answer
 from pathnn.training.checkpoint import TaskFacts
 
 LINE = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
@@ -52,7 +52,7 @@ def test_a_graph_that_no_page_holds_is_left_out():
 
 def test_molecules_are_drawn_and_named():
     pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
-    from pathnn.explain.molecule import Molecule
+    from pathnn.explain.pictures import Molecule
 
     molecule = Molecule("C=CC#N")
     assert molecule.words(PathScore((0, 1, 2, 3), 1.0)) == "C0=C1–C2≡N3"

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pathnn.theory.graphs import check_source
-from pathnn.theory.wl import wl_tree
+from pathnn.theory.trees import wl_tree
 
 
 def test_a_graph_without_vertices_has_no_source():

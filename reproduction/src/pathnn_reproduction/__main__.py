@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from pathnn.cli.failures import Commands
+from pathnn.cli.app import Commands
 from pathnn_reproduction.bench.cli import bench
 from pathnn_reproduction.cli import reproduce
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pathnn.data.task import Task
+    from pathnn.training import Epoch, Run
 
 
 def print_json(document: Any) -> None:
@@ -85,3 +93,110 @@ def number_text(number: int, thing: str) -> str:
     ('1 graph', '12,000 graphs')
     """
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+DELAY = 1.0
+
+
+@contextmanager
+def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show a bar while the block runs; what it gives, called, says that one of `total` steps is done.
+
+    Without `total` the bar only says that work goes on, and for how long.
+
+    >>> with progress("counting", total=2) as step:
+    ...     for _ in range(2):
+    ...         step()
+    """
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    # The result may be on standard output: rich must leave that alone.
+    bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+    task = bar.add_task(what, total=total)
+    timer = threading.Timer(DELAY, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda: bar.advance(task)
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
+EVERY = 30.0
+"""Seconds between two lines where standard error is no terminal."""
+
+
+def epoch_text(epoch: Epoch, run: Run, rate: float) -> str:
+    """What to say after an epoch; `rate` is epochs per second."""
+    task, best = run.loaders.task, run.state.best
+    left = (run.config.epochs - epoch.epoch) / rate if rate else 0.0
+    best_text = "" if best is None else f" (best {best.val_score:.4g} in epoch {best.epoch})"
+    return (
+        f"epoch {epoch.epoch}/{run.config.epochs}  loss {epoch.train_loss:.4g}, validation {epoch.val_loss:.4g}  "
+        f"{task.metric_name} {epoch.val_score:.4g}{best_text}  lr {epoch.lr:.2g}  "
+        f"{rate:.2g} epochs/s, at most {time_text(left)} left"
+    )
+
+
+def time_text(seconds: float) -> str:
+    """A time as a person reads it.
+
+    >>> time_text(42.0), time_text(100.0), time_text(7500.0)
+    ('42 s', '1 min 40 s', '2 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@contextmanager
+def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None]]:
+    """Gives a function to call after each epoch. On a terminal one line is rewritten, elsewhere one is added
+    now and then. Of runs of several seeds, one after the other, it says which one it is.
+    """
+    started, said, done = time.monotonic(), time.monotonic(), 0
+    terminal = sys.stderr.isatty()
+    seed: int | None = None
+
+    def report(epoch: Epoch, run: Run) -> None:
+        nonlocal started, said, done, seed
+        now = time.monotonic()
+        if seed not in (None, run.config.seed):  # the next of several begins
+            started, done = now - epoch.seconds, 0
+        seed, done = run.config.seed, done + 1
+        which = f"seed {run.config.seed}  " if several else ""
+        text = which + epoch_text(epoch, run, done / max(now - started, 1e-9))
+        if terminal:
+            print(f"\r\033[2K{text}", end="", file=sys.stderr, flush=True)
+        elif now - said > EVERY:
+            said = now
+            print(text, file=sys.stderr, flush=True)
+
+    try:
+        yield report
+    finally:
+        if terminal and done:
+            print(file=sys.stderr)
+
+
+def note_not_read(task: Task, index: Tensor | None = None) -> None:
+    """Say how many rows were left out, and how many targets (of the graphs `index`) are not known."""
+    from pathnn.data.targets import known_share
+
+    if task.skipped:
+        rows = number_text(len(task.skipped), "row")
+        note(f"left out {rows} that cannot be read, the first is {task.skipped[0]}")
+    y = task.graphs.y
+    if task.partly_known and y is not None:
+        unknown = 100 * (1 - known_share(y if index is None else y[index]))
+        note(f"{unknown:.3g} % of the targets are not known: loss and {task.metric_name} are over the others")

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnn.cli.console import note, print_json, print_table, result_only, say
+from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
-from pathnn.cli.progress import progress
 from pathnn.paths.count import size_text
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from pathnn.cli.console import note, number_text, print_json, print_table, result_only, say
+from pathnn.cli.console import note, number_text, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
-from pathnn.cli.progress import progress
 
 if TYPE_CHECKING:
     from pathnn.paths.options import Collection

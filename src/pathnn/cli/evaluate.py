@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import note, print_json, result_only, say
-from pathnn.cli.not_read import note_not_read
+from pathnn.cli.console import note, note_not_read, print_json, result_only, say
 from pathnn.cli.options import Data, Json, SkipInvalid, Smiles
 from pathnn.cli.trained import Device, Run, load_runs, pick_device
 
@@ -55,7 +54,7 @@ def evaluate_command(
 ) -> None:
     """Measure a trained model: its loss and its metric."""
     with result_only(json):
-        from pathnn.cli.progress import progress
+        from pathnn.cli.console import progress
         from pathnn.training import load_task, score_ensemble, seen_in_training
 
         trained = load_runs(run)

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import print_json, print_table, result_only, say
+from pathnn.cli.console import print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Data, Json, Smiles
-from pathnn.cli.progress import progress
 from pathnn.cli.trained import Run, load_runs
 
 if TYPE_CHECKING:
     from pathnn.explain import Explanation
-    from pathnn.explain.answer import Answer
-    from pathnn.explain.subject import Subject
+    from pathnn.explain.subject import Answer, Subject
 
 Row = Annotated[
     int | None,
@@ -57,8 +55,7 @@ def explain_command(
         import torch
 
         from pathnn.explain import Explanation, explain_paths
-        from pathnn.explain.answer import choose_answer
-        from pathnn.explain.subject import read_subject
+        from pathnn.explain.subject import choose_answer, read_subject
         from pathnn.nn import PathNN
         from pathnn.training.ensemble import combine
 

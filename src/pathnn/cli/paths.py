@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from pathnn.cli.console import number_text, print_json, print_table, result_only, say
-from pathnn.cli.not_read import note_not_read
+from pathnn.cli.console import note_not_read, number_text, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
-from pathnn.cli.progress import progress
 from pathnn.paths.count import size_text
 
 if TYPE_CHECKING:

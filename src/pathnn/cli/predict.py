@@ -51,7 +51,7 @@ def predict_command(
     if out is not None and out.exists() and path.exists() and out.samefile(path):
         raise typer.BadParameter("it is the file to read: give another name.", param_hint="--out")
     with result_only(json):
-        from pathnn.cli.progress import progress
+        from pathnn.cli.console import progress
         from pathnn.inference import ensemble_columns
         from pathnn.training import infer_each
 

@@ -138,8 +138,7 @@ def _train(
     overwrite: bool,
 ) -> dict[str, Any]:
     """Fill in a config and run it, with one seed or several."""
-    from pathnn.cli.epoch_line import epoch_line
-    from pathnn.cli.not_read import note_not_read
+    from pathnn.cli.console import epoch_line, note_not_read
     from pathnn.training import RunConfig, RunFolder, run, run_ensemble
     from pathnn.training.config import yaml_options
     from pathnn.training.devices import is_first_process
@@ -210,7 +209,7 @@ def fill_in(data: str, task: Task, chosen: dict[str, Any], options: dict[str, An
 
 
 def _load(config: RunConfig) -> Task:
-    from pathnn.cli.progress import progress
+    from pathnn.cli.console import progress
     from pathnn.training import load_task
 
     with progress(f"reading {config.data}"):
@@ -218,7 +217,7 @@ def _load(config: RunConfig) -> Task:
 
 
 def _say_result(result: dict[str, Any], out: Path) -> None:
-    from pathnn.cli.epoch_line import time_text
+    from pathnn.cli.console import time_text
 
     if not _can_draw():
         note("without curves.png, which needs matplotlib: pip install 'pathnn[plot]'")
@@ -260,7 +259,7 @@ def _shown(score: float | None) -> str:
 
 
 def _say_several(result: dict[str, Any]) -> None:
-    from pathnn.cli.epoch_line import time_text
+    from pathnn.cli.console import time_text
 
     score, count = result["test_score"], len(result["seeds"])
     spread = {part: f"{result[f'{part}_mean']:.4g} ± {result[f'{part}_std']:.2g}"

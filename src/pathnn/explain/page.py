@@ -8,7 +8,7 @@ from html import escape
 from typing import Protocol
 
 from pathnn.explain.explanation import Edge, Explanation, PathScore
-from pathnn.explain.tint import LESS, MORE, hex_color
+from pathnn.explain.pictures import LESS, MORE, hex_color
 
 SHARED = "(scores of paths, shared out over their vertices and edges)"
 PICTURES = 24

@@ -15,11 +15,9 @@ from pathnn.paths.options import Collection
 from pathnn.plots.graphs import Sketch, sketch
 from pathnn.plots.page import LINES, RADIUS, lettered, make_page
 from pathnn.plots.paths import NAMES, choose_colors, draw_lanes, draw_widths, maximal
-from pathnn.plots.tidy_tree import tree_layout
-from pathnn.plots.trees import LEAF, MAX_TREE_NODES, WIDEST, draw_tree, panel_size
+from pathnn.plots.trees import LEAF, MAX_TREE_NODES, WIDEST, draw_tree, panel_size, tree_layout
 from pathnn.theory.graphs import check_source
-from pathnn.theory.path_trees import path_tree
-from pathnn.theory.tree import Tree
+from pathnn.theory.trees import Tree, path_tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""The WL-tree and the Path-Trees of a vertex side by side (figure 2 of the paper)."""
+"""Where the nodes of a tree go."""
 
 from __future__ import annotations
 
@@ -25,21 +25,63 @@ from pathnn.plots.page import (
     vertex_labels,
 )
 from pathnn.plots.paths import panels_of
-from pathnn.plots.tidy_tree import Placed, tree_layout
 from pathnn.theory.graphs import check_source
-from pathnn.theory.path_trees import path_tree
-from pathnn.theory.tree import Tree
-from pathnn.theory.wl import wl_tree
+from pathnn.theory.trees import Tree, path_tree, wl_tree
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
+@dataclass(frozen=True)
+class Placed:
+    """A node of a tree on the page; `walk` are the vertices from the root to it, `parent` is an index."""
+
+    x: float
+    y: float
+    walk: tuple[int, ...]
+    parent: int | None
+
+
+def tree_layout(tree: Tree) -> list[Placed]:
+    """Place a tree: leaves one unit apart from left to right, parents centred above their children.
+
+    The root is at height 0, every level one unit lower. Nodes come in depth-first order.
+
+    >>> [(node.x, node.y) for node in tree_layout(Tree(0, (Tree(1), Tree(2))))]
+    [(0.5, 0.0), (0.0, -1.0), (1.0, -1.0)]
+    """
+    placed: list[Placed] = []
+    leaves = 0
+
+    def place(node: Tree, walk: tuple[int, ...], parent: int | None) -> float:
+        nonlocal leaves
+        here = len(placed)
+        placed.append(Placed(0.0, 0.0, walk, parent))
+        xs = [place(child, (*walk, child.vertex), here) for child in node.children]
+        x = (xs[0] + xs[-1]) / 2 if xs else float(leaves)
+        leaves += not xs
+        placed[here] = Placed(x, 1.0 - len(walk), walk, parent)
+        return x
+
+    place(tree, (tree.vertex,), None)
+    return placed
+
+
 TreeKind = Literal["wl", "sp", "sp+", "ap"]
 
+
 NAMES: dict[TreeKind, str] = {"wl": "WL-tree", "sp": "SP-tree", "sp+": "SP$^+$-tree", "ap": "AP-tree"}
+
+
 MAX_TREE_NODES = 400
+
+
 LEAF = 0.41
+
+
 LEVEL = 0.62
+
+
 WIDEST = 22.0
 
 

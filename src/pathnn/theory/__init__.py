@@ -4,14 +4,14 @@ Everything here is exact (canonical forms, no hashes that could collide) and slo
 `hashed` and `hashed_wl` do the same by fingerprints, for many graphs of real size.
 """
 
-from pathnn.theory.annotated import annotated_path_sets as annotated_path_sets
-from pathnn.theory.colors import ColorTable as ColorTable
-from pathnn.theory.distinguish import path_trees_distinguish as path_trees_distinguish
-from pathnn.theory.distinguish import paths_distinguish as paths_distinguish
-from pathnn.theory.distinguish import wl_distinguishes as wl_distinguishes
-from pathnn.theory.path_trees import path_tree as path_tree
-from pathnn.theory.path_trees import path_trees as path_trees
-from pathnn.theory.tree import Tree as Tree
-from pathnn.theory.wl import wl_colors as wl_colors
-from pathnn.theory.wl import wl_tree as wl_tree
-from pathnn.theory.wl import wl_trees as wl_trees
+from pathnn.theory.exact import annotated_path_sets as annotated_path_sets
+from pathnn.theory.exact import path_trees_distinguish as path_trees_distinguish
+from pathnn.theory.exact import paths_distinguish as paths_distinguish
+from pathnn.theory.exact import wl_colors as wl_colors
+from pathnn.theory.exact import wl_distinguishes as wl_distinguishes
+from pathnn.theory.trees import ColorTable as ColorTable
+from pathnn.theory.trees import Tree as Tree
+from pathnn.theory.trees import path_tree as path_tree
+from pathnn.theory.trees import path_trees as path_trees
+from pathnn.theory.trees import wl_tree as wl_tree
+from pathnn.theory.trees import wl_trees as wl_trees

@@ -12,9 +12,17 @@ from torch import Tensor
 
 from pathnn.data.packed import PackedGraphs
 from pathnn.paths.options import Collection, check_collection, check_k
+from pathnn.theory.fingerprints import (
+    MOST_VERTICES,
+    Lanes,
+    PathAnnotations,
+    classes,
+    folklore_fingerprints,
+    hashed_annotations,
+    stack_lanes,
+    wl_fingerprints,
+)
 from pathnn.theory.graphs import Graph
-from pathnn.theory.hashed import Lanes, PathAnnotations, classes, hashed_annotations, stack_lanes
-from pathnn.theory.hashed_wl import MOST_VERTICES, folklore_fingerprints, wl_fingerprints
 from pathnn.theory.untrained import UntrainedPhi, embeddings, untrained_models
 
 THRESHOLD = 1e-5

@@ -17,8 +17,8 @@ from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.csr import to_csr
 from pathnn.paths.trie import LengthTrie, TrieLevel
+from pathnn.theory.fingerprints import MODES, PathAnnotations, classes, hashed_annotations, in_threads
 from pathnn.theory.graphs import Graph
-from pathnn.theory.hashed import MODES, PathAnnotations, classes, hashed_annotations, in_threads
 from pathnn.theory.merge_kernels import reach, visit_sequences
 
 TABLE = 2**16
@@ -41,7 +41,7 @@ def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[Me
     """The vertices of all graphs in layers 1..k: those with equal annotations are alike.
 
     >>> from pathnn.theory.examples import open_triplet
-    >>> from pathnn.theory.hashed import hashed_annotations
+    >>> from pathnn.theory.fingerprints import hashed_annotations
     >>> (level,) = merged_levels(hashed_annotations([open_triplet()], collection="ap", k=1), 1)
     >>> level.before.tolist(), len(level.chosen), bool(level.after[1] == level.after[2])
     ([0, 0, 0], 2, True)

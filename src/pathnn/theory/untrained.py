@@ -14,8 +14,8 @@ from pathnn.nn import PathNN, paper_config
 from pathnn.nn.path_conv import PhiName
 from pathnn.paths import count_paths, extract_paths
 from pathnn.paths.options import Collection
+from pathnn.theory.fingerprints import PathAnnotations
 from pathnn.theory.graphs import Graph, disjoint_union
-from pathnn.theory.hashed import PathAnnotations
 from pathnn.theory.merged import merged_embeddings
 
 UntrainedPhi = Literal["identity", "relu", "tanh", "mlp"]

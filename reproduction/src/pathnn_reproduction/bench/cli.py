@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pathnn.cli.console import print_json, print_table, result_only, say
+from pathnn.cli.console import print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
-from pathnn.cli.progress import progress
 from pathnn.paths.count import size_text
 
 bench = typer.Typer(

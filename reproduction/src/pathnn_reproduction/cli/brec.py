@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from pathnn.cli.console import note, print_json, print_table, result_only, say
+from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json, check_collection_name
-from pathnn.cli.progress import progress
 from pathnn_reproduction.cli.sr import write_expressive
 
 if TYPE_CHECKING:

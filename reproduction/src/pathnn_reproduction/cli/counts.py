@@ -7,9 +7,8 @@ from dataclasses import asdict
 
 import typer
 
-from pathnn.cli.console import note, print_json, print_table, result_only, say
+from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
-from pathnn.cli.progress import progress
 
 
 def counts_command(json: Json = False) -> None:

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pathnn.cli.console import print_json, print_table, result_only, say
+from pathnn.cli.console import print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
-from pathnn.cli.progress import progress
 
 EXAMPLE = "Example: pathnn reproduce figures --out figures --format png"
 

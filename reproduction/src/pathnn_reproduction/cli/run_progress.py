@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pathnn.cli.console import note
-from pathnn.cli.epoch_line import time_text
+from pathnn.cli.console import note, time_text
 
 if TYPE_CHECKING:
     from pathnn_reproduction.pool import Event

@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from pathnn.cli.console import note, print_json, print_table, result_only, say
+from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
 from pathnn.cli.distinguish import Device, check_device
 from pathnn.cli.options import Json, K
-from pathnn.cli.progress import progress
 
 EXAMPLE = "Example: pathnn reproduce sr --families sr16622,sr251256 --longest 5"
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnn.cli.console import print_json, print_table, result_only, say
+from pathnn.cli.console import print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
-from pathnn.cli.progress import progress
 
 if TYPE_CHECKING:
     from pathnn_reproduction.theory.table import Row

@@ -19,8 +19,8 @@ from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
+from pathnn.theory.fingerprints import hashed_annotations
 from pathnn.theory.graphs import Graph, disjoint_union
-from pathnn.theory.hashed import hashed_annotations
 from pathnn.theory.merged import SequenceFinder, merged_levels, merged_trie
 from pathnn_reproduction.experiments.brec import MAX_STEPS
 

@@ -16,9 +16,15 @@ import torch
 from pathnn.data import load_dataset
 from pathnn.data.datasets.sr import IN_THE_FIGURE
 from pathnn.paths import count_paths
+from pathnn.theory.fingerprints import (
+    Lanes,
+    classes,
+    folklore_fingerprints,
+    hashed_annotations,
+    stack_lanes,
+    wl_fingerprints,
+)
 from pathnn.theory.graphs import Graph
-from pathnn.theory.hashed import Lanes, classes, hashed_annotations, stack_lanes
-from pathnn.theory.hashed_wl import folklore_fingerprints, wl_fingerprints
 from pathnn.theory.isomorphism import all_pairs, as_graphs, confused_pairs
 from pathnn.theory.untrained import UntrainedPhi, embeddings, untrained_models
 from pathnn_reproduction.rows import Row

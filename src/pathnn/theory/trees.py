@@ -1,14 +1,47 @@
-"""Rooted trees whose nodes are occurrences of vertices, their canonical form, and subtrees."""
+"""Small integers as exact names of nested structures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pathnn.theory.colors import ColorTable
+from torch import Tensor
+
+from pathnn.paths.options import Collection
+from pathnn.paths.reference import Path
+from pathnn.theory.graphs import check_height, check_source, neighbors, paths_by_length
+
+
+class ColorTable:
+    """Gives equal structures equal integers and different structures different ones; it never collides.
+
+    Colours are comparable only when they come from one table, so share it between the graphs you compare.
+    A structure is written in terms of the colours of its parts, which keeps keys short however deep it is.
+
+    >>> table = ColorTable()
+    >>> leaf = table.color(())
+    >>> cherry = table.color((leaf, leaf))
+    >>> table.color((leaf, leaf)) == cherry, cherry == leaf, len(table)
+    (True, False, 2)
+    """
+
+    def __init__(self) -> None:
+        self._colors: dict[Hashable, int] = {}
+
+    def color(self, structure: Hashable) -> int:
+        """The colour of a structure, a new one if it was not seen before."""
+        return self._colors.setdefault(structure, len(self._colors))
+
+    def __len__(self) -> int:
+        return len(self._colors)
+
+    def __repr__(self) -> str:
+        return f"ColorTable({len(self)} colours)"
+
 
 Form = tuple["Form", ...]
 """Canonical form of an unlabelled rooted tree: the sorted forms of the root's children."""
+
 
 Mark = Callable[[int], Hashable]
 """What a vertex shows: nodes with different marks are different to the canonical form."""
@@ -136,3 +169,74 @@ def _match(allowed: list[list[bool]]) -> bool:
         return False
 
     return all(place(row, set()) for row in range(len(allowed)))
+
+
+def path_trees(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[Tree]:
+    """The Path-Tree of height at most `k` of every vertex: the trie of the prefixes of its paths.
+
+    Level k holds position k + 1 of the paths of length k: definition 3.1 says position k, which is not their end.
+
+    >>> from pathnn.theory.graphs import edges_to_index
+    >>> triangle = edges_to_index([(0, 1), (1, 2), (2, 0)])
+    >>> path_trees(triangle, 3, collection="sp+", k=2)[0].levels()
+    [[0], [1, 2]]
+    >>> path_trees(triangle, 3, collection="ap", k=2)[0].levels()
+    [[0], [1, 2], [2, 1]]
+    """
+    starting: list[list[Path]] = [[] for _ in range(num_nodes)]
+    for paths in paths_by_length(edge_index, num_nodes, collection=collection, k=k):
+        for path in paths:
+            starting[path[0]].append(path)
+    return [_trie(source, paths) for source, paths in enumerate(starting)]
+
+
+def path_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> Tree:
+    """The Path-Tree of height at most `k` of one vertex.
+
+    >>> from pathnn.theory.graphs import edges_to_index
+    >>> square = edges_to_index([(0, 1), (1, 2), (2, 3), (3, 0)])
+    >>> [path_tree(square, 4, 0, collection=c, k=3).levels() for c in ("sp", "sp+")]
+    [[[0], [1, 3], [2]], [[0], [1, 3], [2, 2]]]
+    """
+    check_source(source, num_nodes)
+    return path_trees(edge_index, num_nodes, collection=collection, k=k)[source]
+
+
+def _trie(source: int, paths: Iterable[Path]) -> Tree:
+    """Merge paths by their prefixes; children are ordered by vertex."""
+    following: dict[Path, set[int]] = {}
+    for path in paths:
+        for end in range(1, len(path)):
+            following.setdefault(path[:end], set()).add(path[end])
+
+    def grow(prefix: Path) -> Tree:
+        return Tree(prefix[-1], tuple(grow((*prefix, v)) for v in sorted(following.get(prefix, ()))))
+
+    return grow((source,))
+
+
+def wl_trees(edge_index: Tensor, num_nodes: int, height: int) -> list[Tree]:
+    """The WL-tree of every vertex: the tree of all walks of at most `height` edges that start there.
+
+    Equal subtrees are shared, so this costs little memory although the trees grow exponentially.
+
+    >>> from pathnn.theory.graphs import edges_to_index
+    >>> wl_trees(edges_to_index([(0, 1), (1, 2)]), 3, 2)[0].levels()
+    [[0], [1], [0, 2]]
+    """
+    adjacent = neighbors(edge_index, num_nodes)
+    trees = [Tree(v) for v in range(num_nodes)]
+    for _ in range(check_height("height", height)):
+        trees = [Tree(v, tuple(trees[u] for u in adjacent[v])) for v in range(num_nodes)]
+    return trees
+
+
+def wl_tree(edge_index: Tensor, num_nodes: int, source: int, height: int) -> Tree:
+    """The WL-tree of one vertex.
+
+    >>> from pathnn.theory.graphs import edges_to_index
+    >>> wl_tree(edges_to_index([(0, 1), (1, 2), (2, 0)]), 3, 1, 2).levels()
+    [[1], [0, 2], [1, 2, 0, 1]]
+    """
+    check_source(source, num_nodes)
+    return wl_trees(edge_index, num_nodes, height)[source]

@@ -1,0 +1,128 @@
+"""Scores as colours: orange adds to the prediction, blue takes away."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from torch import Tensor
+
+from pathnn.explain.explanation import Edge, PathScore
+from pathnn.plots.graphs import MAX_VERTICES, sketch
+from pathnn.plots.layout import graph_layout
+from pathnn.plots.page import make_page
+
+Color = tuple[float, float, float]
+"""Red, green and blue, from 0 to 1."""
+
+
+MORE, LESS = (0.902, 0.624, 0.0), (0.337, 0.706, 0.914)
+"""Okabe and Ito's orange and sky blue, which colour-blind readers tell apart too."""
+
+
+def tint(score: float, most: float) -> Color:
+    """White for 0, the full colour for a score of the size `most`.
+
+    >>> tint(0.0, 2.0), tint(2.0, 2.0), hex_color(tint(-2.0, 2.0))
+    ((1.0, 1.0, 1.0), (0.902, 0.624, 0.0), '#56b4e9')
+    """
+    part = min(abs(score) / most, 1.0) if most > 0 else 0.0
+    red, green, blue = (1.0 - part * (1.0 - channel) for channel in (MORE if score > 0 else LESS))
+    return (red, green, blue)
+
+
+def hex_color(color: Color) -> str:
+    """A colour as web pages and matplotlib write it."""
+    return "#" + "".join(f"{round(255 * channel):02x}" for channel in color)
+
+
+BONDS = {"SINGLE": "–", "DOUBLE": "=", "TRIPLE": "≡", "AROMATIC": "∶"}
+
+
+class Molecule:
+    """A molecule to draw on and to name paths in; atoms are numbered as rdkit does: in the order of the SMILES, from 0,
+    without the hydrogens that it leaves out.
+
+    >>> Molecule("CCO").words(PathScore((0, 1, 2), 0.5))
+    'C0–C1–O2'
+    """
+
+    def __init__(self, smiles: str) -> None:
+        from rdkit import Chem
+
+        self._mol: Any = Chem.MolFromSmiles(smiles)
+        if self._mol is None:
+            raise ValueError(f"{smiles!r} is no molecule that rdkit can read.")
+
+    def words(self, path: PathScore) -> str:
+        """A path as its atoms and bonds."""
+        text = self._atom(path.vertices[0])
+        for edge, atom in zip(path.edges, path.vertices[1:], strict=True):
+            bond = self._mol.GetBondBetweenAtoms(*edge)
+            text += BONDS.get(bond.GetBondType().name, "–") + self._atom(atom)
+        return text
+
+    def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
+        """An SVG with atoms and bonds coloured by their scores, the largest the deepest; `numbers` at the atoms."""
+        from rdkit.Chem.Draw import rdMolDraw2D
+
+        most = max((abs(score) for score in (*vertices.values(), *edges.values())), default=0.0)
+        bonds = {self._mol.GetBondBetweenAtoms(*edge).GetIdx(): score for edge, score in edges.items()}
+        drawer = rdMolDraw2D.MolDraw2DSVG(-1, -1)  # as large as the molecule needs
+        options: Any = drawer.drawOptions()
+        options.addAtomIndices, options.clearBackground, options.prepareMolsBeforeDrawing = numbers, False, False
+        drawer.DrawMolecule(
+            rdMolDraw2D.PrepareMolForDrawing(self._mol, addChiralHs=False),  # no atoms that the model did not see
+            highlightAtoms=list(vertices),
+            highlightAtomColors={atom: tint(score, most) for atom, score in vertices.items()},
+            highlightBonds=list(bonds),
+            highlightBondColors={bond: tint(score, most) for bond, score in bonds.items()},
+        )
+        drawer.FinishDrawing()
+        svg: str = drawer.GetDrawingText()
+        return svg[svg.index("<svg") :]
+
+    def _atom(self, number: int) -> str:
+        return f"{self._mol.GetAtomWithIdx(number).GetSymbol()}{number}"
+
+
+class GraphPicture:
+    """A graph to draw on and to name paths in; vertices are their numbers, from 0."""
+
+    def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
+        self.edge_index, self.num_nodes = edge_index, num_nodes
+
+    @cached_property
+    def _positions(self) -> Any:
+        return graph_layout(self.edge_index, self.num_nodes)
+
+    def words(self, path: PathScore) -> str:
+        """A path as its vertices.
+
+        >>> import torch
+        >>> GraphPicture(torch.zeros(2, 0, dtype=torch.long), 3).words(PathScore((0, 2, 1), 0.5))
+        '0–2–1'
+        """
+        return "–".join(map(str, path.vertices))
+
+    def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
+        """An SVG with vertices and edges coloured by their scores; nothing for a graph that no page holds."""
+        from matplotlib import rc_context
+
+        if not 0 < self.num_nodes <= MAX_VERTICES:
+            return ""
+        most = max((abs(score) for score in (*vertices.values(), *edges.values())), default=0.0)
+        labels = [str(v) if numbers else "" for v in range(self.num_nodes)]
+        graph = sketch(self.edge_index, self.num_nodes, labels=labels, positions=self._positions)
+        figure, (axes,) = make_page([graph.size], [""])
+        fills = [hex_color(tint(vertices.get(v, 0.0), most)) for v in range(self.num_nodes)]
+        graph.draw(axes, fills=fills)
+        for (u, v), score in edges.items():
+            axes.plot(*graph.points[[u, v]].T, color=hex_color(tint(score, most)), linewidth=5, zorder=0.5)
+        text = io.StringIO()
+        with rc_context({"svg.hashsalt": "pathnn"}):  # the same names in every file
+            figure.savefig(text, format="svg", metadata={"Date": None})
+        svg = text.getvalue()
+        return svg[svg.index("<svg") :]
