@@ -23,7 +23,7 @@ from pathnn_reproduction.experiment import Experiment, slots
 from pathnn_reproduction.experiments.targets import experiment
 from pathnn_reproduction.frozen_hash import config_hash, v1_options
 from pathnn_reproduction.ledger import KEYS, Ledger, LedgerError, Line, check_line
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.pool import Event, LocalPool, attempt
 from pathnn_reproduction.runner import Progress, run_missing
 from pathnn_reproduction.select import SelectionError, select
@@ -100,10 +100,10 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     assert "\n" not in progress.failed[0][1]
 
 
-def short_of_memory(seeds: set[int], pool: list[InlinePool], *, always: bool = False) -> Callable[[PlannedRun], Line]:
+def short_of_memory(seeds: set[int], pool: list[InlinePool], *, always: bool = False) -> Callable[[RunSpec], Line]:
     """Runs of these seeds find too little memory, always or while others are under way."""
 
-    def do(run: PlannedRun) -> Line:
+    def do(run: RunSpec) -> Line:
         if run.seed in seeds and (always or pool[0].busy()):
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 3.22 GiB.")
         return made_up_line(run, val=1.0)
@@ -134,11 +134,11 @@ class AtOncePool:
 
     def __init__(self, short: set[int], *, last_first: bool) -> None:
         self.short, self.last_first = short, last_first
-        self.at: dict[int, PlannedRun] = {}
+        self.at: dict[int, RunSpec] = {}
         self.given: list[int] = []
         self.rested: list[int] = []
 
-    def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
+    def start(self, worker: int, runs: Sequence[RunSpec]) -> None:
         self.at[worker] = runs[0]
         self.given.append(runs[0].seed)
 
@@ -242,7 +242,7 @@ def test_winners_wait_for_a_run_that_waits_for_memory(tmp_path: Path) -> None:
     runs = select(tu.runs, "enzymes,sp,k=1,fold=2")
     tight = next(run for run in runs if not run.assess).grid
 
-    def do(run: PlannedRun) -> Line:
+    def do(run: RunSpec) -> Line:
         if run.grid == tight and not run.assess and pools[0].busy():
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return made_up_line(run, val=60.0 if run.grid == tight else 40.0)
@@ -260,7 +260,7 @@ def test_runs_that_cannot_be_trained_together_are_spread_over_all_workers(tmp_pa
     given: list[list[int]] = []
     start = pool.start
 
-    def noted(worker: int, runs: Sequence[PlannedRun]) -> None:
+    def noted(worker: int, runs: Sequence[RunSpec]) -> None:
         given.append([run.seed for run in runs])
         start(worker, runs)
 
@@ -677,7 +677,7 @@ def test_winners_do_not_wait_for_runs_that_failed_or_are_not_selected(tmp_path: 
     whole, failed = experiment("tu"), 3
     runs = select(whole.runs, "enzymes,pathnn,sp,k=2")
 
-    def do(run: PlannedRun) -> Line:
+    def do(run: RunSpec) -> Line:
         if run.fold == failed and not run.assess:
             raise ValueError("failed")
         return made_up_line(run, val=50.0)

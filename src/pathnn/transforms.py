@@ -21,7 +21,7 @@ from pathnn.paths.options import (
 )
 from pathnn.paths.ragged import RaggedTries, Segments
 from pathnn.paths.trie import PathTrie
-from pathnn.paths.trie_checks import check_ends, check_pairs, check_sizes
+from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
 
 KEY = "paths"
 DEFAULTS: dict[str, Any] = {
@@ -137,9 +137,9 @@ def trie_of(data: Any) -> PathTrie:
             if len(facts) > 1 or edge_index.size(1) < trie.num_edges:
                 # edges that were added later lie behind those of one graph, and between those of several
                 check_sizes(trie, edges=edge_index.size(1))
-            check_ends(trie, edge_index)
+            check_edge_rows(trie, edge_index)
         else:
-            check_pairs(trie, edge_index)
+            check_edges_exist(trie, edge_index)
     return trie
 
 

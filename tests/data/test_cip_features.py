@@ -17,7 +17,7 @@ from torch_geometric.utils import from_smiles
 
 from pathnn.data import cip_features as cip
 from pathnn.data import load_data
-from pathnn.data.fingerprints import graph_prints
+from pathnn.data.fingerprints import graph_fingerprints
 from pathnn.data.molecules import MoleculeGraph, pack_molecules
 from pathnn.data.readers.smiles import FEATURES, molecule_graph
 from pathnn.data.readers.table import read_csv
@@ -84,7 +84,7 @@ def mirrored(smiles: str) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether two molecules are one graph with one set of features, by a test that sees no order of atoms."""
-    first, second = graph_prints(pack_molecules([read(one), read(other)]))
+    first, second = graph_fingerprints(pack_molecules([read(one), read(other)]))
     return bool(first == second)
 
 

@@ -12,7 +12,7 @@ from torch import nn
 from pathnn.data import DataError, PackedGraphs, load_data, task_from_graphs
 from pathnn.data.errors import BadRowsError
 from pathnn.data.metrics import MeanOverTargets, mean_absolute_error
-from pathnn.data.targets import KnownLoss, known_share, multilabel, regression
+from pathnn.data.targets import MaskedLoss, known_fraction, multilabel, regression
 from pathnn.training.checks import check_finite_targets
 from pathnn.training.errors import NotFiniteError
 
@@ -25,7 +25,7 @@ KNOWN = [(0, 0), (0, 2), (1, 2), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]
 @pytest.mark.parametrize("function", [nn.L1Loss, nn.BCEWithLogitsLoss])
 def test_the_loss_is_the_mean_over_what_is_known(function):
     out = OUT.clone().requires_grad_()
-    loss = KnownLoss(function, known_share(Y))(out, Y)
+    loss = MaskedLoss(function, known_fraction(Y))(out, Y)
     expected = sum(function()(OUT[i, j], Y[i, j]) for i, j in KNOWN) / len(KNOWN)
     torch.testing.assert_close(loss, expected)
     loss.backward()
@@ -36,15 +36,15 @@ def test_the_loss_is_the_mean_over_what_is_known(function):
 
 
 def test_the_loss_of_all_is_the_mean_of_the_losses_of_batches_over_their_graphs():
-    loss = KnownLoss(nn.L1Loss, known_share(Y))
+    loss = MaskedLoss(nn.L1Loss, known_fraction(Y))
     parts = [3 * loss(OUT[:3], Y[:3]), 1 * loss(OUT[3:], Y[3:])]
     torch.testing.assert_close((parts[0] + parts[1]) / 4, loss(OUT, Y))
     loss.reduction = "none"
-    torch.testing.assert_close(loss(OUT, Y).mean(dim=1).mean(), KnownLoss(nn.L1Loss, known_share(Y))(OUT, Y))
+    torch.testing.assert_close(loss(OUT, Y).mean(dim=1).mean(), MaskedLoss(nn.L1Loss, known_fraction(Y))(OUT, Y))
 
 
 def test_without_a_share_a_batch_is_all_there_is():
-    loss = KnownLoss(nn.L1Loss)
+    loss = MaskedLoss(nn.L1Loss)
     expected = [sum(abs(float(OUT[i, j] - Y[i, j])) for i, j in KNOWN if i in rows) for rows in ({0, 1}, {2, 3})]
     assert float(loss(OUT[:2], Y[:2])) == pytest.approx(expected[0] / 3)
     assert float(loss(OUT[2:], Y[2:])) == pytest.approx(expected[1] / 5)
@@ -54,7 +54,7 @@ def test_without_a_share_a_batch_is_all_there_is():
 @pytest.mark.parametrize("share", [0.0, 1.5, nan])
 def test_a_share_that_is_none_is_refused(share):
     with pytest.raises(ValueError, match="share"):
-        KnownLoss(nn.L1Loss, share)
+        MaskedLoss(nn.L1Loss, share)
 
 
 def test_the_error_is_the_mean_over_targets_of_the_mean_over_graphs():
@@ -71,8 +71,8 @@ def test_the_error_is_the_mean_over_targets_of_the_mean_over_graphs():
 def test_all_known_is_as_ever():
     assert regression(2)["loss"] is nn.L1Loss
     assert multilabel(2)["loss"] is nn.BCEWithLogitsLoss
-    assert not regression(2)["partly_known"]
-    assert known_share(torch.zeros(0, 2)) == known_share(None) == known_share(torch.tensor([1, 2])) == 1.0
+    assert not regression(2)["has_missing_targets"]
+    assert known_fraction(torch.zeros(0, 2)) == known_fraction(None) == known_fraction(torch.tensor([1, 2])) == 1.0
 
 
 def graphs_with(y: torch.Tensor) -> PackedGraphs:
@@ -82,7 +82,7 @@ def graphs_with(y: torch.Tensor) -> PackedGraphs:
 
 def test_labels_of_graphs_may_be_unknown_as_those_of_the_open_graph_benchmark():
     task = task_from_graphs(graphs_with(Y))
-    assert (task.target, task.out_channels, task.partly_known) == ("multilabel", 3, True)
+    assert (task.target, task.out_channels, task.has_missing_targets) == ("multilabel", 3, True)
     assert task.metric is not None
     metric = task.metric()
     metric.update(*task.scores(OUT, Y))
@@ -95,7 +95,7 @@ def test_one_target_must_be_known():
         task_from_graphs(graphs_with(torch.tensor([[0.0], [nan], [1.0]])), kind="binary")
     for y in ([[0.5], [nan], [1.5]], [[0.0], [nan], [1.0]]):
         task = task_from_graphs(graphs_with(torch.tensor(y)))
-        assert (task.target, task.partly_known) == ("regression", False)
+        assert (task.target, task.has_missing_targets) == ("regression", False)
         with pytest.raises(NotFiniteError, match=r"targets of graph 1 of own, counted from 0, are NaN.* Leave out"):
             check_finite_targets(task)
 
@@ -116,7 +116,7 @@ def test_empty_cells_of_several_targets_are_not_known(tmp_path):
     task = load_data(path, targets=["a", "b"])
     expected = torch.tensor([[1.5, nan], [nan, 2.0], [3.0, nan], [4.0, 5.0], [6.0, nan]], dtype=torch.float64)
     torch.testing.assert_close(task.graphs.y, expected, equal_nan=True)
-    assert (task.target, task.partly_known) == ("regression", True)
+    assert (task.target, task.has_missing_targets) == ("regression", True)
 
 
 def test_a_row_without_any_target_is_bad_and_so_is_text(tmp_path):

@@ -13,7 +13,7 @@ from pathnn.files import locked_file, locked_folder
 from pathnn.training import Epoch, RunConfig, RunError, RunFolder, RunFolderError, run_ensemble
 from pathnn_reproduction.experiments.targets import experiment
 from pathnn_reproduction.ledger import Ledger, LedgerError
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.rows import add_row
 
 Lock = Callable[[Path], AbstractContextManager[object]]
@@ -35,7 +35,7 @@ def of_a_member(folder: Path):
     yield
 
 
-def ledger_line(planned: PlannedRun) -> dict[str, object]:
+def ledger_line(planned: RunSpec) -> dict[str, object]:
     from pathnn_reproduction.ledger import result_line
 
     names = ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters", "device", "commit", "time")

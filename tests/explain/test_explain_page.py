@@ -12,7 +12,7 @@ from pathnn.explain import Explanation, PathScore
 from pathnn.explain.page import Heading, explanation_page
 from pathnn.explain.pictures import GraphPicture
 from pathnn.explain.subject import choose_answer
-from pathnn.training.checkpoint import TaskFacts
+from pathnn.training.checkpoint import TaskSignature
 
 LINE = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 FOUND = Explanation(
@@ -65,8 +65,8 @@ def test_molecules_are_drawn_and_named():
         Molecule("C(")
 
 
-def facts(target: str, outputs: int, classes: list[str], **scale) -> TaskFacts:
-    return TaskFacts("a", target, outputs, 3, None, "metric", True, 1.0, classes, **scale)
+def facts(target: str, outputs: int, classes: list[str], **scale) -> TaskSignature:
+    return TaskSignature("a", target, outputs, 3, None, "metric", True, 1.0, classes, **scale)
 
 
 def test_the_output_follows_from_the_question():

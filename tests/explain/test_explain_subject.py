@@ -14,7 +14,7 @@ from pathnn.explain.explanation import PathScore
 from pathnn.explain.subject import read_subject
 from pathnn.paths.options import Collection
 from pathnn.training import RunConfig, build_model
-from pathnn.training.checkpoint import TaskFacts, Trained
+from pathnn.training.checkpoint import TaskSignature, TrainedModel
 
 THREE = {
     "A": "1,2\n2,1\n3,4\n4,3\n5,6\n6,5\n",
@@ -36,7 +36,7 @@ def tu_folder(folder: Path, **files: str) -> Path:
 def test_labels_of_another_file_are_numbered_as_in_training(tmp_path: Path) -> None:
     task = load_data(tu_folder(tmp_path / "whole", **THREE))
     config = RunConfig(data="whole", collection="sp", k=1, options={"hidden_channels": 8})
-    trained = Trained(build_model(config, task), config, TaskFacts.of(task, TargetScale()), 1, 0.0, {})
+    trained = TrainedModel(build_model(config, task), config, TaskSignature.of(task, TargetScale()), 1, 0.0, {})
     part = tu_folder(tmp_path / "part", **ONE, node_labels="9\n5\n", edge_labels="3\n3\n")
     there, here = read_subject(trained, str(tmp_path / "whole"), graph=1), read_subject(trained, str(part))
     assert torch.equal(here.x, there.x)
@@ -52,7 +52,7 @@ def test_atoms_have_the_numbers_of_the_users_smiles(tmp_path: Path, collection: 
     to_second = [3, 2, 1, 0, 4, 6, 5]  # the number of each atom of the first in the second
     config = RunConfig(data=str(table), collection=collection, k=3, options={"hidden_channels": 8})
     task = load_data(table)
-    trained = Trained(build_model(config, task), config, TaskFacts.of(task, TargetScale()), 1, 0.0, {})
+    trained = TrainedModel(build_model(config, task), config, TaskSignature.of(task, TargetScale()), 1, 0.0, {})
     found = []
     for row, elements in ((1, "OCCNCOO"), (2, "NCCOCOO")):
         subject = read_subject(trained, str(table), row=row)

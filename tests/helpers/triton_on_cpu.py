@@ -35,7 +35,7 @@ class Interpreted:
         self._on = True
 
     def ready(self, like: Tensor) -> bool:
-        """In the place of `cuda_ready`."""
+        """In the place of `on_triton`."""
         return self._on and like.dtype == torch.float32
 
     @contextlib.contextmanager
@@ -53,8 +53,8 @@ def install(patch: pytest.MonkeyPatch) -> Interpreted:
 
     interpreted = Interpreted()
     for name, module in list(sys.modules.items()):
-        if name.startswith("pathnn.") and hasattr(module, "cuda_ready"):
-            patch.setattr(module, "cuda_ready", interpreted.ready)
+        if name.startswith("pathnn.") and hasattr(module, "on_triton"):
+            patch.setattr(module, "on_triton", interpreted.ready)
     _mend_triton(patch)
     _no_streams(patch)
     _no_graphs(patch)
@@ -112,7 +112,7 @@ def _no_graphs(patch: pytest.MonkeyPatch) -> None:
         run()
         return SimpleNamespace(replay=run)
 
-    whole = graphs.GraphedStep._record
+    whole = graphs.CudaGraphStep._record
 
     def record_step(self: Any) -> None:
         whole(self)
@@ -126,7 +126,7 @@ def _no_graphs(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(graphs, "record", record)
     patch.setattr(stacked_steps, "record", record)
-    patch.setattr(graphs.GraphedStep, "_record", record_step)
+    patch.setattr(graphs.CudaGraphStep, "_record", record_step)
     patch.setattr(graphs, "_check_engine", lambda model: None)
     patch.setattr(graphs_batch, "on_gpu", lambda graphs: True)
     patch.setattr(graphs_edges, "on_gpu", lambda graphs: True)

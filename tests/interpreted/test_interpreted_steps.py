@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.stack import Stack
-from pathnn.training.cuda_graphs.capture import GraphedForward, GraphedStep
-from pathnn.training.cuda_graphs.padded_batch import Capacity, PaddedBatches, graph_sizes
+from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
+from pathnn.training.cuda_graphs.padded_batch import PaddedBatches, PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.padded_edges import PADDED, with_room
 from pathnn.training.setup import Model
 from pathnn.training.stacked_steps import StackedAdam, StackedSteps, plan_of
@@ -44,7 +44,7 @@ def eager(model: Model, graphs: PackedGraphs, index: Tensor) -> Tensor:
     return out
 
 
-def assert_same_step(model: Model, graphs: PackedGraphs, step: GraphedStep, interpreted: Interpreted) -> None:
+def assert_same_step(model: Model, graphs: PackedGraphs, step: CudaGraphStep, interpreted: Interpreted) -> None:
     """Loss, gradients and statistics of BatchNorm, in two batches; the first has the complete graph."""
     loss = nn.L1Loss()
     for index in (torch.arange(4), torch.arange(7, 11)):
@@ -91,8 +91,8 @@ def test_step(
     graphs = random_graphs(collection=collection, k=k, bonds=bonds)
     options: Any = {"collection": collection, "k": k, "edge_channels": bonds, "dropout": dropout, "readout": "mean"}
     model = PathNN(ATOMS, 20, 1, phi="mlp", **options)
-    capacity = Capacity.typical(graphs, 4, margin=8.0)
-    step = GraphedStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity, recompute=recompute)
+    capacity = PaddedShape.typical(graphs, 4, margin=8.0)
+    step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity, recompute=recompute)
     assert isinstance(step.batches, PaddedBatches)
     step.batches.block, step.batches.parts = 16, 3 if recompute else 1  # as where a graph has very many paths
     assert_same_step(model, graphs, step, interpreted)
@@ -102,16 +102,16 @@ def test_step(
 def test_step_of_a_baseline(name: Any, interpreted: Interpreted) -> None:
     graphs = random_graphs()
     model = Baseline(name, ATOMS, 16, 1, num_layers=2, edge_channels=BONDS)
-    capacity = Capacity.of_sizes(graph_sizes(graphs, paths=False), 4, margin=8.0)
+    capacity = PaddedShape.of_sizes(graph_sizes(graphs, paths=False), 4, margin=8.0)
     capacity = replace(capacity, nodes=capacity.nodes + PADDED)
-    step = GraphedStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity)
+    step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity)
     assert_same_step(model, graphs, step, interpreted)
 
 
 def test_prediction(interpreted: Interpreted) -> None:
     graphs = random_graphs()
     model = PathNN(ATOMS, 20, 1, collection="ap", k=2, edge_channels=BONDS, phi="mlp").eval()
-    predict = GraphedForward(model, graphs, capacity=Capacity.typical(graphs, 4, margin=8.0))
+    predict = CudaGraphForward(model, graphs, capacity=PaddedShape.typical(graphs, 4, margin=8.0))
     with torch.inference_mode():
         value = predict(torch.arange(4))
         with interpreted.off():
@@ -132,7 +132,7 @@ def test_several_networks_as_one(
     torch.manual_seed(1)
     models = [PathNN(4, 16, 1, collection=collection, k=k) for _ in range(2)]
     stack = Stack(models)
-    loss, capacity = nn.L1Loss(reduction="none"), Capacity.typical(graphs, 4, margin=8.0)
+    loss, capacity = nn.L1Loss(reduction="none"), PaddedShape.typical(graphs, 4, margin=8.0)
     steps = StackedSteps(models[0], stack, StackedAdam(stack, weight_decay=0.0), graphs, loss, capacity=capacity)
     batches = [torch.arange(4), torch.arange(7, 10)]
     plan = plan_of([[batch] for batch in batches], graph_sizes(graphs), 4)[0]
@@ -162,7 +162,7 @@ def test_several_baselines_on_molecules_as_one(
     models = [Baseline(name, atoms, 16, 1, num_layers=2, edge_channels=BONDS, readout="mean") for _ in range(3)]
     stack, loss = Stack(models), nn.L1Loss(reduction="none")
     sizes = graph_sizes(graphs, paths=False)
-    capacity = with_room(Capacity.of_sizes(sizes, 4, margin=8.0))
+    capacity = with_room(PaddedShape.of_sizes(sizes, 4, margin=8.0))
     steps = StackedSteps(models[0], stack, StackedAdam(stack, weight_decay=0.0), graphs, loss, capacity=capacity)
     batches = [torch.arange(4), torch.arange(7, 10), torch.arange(12, 16)]
     plan = plan_of([[batch] for batch in batches], sizes, 4)[0]

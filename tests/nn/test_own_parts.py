@@ -17,7 +17,7 @@ from pathnn.nn import Baseline
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.paths.count import PathExplosionError
-from pathnn.training.cuda_graphs.capture import padding_fault
+from pathnn.training.cuda_graphs.capture import padding_problem
 
 EDGE_INDEX, N = graph()
 BATCH = torch.tensor([0] * 9 + [1] * 3)
@@ -73,12 +73,12 @@ def test_a_readout_that_was_compiled_or_takes_anything(readout: nn.Module | None
 def test_parts_of_ones_own_are_not_trained_on_padded_batches(part: str) -> None:
     """Padding would count in BatchNorm, and what waits for the GPU cannot be recorded."""
     model = PathNN(4, 8, 2, collection="ap", k=2, edge_channels=(3,))
-    assert padding_fault(model) is None
+    assert padding_problem(model) is None
     if part == "convs":
         model.convs[1] = nn.Identity()
     else:
         setattr(model, part, nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)))
-    assert f"{part} is a part of your own" in str(padding_fault(model))
+    assert f"{part} is a part of your own" in str(padding_problem(model))
 
 
 def test_models_that_were_pickled_before_the_engine_was_checked() -> None:

@@ -13,7 +13,7 @@ from pathnn.training import RunFolder
 from pathnn_reproduction.cells import best_line
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.ledger import Ledger
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 
 UNDER_WAY = ("config.yaml", "metrics.jsonl", "last.ckpt")
 """What a run goes on from; the state holds the best weights, so that the model file is made again from it."""
@@ -90,7 +90,7 @@ def _ours(file: Path, tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
 
 
 def _worth_carrying(experiment: Experiment, ledger: Ledger, work: Path) -> Iterator[tuple[RunFolder, tuple[str, ...]]]:
-    cells: dict[tuple[object, ...], list[PlannedRun]] = {}
+    cells: dict[tuple[object, ...], list[RunSpec]] = {}
     for run in experiment.runs:
         cells.setdefault(run.cell, []).append(run)
         folder = RunFolder(work / experiment.name / run.folder)

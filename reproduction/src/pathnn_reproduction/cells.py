@@ -9,7 +9,7 @@ from typing import Any
 
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.ledger import Ledger, Line
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.published import PATHNNS, TABLES, Cell, PublishedTable, Score
 
 
@@ -77,7 +77,7 @@ def _compare(experiment: Experiment, ledger: Ledger, table: PublishedTable, cell
     return Compared(table.dataset, *cell, paper, measure(experiment, runs, ledger))
 
 
-def measure(experiment: Experiment, runs: Sequence[PlannedRun], ledger: Ledger) -> Measured | None:
+def measure(experiment: Experiment, runs: Sequence[RunSpec], ledger: Ledger) -> Measured | None:
     """Ours in the cell of `runs`, None before the first run that counts.
 
     Where grid points are chosen, only the winners' runs count. A fold's score is the mean of its runs; a fold
@@ -108,7 +108,7 @@ def measure(experiment: Experiment, runs: Sequence[PlannedRun], ledger: Ledger) 
     )
 
 
-def best_line(experiment: Experiment, runs: Sequence[PlannedRun], ledger: Ledger) -> tuple[PlannedRun, Line] | None:
+def best_line(experiment: Experiment, runs: Sequence[RunSpec], ledger: Ledger) -> tuple[RunSpec, Line] | None:
     """The finished run of the best validation score (the first of equal ones), None where there is none."""
     done = experiment.done(runs, ledger)
     sign = 1 if experiment.maximize else -1

@@ -22,7 +22,7 @@ from pathnn.training.together_epochs import Outcome
 from pathnn_reproduction.experiments.untrained_pairs import isomorphism_result
 from pathnn_reproduction.groups import in_groups, release_memory
 from pathnn_reproduction.ledger import Line, result_line
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.settings import Settings, device_of
 
 CHECKPOINT_EVERY = 30.0
@@ -40,7 +40,7 @@ class Executor:
 
     def __call__(
         self,
-        planned: PlannedRun,
+        planned: RunSpec,
         *,
         report: Callable[[Epoch, Run], None] | None = None,
         stop: Callable[[], bool] | None = None,
@@ -58,7 +58,7 @@ class Executor:
 
     def together(
         self,
-        planned: Sequence[PlannedRun],
+        planned: Sequence[RunSpec],
         *,
         report: Callable[[int, Epoch], None] | None = None,
         stop: Callable[[], bool] | None = None,
@@ -90,12 +90,12 @@ class Executor:
 
         yield from in_groups(left, group, alone)
 
-    def _ended(self, planned: PlannedRun, outcome: Outcome) -> Line | Exception:
+    def _ended(self, planned: RunSpec, outcome: Outcome) -> Line | Exception:
         return self._line(planned, {**outcome, "commit": self.commit}) if isinstance(outcome, dict) else outcome
 
     def _train_together(
         self,
-        planned: list[PlannedRun],
+        planned: list[RunSpec],
         report: Callable[[int, Epoch], None] | None,
         stop: Callable[[], bool] | None,
     ) -> Iterator[tuple[int, Outcome]]:
@@ -111,10 +111,10 @@ class Executor:
         finally:
             release_memory()
 
-    def _folder(self, planned: PlannedRun) -> RunFolder:
+    def _folder(self, planned: RunSpec) -> RunFolder:
         return RunFolder(self.settings.work / planned.target / planned.folder)
 
-    def _noted(self, planned: PlannedRun) -> Line | None:
+    def _noted(self, planned: RunSpec) -> Line | None:
         """The line of a run that was over before its result was noted down."""
         folder = self._folder(planned)
         done = folder.read_result()
@@ -124,7 +124,7 @@ class Executor:
         scores = {"val_score": best.val_score, "test_score": best.test_score, "best_epoch": best.epoch}
         return None if best.test_score is None else self._line(planned, {**done, **scores})
 
-    def _line(self, planned: PlannedRun, done: dict[str, Any]) -> Line:
+    def _line(self, planned: RunSpec, done: dict[str, Any]) -> Line:
         folder = self._folder(planned)
         line = result_line(planned, folder.checked_config(), done)
         tidy(folder)

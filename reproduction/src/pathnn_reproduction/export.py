@@ -1,4 +1,4 @@
-"""Trained models to share: of every cell the best seed by validation score, with a card that says what it is."""
+"""TrainedModel models to share: of every cell the best seed by validation score, with a card that says what it is."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathnn.data.readers.smiles import OGB_ATOMS
 from pathnn.data.task import Task
 from pathnn.files import atomic_write
 from pathnn.training import RunFolder, load_model, load_task
-from pathnn.training.checkpoint import Trained, save_model
+from pathnn.training.checkpoint import TrainedModel, save_model
 from pathnn_reproduction.cells import Measured, best_line, measure
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.ledger import Ledger, Line
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.published import TABLES
 from pathnn_reproduction.table_text import score_text
 
 LONG_NAMES = {"AP": "average precision"}
 """What metrics are called where their short name is also that of a collection."""
 
-INDEX = """# Trained models
+INDEX = """# TrainedModel models
 
 `PathNN.from_pretrained(NAME)` loads `NAME.safetensors` from here (or from `models` in the cache folder); `NAME.md` is
 its card. They are written by `pathnn reproduce TARGET --export models`: of a PathNN the seed with the best
@@ -39,15 +39,13 @@ class ExportError(ValueError):
     """There is nothing to export."""
 
 
-def export_models(
-    experiment: Experiment, runs: Sequence[PlannedRun], ledger: Ledger, work: Path, out: Path
-) -> list[Path]:
+def export_models(experiment: Experiment, runs: Sequence[RunSpec], ledger: Ledger, work: Path, out: Path) -> list[Path]:
     """Write `NAME.safetensors` and its card `NAME.md` for the best run of every PathNN cell among `runs`.
 
     The best is by validation score. A cell whose best run has no model file at hand is an error: another seed
     would be another choice.
     """
-    cells: dict[tuple[Any, ...], list[PlannedRun]] = {}
+    cells: dict[tuple[Any, ...], list[RunSpec]] = {}
     for run in runs:
         if run.collection is not None and run.kind == "train":
             cells.setdefault(run.cell, []).append(run)
@@ -77,7 +75,7 @@ def write_index(folder: Path) -> None:
         file.write((INDEX + "\n".join(lines) + "\n").encode())
 
 
-def model_name(run: PlannedRun, ks: int = 1) -> str:
+def model_name(run: RunSpec, ks: int = 1) -> str:
     """What the model of a run is called: dataset and collection, and k where there are several.
 
     >>> from pathnn_reproduction.experiments.targets import experiment
@@ -90,8 +88,8 @@ def model_name(run: PlannedRun, ks: int = 1) -> str:
 
 def _export(
     experiment: Experiment,
-    runs: Sequence[PlannedRun],
-    best: tuple[PlannedRun, Line],
+    runs: Sequence[RunSpec],
+    best: tuple[RunSpec, Line],
     ledger: Ledger,
     work: Path,
     out: Path,
@@ -126,9 +124,9 @@ def _export(
 def model_card(
     name: str,
     experiment: Experiment,
-    runs: Sequence[PlannedRun],
+    runs: Sequence[RunSpec],
     line: Line,
-    trained: Trained,
+    trained: TrainedModel,
     task: Task,
     ledger: Ledger,
 ) -> str:

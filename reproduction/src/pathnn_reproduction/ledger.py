@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from pathnn.files import locked_file
 from pathnn.training.config import RunConfig
 from pathnn_reproduction.frozen_hash import config_hash, v1_options
-from pathnn_reproduction.planned import Key, PlannedRun
+from pathnn_reproduction.planned import Key, RunSpec
 
 Line = dict[str, Any]
 
@@ -58,7 +58,7 @@ class Ledger:
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines)
 
-    def find(self, run: PlannedRun) -> Line | None:
+    def find(self, run: RunSpec) -> Line | None:
         """The line of a run, or None if it has not been done."""
         return self._by_key.get(run.key)
 
@@ -123,7 +123,7 @@ def _checked(text: bytes) -> Line:
     return line
 
 
-def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) -> Line:
+def result_line(planned: RunSpec, config: RunConfig, result: dict[str, Any]) -> Line:
     """The line of a finished run."""
     options = v1_options(config)
     return {
@@ -147,7 +147,7 @@ def result_line(planned: PlannedRun, config: RunConfig, result: dict[str, Any]) 
 
 
 def line_key(line: Line) -> Key:
-    """What tells a run apart from the others of its target; see `PlannedRun.key`."""
+    """What tells a run apart from the others of its target; see `RunSpec.key`."""
     return (
         line["model"], line["dataset"], line["collection"], line["k"], line["fold"], line["seed"],
         line["config_hash"],

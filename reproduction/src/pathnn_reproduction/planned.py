@@ -21,7 +21,7 @@ Key = tuple[str, str, str | None, int | None, int, int, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedRun:
+class RunSpec:
     """A run that can be done on its own, anywhere, at any time.
 
     Attributes:
@@ -68,7 +68,7 @@ class PlannedRun:
         """A name for people and folders.
 
         >>> from pathnn.training.recipes import zinc
-        >>> run = PlannedRun(target="zinc", model="pathnn", dataset="zinc", collection="ap", k=4, seed=3, config=zinc())
+        >>> run = RunSpec(target="zinc", model="pathnn", dataset="zinc", collection="ap", k=4, seed=3, config=zinc())
         >>> run.name
         'zinc-ap-k4-s3'
         """
@@ -83,20 +83,20 @@ class PlannedRun:
         return f"{self.name}-{self.key[-1][:8]}"
 
 
-def together_key(run: PlannedRun) -> str | None:
-    """Runs with the same key can be trained together on a GPU (`pathnn.training.together`): they differ in fold, seed and
+def together_key(run: RunSpec) -> str | None:
+    """Runs with the same key can be trained together on a GPU (`training.together`): they differ in fold, seed and
     dropout alone. None for a run that has to be trained alone.
 
     >>> from pathnn.training.recipes import tu, zinc
     >>> runs = [
-    ...     PlannedRun(target="tu", model="pathnn", dataset="nci1", collection="sp", k=2, fold=fold,
+    ...     RunSpec(target="tu", model="pathnn", dataset="nci1", collection="sp", k=2, fold=fold,
     ...                config=tu("nci1", "sp", fold=fold))
     ...     for fold in (0, 1)
     ... ]
     >>> together_key(runs[0]) == together_key(runs[1])
     True
     >>> together_key(
-    ...     PlannedRun(target="zinc", model="pathnn", dataset="zinc", collection="ap", k=4, config=zinc())
+    ...     RunSpec(target="zinc", model="pathnn", dataset="zinc", collection="ap", k=4, config=zinc())
     ... ) is None
     True
     """
@@ -105,7 +105,7 @@ def together_key(run: PlannedRun) -> str | None:
     return f"{run.cell} {config_hash(v1_options(common(run.config)))}"
 
 
-def _can_be_stacked(run: PlannedRun) -> bool:
+def _can_be_stacked(run: RunSpec) -> bool:
     """Whether networks of this kind can be trained as one; see `pathnn.nn.stacked`."""
     if run.collection is None:
         return run.config.model in FIXED

@@ -20,7 +20,7 @@ from pathnn.training.together import TogetherError
 from pathnn_reproduction.execute import Executor
 from pathnn_reproduction.groups import release_memory
 from pathnn_reproduction.ledger import Line
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.settings import Settings, use_cores
 
 GPU_LOST = ("CUDA error", "Triton Error [CUDA]", "cuDNN error")
@@ -50,7 +50,7 @@ class Event:
     error: str = ""
     fatal: bool = False
     memory: bool = False
-    run: PlannedRun | None = None
+    run: RunSpec | None = None
 
 
 class Pool(Protocol):
@@ -60,7 +60,7 @@ class Pool(Protocol):
     size: int
     together: int
 
-    def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
+    def start(self, worker: int, runs: Sequence[RunSpec]) -> None:
         """Give an idle worker a run, or some."""
 
     def busy(self) -> int:
@@ -95,7 +95,7 @@ class LocalPool:
         self._workers: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._busy: dict[int, set[int]] = {}  # by worker, which of its runs are not over
 
-    def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
+    def start(self, worker: int, runs: Sequence[RunSpec]) -> None:
         """Give an idle worker a run, or some; its process is started when it gets its first."""
         if worker in self._workers and not self._workers[worker][0].is_alive():
             self._workers.pop(worker)[1].close()  # killed while it had nothing to do
@@ -189,7 +189,7 @@ Message = tuple[str, dict[str, Any]]
 
 def outcomes(
     execute: Executor,
-    runs: Sequence[PlannedRun],
+    runs: Sequence[RunSpec],
     stop: Callable[[], bool],
     say: Callable[[Message], None] = lambda message: None,
 ) -> Iterator[Message]:

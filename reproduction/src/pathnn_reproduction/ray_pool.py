@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from pathnn_reproduction.execute import Executor
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.pool import Event, Message, outcomes
 from pathnn_reproduction.settings import Settings, use_cores
 
@@ -44,7 +44,7 @@ class RayPool:
         self._actors = [self._kind.remote(settings) for _ in range(settings.jobs)]
         self._pending: dict[Any, tuple[int, int]] = {}  # which worker, and how many runs it has
 
-    def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
+    def start(self, worker: int, runs: Sequence[RunSpec]) -> None:
         """Give an idle actor a run, or some."""
         self._pending[self._actors[worker].execute.remote(list(runs))] = worker, len(runs)
 
@@ -108,7 +108,7 @@ class _Actor:
         use_cores(settings.jobs)
         self._execute, self._stop = Executor(settings), threading.Event()
 
-    def execute(self, runs: list[PlannedRun]) -> list[Message]:
+    def execute(self, runs: list[RunSpec]) -> list[Message]:
         return list(outcomes(self._execute, runs, self._stop.is_set))
 
     def stop(self) -> None:

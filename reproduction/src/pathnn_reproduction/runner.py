@@ -9,7 +9,7 @@ from statistics import mean
 
 from pathnn_reproduction.experiment import Experiment, slots
 from pathnn_reproduction.ledger import Ledger
-from pathnn_reproduction.planned import Key, PlannedRun, together_key
+from pathnn_reproduction.planned import Key, RunSpec, together_key
 from pathnn_reproduction.pool import Event, Pool
 
 PATIENCE = 600.0
@@ -36,13 +36,13 @@ class Progress:
     total: int
     before: int
     started: float = field(default_factory=time.monotonic)
-    finished: list[PlannedRun] = field(default_factory=list)
-    running: dict[tuple[int, int], tuple[PlannedRun, int]] = field(default_factory=dict)
+    finished: list[RunSpec] = field(default_factory=list)
+    running: dict[tuple[int, int], tuple[RunSpec, int]] = field(default_factory=dict)
     first: dict[tuple[int, int], int] = field(default_factory=dict)
     epochs: list[int] = field(default_factory=list)
-    waiting: list[PlannedRun] = field(default_factory=list)
-    failed: list[tuple[PlannedRun, str]] = field(default_factory=list)
-    stopped: list[PlannedRun] = field(default_factory=list)
+    waiting: list[RunSpec] = field(default_factory=list)
+    failed: list[tuple[RunSpec, str]] = field(default_factory=list)
+    stopped: list[RunSpec] = field(default_factory=list)
     reason: str = ""
 
     @property
@@ -70,7 +70,7 @@ class Progress:
 
 def run_missing(
     experiment: Experiment,
-    runs: Sequence[PlannedRun],
+    runs: Sequence[RunSpec],
     ledger: Ledger,
     pool: Pool,
     *,
@@ -111,18 +111,18 @@ def run_missing(
 @dataclass
 class _Loop:
     experiment: Experiment
-    runs: Sequence[PlannedRun]
+    runs: Sequence[RunSpec]
     ledger: Ledger
     pool: Pool
     progress: Progress
     limit: int | None
     show: Callable[[Progress, Event | None], None]
     begun: int = 0
-    queue: list[PlannedRun] | None = None
+    queue: list[RunSpec] | None = None
     alone: set[Key] = field(default_factory=set)  # the runs that have had the GPU to themselves
     apart: set[str | None] = field(default_factory=set)  # `together_key` of runs that have to be done one by one
     crowded: set[int] = field(default_factory=set)  # the workers that others were busy beside, since they began
-    last: dict[int, PlannedRun] = field(default_factory=dict)
+    last: dict[int, RunSpec] = field(default_factory=dict)
 
     def work_left(self) -> bool:
         """Whether a run is under way or can be begun."""
@@ -148,7 +148,7 @@ class _Loop:
             self.begun += len(runs)
         self.show(self.progress, None)
 
-    def _queue(self) -> list[PlannedRun]:
+    def _queue(self) -> list[RunSpec]:
         """The runs to begin, at most as many as the limit allows."""
         if self.limit is not None and self.begun >= self.limit:
             return []
@@ -162,7 +162,7 @@ class _Loop:
                 self.queue = progress.waiting[:1]
         return self.queue
 
-    def _ready(self, queue: list[PlannedRun]) -> list[PlannedRun]:
+    def _ready(self, queue: list[RunSpec]) -> list[RunSpec]:
         """Those to begin now. Where runs are trained together, the winners of a cell wait until the last of its folds
         has been decided: they are then trained at once, and not some by some. Nobody waits for a run that has failed,
         or that nobody does.
@@ -173,12 +173,12 @@ class _Loop:
         undecided = {run.cell for run in [*queue, *running, *self.progress.waiting] if not run.assess}
         return [run for run in queue if not (run.assess and run.cell in undecided and self._key(run) is not None)]
 
-    def _key(self, run: PlannedRun) -> str | None:
+    def _key(self, run: RunSpec) -> str | None:
         """Runs with the same key may be done together."""
         key = together_key(run)
         return None if key in self.apart else key
 
-    def _next(self, worker: int) -> list[PlannedRun]:
+    def _next(self, worker: int) -> list[RunSpec]:
         """The next run, if possible one on the data that the worker has at hand, and others for the same time."""
         queue, last = self._queue(), self.last.get(worker)
         if not queue:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 
 WORDS = ("model", "dataset", "collection")
 """Fields whose values are words of their own."""
@@ -16,7 +16,7 @@ class SelectionError(ValueError):
     """A filter that names something that does not exist, or leaves nothing."""
 
 
-def select(runs: Sequence[PlannedRun], only: str | None) -> list[PlannedRun]:
+def select(runs: Sequence[RunSpec], only: str | None) -> list[RunSpec]:
     """The runs that `only` names, in order; None names all.
 
     `only` is words and `field=value` with commas between. A word is a model, a dataset or a collection; a value
@@ -66,11 +66,11 @@ def _range(value: str) -> list[str]:
     return [value]
 
 
-def _text(run: PlannedRun, name: str) -> str:
+def _text(run: RunSpec, name: str) -> str:
     return str(vars(run)[name])
 
 
-def _values(runs: Sequence[PlannedRun], name: str) -> list[str]:
+def _values(runs: Sequence[RunSpec], name: str) -> list[str]:
     return list(dict.fromkeys(_text(run, name) for run in runs if vars(run)[name] is not None))
 
 

@@ -11,18 +11,18 @@ from pathnn_reproduction.execute import Executor
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.frozen_hash import config_hash, v1_options
 from pathnn_reproduction.ledger import Line
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.pool import Event, attempt
 from pathnn_reproduction.settings import Settings
 
 
-def tiny_run(seed: int = 0, *, epochs: int = 2, **options: Any) -> PlannedRun:
+def tiny_run(seed: int = 0, *, epochs: int = 2, **options: Any) -> RunSpec:
     """A PathNN of width 4 on CSL."""
     config = RunConfig(
         data="csl", collection="sp", k=2, seed=seed, epochs=epochs, batch_size=64, options={"hidden_channels": 4},
         **options,
     )  # fmt: skip
-    return PlannedRun(
+    return RunSpec(
         target="tiny", model="pathnn", dataset="csl", collection="sp", k=2, seed=seed, config=config
     )  # fmt: skip
 
@@ -32,7 +32,7 @@ def tiny_experiment(count: int = 3, **options: Any) -> Experiment:
     return Experiment("tiny", "a tiny experiment", tuple(tiny_run(seed, **options) for seed in range(count)), True)
 
 
-def made_up_line(run: PlannedRun, val: float, test: float = 50.0) -> Line:
+def made_up_line(run: RunSpec, val: float, test: float = 50.0) -> Line:
     """The result of a run that was never done."""
     return {
         "target": run.target, "model": run.model, "dataset": run.dataset, "collection": run.collection, "k": run.k,
@@ -45,15 +45,15 @@ def made_up_line(run: PlannedRun, val: float, test: float = 50.0) -> Line:
 class InlinePool:
     """Does runs in this process, with the real executor or a function in its place."""
 
-    def __init__(self, do: Settings | Callable[[PlannedRun], Line], size: int = 1, together: int = 1) -> None:
+    def __init__(self, do: Settings | Callable[[RunSpec], Line], size: int = 1, together: int = 1) -> None:
         self.size, self.together, self.stopped = size, together, False
-        self.done: list[PlannedRun] = []
-        self.given: list[list[PlannedRun]] = []
+        self.done: list[RunSpec] = []
+        self.given: list[list[RunSpec]] = []
         self.rested: list[int] = []
         self._do = Executor(do) if isinstance(do, Settings) else do
-        self._waiting: deque[tuple[int, int, PlannedRun]] = deque()
+        self._waiting: deque[tuple[int, int, RunSpec]] = deque()
 
-    def start(self, worker: int, runs: Sequence[PlannedRun]) -> None:
+    def start(self, worker: int, runs: Sequence[RunSpec]) -> None:
         self.given.append(list(runs))
         self._waiting += [(worker, place, run) for place, run in enumerate(runs)]
 

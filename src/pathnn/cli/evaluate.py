@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from pathnn.data import Task
-    from pathnn.data.fingerprints import DataPrint
-    from pathnn.training import Ensemble, RunConfig, Trained
+    from pathnn.data.fingerprints import DataFingerprint
+    from pathnn.training import Ensemble, RunConfig, TrainedModel
     from pathnn.training.ensemble import EnsembleScore
 
 Part = Annotated[
@@ -55,7 +55,7 @@ def evaluate_command(
     """Measure a trained model: its loss and its metric."""
     with result_only(json):
         from pathnn.cli.console import progress
-        from pathnn.training import load_task, score_ensemble, seen_in_training
+        from pathnn.training import load_task, score_ensemble, training_overlap
 
         trained = load_runs(run)
         config = replace(
@@ -71,7 +71,7 @@ def evaluate_command(
             task = task if split == "all" else with_split(trained, task, config)
             part = choose_part(trained, task, config, split)
             index = choose(task, config, part)
-            seen = None if part == "train" else seen_in_training(trained.facts, task, index)
+            seen = None if part == "train" else training_overlap(trained.facts, task, index)
             found = score_ensemble(trained, task, index, metric=metric, device=pick_device(device))
     note_not_read(task, index)
     if seen is not None and bool(seen.any()):
@@ -115,7 +115,7 @@ def _text(found: EnsembleScore, part: str) -> str:
     return f"{text}; the mean of {len(found.each)} networks{spread}" if several else text
 
 
-def target_options(trained: Ensemble | Trained, target: list[str] | None) -> dict[str, Any]:
+def target_options(trained: Ensemble | TrainedModel, target: list[str] | None) -> dict[str, Any]:
     """Which column of a CSV to compare with, and how to read it: as in training, whatever few rows look like.
 
     Of another column than the model was trained on, only classes are taken for granted.
@@ -149,7 +149,7 @@ def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
     return replace(task, splits=())
 
 
-def choose_part(trained: Ensemble | Trained, task: Task, config: RunConfig, asked: str | None) -> str:
+def choose_part(trained: Ensemble | TrainedModel, task: Task, config: RunConfig, asked: str | None) -> str:
     """What was asked for; else the test graphs of the data that the run was trained on, all of other data.
 
     Data that was changed since has no graphs that are known to be new to the model, and is refused; so is another
@@ -176,14 +176,14 @@ def choose_part(trained: Ensemble | Trained, task: Task, config: RunConfig, aske
     return asked or ("test" if known else "all")
 
 
-def _difference(before: DataPrint, task: Task, config: RunConfig) -> str | None:
+def _difference(before: DataFingerprint, task: Task, config: RunConfig) -> str | None:
     """What is not as in training, other than the targets: another column of the same graphs is fine."""
-    from pathnn.data.fingerprints import DataPrint
+    from pathnn.data.fingerprints import DataFingerprint
     from pathnn.training.setup import choose_split, splits_of
 
     same_size = len(task.graphs) == before.num_graphs
     splits = len(splits_of(task, config)) if same_size else 0
-    now = DataPrint.of(task, choose_split(task, config) if config.fold < splits else None)
+    now = DataFingerprint.of(task, choose_split(task, config) if config.fold < splits else None)
     return replace(before, targets=now.targets).difference(now)
 
 

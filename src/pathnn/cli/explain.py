@@ -13,7 +13,7 @@ from pathnn.cli.trained import Run, load_runs
 
 if TYPE_CHECKING:
     from pathnn.explain import Explanation
-    from pathnn.explain.subject import Answer, Subject
+    from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
 
 Row = Annotated[
     int | None,
@@ -93,7 +93,9 @@ def explain_command(
             say(f"wrote {out}")
 
 
-def _write(out: Path, model_of: str, subject: Subject, answer: Answer, found: Explanation, top: int) -> None:
+def _write(
+    out: Path, model_of: str, subject: ExplainedGraph, answer: ExplainedOutput, found: Explanation, top: int
+) -> None:
     from pathnn import __version__
     from pathnn.explain.page import Heading, explanation_page
     from pathnn.files import atomic_write
@@ -110,7 +112,7 @@ def _several(networks: int) -> str:
     return f"; the mean of {networks} networks" if networks > 1 else ""
 
 
-def _print(subject: Subject, answer: Answer, found: Explanation, top: int, networks: int) -> None:
+def _print(subject: ExplainedGraph, answer: ExplainedOutput, found: Explanation, top: int, networks: int) -> None:
     ranked = found.ranked()
     rows = [(subject.picture.words(path), str(path.length), f"{path.score:+.4g}") for path in ranked[:top]]
     rest = ranked[top:]

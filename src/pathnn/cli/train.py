@@ -196,11 +196,11 @@ def _folder(out: Path, *, several: bool) -> RunFolder | EnsembleFolder:
 
 def fill_in(data: str, task: Task, chosen: dict[str, Any], options: dict[str, Any]) -> RunConfig:
     """The config of a new run: the paper's or the defaults for own data, then what the user chose."""
-    from pathnn.training import RunConfig, own_options
+    from pathnn.training import RunConfig, default_options
     from pathnn.training.recipes import paper_run
 
     paper = paper_run(data, chosen.get("collection", "ap"))
-    base = {"data": data, **own_options(task)} if paper is None else paper.to_dict()
+    base = {"data": data, **default_options(task)} if paper is None else paper.to_dict()
     if chosen.get("model", "pathnn") != "pathnn":
         # The options and the preset are those of a PathNN; a baseline shares only the width with it.
         base["preset"] = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from pathnn.training import Ensemble, Trained
+    from pathnn.training import Ensemble, TrainedModel
 
 Run = Annotated[
     Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, a model.safetensors file, or "
@@ -25,7 +25,7 @@ def load_runs(run: Path) -> Ensemble:
     return EnsembleFolder(run).load() if EnsembleFolder(run).begun else Ensemble((load_run(run),))
 
 
-def load_run(run: Path) -> Trained:
+def load_run(run: Path) -> TrainedModel:
     """The best model of a run folder, of a model file, or a trained model by its name."""
     from pathnn.nn.pretrained import NON_COMMERCIAL, pretrained_file, pretrained_names
     from pathnn.training import RunFolder, load_model

@@ -22,7 +22,7 @@ ROUNDS = 4
 FIRST, SECOND, THIRD = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
-def graph_prints(graphs: PackedGraphs) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def graph_fingerprints(graphs: PackedGraphs) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """A number for each graph, from its vertices, edges and their features: `[G]`.
 
     Vertices are coloured by their features, and in each of `ROUNDS` rounds by the colours around them, as in the
@@ -30,7 +30,8 @@ def graph_prints(graphs: PackedGraphs) -> np.ndarray[Any, np.dtype[np.uint64]]:
 
     >>> import torch
     >>> path, same, less = [[0, 1, 1, 2], [1, 0, 2, 1]], [[0, 2, 0, 1], [2, 0, 1, 0]], [[0, 1], [1, 0]]
-    >>> one, two, other = graph_prints(PackedGraphs.from_edges([torch.tensor(e) for e in (path, same, less)], [3] * 3))
+    >>> graphs = PackedGraphs.from_edges([torch.tensor(e) for e in (path, same, less)], [3] * 3)
+    >>> one, two, other = graph_fingerprints(graphs)
     >>> bool(one == two), bool(one == other)
     (True, False)
     """
@@ -78,12 +79,12 @@ OTHER_SPLIT = "the split is another"
 
 
 @dataclass(frozen=True)
-class DataPrint:
+class DataFingerprint:
     """The number of graphs, and fingerprints of the graphs, of their targets, and of the split.
 
     >>> from pathnn.data import load_dataset
     >>> task = load_dataset("csl")
-    >>> one, other = (DataPrint.of(task, split) for split in task.splits[:2])
+    >>> one, other = (DataFingerprint.of(task, split) for split in task.splits[:2])
     >>> one.graphs == other.graphs, one.difference(other)
     (True, 'the split is another')
     """
@@ -94,13 +95,15 @@ class DataPrint:
     split: str
 
     @staticmethod
-    def of(task: Task, split: Split | None) -> DataPrint:
+    def of(task: Task, split: Split | None) -> DataFingerprint:
         """The print of a task and one of its splits, if it has any."""
         tensors = task.graphs.tensors()
         targets = {"y": tensors.pop("y")} if "y" in tensors else {}
-        return DataPrint(len(task.graphs), _digest(tensors), _digest(targets), _digest(vars(split) if split else {}))
+        return DataFingerprint(
+            len(task.graphs), _digest(tensors), _digest(targets), _digest(vars(split) if split else {})
+        )
 
-    def difference(self, now: DataPrint) -> str | None:
+    def difference(self, now: DataFingerprint) -> str | None:
         """What is different now, in words, or None."""
         if now.num_graphs != self.num_graphs:
             return f"it had {self.num_graphs} graphs, and has {now.num_graphs} now"
@@ -115,7 +118,7 @@ class DataPrint:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any] | None) -> DataPrint | None:
+    def from_dict(cls, values: Mapping[str, Any] | None) -> DataFingerprint | None:
         """The inverse of `to_dict`; None for what was written before there were prints."""
         names = [entry.name for entry in fields(cls)]
         if not values or any(name not in values for name in names):

@@ -233,7 +233,7 @@ def _target_facts(kind: TargetKind, y: torch.Tensor | None) -> dict[str, Any]:
     if kind == "binary":
         return binary()
     several = multilabel if kind == "multilabel" else regression
-    return several(y.size(1), partly_known=y.size(1) > 1 and bool(y.isnan().any()))
+    return several(y.size(1), has_missing_targets=y.size(1) > 1 and bool(y.isnan().any()))
 
 
 def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:

@@ -61,7 +61,7 @@ TargetScore = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class MetricFacts:
+class MetricInfo:
     """What a metric is called in tables, whether a larger one is better, and the factor to the unit of tables."""
 
     name: str
@@ -118,10 +118,10 @@ def _ranks(out: Tensor) -> Tensor:
 
 
 METRICS = {
-    "mae": MetricFacts("MAE", maximize=False, scale=1.0, score=mean_absolute_error),
-    "rmse": MetricFacts("RMSE", maximize=False, scale=1.0, score=root_mean_square_error),
-    "roc-auc": MetricFacts("ROC-AUC", maximize=True, scale=100.0, score=roc_auc),
-    "ap": MetricFacts("AP", maximize=True, scale=100.0, score=average_precision),
+    "mae": MetricInfo("MAE", maximize=False, scale=1.0, score=mean_absolute_error),
+    "rmse": MetricInfo("RMSE", maximize=False, scale=1.0, score=root_mean_square_error),
+    "roc-auc": MetricInfo("ROC-AUC", maximize=True, scale=100.0, score=roc_auc),
+    "ap": MetricInfo("AP", maximize=True, scale=100.0, score=average_precision),
 }
 
 

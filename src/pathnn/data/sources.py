@@ -58,9 +58,6 @@ def checksum_path(path: Path) -> Path:
     return path.with_name(path.name + ".sha256")
 
 
-log = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True)
 class DataFile:
     """One file of a dataset.

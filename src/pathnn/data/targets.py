@@ -84,10 +84,10 @@ def finite_number(text: str) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def known_share(y: Tensor | None) -> float:
+def known_fraction(y: Tensor | None) -> float:
     """The share of the targets that are known.
 
-    >>> known_share(torch.tensor([[1.0, torch.nan], [0.0, 3.0]]))
+    >>> known_fraction(torch.tensor([[1.0, torch.nan], [0.0, 3.0]]))
     0.75
     """
     if y is None or not y.is_floating_point() or y.numel() == 0:
@@ -95,15 +95,15 @@ def known_share(y: Tensor | None) -> float:
     return float((~y.isnan()).double().mean())
 
 
-class KnownLoss(nn.Module):
+class MaskedLoss(nn.Module):
     """A loss of each target, over those that are known: each weighs as much as any other, whichever batch it is in.
 
     The sum over a batch is divided by the number of targets times `share`, the share of them that is known in all of
-    the data that is gone through (`for_targets`), and not by the number of those known in the batch. So the loss of a
+    the data that is gone through (`loss_for`), and not by the number of those known in the batch. So the loss of a
     batch is the mean over its graphs still, and several processes, and steps that are padded, find the same one.
     Without a share a batch is taken to be all there is.
 
-    >>> loss = KnownLoss(nn.L1Loss)
+    >>> loss = MaskedLoss(nn.L1Loss)
     >>> loss(torch.tensor([[1.0, 5.0]]), torch.tensor([[3.0, torch.nan]]))
     tensor(2.)
     """
@@ -122,17 +122,17 @@ class KnownLoss(nn.Module):
         return each.mean() if self.reduction == "mean" else each
 
 
-def for_targets(make: Callable[[], nn.Module], y: Tensor) -> nn.Module:
+def loss_for(make: Callable[[], nn.Module], y: Tensor) -> nn.Module:
     """The loss that `make` makes, for batches of these targets: that of all is the mean over those that are known.
 
     >>> y = torch.tensor([[3.0, torch.nan], [1.0, 1.0]])
-    >>> loss = for_targets(lambda: KnownLoss(nn.L1Loss), y)
+    >>> loss = loss_for(lambda: MaskedLoss(nn.L1Loss), y)
     >>> [round(float(loss(torch.zeros_like(part), part)), 4) for part in (y, y[:1], y[1:])]  # (3 + 1 + 1) / 3
     [1.6667, 2.0, 1.3333]
     """
     loss = make()
-    if isinstance(loss, KnownLoss):
-        loss.share = known_share(y)
+    if isinstance(loss, MaskedLoss):
+        loss.share = known_fraction(y)
     return loss
 
 
@@ -153,13 +153,13 @@ def classification(num_classes: int) -> dict[str, Any]:
     }
 
 
-def regression(num_targets: int = 1, *, partly_known: bool = False, metric: str = "mae") -> dict[str, Any]:
+def regression(num_targets: int = 1, *, has_missing_targets: bool = False, metric: str = "mae") -> dict[str, Any]:
     """Numbers per graph: mean absolute error, as loss and as metric, or another metric (`METRICS`).
 
     >>> regression()["maximize"], regression(metric="rmse")["metric_name"]
     (False, 'RMSE')
     """
-    return _numbers("regression", num_targets, nn.L1Loss, partly_known, metric)
+    return _numbers("regression", num_targets, nn.L1Loss, has_missing_targets, metric)
 
 
 def binary(*, metric: str = "roc-auc") -> dict[str, Any]:
@@ -167,11 +167,11 @@ def binary(*, metric: str = "roc-auc") -> dict[str, Any]:
     return _numbers("binary", 1, nn.BCEWithLogitsLoss, False, metric)
 
 
-def multilabel(num_labels: int, *, partly_known: bool = False, metric: str = "ap") -> dict[str, Any]:
+def multilabel(num_labels: int, *, has_missing_targets: bool = False, metric: str = "ap") -> dict[str, Any]:
     """Several yes or no per graph: binary cross-entropy, average precision (mean over labels) in percent, or another
     metric.
     """
-    return _numbers("multilabel", num_labels, nn.BCEWithLogitsLoss, partly_known, metric)
+    return _numbers("multilabel", num_labels, nn.BCEWithLogitsLoss, has_missing_targets, metric)
 
 
 def with_metric(task: Task, metric: str | None) -> Task:
@@ -191,14 +191,14 @@ def with_metric(task: Task, metric: str | None) -> Task:
     return replace(task, **_measured_by(metric))
 
 
-def _numbers(kind: str, channels: int, loss: type[nn.Module], partly_known: bool, metric: str) -> dict[str, Any]:
+def _numbers(kind: str, channels: int, loss: type[nn.Module], has_missing_targets: bool, metric: str) -> dict[str, Any]:
     """What is said of targets that are numbers, some of which may be unknown."""
     check_metric(metric, kind)
     return {
         "target": kind,
         "out_channels": channels,
-        "loss": partial(KnownLoss, loss) if partly_known else loss,
-        "partly_known": partly_known,
+        "loss": partial(MaskedLoss, loss) if has_missing_targets else loss,
+        "has_missing_targets": has_missing_targets,
         **_measured_by(metric),
     }
 

@@ -79,7 +79,7 @@ class Task:
 
     Attributes:
         score: the metric of one target, None for classes.
-        partly_known: whether `y` is NaN where a target is not known; loss and metric are then over those that are.
+        has_missing_targets: whether `y` is NaN where a target is unknown; loss and metric then skip it.
         splits: one or more, empty where nothing is trained.
         node_features, edge_features: what `x` and `edge_attr` hold; None where there is nothing.
         maximize: whether a larger metric is better.
@@ -107,7 +107,7 @@ class Task:
     metric: Callable[[], Any] | None = None
     metric_name: str = ""
     score: TargetScore | None = None
-    partly_known: bool = False
+    has_missing_targets: bool = False
     maximize: bool = True
     scale: float = 1.0
     splits: tuple[Split, ...] = ()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.explain.explanation import Explanation
-from pathnn.nn import PathLSTM, PathNN
+from pathnn.nn import PathNN
 from pathnn.nn.backends.prepared import Edges
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.encoders import check_features

@@ -17,12 +17,12 @@ from pathnn.data.readers.table import read_csv
 from pathnn.data.task import Task
 from pathnn.explain.page import Picture
 from pathnn.explain.pictures import GraphPicture, Molecule
-from pathnn.training.checkpoint import TaskFacts, Trained
+from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.scoring import features
 
 
 @dataclass(frozen=True)
-class Answer:
+class ExplainedOutput:
     """An output: its number, its name, what it says in words, and how to bring it to the target's unit."""
 
     number: int
@@ -32,14 +32,16 @@ class Answer:
     shift: float = 0.0
 
 
-def choose_answer(facts: TaskFacts, outputs: Tensor, asked: str | None = None, *, networks: int = 1) -> Answer:
+def choose_answer(
+    facts: TaskSignature, outputs: Tensor, asked: str | None = None, *, networks: int = 1
+) -> ExplainedOutput:
     """The output of a name; else the predicted class, the likeliest of several answers, or the first target. Of several
     networks the mean of their logits is explained, and their mean probability is named.
 
     >>> import torch
-    >>> facts = TaskFacts("a", "class", 2, 3, None, "accuracy", True, 1.0, ["safe", "toxic"])
+    >>> facts = TaskSignature("a", "class", 2, 3, None, "accuracy", True, 1.0, ["safe", "toxic"])
     >>> choose_answer(facts, torch.tensor([0.0, 2.0]))
-    Answer(number=1, name="the logit of 'toxic'", words='a probability of 0.881', factor=1.0, shift=0.0)
+    ExplainedOutput(number=1, name="the logit of 'toxic'", words='a probability of 0.881', factor=1.0, shift=0.0)
     """
     names = facts.classes if len(facts.classes) == outputs.numel() else [str(i) for i in range(outputs.numel())]
     if asked is not None and asked not in names:
@@ -48,16 +50,16 @@ def choose_answer(facts: TaskFacts, outputs: Tensor, asked: str | None = None, *
         number = 0 if asked is None else names.index(asked)
         scale = facts.target_scale
         factor, shift = (scale.std[number], scale.mean[number]) if scale.mean else (1.0, 0.0)
-        return Answer(number, names[number] if facts.classes else "the prediction", "", factor, shift)
+        return ExplainedOutput(number, names[number] if facts.classes else "the prediction", "", factor, shift)
     number = int(outputs.argmax()) if asked is None else names.index(asked)
     probability = outputs.softmax(dim=0) if facts.target == "class" else outputs.sigmoid()
     mean = "mean " if networks > 1 else ""
     name = f"the {mean}logit of {names[number]!r}" if facts.classes or outputs.numel() > 1 else f"the {mean}logit"
-    return Answer(number, name, f"a {mean}probability of {float(probability[number]):.3g}")
+    return ExplainedOutput(number, name, f"a {mean}probability of {float(probability[number]):.3g}")
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class ExplainedGraph:
     """A graph, what it is called, where it came from, and what to draw its scores on.
 
     `order` has the number that the user knows each vertex by: of a molecule, that of the atom in the SMILES.
@@ -71,7 +73,7 @@ class Subject:
     order: Tensor
     picture: Picture
 
-    def outputs(self, trained: Trained) -> Tensor:
+    def outputs(self, trained: TrainedModel) -> Tensor:
         """The network's outputs for the graph, `[outputs]`."""
         with torch.no_grad():
             out: Tensor = trained.model.eval()(self.x, self.edge_index, edge_attr=self.edge_attr)
@@ -79,8 +81,8 @@ class Subject:
 
 
 def read_subject(
-    trained: Trained, data: str, *, row: int | None = None, graph: int | None = None, smiles: str | None = None
-) -> Subject:
+    trained: TrainedModel, data: str, *, row: int | None = None, graph: int | None = None, smiles: str | None = None
+) -> ExplainedGraph:
     """The row (from 1) of a CSV of SMILES, or the graph (from 0) of other data; the first, if none is named."""
     path = Path(data).expanduser()
     table = file_kind(path) == ".csv" and data.lower() not in dataset_names()
@@ -99,7 +101,7 @@ def read_subject(
     return _subject(trained, task, number, place, place, order, GraphPicture(edge_index, num_nodes))
 
 
-def _molecule(trained: Trained, path: Path, row: int, smiles: str | None) -> Subject:
+def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -> ExplainedGraph:
     """A row is read alone: other rows may be bad, and many."""
     table = read_csv(path)
     texts = table.column(smiles or table.smiles_column())
@@ -117,11 +119,11 @@ def _molecule(trained: Trained, path: Path, row: int, smiles: str | None) -> Sub
 
 
 def _subject(
-    trained: Trained, task: Task, number: int, title: str, place: str, order: Tensor, picture: Picture
-) -> Subject:
+    trained: TrainedModel, task: Task, number: int, title: str, place: str, order: Tensor, picture: Picture
+) -> ExplainedGraph:
     trained.facts.check_inputs(task)
     data = task.graphs[number]
     if data.num_nodes == 0:
         raise ValueError(f"{title} has no vertices: there is nothing to explain.")
     x, edge_attr = features(trained.model, data.x, data.edge_attr)
-    return Subject(title, place, x, data.edge_index, edge_attr, order, picture)
+    return ExplainedGraph(title, place, x, data.edge_index, edge_attr, order, picture)

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
-from pathnn.training.checkpoint import TaskFacts, Trained
+from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.ensemble import combine, comparable, infer
 from pathnn.training.scoring import Evaluation, measure, targets
 
 
 def score(
-    trained: Trained,
+    trained: TrainedModel,
     task: Task,
     index: Tensor | None = None,
     *,
@@ -39,13 +39,13 @@ def score(
     return measure(out, targets(task, index), task, trained.facts.target_scale)
 
 
-def prediction_columns(out: Tensor, facts: TaskFacts) -> dict[str, list[str | int | float]]:
+def prediction_columns(out: Tensor, facts: TaskSignature) -> dict[str, list[str | int | float]]:
     """Outputs as columns for people: predicted values, classes, or probabilities.
 
-    >>> facts = TaskFacts("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
+    >>> facts = TaskSignature("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
     >>> prediction_columns(torch.tensor([[0.1]]), facts)
     {'predicted_logS': [0.1]}
-    >>> shifted = TaskFacts("a", "regression", 1, 3, None, "MAE", False, 1.0, ["mass"], (1e7,), (0.5,))
+    >>> shifted = TaskSignature("a", "regression", 1, 3, None, "MAE", False, 1.0, ["mass"], (1e7,), (0.5,))
     >>> prediction_columns(torch.tensor([[0.1]]), shifted)
     {'predicted_mass': [10000000.05]}
     """
@@ -74,11 +74,11 @@ def _numbers(column: Tensor, std: float | None = None) -> list[str | int | float
     return [float(str(value)) for value in column.numpy()]
 
 
-def ensemble_columns(outputs: Tensor, facts: TaskFacts) -> dict[str, list[str | int | float]]:
+def ensemble_columns(outputs: Tensor, facts: TaskSignature) -> dict[str, list[str | int | float]]:
     """Outputs of several networks as columns for people: what `prediction_columns` makes of their mean, and after each
     number its standard deviation over the networks.
 
-    >>> facts = TaskFacts("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
+    >>> facts = TaskSignature("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
     >>> ensemble_columns(torch.tensor([[[1.0]], [[3.0]]]), facts)
     {'predicted_logS': [2.0], 'predicted_logS_std': [1.4142...]}
     """

@@ -34,8 +34,8 @@ class EdgeTypes(NamedTuple):
     def expand(self) -> Tensor:
         """The features of every edge, `[num_edges, edge_channels]`."""
         from pathnn.nn.backends.triton.lookup import MOST_ROWS, lookup
-        from pathnn.nn.backends.triton.requirements import cuda_ready
+        from pathnn.nn.backends.triton.requirements import on_triton
 
-        if self.table.size(0) <= MOST_ROWS and cuda_ready(self.table):
+        if self.table.size(0) <= MOST_ROWS and on_triton(self.table):
             return lookup(self.table, self.types.long())
         return F.embedding(self.types.long(), self.table)  # the gradient of table[types] is a slow one

@@ -14,14 +14,14 @@ from pathnn.checks import check_choice, check_count, check_dropout, check_flag
 from pathnn.nn.backends.base import path_states
 from pathnn.nn.backends.dense import dense_path_states
 from pathnn.nn.backends.prepared import Edges, Prepared
-from pathnn.nn.backends.tokens import Tables, level_rows, project, project_small
+from pathnn.nn.backends.tokens import ProjectedInputs, level_rows, project, project_small
 from pathnn.nn.backends.triton.backend import cuda_path_states, cuda_tokens
-from pathnn.nn.backends.triton.requirements import cuda_ready
+from pathnn.nn.backends.triton.requirements import on_triton
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.paths.trie import LengthTrie
 
 Aggregation = Literal["sum", "mean"]
-EngineName = Literal["trie", "dense"]
+BackendName = Literal["trie", "dense"]
 
 
 class PathLSTM(nn.LSTM):
@@ -77,7 +77,7 @@ class PathLSTM(nn.LSTM):
         edge_channels: int | None = None,
         extended: bool = False,
         aggregation: Aggregation = "sum",
-        engine: EngineName = "trie",
+        engine: BackendName = "trie",
         dropout: float = 0.0,
         max_entries: int | None = None,
     ) -> None:
@@ -99,13 +99,13 @@ class PathLSTM(nn.LSTM):
         self.dummy = nn.Parameter(torch.randn(channels)) if extended else None
 
     @property
-    def engine(self) -> EngineName:
+    def engine(self) -> BackendName:
         """How paths are computed: "trie" or "dense"; may be changed at any time."""
         return self._engine
 
     @engine.setter
     def engine(self, name: str) -> None:
-        self._engine: EngineName = check_choice("engine", cast("EngineName", name), get_args(EngineName))
+        self._engine: BackendName = check_choice("engine", cast("BackendName", name), get_args(BackendName))
 
     def __setstate__(self, d: dict[str, Any]) -> None:
         """Take what was pickled, also before `engine` was checked."""
@@ -135,7 +135,7 @@ class PathLSTM(nn.LSTM):
         dropout on edges. Elsewhere the edges as they are.
         """
         masked = self.training and self.input_dropout > 0 and edges is not None
-        if masked or self.engine == "dense" or not cuda_ready(self.weight_hh_l0):
+        if masked or self.engine == "dense" or not on_triton(self.weight_hh_l0):
             return edges
         from pathnn.nn.backends.triton.products import terms
 
@@ -144,7 +144,7 @@ class PathLSTM(nn.LSTM):
 
     def _prepare(self, edges: Tensor | EdgeTypes | None, terms: int) -> Prepared:
         from pathnn.nn.backends.triton.products import split_of
-        from pathnn.nn.backends.triton.shared_gradients import Collected, share
+        from pathnn.nn.backends.triton.shared_gradients import SharedGradients, share
         from pathnn.nn.backends.triton.sweep import MOST_FEW
 
         weight, bias = self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0
@@ -157,7 +157,7 @@ class PathLSTM(nn.LSTM):
             tables = small = project_small(distances, edges, weight_ih=weight, channels=self.channels)
             if isinstance(edges, EdgeTypes) and edges.parts is not None:  # gradients are summed for each part
                 small = F.linear(edges.parts, weight[:, -edges.parts.size(1) :]), tables[1]
-            collected = Collected()
+            collected = SharedGradients()
             vertex = weight[:, : self.channels]
             anchor = share(self.weight_hh_l0, vertex, bias, *small, collected)
             edge, distance = (None if table is None else table.detach() for table in tables)
@@ -168,7 +168,7 @@ class PathLSTM(nn.LSTM):
     def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, summed: bool) -> Tensor:
         plain = edges.edges if isinstance(edges, Prepared) else edges
         self._check(h, trie, plain)
-        if not isinstance(edges, Prepared) and self.engine == "trie" and cuda_ready(self.weight_hh_l0):
+        if not isinstance(edges, Prepared) and self.engine == "trie" and on_triton(self.weight_hh_l0):
             from pathnn.nn.backends.triton.products import terms
 
             edges = self._prepare(edges, terms())
@@ -191,7 +191,7 @@ class PathLSTM(nn.LSTM):
         bias = self.bias_ih_l0 + self.bias_hh_l0
         tables = project(h, distances, edges, weight_ih=self.weight_ih_l0, bias=bias)
         narrow = tables.vertex.dtype
-        tables = Tables(*(None if table is None else _wide(table) for table in tables))  # type: ignore[arg-type]
+        tables = ProjectedInputs(*(None if table is None else _wide(table) for table in tables))  # type: ignore[arg-type]
         rows = level_rows(trie, edges, distances=distances is not None)
         weight = _wide(self.weight_hh_l0)
         out = path_states(tables, weight, rows, num_nodes=num_nodes, max_entries=self.max_entries)

@@ -15,13 +15,13 @@ from pathnn.nn.backends.prepared import Edges
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.path_conv import NormName, PathConv, PhiName
-from pathnn.nn.path_lstm import Aggregation, EngineName, PathLSTM
+from pathnn.nn.path_lstm import Aggregation, BackendName, PathLSTM
 from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
 from pathnn.nn.reset import reset_parts
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.options import Collection, check_collection, check_length
 from pathnn.paths.trie import PathTrie
-from pathnn.paths.trie_checks import check_ends, check_pairs, check_sizes
+from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +143,7 @@ class PathNN(nn.Module):
         readout: ReadoutName | None = "sum",
         head: HeadName | None = "mlp",
         dropout: float = 0.0,
-        engine: EngineName = "trie",
+        engine: BackendName = "trie",
         max_entries: int | None = None,
     ) -> None:
         super().__init__()
@@ -270,7 +270,7 @@ class PathNN(nn.Module):
             trie = self._check_trie(trie, x.size(0))
             if isinstance(edge_index, Tensor) and edge_index.dim() == 2:
                 check_sizes(trie, edges=edge_index.size(1))
-                check = check_pairs if config.edge_channels is None else check_ends
+                check = check_edges_exist if config.edge_channels is None else check_edge_rows
                 check(trie, edge_index)
             return trie
         if edge_index is None:
@@ -351,7 +351,7 @@ class PathNN(nn.Module):
         cls,
         config: PathNNConfig | Mapping[str, Any],
         *,
-        engine: EngineName = "trie",
+        engine: BackendName = "trie",
         max_entries: int | None = None,
     ) -> Self:
         """The untrained model that `config` (or its `to_dict`) describes."""

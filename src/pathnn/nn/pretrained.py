@@ -1,4 +1,4 @@
-"""Trained models by name: files that `pathnn reproduce TARGET --export` wrote, in the cache or beside the code."""
+"""TrainedModel models by name: files that `pathnn reproduce TARGET --export` wrote, in the cache or beside the code."""
 
 from __future__ import annotations
 

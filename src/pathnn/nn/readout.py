@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice
-from pathnn.nn.backends.triton.requirements import cuda_ready
+from pathnn.nn.backends.triton.requirements import on_triton
 from pathnn.nn.backends.triton.segment_sum import cuda_sum
 
 ReadoutName = Literal["sum", "mean"]
@@ -52,7 +52,7 @@ class Readout(nn.Module):
                 raise ValueError(f"batch holds graph {batch_size - 1}: expected ids from 0.")
         else:
             _check_batch_size(batch_size, batch)
-        if cuda_ready(h):
+        if on_triton(h):
             out = cuda_sum(h, batch, batch_size)
         else:
             out = h.new_zeros(batch_size, h.size(1)).index_add_(0, batch, h)

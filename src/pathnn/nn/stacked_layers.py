@@ -140,7 +140,7 @@ class StackedLSTM(nn.Module):
     def prepare(self, edges: Tensor | EdgeTypes | None) -> Prepared:
         """What the layers of one forward pass share. Small networks have the memory to keep everything."""
         from pathnn.nn.backends.triton.products import split_of, terms
-        from pathnn.nn.backends.triton.shared_gradients import Collected, share
+        from pathnn.nn.backends.triton.shared_gradients import SharedGradients, share
 
         models, channels = self.stack.models, self.channels
         weight_ih, weight_hh = self._part("weight_ih_l0"), self._part("weight_hh_l0").flatten(0, 1)
@@ -150,7 +150,7 @@ class StackedLSTM(nn.Module):
         if self.distances:
             table = self._part("distance_encoder.weight")
             distance = torch.bmm(table, weight_ih[:, :, channels:].transpose(1, 2)).flatten(0, 1)
-        collected = Collected()
+        collected = SharedGradients()
         anchor = share(weight_hh, vertex, bias, None, distance, collected)
         splits = split_of(vertex, terms(), models), split_of(weight_hh, terms(), models)
         projected = None if distance is None else distance.detach()

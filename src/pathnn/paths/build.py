@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pathnn.checks import check_flag
 from pathnn.paths.csr import Csr, to_csr
-from pathnn.paths.gpu.distances import NearPairs
+from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.options import Collection, check_collection, check_k
 from pathnn.paths.trie import PathTrie
 
@@ -129,7 +129,7 @@ def trie_from_paths(
     for length, rows in enumerate(paths, start=1):
         _check_paths(rows, length, num_nodes)
     distances = collection == "ap" if distances is None else check_flag("distances", distances)
-    near = NearPairs.of(csr, k) if distances else None
+    near = Distances.of(csr, k) if distances else None
     tokens = [tokens_from_paths(rows.to(csr.col.device).long(), csr, near, k) for rows in paths]
     dummies = any(bool((rows < 0).any()) for rows in paths)
     if extended is False and dummies:
@@ -138,7 +138,7 @@ def trie_from_paths(
     return trie_from_tokens(tokens, csr, collection, extended=extended)
 
 
-def tokens_from_paths(paths: Tensor, csr: Csr, near: NearPairs | None, k: int) -> Tokens:
+def tokens_from_paths(paths: Tensor, csr: Csr, near: Distances | None, k: int) -> Tokens:
     """Token sequences of paths `[n, length + 1]`, source first, -1 for dummy tokens at their ends."""
     reading = paths.flip(1)
     dummy = reading < 0

@@ -10,7 +10,7 @@ from torch import Tensor
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.cpu.walks import SATURATED
 from pathnn.paths.csr import Csr, to_csr
-from pathnn.paths.gpu.distances import NearPairs
+from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
 from pathnn.paths.options import Collection, check_collection, check_length, check_options
 
@@ -149,7 +149,7 @@ def count_per_source(csr: Csr, collection: Collection, k: int, limit: int = cpu.
 
 def _count_shortest(csr: Csr, k: int, single: bool) -> Tensor:
     """Numbers of shortest paths from each vertex, from the pairs of near vertices: no path is walked."""
-    near = NearPairs.of(csr, k)
+    near = Distances.of(csr, k)
     n = max(csr.num_nodes, 1)
     ways = torch.ones_like(near.keys)
     if not single:

@@ -13,7 +13,7 @@ from pathnn.paths.build import tokens_from_paths, trie_from_tokens
 from pathnn.paths.count import SAMPLE_FROM, check_batch, count_per_source, refuse_explosion
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import Csr, to_csr
-from pathnn.paths.gpu.distances import NearPairs
+from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
 from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, check_collection, check_length, check_options
 from pathnn.paths.sample import sample_paths
@@ -170,7 +170,7 @@ def _from_paths(
     extended: bool = False,
     sampled: int | None = None,
 ) -> PathTrie:
-    near = NearPairs.of(csr, len(paths)) if distances else None
+    near = Distances.of(csr, len(paths)) if distances else None
     tokens = [tokens_from_paths(rows.long(), csr, near, len(paths)) for rows in paths]
     return trie_from_tokens(tokens, csr, collection, extended=extended, sampled=sampled)
 

@@ -17,7 +17,7 @@ def check_sizes(trie: PathTrie, *, nodes: int | None = None, edges: int | None =
             )
 
 
-def check_ends(trie: PathTrie, edge_index: Tensor) -> None:
+def check_edge_rows(trie: PathTrie, edge_index: Tensor) -> None:
     """Raise `ValueError` if rows of `edge_index` that the trie names are not the edges that it takes them for.
 
     Only on the CPU: looking at them would wait for a GPU.
@@ -25,7 +25,7 @@ def check_ends(trie: PathTrie, edge_index: Tensor) -> None:
     >>> import torch
     >>> from pathnn import extract_paths
     >>> edge_index = torch.tensor([[1, 0, 2, 1], [0, 1, 1, 2]])
-    >>> check_ends(extract_paths(edge_index, 3, collection="sp", k=2), edge_index.sort(dim=1).values)
+    >>> check_edge_rows(extract_paths(edge_index, 3, collection="sp", k=2), edge_index.sort(dim=1).values)
     Traceback (most recent call last):
     ...
     ValueError: the trie's paths go through the edge from vertex 0 to 1 as row 1 of edge_index, where now ...
@@ -54,7 +54,7 @@ def check_ends(trie: PathTrie, edge_index: Tensor) -> None:
         )
 
 
-def check_pairs(trie: PathTrie, edge_index: Tensor) -> None:
+def check_edges_exist(trie: PathTrie, edge_index: Tensor) -> None:
     """Raise `ValueError` if a path of length 1 is no edge of the graph, whatever the order of its edges. CPU only."""
     if edge_index.device.type != "cpu" or trie.device.type != "cpu" or trie.k < 1 or trie.sampled is not None:
         return

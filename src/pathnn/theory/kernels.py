@@ -263,9 +263,6 @@ def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, t
 COLOR, NEIGHBOR, LEFT, RIGHT, PAIR, SUMMARY = 11, 12, 13, 14, 15, 16  # kinds of keys
 
 
-ZERO = np.uint64(0)
-
-
 @njit(cache=True, nogil=True)
 def _count_distinct(first):
     """Number of different values; one lane is enough to see a partition split."""

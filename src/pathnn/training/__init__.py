@@ -1,8 +1,8 @@
 """Training, evaluation, prediction, and the run folder."""
 
-from pathnn.training.checkpoint import Trained as Trained
+from pathnn.training.checkpoint import TrainedModel as TrainedModel
 from pathnn.training.checkpoint import load_model as load_model
-from pathnn.training.checkpoint import seen_in_training as seen_in_training
+from pathnn.training.checkpoint import training_overlap as training_overlap
 from pathnn.training.config import RunConfig as RunConfig
 from pathnn.training.devices import make_fabric as make_fabric
 from pathnn.training.ensemble import Ensemble as Ensemble
@@ -19,7 +19,7 @@ from pathnn.training.errors import RunFolderError as RunFolderError
 from pathnn.training.errors import RunStoppedError as RunStoppedError
 from pathnn.training.loop import Epoch as Epoch
 from pathnn.training.loop import train as train
-from pathnn.training.recipes import own_options as own_options
+from pathnn.training.recipes import default_options as default_options
 from pathnn.training.run_folder import RunFolder as RunFolder
 from pathnn.training.runs import Run as Run
 from pathnn.training.runs import load_task as load_task

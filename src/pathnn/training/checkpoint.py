@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.fingerprints import DataPrint, graph_prints
+from pathnn.data.fingerprints import DataFingerprint, graph_fingerprints
 from pathnn.data.metrics import METRICS
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.smiles import FEATURES, MoleculeFeatures
@@ -29,11 +29,11 @@ from pathnn.training.tree import flatten, unflatten
 
 
 @dataclass(frozen=True)
-class TaskFacts:
+class TaskSignature:
     """What a model was trained for, as plain values.
 
-    >>> facts = TaskFacts("a", "regression", 1, [119, 9], None, "MAE", False, 1.0, ["logS"])
-    >>> TaskFacts.from_dict(facts.to_dict()) == facts
+    >>> facts = TaskSignature("a", "regression", 1, [119, 9], None, "MAE", False, 1.0, ["logS"])
+    >>> TaskSignature.from_dict(facts.to_dict()) == facts
     True
     """
 
@@ -48,15 +48,15 @@ class TaskFacts:
     classes: list[str]
     target_mean: tuple[float, ...] = ()
     target_std: tuple[float, ...] = ()
-    data: DataPrint | None = None
+    data: DataFingerprint | None = None
     seen: str = field(default="", compare=False)
     vocabulary: Vocabulary = field(default_factory=dict)
 
     @staticmethod
-    def of(task: Task, scale: TargetScale, data: DataPrint | None = None, seen: str = "") -> TaskFacts:
+    def of(task: Task, scale: TargetScale, data: DataFingerprint | None = None, seen: str = "") -> TaskSignature:
         """The facts of a task, the scale of its targets, the print of its data, and those of the graphs to train on
         (`pathnn.training.checkpoint`)."""
-        return TaskFacts(
+        return TaskSignature(
             name=task.name,
             target=task.target,
             out_channels=task.out_channels,
@@ -95,14 +95,14 @@ class TaskFacts:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> TaskFacts:
+    def from_dict(cls, values: Mapping[str, Any]) -> TaskSignature:
         """The inverse of `to_dict`."""
         known = {entry.name for entry in fields(cls)}
         try:
             facts = {name: value for name, value in values.items() if name in known}
             for name in ("target_mean", "target_std"):
                 facts[name] = tuple(facts.get(name, ()))
-            facts["data"] = DataPrint.from_dict(facts.get("data"))
+            facts["data"] = DataFingerprint.from_dict(facts.get("data"))
             return cls(**facts)
         except TypeError as error:
             raise CheckpointError(f"the facts of the task cannot be read: {error}.") from error
@@ -153,12 +153,12 @@ Leg = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Legs:
+class RunHistory:
     """The legs of a run: those `before`, and the one under way.
 
-    >>> Legs("cpu", "a1").until(3)
+    >>> RunHistory("cpu", "a1").until(3)
     [{'device': 'cpu', 'commit': 'a1', 'epochs': 3}]
-    >>> Legs.after([{"device": "cpu", "commit": "a1", "epochs": 3}], 3, "cpu", "a1").until(7)
+    >>> RunHistory.after([{"device": "cpu", "commit": "a1", "epochs": 3}], 3, "cpu", "a1").until(7)
     [{'device': 'cpu', 'commit': 'a1', 'epochs': 7}]
     """
 
@@ -167,12 +167,12 @@ class Legs:
     before: tuple[Leg, ...] = ()
 
     @staticmethod
-    def after(before: Sequence[Leg] | None, epoch: int, device: str, commit: str | None) -> Legs:
+    def after(before: Sequence[Leg] | None, epoch: int, device: str, commit: str | None) -> RunHistory:
         """Those of a run that goes on after `epoch`; `before` is None where its state does not say."""
         legs = [{"device": None, "commit": None, "epochs": epoch}] if before is None else list(before)
         if legs and (legs[-1]["device"], legs[-1]["commit"]) == (device, commit):
             legs.pop()
-        return Legs(device, commit, tuple(legs))
+        return RunHistory(device, commit, tuple(legs))
 
     def until(self, epoch: int) -> list[Leg]:
         """All of them, when `epoch` is done; one that has brought no epoch is none."""
@@ -185,28 +185,28 @@ MOST = 200_000
 """Prints of more graphs than that would be larger than the model."""
 
 
-def training_prints(graphs: PackedGraphs, index: Tensor) -> str:
-    """The prints of the graphs `index`, as text for `TaskFacts.seen`; "" where there are too many."""
+def training_fingerprints(graphs: PackedGraphs, index: Tensor) -> str:
+    """The prints of the graphs `index`, as text for `TaskSignature.seen`; "" where there are too many."""
     if index.numel() > MOST:
         return ""
-    prints = np.unique(graph_prints(graphs.subset(index.cpu()))).astype("<u8")
+    prints = np.unique(graph_fingerprints(graphs.subset(index.cpu()))).astype("<u8")
     return base64.b64encode(prints.tobytes()).decode()
 
 
-def seen_in_training(facts: TaskFacts, task: Task, index: Tensor | None = None) -> Tensor | None:
+def training_overlap(facts: TaskSignature, task: Task, index: Tensor | None = None) -> Tensor | None:
     """For each of the graphs `index` of a task (None: all) whether the model was trained on it, or on one that looks
     the same whatever the order of its vertices; None where the model's file does not say.
 
     ```python
     trained = load_model(Path("run/model.safetensors"))
-    seen = seen_in_training(trained.facts, load_data("new.csv", targets=[]))
+    seen = training_overlap(trained.facts, load_data("new.csv", targets=[]))
     ```
     """
     if not facts.seen:
         return None
     graphs = task.graphs if index is None else task.graphs.subset(index)
     before = np.frombuffer(base64.b64decode(facts.seen), dtype="<u8")
-    return torch.from_numpy(np.isin(graph_prints(graphs), before))
+    return torch.from_numpy(np.isin(graph_fingerprints(graphs), before))
 
 
 MODEL, MODEL_VERSION = "pathnn-model", 1
@@ -217,12 +217,12 @@ STATE, STATE_VERSION = "pathnn-state", 1
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainedModel:
     """A trained model, in evaluation mode, with the run that made it and the task it was made for."""
 
     model: Model
     config: RunConfig
-    facts: TaskFacts
+    facts: TaskSignature
     epoch: int
     val_score: float
     versions: Mapping[str, str | None]
@@ -235,7 +235,7 @@ def save_model(
     weights: Mapping[str, Tensor],
     *,
     config: RunConfig,
-    facts: TaskFacts,
+    facts: TaskSignature,
     epoch: int,
     val_score: float,
     test_score: float | None = None,
@@ -256,7 +256,7 @@ def save_model(
     write_tensors(path, weights, kind=MODEL, version=MODEL_VERSION, meta=meta)
 
 
-def load_model(path: Path) -> Trained:
+def load_model(path: Path) -> TrainedModel:
     """Read a model that `save_model` wrote. A file from a stranger cannot execute code.
 
     ```python
@@ -269,10 +269,10 @@ def load_model(path: Path) -> Trained:
         model = from_description(meta["model"])
         dtype = next((tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()), None)
         model.to(dtype).load_state_dict(tensors)
-        return Trained(
+        return TrainedModel(
             model.eval(),
             RunConfig.from_dict(meta["config"]),
-            TaskFacts.from_dict(meta["task"]),
+            TaskSignature.from_dict(meta["task"]),
             int(meta["epoch"]),
             float(meta["val_score"]),
             dict(meta["versions"]),

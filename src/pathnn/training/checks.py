@@ -34,7 +34,7 @@ def check_finite(task: Task) -> None:
 def check_finite_targets(task: Task) -> None:
     """Raise `NotFiniteError`, which names a graph, if a target is NaN or infinite.
 
-    Where `task.partly_known`, some targets of a graph may be NaN, but not all.
+    Where `task.has_missing_targets`, some targets of a graph may be NaN, but not all.
     """
     y = task.graphs.y
     infinite = _first(y, lambda rows: rows.isinf().any(dim=1))
@@ -43,11 +43,11 @@ def check_finite_targets(task: Task) -> None:
             f"the targets of graph {infinite} of {task.name}, counted from 0, have an infinity: expected finite "
             "numbers. Mend or leave out that graph."
         )
-    unknown = _first(y, lambda rows: rows.isnan().all(dim=1) if task.partly_known else rows.isnan().any(dim=1))
+    unknown = _first(y, lambda rows: rows.isnan().all(dim=1) if task.has_missing_targets else rows.isnan().any(dim=1))
     if unknown is not None:
         raise NotFiniteError(
             f"the targets of graph {unknown} of {task.name}, counted from 0, are NaN: expected a number"
-            f"{' for one of them at least' if task.partly_known else ''}. Leave out that graph."
+            f"{' for one of them at least' if task.has_missing_targets else ''}. Leave out that graph."
         )
 
 
@@ -99,7 +99,7 @@ def check_answers(task: Task, split: Split) -> None:
     y = task.graphs.y
     if y is None:
         return
-    if task.partly_known:
+    if task.has_missing_targets:
         _check_known(task, y[split.train.to(y.device)])
     if task.target == "multilabel" and task.score is not None:
         truth = y[split.val.to(y.device)]

@@ -16,7 +16,7 @@ import yaml
 
 from pathnn.checks import check_choice
 from pathnn.data.datasets.registry import dataset_names
-from pathnn.data.fingerprints import DataPrint
+from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.metrics import METRIC_NAMES
 from pathnn.data.splits import SCAFFOLD
 from pathnn.data.task import Task
@@ -287,7 +287,7 @@ def data_key(config: RunConfig, task: Task) -> str:
     """
     if config.data.lower() in dataset_names():
         return config.data.lower()
-    data = DataPrint.of(task, None)
+    data = DataFingerprint.of(task, None)
     return f"{data.graphs} {data.targets}"
 
 

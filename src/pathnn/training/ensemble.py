@@ -14,7 +14,7 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
-from pathnn.training.checkpoint import TaskFacts, Trained
+from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.checks import check_finite, check_finite_targets
 from pathnn.training.classes import align_classes
 from pathnn.training.config import RunConfig
@@ -23,7 +23,9 @@ from pathnn.training.scoring import Evaluation, measure, predict, target_scores,
 from pathnn.training.setup import Model, has_paths, resolve_max_entries, with_paths
 
 
-def infer(trained: Trained, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu") -> Tensor:
+def infer(
+    trained: TrainedModel, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
+) -> Tensor:
     """The network's outputs for the graphs `index` of a task (None: all), in the network's own unit.
 
     ```python
@@ -55,7 +57,7 @@ def graphs_to_read(graphs: PackedGraphs, index: Tensor | None, model: Model) -> 
     return graphs.subset(index), None
 
 
-def comparable(facts: TaskFacts, task: Task) -> Task:
+def comparable(facts: TaskSignature, task: Task) -> Task:
     """The task with its classes numbered as in training, if its targets can be compared with the model's outputs."""
     facts.check_inputs(task)
     if facts.target == "class":
@@ -67,9 +69,9 @@ def comparable(facts: TaskFacts, task: Task) -> Task:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Trained networks of one task that differ in their seeds; a single network is an ensemble of one."""
+    """TrainedModel networks of one task that differ in their seeds; a single network is an ensemble of one."""
 
-    members: tuple[Trained, ...]
+    members: tuple[TrainedModel, ...]
 
     def __post_init__(self) -> None:
         if not self.members:
@@ -95,7 +97,7 @@ class Ensemble:
         return self.members[0].config
 
     @property
-    def facts(self) -> TaskFacts:
+    def facts(self) -> TaskSignature:
         """What all were trained for."""
         return self.members[0].facts
 

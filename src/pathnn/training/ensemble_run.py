@@ -43,7 +43,7 @@ def run_ensemble(
     """Train `seeds` networks as `config` says, from its seed on, into folders in `out`; returns what `out/result.json`
     holds.
 
-    The other arguments are those of `pathnn.training.runs`. With `resume` runs that are over are kept, and more seeds may
+    The other arguments are those of `run`. With `resume` runs that are over are kept, and more seeds may
     be asked for than before.
 
     ```python

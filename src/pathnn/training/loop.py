@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.training.config import RunConfig, seed_torch
-from pathnn.training.cuda_graphs.run_steps import Graphed, make_graphed
+from pathnn.training.cuda_graphs.run_steps import CudaGraphSteps, make_cuda_graph_steps
 from pathnn.training.devices import make_fabric, share_buffers
 from pathnn.training.errors import NotFiniteError, RunError
 from pathnn.training.scoring import Evaluation, Handle, as_targets, evaluate, targets
@@ -57,7 +57,7 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
     maximize = loaders.task.maximize
     if state is None:
         state = TrainState.start(model, config, make_fabric(config), maximize=maximize)
-    graphed = make_graphed(state, loaders, config)
+    graphed = make_cuda_graph_steps(state, loaders, config)
     while state.stop_reason(config, maximize=maximize) is None:
         started, lr = perf_counter(), state.lr
         train_loss = train_epoch(state, loaders, config, graphed)
@@ -75,7 +75,7 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
         yield Epoch(state.epoch, train_loss, val.loss, val.score, test_score, better, lr, seconds)
 
 
-def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, graphed: Graphed | None = None) -> float:
+def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, graphed: CudaGraphSteps | None = None) -> float:
     """One pass over the training graphs; returns the mean loss. The random numbers are those of the epoch.
 
     Batches go through the CUDA graphs of `graphed` where they fit one.
@@ -125,7 +125,7 @@ def _mean_loss(losses: Tensor, batches: list[Tensor], epoch: int) -> float:
     return float((losses.cpu().double() * sizes).sum() / sizes.sum())
 
 
-def _evaluate(state: TrainState, loaders: Loaders, part: str, graphed: Graphed | None) -> Evaluation:
+def _evaluate(state: TrainState, loaders: Loaders, part: str, graphed: CudaGraphSteps | None) -> Evaluation:
     loader = loaders.val if part == "val" else loaders.test
     forward = None if graphed is None else graphed.forward(part)
     return evaluate(state.model, loader, loaders.task, scale=loaders.scale, fabric=state.fabric, forward=forward)

@@ -120,7 +120,7 @@ MOLECULES = {"k": 4, "options": {"hidden_channels": 64, "phi": "mlp"}}
 OTHERS = {"k": 2, "options": {"hidden_channels": 64}}
 
 
-def own_options(task: Task) -> dict[str, Any]:
+def default_options(task: Task) -> dict[str, Any]:
     """Options of a `RunConfig` for a task that comes from a user's file.
 
     Molecules (categorical vertices and edges) get the paper's model for ZINC, of half its width; other graphs
@@ -128,7 +128,7 @@ def own_options(task: Task) -> dict[str, Any]:
 
     ```python
     task = load_data("molecules.csv", targets="logS")
-    config = RunConfig.from_dict({"data": "molecules.csv", "target": "logS", **own_options(task)})
+    config = RunConfig.from_dict({"data": "molecules.csv", "target": "logS", **default_options(task)})
     ```
     """
     molecules = isinstance(task.node_features, Categorical) and isinstance(task.edge_features, Categorical)

@@ -14,14 +14,22 @@ import torch
 from lightning.fabric import Fabric
 
 from pathnn.data.datasets.registry import dataset_names
-from pathnn.data.fingerprints import DataPrint, same_place
+from pathnn.data.fingerprints import DataFingerprint, same_place
 from pathnn.data.load import load_data
 from pathnn.data.metrics import default_metric
 from pathnn.data.readers.smiles import MoleculeFeatures
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task, Vocabulary
 from pathnn.provenance import commit
-from pathnn.training.checkpoint import Legs, TaskFacts, load_state, save_model, save_state, training_prints, versions
+from pathnn.training.checkpoint import (
+    RunHistory,
+    TaskSignature,
+    load_state,
+    save_model,
+    save_state,
+    training_fingerprints,
+    versions,
+)
 from pathnn.training.config import RunConfig
 from pathnn.training.curves import save_curves
 from pathnn.training.devices import make_fabric, on_first
@@ -46,7 +54,7 @@ class Run:
     fabric: Fabric
     loaders: Loaders
     state: TrainState
-    legs: Legs
+    legs: RunHistory
     seen: str = ""
     together: int = 1
 
@@ -76,7 +84,7 @@ def run(
 
     ```python
     task = load_data("molecules.csv", targets="logS")
-    config = RunConfig.from_dict({"data": "molecules.csv", "target": "logS", **own_options(task), "epochs": 2})
+    config = RunConfig.from_dict({"data": "molecules.csv", "target": "logS", **default_options(task), "epochs": 2})
     result = run(config, Path("run"))
     print(result["test_score"])
     ```
@@ -171,7 +179,7 @@ def save_best(run: Run) -> None:
             run.state.model,
             best.weights,
             config=run.config,
-            facts=TaskFacts.of(run.loaders.task, run.loaders.scale, run.loaders.data, run.seen),
+            facts=TaskSignature.of(run.loaders.task, run.loaders.scale, run.loaders.data, run.seen),
             epoch=best.epoch,
             val_score=best.val_score,
             test_score=best.test_score,
@@ -245,7 +253,7 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
         config = replace(config, metric=None)  # by name or not, it is the same run
     resumed = resume and on_first(fabric, lambda: folder.begun)
     saved = load_state(folder.state) if resumed and on_first(fabric, folder.state.exists) else None
-    data = None if saved is None else DataPrint.from_dict(saved.get(DATA))
+    data = None if saved is None else DataFingerprint.from_dict(saved.get(DATA))
     if resumed:
         config = on_first(fabric, lambda: _agree(config, folder.checked_config(), any_place=data is not None))
     model = build_model(config, task)
@@ -264,10 +272,10 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
         on_first(fabric, folder.clear)  # only now, when all that could be refused has been accepted
     on_first(fabric, lambda: folder.write_config(config))
     named = config.data.lower() in dataset_names()
-    seen = "" if named else training_prints(task.graphs, loaders.train.index)
+    seen = "" if named else training_fingerprints(task.graphs, loaders.train.index)
     device = torch.cuda.get_device_name(fabric.device) if fabric.device.type == "cuda" else "cpu"
     before, epoch = ([], 0) if saved is None else (saved.get(LEGS), saved["epoch"])
-    legs = Legs.after(before, epoch, device, on_first(fabric, commit))
+    legs = RunHistory.after(before, epoch, device, on_first(fabric, commit))
     ready = Run(config, folder, fabric, loaders, state, legs, seen)
     if saved is not None:
         state.load_state_dict(saved)
@@ -282,7 +290,7 @@ def _restore(run: Run) -> None:
     save_best(run)
 
 
-def _check_data(name: str, before: DataPrint | None, now: DataPrint) -> None:
+def _check_data(name: str, before: DataFingerprint | None, now: DataFingerprint) -> None:
     difference = None if before is None else before.difference(now)
     if difference is not None:
         raise RunError(

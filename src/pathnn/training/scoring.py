@@ -13,7 +13,7 @@ from torchmetrics import Metric
 
 from pathnn.data.batch import GraphBatch
 from pathnn.data.loader import PackedLoader
-from pathnn.data.targets import TargetScale, for_targets
+from pathnn.data.targets import TargetScale, loss_for
 from pathnn.data.task import Task
 from pathnn.nn import PathNN
 from pathnn.training.errors import RunError
@@ -65,7 +65,7 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale, *, metric: M
     if task.loss is None or task.metric is None:
         raise RunError(f"{task.name} has no targets: expected a task with a loss and a metric.")
     y, decoded = y.to(out.device), scale.decode(out)
-    loss = float(for_targets(task.loss, y)(out, as_targets(scale.encode(y), out)))
+    loss = float(loss_for(task.loss, y)(out, as_targets(scale.encode(y), out)))
     if metric is None:
         metric = task.metric().to(out.device)
         metric.set_dtype(decoded.dtype)

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice
-from pathnn.data.fingerprints import DataPrint
+from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.loader import PackedLoader, epoch_order
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.shards import ShardedTries
-from pathnn.data.targets import TargetScale, for_targets
+from pathnn.data.targets import TargetScale, loss_for
 from pathnn.data.task import Categorical, Features, Split, Task, random_split
 from pathnn.device import default_max_entries, free_memory
 from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
@@ -108,8 +108,8 @@ def check_targets(task: Task) -> None:
         return
     if task.target == "class" and torch.unique(y).numel() == len(task.graphs):
         raise RunError(f"{task.name} has {len(y)} classes for as many graphs: expected a target that graphs share.")
-    first = y.nan_to_num(-torch.inf).amax(dim=0) if task.partly_known else y[:1]
-    if task.target != "class" and bool(((y == first) | (y.isnan() & task.partly_known)).all()):
+    first = y.nan_to_num(-torch.inf).amax(dim=0) if task.has_missing_targets else y[:1]
+    if task.target != "class" and bool(((y == first) | (y.isnan() & task.has_missing_targets)).all()):
         raise RunError(f"all targets of {task.name} are the same: there is nothing to learn. Name another --target.")
 
 
@@ -130,7 +130,7 @@ class Loaders:
     train: PackedLoader
     val: PackedLoader
     test: PackedLoader
-    data: DataPrint
+    data: DataFingerprint
     data_key: str
     scale: TargetScale = UNSCALED
 
@@ -156,7 +156,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     check_answers(task, split)
     precise = config.standardize or config.precision == "64-true"
     check_precision(task, split.train, torch.float64 if precise else torch.float32)
-    data, key = DataPrint.of(task, split), data_key(config, task)
+    data, key = DataFingerprint.of(task, split), data_key(config, task)
     task = task.with_graphs(with_paths(task.graphs, model, device))
     drop = has_batch_norm(model) if config.drop_single is None else config.drop_single
     if drop and split.train.numel() == 1:
@@ -185,8 +185,8 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             f"standardize=True is for regression, and the target of {task.name} is of the kind {task.target!r}: "
             "expected standardize=False (in a config file: standardize: false)."
         )
-    if task.partly_known and task.loss is not None and y is not None:
-        task = replace(task, loss=partial(for_targets, task.loss, y[split.train.to(y.device)]))
+    if task.has_missing_targets and task.loss is not None and y is not None:
+        task = replace(task, loss=partial(loss_for, task.loss, y[split.train.to(y.device)]))
     scale = TargetScale.of(y[split.train]) if config.standardize and y is not None else UNSCALED
     return Loaders(
         task,

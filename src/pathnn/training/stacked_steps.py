@@ -17,7 +17,7 @@ from pathnn.nn.backends.triton.kernels.blocks import cover
 from pathnn.nn.stack import Stack
 from pathnn.nn.stacked import stacked_twin
 from pathnn.training.cuda_graphs.capture import padded_batches, predict_padded, record
-from pathnn.training.cuda_graphs.padded_batch import Capacity
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape
 from pathnn.training.setup import Model
 
 BLOCK = 128
@@ -79,7 +79,7 @@ class StackedSteps:
         graphs: PackedGraphs,
         loss: Loss,
         *,
-        capacity: Capacity,
+        capacity: PaddedShape,
         pool: Any = None,
     ) -> None:
         self.stack, self.adam = stack, adam
@@ -99,7 +99,7 @@ class StackedSteps:
         return self._step is not None
 
     @property
-    def capacity(self) -> Capacity:
+    def capacity(self) -> PaddedShape:
         """What the batch of one network holds."""
         return self.batches.capacity
 

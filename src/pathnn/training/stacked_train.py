@@ -12,7 +12,7 @@ from pathnn.data.loader import PackedLoader
 from pathnn.nn import PathNN
 from pathnn.nn.stack import Stack
 from pathnn.training.config import seed_torch
-from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.padded_edges import with_room
 from pathnn.training.runs import Run
 from pathnn.training.scoring import Evaluation, as_targets, measure, targets
@@ -39,7 +39,7 @@ class StackedTrainer:
         self._sizes = graph_sizes(loader.graphs, paths=self._paths)
         self._pool = torch.cuda.graph_pool_handle()
         chosen = self._sizes[torch.cat([run.loaders.train.index for run in self.runs])]
-        self._steps = [self._make_steps(shape) for shape in Capacity.shapes(chosen, self._size, models=self.models)]
+        self._steps = [self._make_steps(shape) for shape in PaddedShape.shapes(chosen, self._size, models=self.models)]
         self._plans: dict[str, tuple[Tensor, list[StackedSteps]]] = {}
         self._targets: dict[tuple[int, str], Tensor] = {}
         self._metric = None if first.loaders.task.metric is None else first.loaders.task.metric()
@@ -116,7 +116,7 @@ class StackedTrainer:
                     square[name][i] = known[parameter]["exp_avg_sq"]
                     self.adam.steps[i] = int(known[parameter]["step"])
 
-    def _make_steps(self, capacity: Capacity) -> StackedSteps:
+    def _make_steps(self, capacity: PaddedShape) -> StackedSteps:
         task = self.runs[0].loaders.task
         assert task.loss is not None
         loss = task.loss()
@@ -137,7 +137,7 @@ class StackedTrainer:
         left = [i for i, steps in enumerate(chosen) if steps is None]
         if left:
             largest = totals[left].flatten(0, 1).amax(dim=0)
-            self._steps.append(self._make_steps(Capacity.holding(largest + largest // 20, self._size)))
+            self._steps.append(self._make_steps(PaddedShape.holding(largest + largest // 20, self._size)))
             return self._choose(plan)
         return [steps for steps in chosen if steps is not None]
 

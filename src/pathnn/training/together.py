@@ -15,12 +15,12 @@ from pathlib import Path
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.nn import PathNN
-from pathnn.nn.backends.triton.requirements import cuda_ready
+from pathnn.nn.backends.triton.requirements import on_triton
 from pathnn.nn.stacked import stack_fault
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig
-from pathnn.training.cuda_graphs.capture import padding_fault
-from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
+from pathnn.training.cuda_graphs.capture import padding_problem
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.devices import make_fabric
 from pathnn.training.errors import RunError
 from pathnn.training.loop import Epoch
@@ -102,9 +102,9 @@ def together_fault(runs: Sequence[Run]) -> str | None:
     model, loaders = first.state.model, first.loaders
     if len({common(run.config).digest() for run in runs}) > 1:
         return "their options differ in more than fold, seed and dropout."
-    if loaders.task.partly_known and len({run.config.fold for run in runs}) > 1:
+    if loaders.task.has_missing_targets and len({run.config.fold for run in runs}) > 1:
         return "some targets are not known, another share of them in each fold."
-    if first.fabric.device.type != "cuda" or not cuda_ready(next(model.parameters())):
+    if first.fabric.device.type != "cuda" or not on_triton(next(model.parameters())):
         return "they are not on an NVIDIA GPU with Triton."
     if first.config.precision != "32-true" or first.config.clip is not None or first.config.standardize:
         return "precision, clip or standardize are not the defaults."
@@ -116,7 +116,7 @@ def together_fault(runs: Sequence[Run]) -> str | None:
         return "the loss of the task is not one for each graph."
     if most_together(first) < 2:
         return "a batch of one of them keeps the GPU busy, or takes most of the memory."
-    return stack_fault(model) or padding_fault(model)
+    return stack_fault(model) or padding_problem(model)
 
 
 def most_together(run: Run) -> int:
@@ -125,7 +125,7 @@ def most_together(run: Run) -> int:
     `max_entries`, of which each takes twice as much here, because nothing is computed again."""
     loader = run.loaders.train
     sizes = graph_sizes(loader.graphs, paths=isinstance(run.state.model, PathNN))
-    shapes = Capacity.shapes(sizes, run.config.batch_size)
+    shapes = PaddedShape.shapes(sizes, run.config.batch_size)
     least, most = shapes[0].amount, shapes[-1].amount
     held = MOST if loader.max_entries is None else loader.max_entries // (2 * most)
     return min(held, BUSY // least, MOST)

@@ -235,8 +235,9 @@ def _model_cpu(workload: list[str] | None, threads: int, path: Path | None) -> d
 
 def _model_gpu(workload: list[str] | None, path: Path | None) -> dict[str, Any]:
     from pathnn_reproduction.bench import model_gpu
+    from pathnn_reproduction.bench.gpu_sides import WORKLOADS
 
-    chosen = _known(workload or [*model_gpu.WORKLOADS], tuple(model_gpu.WORKLOADS))
+    chosen = _known(workload or [*WORKLOADS], tuple(WORKLOADS))
     with progress("measuring", total=len(chosen)) as step:
         return model_gpu.run(chosen, large=workload is None, save=_saver(path, step, "cuda"))
 

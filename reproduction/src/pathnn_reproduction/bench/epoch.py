@@ -18,7 +18,7 @@ import torch
 from pathnn.data.task import Task
 from pathnn.nn import PathNN
 from pathnn.training.config import RunConfig
-from pathnn.training.cuda_graphs.run_steps import Graphed, make_graphed
+from pathnn.training.cuda_graphs.run_steps import CudaGraphSteps, make_cuda_graph_steps
 from pathnn.training.devices import make_fabric
 from pathnn.training.loop import train_epoch
 from pathnn.training.runs import load_task
@@ -34,7 +34,7 @@ class Training:
     config: RunConfig
     loaders: Loaders
     state: TrainState
-    graphed: Graphed | None
+    graphed: CudaGraphSteps | None
 
     @classmethod
     def start(
@@ -49,7 +49,7 @@ class Training:
         if graphs is not None:
             loaders.train.index = loaders.train.index[:graphs]
         state = TrainState.start(model, config, fabric, maximize=task.maximize)
-        return cls(config, loaders, state, make_graphed(state, loaders, config))
+        return cls(config, loaders, state, make_cuda_graph_steps(state, loaders, config))
 
     def epoch(self) -> None:
         """Train on every graph once."""

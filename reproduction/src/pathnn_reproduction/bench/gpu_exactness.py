@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.training.cuda_graphs.capture import GraphedForward, GraphedStep
+from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn_reproduction.bench.gpu_sides import Bench
 
 
@@ -19,7 +19,7 @@ def set_tf32(allowed: bool) -> None:
 
 def predictions(bench: Bench) -> Tensor:
     """What the model says about the first batch."""
-    forward = GraphedForward(bench.twin("trie"), bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
+    forward = CudaGraphForward(bench.twin("trie"), bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
     return forward(bench.batches[0])
 
 
@@ -27,7 +27,7 @@ def gradients(bench: Bench) -> Tensor:
     """The gradients of all parameters for the first batch, one after the other."""
     model = bench.twin("trie")
     arguments = model, bench.graphs, bench.loss
-    GraphedStep(*arguments, capacity=bench.capacity, autocast=bench.autocast)(bench.batches[0])
+    CudaGraphStep(*arguments, capacity=bench.capacity, autocast=bench.autocast)(bench.batches[0])
     return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
 

@@ -14,8 +14,8 @@ from pathnn.data.datasets.registry import load_dataset
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
-from pathnn.training.cuda_graphs.capture import GraphedForward, GraphedStep
-from pathnn.training.cuda_graphs.padded_batch import Capacity
+from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape
 
 Step = Callable[[], None]
 
@@ -67,13 +67,13 @@ class Bench:
         return model
 
 
-def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> Capacity:
+def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> PaddedShape:
     """The smallest of a few typical shapes that holds all these batches."""
     from pathnn.training.cuda_graphs.padded_batch import graph_sizes
 
     sizes = graph_sizes(graphs)
     for margin in (1.0, 2.0, 3.0, 4.0, 6.0, 10.0):
-        capacity = Capacity.typical(graphs, batches[0].numel(), margin=margin)
+        capacity = PaddedShape.typical(graphs, batches[0].numel(), margin=margin)
         if all(capacity.holds(sizes[index].sum(dim=0)) for index in batches):
             return capacity
     raise ValueError("no shape holds these batches: expected random batches of one size.")
@@ -115,9 +115,9 @@ def graphed_steps(bench: Bench, phase: str) -> list[Step]:
     """One function per batch: assembled and computed in one launch."""
     model = bench.twin("trie").train(phase == "train")
     if phase != "train":
-        predict = GraphedForward(model, bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
+        predict = CudaGraphForward(model, bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
         return [lambda index=index: predict(index) for index in bench.batches]  # type: ignore[misc]
-    step = GraphedStep(model, bench.graphs, bench.loss, capacity=bench.capacity, autocast=bench.autocast)
+    step = CudaGraphStep(model, bench.graphs, bench.loss, capacity=bench.capacity, autocast=bench.autocast)
     optimizer = adam(model)
 
     def train(index: Tensor) -> None:

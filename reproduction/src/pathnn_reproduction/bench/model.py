@@ -2,7 +2,7 @@
 
 Same weights, same batches of the paper's sizes, tries ready: real graphs where the dataset is at hand, else random ones
 of its shape. Times are medians of interleaved rounds. Memory is how far the process rises above where it was before the
-step, in a process of its own. For `zinc-ap` a user's own loop is measured as well (`pathnn_reproduction.bench.user_loop`).
+step, in a process of its own. For `zinc-ap` a user's own loop is measured as well (`bench.user_loop`).
 """
 
 from __future__ import annotations

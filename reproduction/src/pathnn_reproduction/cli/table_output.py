@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathnn_reproduction.cells import Compared
     from pathnn_reproduction.experiment import Experiment
     from pathnn_reproduction.ledger import Ledger
-    from pathnn_reproduction.planned import PlannedRun
+    from pathnn_reproduction.planned import RunSpec
     from pathnn_reproduction.runner import Progress
 
 
@@ -26,7 +26,7 @@ def tell_files(target: str, written: list[Path], *, as_json: bool) -> None:
 
 
 def tell_progress(
-    experiment: Experiment, runs: list[PlannedRun], ledger: Ledger, progress: Progress, *, as_json: bool
+    experiment: Experiment, runs: list[RunSpec], ledger: Ledger, progress: Progress, *, as_json: bool
 ) -> None:
     """Print the tables of the datasets of `runs` (as JSON: all tables), what failed, and what is left."""
     from pathnn_reproduction.cells import compare, plain_cell

@@ -35,7 +35,7 @@ from pathnn_reproduction.cli.table_output import tell_files, tell_progress
 if TYPE_CHECKING:
     from pathnn_reproduction.experiment import Experiment
     from pathnn_reproduction.ledger import Ledger
-    from pathnn_reproduction.planned import PlannedRun
+    from pathnn_reproduction.planned import RunSpec
     from pathnn_reproduction.pool import Pool
     from pathnn_reproduction.runner import Progress
     from pathnn_reproduction.settings import Settings
@@ -50,7 +50,7 @@ TARGETS = {
     "tu": "TUDatasets (table 2)",
     "synthetic": "CSL and EXP (table 1)",
 }
-"""The tables of accuracies, by the name of their experiment (`pathnn_reproduction.experiments.targets`, which imports torch)."""
+"""The tables of accuracies, by the name of their experiment (`experiments.targets`, which imports torch)."""
 
 
 def table_command(target: str, title: str) -> Callable[..., None]:
@@ -152,7 +152,7 @@ def _check_device(place: Place) -> None:
         raise ValueError("--device cuda needs a CUDA device, and torch finds none: use --device cpu or auto.")
 
 
-def _plan(target: str, only: str | None, results: Path) -> tuple[Experiment, list[PlannedRun], Ledger]:
+def _plan(target: str, only: str | None, results: Path) -> tuple[Experiment, list[RunSpec], Ledger]:
     from pathnn_reproduction.experiments import targets
     from pathnn_reproduction.ledger import Ledger
     from pathnn_reproduction.select import SelectionError, select
@@ -178,7 +178,7 @@ def _pack(experiment: Experiment, ledger: Ledger, place: Place, file: Path, part
 
 def _write(
     experiment: Experiment,
-    runs: list[PlannedRun],
+    runs: list[RunSpec],
     ledger: Ledger,
     place: Place,
     *,
@@ -197,7 +197,7 @@ def _write(
 
 def _run(
     experiment: Experiment,
-    runs: list[PlannedRun],
+    runs: list[RunSpec],
     ledger: Ledger,
     place: Place,
     *,

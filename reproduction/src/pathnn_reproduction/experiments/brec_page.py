@@ -10,7 +10,7 @@ from pathnn_reproduction.rows import read_rows
 
 
 def brec_section(path: Path) -> str:
-    """Tables of the exact test and of BREC's own protocol, and what relabelled copies say."""
+    """ProjectedInputs of the exact test and of BREC's own protocol, and what relabelled copies say."""
     rows = summarize(path)
     head, lines = table(rows)
     raw = read_rows(path) + read_rows(protocol_file(path))

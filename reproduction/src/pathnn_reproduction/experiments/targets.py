@@ -13,7 +13,7 @@ from pathnn.training.config import RunConfig
 from pathnn.training.recipes import csl, exp, molhiv, peptides_func, tu, zinc
 from pathnn_reproduction.experiment import Experiment
 from pathnn_reproduction.experiments.baselines import BASELINES, baseline_run
-from pathnn_reproduction.planned import PlannedRun
+from pathnn_reproduction.planned import RunSpec
 
 TU_ORDER = ("enzymes", "nci1", "proteins", "dd", "imdb-binary", "imdb-multi")
 
@@ -47,7 +47,7 @@ def experiment(name: str) -> Experiment:
     return Experiment(name, title, tuple(runs()), maximize)
 
 
-def _seeds(target: str, make: Callable[[Collection], RunConfig], count: int) -> Iterator[PlannedRun]:
+def _seeds(target: str, make: Callable[[Collection], RunConfig], count: int) -> Iterator[RunSpec]:
     """A molecular table: every collection, then every baseline, with `count` seeds each."""
     for collection, seed in product(COLLECTIONS, range(count)):
         yield _pathnn(target, replace(make(collection), seed=seed))
@@ -56,15 +56,15 @@ def _seeds(target: str, make: Callable[[Collection], RunConfig], count: int) -> 
         yield _baseline(target, baseline_run(model, data, seed=seed))
 
 
-def _zinc() -> Iterator[PlannedRun]:
+def _zinc() -> Iterator[RunSpec]:
     return _seeds("zinc", zinc, 10)
 
 
-def _molhiv() -> Iterator[PlannedRun]:
+def _molhiv() -> Iterator[RunSpec]:
     return _seeds("molhiv", molhiv, 10)
 
 
-def _peptides() -> Iterator[PlannedRun]:
+def _peptides() -> Iterator[RunSpec]:
     """Peptides-func alone: the targets of Peptides-struct could not be had."""
     yield from _seeds("peptides", peptides_func, 4)
     for collection, seed in product(COLLECTIONS, range(4)):
@@ -81,7 +81,7 @@ def tu_cells(data: str) -> list[tuple[Collection, int]]:
     return [(c, k) for c, k in cells if not (data.startswith("imdb") and k == 3 and c != "ap")]
 
 
-def _tu() -> Iterator[PlannedRun]:
+def _tu() -> Iterator[RunSpec]:
     for data in TU_ORDER:
         for (collection, k), fold in product(tu_cells(data), range(FOLDS)):
             for (hidden, dropout), seed in _grid():
@@ -103,7 +103,7 @@ def _grid_name(hidden: int, dropout: float) -> str:
     return f"hidden={hidden},dropout={dropout:g}"
 
 
-def _synthetic() -> Iterator[PlannedRun]:
+def _synthetic() -> Iterator[RunSpec]:
     for collection, fold in product(COLLECTIONS, range(5)):
         yield _pathnn("synthetic", csl(collection, fold=fold))
     for fold in range(5):
@@ -118,7 +118,7 @@ def _synthetic() -> Iterator[PlannedRun]:
     yield from _isomorphism()
 
 
-def _isomorphism() -> Iterator[PlannedRun]:
+def _isomorphism() -> Iterator[RunSpec]:
     """EXP-Iso: the EXP file, untrained networks without a head, five seeds."""
     headless = {"head": None, "out_channels": None}
     for collection, seed in product(COLLECTIONS, range(5)):
@@ -131,26 +131,26 @@ def _isomorphism() -> Iterator[PlannedRun]:
         yield replace(_baseline("synthetic", config), dataset="exp-iso", kind="isomorphism")
 
 
-def _pathnn(target: str, config: RunConfig, *, grid: str = "", assess: bool = False) -> PlannedRun:
-    return PlannedRun(
+def _pathnn(target: str, config: RunConfig, *, grid: str = "", assess: bool = False) -> RunSpec:
+    return RunSpec(
         target=target, model="pathnn", dataset=config.data, collection=config.collection, k=config.k,
         fold=config.fold, seed=config.seed, grid=grid, assess=assess, config=config,
     )  # fmt: skip
 
 
-def _released(run: PlannedRun) -> PlannedRun:
+def _released(run: RunSpec) -> RunSpec:
     """A run by the authors' code where that departs from the text, as a model of its own."""
     return replace(run, model="pathnn-released")
 
 
-def _baseline(target: str, config: RunConfig, *, grid: str = "", assess: bool = False) -> PlannedRun:
-    return PlannedRun(
+def _baseline(target: str, config: RunConfig, *, grid: str = "", assess: bool = False) -> RunSpec:
+    return RunSpec(
         target=target, model=config.model, dataset=config.data, collection=None, k=None,
         fold=config.fold, seed=config.seed, grid=grid, assess=assess, config=config,
     )  # fmt: skip
 
 
-TARGETS: dict[str, tuple[str, Callable[[], Iterator[PlannedRun]], bool]] = {
+TARGETS: dict[str, tuple[str, Callable[[], Iterator[RunSpec]], bool]] = {
     "zinc": ("ZINC12K (table 5)", _zinc, False),
     "molhiv": ("ogbg-molhiv (table 4)", _molhiv, True),
     "peptides": ("Peptides (table 3)", _peptides, True),

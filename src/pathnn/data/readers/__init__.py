@@ -1,1 +1,1 @@
-"""TODO."""
+"""Read files of users: tables of SMILES, graph6, TU folders, networkx graphs."""

@@ -1,2 +1,1 @@
-"""How the LSTM is run over paths: `dense` (every path on its own), `trie` (shared prefixes, own backward
-pass)."""
+"""How the LSTM over paths is computed: dense, level by level, with compiled loops, with Triton."""

@@ -20,14 +20,14 @@ from torch import Tensor
 from pathnn.nn.backends.levels import State, backward_sweep, forward_sweep
 from pathnn.nn.backends.once import check_once
 from pathnn.nn.backends.pieces import cut, cut_evenly
-from pathnn.nn.backends.tokens import LevelRows, Tables
-from pathnn.nn.backends.workers import num_workers, run_parts
+from pathnn.nn.backends.tokens import LevelTokens, ProjectedInputs
+from pathnn.nn.backends.workers import num_workers, run_in_threads
 
-Levels = list[LevelRows]
+Levels = list[LevelTokens]
 
 
 def path_states(
-    tables: Tables, weight_hh: Tensor, levels: Levels, *, num_nodes: int | None, max_entries: int | None
+    tables: ProjectedInputs, weight_hh: Tensor, levels: Levels, *, num_nodes: int | None, max_entries: int | None
 ) -> Tensor:
     """The last hidden state of every path: summed at the sources, `[num_nodes, d]`, or each, if `num_nodes` is None.
 
@@ -48,12 +48,12 @@ class _TrieLSTM(torch.autograd.Function):
         num_nodes: int | None,
         max_entries: int | None,
     ) -> Tensor:
-        tables = Tables(vertex, edge, distance)
+        tables = ProjectedInputs(vertex, edge, distance)
         pieces = [_parts(piece, weight_hh) for piece in (cut(levels, max_entries) if max_entries else [levels])]
         outs: list[Tensor] = []
         kept: list[list[State]] = []
         for parts in pieces:
-            results = run_parts(partial(_forward_part, tables, weight_hh, num_nodes), parts)
+            results = run_in_threads(partial(_forward_part, tables, weight_hh, num_nodes), parts)
             outs += [out for out, _ in results]
             if num_nodes is not None:
                 outs = [reduce(Tensor.add_, outs)]
@@ -67,7 +67,7 @@ class _TrieLSTM(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         check_once()
         vertex, edge, distance, weight_hh, *states = ctx.saved_tensors
-        tables = Tables(vertex, edge, distance)
+        tables = ProjectedInputs(vertex, edge, distance)
         grad = grad.contiguous()
         kept = _unflatten(states, ctx.pieces[0]) if states else None
         sums: list[Tensor | None] = [None] * 4
@@ -79,7 +79,7 @@ class _TrieLSTM(torch.autograd.Function):
                 jobs.append((part, rows, kept[t] if kept is not None else None))
                 first += part[-1].num_entries
             with torch.autocast(grad.device.type, enabled=False):  # backward() may be called inside of one
-                found = run_parts(partial(_backward_part, tables, weight_hh, ctx.num_nodes is not None), jobs)
+                found = run_in_threads(partial(_backward_part, tables, weight_hh, ctx.num_nodes is not None), jobs)
             for part in found:
                 sums = [_add(total, more) for total, more in zip(sums, part, strict=True)]
         return *sums, None, None, None
@@ -94,7 +94,7 @@ def _parts(levels: Levels, weight_hh: Tensor) -> list[Levels]:
 
 
 def _forward_part(
-    tables: Tables, weight_hh: Tensor, num_nodes: int | None, levels: Levels
+    tables: ProjectedInputs, weight_hh: Tensor, num_nodes: int | None, levels: Levels
 ) -> tuple[Tensor, list[State]]:
     rows = levels[-1].num_entries if num_nodes is None else num_nodes
     out = tables.vertex.new_zeros(rows, weight_hh.size(1))
@@ -102,7 +102,7 @@ def _forward_part(
 
 
 def _backward_part(
-    tables: Tables, weight_hh: Tensor, summed: bool, job: tuple[Levels, Tensor, list[State] | None]
+    tables: ProjectedInputs, weight_hh: Tensor, summed: bool, job: tuple[Levels, Tensor, list[State] | None]
 ) -> tuple[Tensor | None, ...]:
     """The gradients of the three tables and of `weight_hh`; states that were not kept are computed again."""
     levels, grad, kept = job

@@ -8,23 +8,23 @@ import numpy as np
 from torch import Tensor
 
 from pathnn.nn.backends import cpu_loops
-from pathnn.nn.backends.tokens import LevelInput, Tables
+from pathnn.nn.backends.tokens import LevelInput, ProjectedInputs
 
 BLOCK_PARENTS: int | None = 512
 """Parents worked on at a time: what is computed for them stays in the cache until their children have read it."""
 
 
-def forward_level(level: LevelInput, tables: Tables, hidden: Tensor, cell: Tensor | None) -> None:
+def forward_level(level: LevelInput, tables: ProjectedInputs, hidden: Tensor, cell: Tensor | None) -> None:
     """Write the states of a level into `hidden` and `cell` (None where no later step reads it)."""
     cpu_loops.forward_level(_inputs(level, tables), _array(hidden), _array(cell))
 
 
 def backward_level(
     level: LevelInput,
-    tables: Tables,
+    tables: ProjectedInputs,
     grad_hidden: Tensor,
     grad_cell: Tensor | None,
-    grads: Tables,
+    grads: ProjectedInputs,
     grad_projected: Tensor | None,
     grad_cell_parent: Tensor | None,
 ) -> None:
@@ -46,7 +46,7 @@ def sum_rows(target: Tensor, index: Tensor, rows: Tensor) -> None:
     cpu_loops.sum_rows(_array(target), index.numpy(), _array(rows))
 
 
-def _inputs(level: LevelInput, tables: Tables) -> cpu_loops.Inputs:
+def _inputs(level: LevelInput, tables: ProjectedInputs) -> cpu_loops.Inputs:
     width = tables.vertex.size(1)
     nothing = np.zeros(level.vertex.numel(), dtype=np.int32)
     parent, vertex, edge, distance = (

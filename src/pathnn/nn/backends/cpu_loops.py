@@ -43,7 +43,7 @@ _inline = numba.njit(inline="always", fastmath={"contract"}, error_model="numpy"
 
 
 class Inputs(NamedTuple):
-    """The arrays of `LevelInput` and of `Tables`; what is absent is one row of zeros, to which all entries point."""
+    """The arrays of `LevelInput` and `ProjectedInputs`; what is absent is one row of zeros for all entries."""
 
     parent: Array
     vertex: Array

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from pathnn.nn.backends import torch_kernels
-from pathnn.nn.backends.tokens import LevelInput, LevelRows, Tables
+from pathnn.nn.backends.tokens import LevelInput, LevelTokens, ProjectedInputs
 
 State = tuple[Tensor, Tensor]
 """h and c of the entries of one level."""
@@ -27,7 +27,7 @@ def kernels_for(like: Tensor) -> ModuleType:
 
 
 def forward_sweep(
-    tables: Tables, weight_hh: Tensor, levels: list[LevelRows], out: Tensor | None, *, summed: bool
+    tables: ProjectedInputs, weight_hh: Tensor, levels: list[LevelTokens], out: Tensor | None, *, summed: bool
 ) -> list[State]:
     """Run all levels, return the states of the inner ones.
 
@@ -48,7 +48,7 @@ def forward_sweep(
     return kept
 
 
-def _forward_last(kernels: ModuleType, tables: Tables, block: _Block, out: Tensor, summed: bool) -> None:
+def _forward_last(kernels: ModuleType, tables: ProjectedInputs, block: _Block, out: Tensor, summed: bool) -> None:
     """Write the states of a block of paths to its rows of `out`, or add them to their sources' rows."""
     hidden = out.new_empty(block.level.vertex.numel(), out.size(1)) if summed else out[block.entries]
     kernels.forward_level(block.level, tables, hidden, None)
@@ -57,12 +57,12 @@ def _forward_last(kernels: ModuleType, tables: Tables, block: _Block, out: Tenso
 
 
 def backward_sweep(
-    tables: Tables,
+    tables: ProjectedInputs,
     weight_hh: Tensor,
-    levels: list[LevelRows],
+    levels: list[LevelTokens],
     kept: list[State],
     grad: Tensor,
-    grads: Tables,
+    grads: ProjectedInputs,
     grad_weight: Tensor,
     *,
     summed: bool,
@@ -96,7 +96,7 @@ class _Block(NamedTuple):
     level: LevelInput
 
 
-def _blocks(rows: LevelRows, weight_hh: Tensor, parents: State | None, size: int | None) -> Iterator[_Block]:
+def _blocks(rows: LevelTokens, weight_hh: Tensor, parents: State | None, size: int | None) -> Iterator[_Block]:
     """A level in blocks of `size` parents (None: all of them), with `W_hh h` of the parents computed for each."""
     if parents is None or rows.parent is None:
         everything = LevelInput(*rows, projected=None, cell=None)

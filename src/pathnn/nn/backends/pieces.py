@@ -7,11 +7,11 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from pathnn.nn.backends.tokens import LevelRows
+from pathnn.nn.backends.tokens import LevelTokens
 from pathnn.paths.pieces import descendant_starts, piece_bounds
 
 
-def cut(levels: list[LevelRows], max_entries: int) -> list[list[LevelRows]]:
+def cut(levels: list[LevelTokens], max_entries: int) -> list[list[LevelTokens]]:
     """Pieces of at most `max_entries` entries, as far as roots allow: one root with its descendants is not cut.
 
     Entries are sorted by parent, so the descendants of consecutive roots are consecutive in every level.
@@ -24,7 +24,7 @@ def cut(levels: list[LevelRows], max_entries: int) -> list[list[LevelRows]]:
     return _slices(levels, starts, piece_bounds(starts, max_entries))
 
 
-def cut_evenly(levels: list[LevelRows], parts: int) -> list[list[LevelRows]]:
+def cut_evenly(levels: list[LevelTokens], parts: int) -> list[list[LevelTokens]]:
     """At most `parts` parts with about the same number of entries."""
     if parts == 1 or levels[0].num_entries < 2:
         return [levels]
@@ -35,12 +35,12 @@ def cut_evenly(levels: list[LevelRows], parts: int) -> list[list[LevelRows]]:
     return _slices(levels, starts, sorted({0, *inner.tolist(), total.numel() - 1}))
 
 
-def _starts(levels: list[LevelRows]) -> Tensor:
+def _starts(levels: list[LevelTokens]) -> Tensor:
     parents = [level.parent for level in levels[1:] if level.parent is not None]
     return descendant_starts(levels[0].num_entries, parents)
 
 
-def _slices(levels: list[LevelRows], starts: Tensor, roots: list[int]) -> list[list[LevelRows]]:
+def _slices(levels: list[LevelTokens], starts: Tensor, roots: list[int]) -> list[list[LevelTokens]]:
     """The entries below the roots from each cut to the next."""
     bounds = starts[:, roots].t().tolist()
     pieces = []

@@ -10,13 +10,13 @@ from pathnn.nn.edge_types import EdgeTypes
 
 if TYPE_CHECKING:
     from pathnn.nn.backends.triton.products import SplitWeight
-    from pathnn.nn.backends.triton.shared_gradients import Collected
+    from pathnn.nn.backends.triton.shared_gradients import SharedGradients
 
 
 class Prepared(NamedTuple):
     """Edges together with the parts of the LSTM's input that do not change from layer to layer.
 
-    `edges` are the features as they came; `edge` and `distance` their projected tables (see `engines.level.Tables`);
+    `edges` are the features as they came; `edge` and `distance` their projected tables (see `ProjectedInputs`);
     `split_weight` (with `bias`) and `split_hh` are the weight of the vertices and `W_hh` as the products read them. The
     gradients of all these are `collected`, and reach them through `anchor`. `recompute`: the backward pass computes
     again what it can, which takes less memory.
@@ -28,7 +28,7 @@ class Prepared(NamedTuple):
     distance: Tensor | None
     split_weight: SplitWeight
     split_hh: SplitWeight
-    collected: Collected
+    collected: SharedGradients
     anchor: Tensor
     recompute: bool = True
 

@@ -8,13 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pathnn.nn.backends.triton.requirements import cuda_ready
+from pathnn.nn.backends.triton.requirements import on_triton
 from pathnn.nn.backends.triton.tall_linear import tall_linear
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.paths.trie import LengthTrie
 
 
-class Tables(NamedTuple):
+class ProjectedInputs(NamedTuple):
     """The projected inputs, computed once per layer; a gate before activation is a sum of one row of each.
 
     `vertex` is `[num_nodes, 4d]` with both biases added (one more row for the dummy token where there is
@@ -26,14 +26,14 @@ class Tables(NamedTuple):
     edge: Tensor | None
     distance: Tensor | None
 
-    def zeros_like(self) -> Tables:
-        """Tables of the same shapes, filled with zeros: where gradients are added up."""
+    def zeros_like(self) -> ProjectedInputs:
+        """ProjectedInputs of the same shapes, filled with zeros: where gradients are added up."""
         vertex, edge, distance = (None if table is None else torch.zeros_like(table) for table in self)
         assert vertex is not None
-        return Tables(vertex, edge, distance)
+        return ProjectedInputs(vertex, edge, distance)
 
 
-class LevelRows(NamedTuple):
+class LevelTokens(NamedTuple):
     """For each entry of a level the row of its parent and of each table, int32; None where there is none."""
 
     parent: Tensor | None
@@ -46,11 +46,11 @@ class LevelRows(NamedTuple):
         """Number of entries of the level."""
         return self.vertex.numel()
 
-    def slice(self, start: int, stop: int, *, parent_start: int) -> LevelRows:
+    def slice(self, start: int, stop: int, *, parent_start: int) -> LevelTokens:
         """The entries `start:stop`, whose parents are counted from `parent_start` of the level before."""
         parent, vertex, edge, distance = (None if rows is None else rows[start:stop] for rows in self)
         assert vertex is not None
-        return LevelRows(None if parent is None else parent - parent_start, vertex, edge, distance)
+        return LevelTokens(None if parent is None else parent - parent_start, vertex, edge, distance)
 
 
 class LevelInput(NamedTuple):
@@ -71,13 +71,13 @@ def project(
     *,
     weight_ih: Tensor,
     bias: Tensor,
-) -> Tables:
+) -> ProjectedInputs:
     """`W_ih [h; d; e]` split by columns: one product per vertex, per distance and per edge (or type of edge).
 
     `h` may have one more row than there are vertices: the dummy token's.
     """
     vertex = F.linear(h, weight_ih[:, : h.size(1)], bias)
-    return Tables(vertex, *project_small(distances, edges, weight_ih=weight_ih, channels=h.size(1)))
+    return ProjectedInputs(vertex, *project_small(distances, edges, weight_ih=weight_ih, channels=h.size(1)))
 
 
 def project_small(
@@ -89,19 +89,19 @@ def project_small(
     if edges is None:
         return None, distance
     features = edges.table if isinstance(edges, EdgeTypes) else edges
-    linear = tall_linear if cuda_ready(features) else F.linear
+    linear = tall_linear if on_triton(features) else F.linear
     edge = linear(features, weight_ih[:, split:])
     return torch.cat([edge, edge.new_zeros(1, edge.size(1))]), distance
 
 
-def level_rows(trie: LengthTrie, edges: Tensor | EdgeTypes | None, *, distances: bool) -> list[LevelRows]:
+def level_rows(trie: LengthTrie, edges: Tensor | EdgeTypes | None, *, distances: bool) -> list[LevelTokens]:
     """The rows of the tables that each entry reads, level by level."""
     levels = []
     for level in trie.levels:
         vertex = torch.where(level.vertex < 0, trie.num_nodes, level.vertex)
         edge = None if edges is None or level.edge is None else _edge_rows(level.edge, edges)
         distance = level.distance if distances else None
-        levels.append(LevelRows(level.parent, vertex.contiguous(), edge, distance))
+        levels.append(LevelTokens(level.parent, vertex.contiguous(), edge, distance))
     return levels
 
 

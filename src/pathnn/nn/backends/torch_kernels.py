@@ -6,13 +6,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pathnn.nn.backends.tokens import LevelInput, Tables
+from pathnn.nn.backends.tokens import LevelInput, ProjectedInputs
 
 BLOCK_PARENTS: int | None = None
 """All parents of a level at a time: few large operations."""
 
 
-def _gates(level: LevelInput, tables: Tables) -> tuple[Tensor, ...]:
+def _gates(level: LevelInput, tables: ProjectedInputs) -> tuple[Tensor, ...]:
     """The activated gates i, f, g, o of every entry, views of one `[n, 4d]` tensor."""
     z = tables.vertex.index_select(0, level.vertex)
     if level.projected is not None and level.parent is not None:
@@ -31,7 +31,7 @@ def _cell_before(level: LevelInput) -> Tensor | None:
     return level.cell.index_select(0, level.parent)
 
 
-def forward_level(level: LevelInput, tables: Tables, hidden: Tensor, cell: Tensor | None) -> None:
+def forward_level(level: LevelInput, tables: ProjectedInputs, hidden: Tensor, cell: Tensor | None) -> None:
     """Write the states of a level into `hidden` and `cell` (None where no later step reads it)."""
     i, f, g, o = _gates(level, tables)
     before = _cell_before(level)
@@ -43,10 +43,10 @@ def forward_level(level: LevelInput, tables: Tables, hidden: Tensor, cell: Tenso
 
 def backward_level(
     level: LevelInput,
-    tables: Tables,
+    tables: ProjectedInputs,
     grad_hidden: Tensor,
     grad_cell: Tensor | None,
-    grads: Tables,
+    grads: ProjectedInputs,
     grad_projected: Tensor | None,
     grad_cell_parent: Tensor | None,
 ) -> None:

@@ -30,7 +30,7 @@ def num_workers(numbers: int, *, at_least: int = 1 << 18) -> int:
     return max(1, min(torch.get_num_threads(), MOST_WORKERS, numbers // at_least))
 
 
-def run_parts(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+def run_in_threads(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
     """`[function(part) for part in parts]`, without recording gradients, in threads if there are several parts."""
     if len(parts) == 1:
         return [function(parts[0])]

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Extract paths on a CPU, with compiled loops."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Extract paths on a GPU, with torch operations."""

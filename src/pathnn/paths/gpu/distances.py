@@ -12,7 +12,7 @@ from pathnn.paths.csr import Csr
 
 
 @dataclass(frozen=True, eq=False)
-class NearPairs:
+class Distances:
     """Pairs (u, v) as ascending `keys` = `u * num_nodes + v`, and `steps`, their distance."""
 
     keys: Tensor  # [pairs], int64
@@ -20,7 +20,7 @@ class NearPairs:
     num_nodes: int
 
     @classmethod
-    def of(cls, csr: Csr, k: int) -> NearPairs:
+    def of(cls, csr: Csr, k: int) -> Distances:
         """Breadth-first search from all vertices at once, one level after the other."""
         n = csr.num_nodes
         frontier = torch.arange(n, device=csr.col.device) * (n + 1)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pathnn.paths.build import Tokens
 from pathnn.paths.csr import Csr
-from pathnn.paths.gpu.distances import NearPairs, expand
+from pathnn.paths.gpu.distances import Distances, expand
 from pathnn.paths.options import Collection
 
 
@@ -40,12 +40,12 @@ class Frontier:
     csr: Csr
     collection: Collection
     k: int
-    near: NearPairs | None
+    near: Distances | None
 
     @classmethod
     def of(cls, csr: Csr, collection: Collection, k: int, *, distances: bool = False) -> Frontier:
         """A frontier that knows the distances it needs."""
-        near = NearPairs.of(csr, k) if distances or collection != "ap" else None
+        near = Distances.of(csr, k) if distances or collection != "ap" else None
         return cls(csr, collection, k, near)
 
     def start(self, roots: Tensor | None = None) -> Walks:

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Training steps and predictions as CUDA graphs over padded batches."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.backends.triton.lookup import MOST_ROWS, SmallEmbedding
-from pathnn.nn.backends.triton.requirements import cuda_ready
+from pathnn.nn.backends.triton.requirements import on_triton
 from pathnn.nn.backends.triton.tall_linear import TallLinear
 from pathnn.nn.baselines import before_relu
 from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
@@ -25,7 +25,7 @@ from pathnn.nn.neighbours import SharedNeighbours
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.readout import Readout
-from pathnn.training.cuda_graphs.padded_batch import Capacity, PaddedBatches, PaddedRows
+from pathnn.training.cuda_graphs.padded_batch import PaddedBatches, PaddedRows, PaddedShape
 from pathnn.training.cuda_graphs.padded_edges import PaddedEdges
 from pathnn.training.scoring import features
 from pathnn.training.setup import Model
@@ -65,11 +65,11 @@ def record(run: Callable[[], None], pool: Any = None) -> torch.cuda.CUDAGraph:
     return graph
 
 
-class GraphedStep:
+class CudaGraphStep:
     """Everything of a training step but the optimizer's: batch, forward, loss and gradients, in one launch.
 
     ```python
-    step = GraphedStep(model, graphs, nn.L1Loss(), capacity=Capacity.typical(graphs, 128, margin=3.0))
+    step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=PaddedShape.typical(graphs, 128, margin=3.0))
     for index in batches:                      # graph numbers, on the CPU
         loss = step(index)                     # gradients are in p.grad, as after loss.backward()
         optimizer.step()
@@ -96,7 +96,7 @@ class GraphedStep:
         graphs: PackedGraphs,
         loss: Callable[[Tensor, Tensor], Tensor],
         *,
-        capacity: Capacity,
+        capacity: PaddedShape,
         autocast: bool = False,
         recompute: bool = True,
         pool: Any = None,
@@ -137,7 +137,7 @@ class GraphedStep:
 
     def _record(self) -> None:
         self.model.train()
-        twin = padded_twin(self.model, self.batches.valid)
+        twin = padded_copy(self.model, self.batches.valid)
         if isinstance(twin, PathNN):
             twin.lstm.recompute = self._recompute
         random = torch.cuda.get_rng_state()
@@ -163,23 +163,23 @@ class GraphedStep:
         return loss.detach()
 
 
-class GraphedForward:
+class CudaGraphForward:
     """Predictions for batches of graphs, in one launch; the model is in evaluation mode.
 
     ```python
-    predict = GraphedForward(model, graphs, capacity=Capacity.typical(graphs, 128, margin=3.0))
+    predict = CudaGraphForward(model, graphs, capacity=PaddedShape.typical(graphs, 128, margin=3.0))
     out = predict(index)                       # [len(index), out_channels]
     ```
     """
 
     def __init__(
-        self, model: Model, graphs: PackedGraphs, *, capacity: Capacity, autocast: bool = False, pool: Any = None
+        self, model: Model, graphs: PackedGraphs, *, capacity: PaddedShape, autocast: bool = False, pool: Any = None
     ) -> None:
         _check_engine(model)
         self._autocast, self._pool = autocast, pool
         self.batches = padded_batches(model, graphs, capacity)
         self.model = model
-        self._twin = model if isinstance(model, PathNN) else padded_twin(model, self.batches.valid).eval()
+        self._twin = model if isinstance(model, PathNN) else padded_copy(model, self.batches.valid).eval()
         self._graph: torch.cuda.CUDAGraph | None = None
         self._out: Tensor | None = None
 
@@ -221,7 +221,7 @@ def autocast(enabled: bool) -> torch.autocast:
     return torch.autocast("cuda", torch.bfloat16, enabled=enabled, cache_enabled=False)
 
 
-def padded_batches(model: Model, graphs: PackedGraphs, capacity: Capacity, models: int = 1) -> PaddedRows:
+def padded_batches(model: Model, graphs: PackedGraphs, capacity: PaddedShape, models: int = 1) -> PaddedRows:
     """Batches with what the model reads of a graph: its paths, or its edges; one for each of `models` alike."""
     kind = PaddedBatches if isinstance(model, PathNN) else PaddedEdges
     return kind(graphs, capacity, models)
@@ -245,7 +245,7 @@ FIXED_CONVS: dict[str, type[FixedGCN | FixedGIN]] = {"gcn": FixedGCN, "gin": Fix
 """Those whose layers have a quicker twin."""
 
 
-def padding_fault(model: Model) -> str | None:
+def padding_problem(model: Model) -> str | None:
     """Why a model cannot work on padded batches, or None."""
     if isinstance(model, Baseline) and model.config.name not in FIXED:
         return f"{model.config.name} finds out loops from the edges, for which it waits: train step by step."
@@ -275,10 +275,10 @@ def _own_part(model: Model) -> str | None:
     return next((name for name, part, kind in known if part is not None and not isinstance(part, kind)), None)
 
 
-def padded_twin(model: Model, valid: Tensor) -> Model:
+def padded_copy(model: Model, valid: Tensor) -> Model:
     """A model of the same parameters and buffers (not copies) whose BatchNorms read the first `valid` rows only, and
     whose small embeddings and linear layers have the quicker gradient."""
-    fault = padding_fault(model)
+    fault = padding_problem(model)
     if fault is not None:
         raise ValueError(fault)
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
@@ -308,7 +308,7 @@ def padded_twin(model: Model, valid: Tensor) -> Model:
 
 
 def _check_engine(model: Model) -> None:
-    if not cuda_ready(next(model.parameters())):
+    if not on_triton(next(model.parameters())):
         raise ValueError(
             "a CUDA graph needs a float32 model on an NVIDIA GPU and the Triton engine: "
             "move the model there, and do not set PATHNN_TRITON=0."

@@ -29,7 +29,7 @@ BLOCKS_PER_PART, MOST_PARTS = 8, 64
 
 
 @dataclass(frozen=True)
-class Capacity:
+class PaddedShape:
     """How much a padded batch holds: graphs, vertices, edges, and entries of each level, through all lengths."""
 
     graphs: int
@@ -38,18 +38,18 @@ class Capacity:
     levels: tuple[int, ...]
 
     @classmethod
-    def typical(cls, graphs: PackedGraphs, batch_size: int, *, margin: float) -> Capacity:
+    def typical(cls, graphs: PackedGraphs, batch_size: int, *, margin: float) -> PaddedShape:
         """What random batches need: the mean and `margin` standard deviations, and room for padding.
 
         >>> edge = torch.tensor([[0, 1], [1, 0]])
         >>> packed = PackedGraphs.from_edges([edge] * 4, [2] * 4).with_paths(collection="sp", k=1)
-        >>> Capacity.typical(packed, 2, margin=1.0)
-        Capacity(graphs=2, nodes=5, edges=5, levels=(5, 5))
+        >>> PaddedShape.typical(packed, 2, margin=1.0)
+        PaddedShape(graphs=2, nodes=5, edges=5, levels=(5, 5))
         """
         return cls.of_sizes(graph_sizes(graphs), batch_size, margin=margin)
 
     @classmethod
-    def of_sizes(cls, sizes: Tensor, batch_size: int, *, margin: float) -> Capacity:
+    def of_sizes(cls, sizes: Tensor, batch_size: int, *, margin: float) -> PaddedShape:
         """The same from the sizes of the graphs (see `graph_sizes`) that batches are made of."""
         sizes = sizes.double()
         spread = sizes.std(dim=0, correction=0) * batch_size**0.5
@@ -58,14 +58,14 @@ class Capacity:
         return cls.holding(need, batch_size)
 
     @classmethod
-    def shapes(cls, sizes: Tensor, batch_size: int, *, models: int = 1) -> list[Capacity]:
+    def shapes(cls, sizes: Tensor, batch_size: int, *, models: int = 1) -> list[PaddedShape]:
         """A few capacities for random batches of such graphs, the smallest first; the last holds nearly all batches.
         With several models at once each holds the largest of their batches.
 
         Each has at least `STEP` times as many entries as the one before, so that graphs of one size have one.
 
-        >>> Capacity.shapes(torch.tensor([[3, 6, 3, 6]] * 100), 32)
-        [Capacity(graphs=32, nodes=100, edges=199, levels=(97, 193))]
+        >>> PaddedShape.shapes(torch.tensor([[3, 6, 3, 6]] * 100), 32)
+        [PaddedShape(graphs=32, nodes=100, edges=199, levels=(97, 193))]
         """
         generator = torch.Generator().manual_seed(0)
         batches = _random_batches(sizes, batch_size, generator)
@@ -84,7 +84,7 @@ class Capacity:
         return [cls.holding(total, batch_size) for total in reversed(found)]
 
     @classmethod
-    def holding(cls, totals: Tensor, batch_size: int) -> Capacity:
+    def holding(cls, totals: Tensor, batch_size: int) -> PaddedShape:
         """What a batch with these totals needs, and room for padding."""
         *levels, nodes, edges = (totals + 1).tolist()
         return cls(batch_size, nodes, edges, tuple(levels))
@@ -106,11 +106,11 @@ class Capacity:
         """Entries of all levels, or without paths vertices and edges: what time and memory of a step depend on."""
         return sum(self.levels) or self.nodes + self.edges
 
-    def rounded(self, block: int) -> Capacity:
+    def rounded(self, block: int) -> PaddedShape:
         """The same with vertices and levels rounded up to whole blocks.
 
-        >>> Capacity(2, 5, 5, (5, 130)).rounded(128)
-        Capacity(graphs=2, nodes=128, edges=5, levels=(128, 256))
+        >>> PaddedShape(2, 5, 5, (5, 130)).rounded(128)
+        PaddedShape(graphs=2, nodes=128, edges=5, levels=(128, 256))
         """
         nodes, *levels = (-(-size // block) * block for size in (self.nodes, *self.levels))
         return replace(self, nodes=nodes, levels=tuple(levels))
@@ -155,7 +155,7 @@ class PaddedRows:
     trie: PathTrie | None = None
 
     def __init__(
-        self, graphs: PackedGraphs, capacity: Capacity, sizes: Tensor, origin: Tensor, models: int = 1
+        self, graphs: PackedGraphs, capacity: PaddedShape, sizes: Tensor, origin: Tensor, models: int = 1
     ) -> None:
         self.graphs, self.capacity, self.sizes, self._origin, self.models = graphs, capacity, sizes, origin, models
         device, self._levels = graphs.device, len(capacity.levels)
@@ -202,7 +202,7 @@ class PaddedBatches(PaddedRows):
 
     trie: PathTrie
 
-    def __init__(self, graphs: PackedGraphs, capacity: Capacity, models: int = 1) -> None:
+    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape, models: int = 1) -> None:
         self.tries = tries = _resident(graphs)
         device, levels = graphs.device, len(capacity.levels)
         self._table, origin = _tables(graphs, tries)

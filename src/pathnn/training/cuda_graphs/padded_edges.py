@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.training.cuda_graphs.padded_batch import Capacity, PaddedRows, graph_sizes, on_gpu
+from pathnn.training.cuda_graphs.padded_batch import PaddedRows, PaddedShape, graph_sizes, on_gpu
 
 PADDED = 64
 """Vertices among which the padded edges of a batch are shared out, at least: few with many loops would get large
 numbers."""
 
 
-def with_room(capacity: Capacity) -> Capacity:
+def with_room(capacity: PaddedShape) -> PaddedShape:
     """A capacity with more padded vertices."""
     return replace(capacity, nodes=capacity.nodes + PADDED)
 
@@ -23,7 +23,7 @@ def with_room(capacity: Capacity) -> Capacity:
 class PaddedEdges(PaddedRows):
     """Padded batches with their edges; padded edges are loops at padded vertices."""
 
-    def __init__(self, graphs: PackedGraphs, capacity: Capacity, models: int = 1) -> None:
+    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape, models: int = 1) -> None:
         if not on_gpu(graphs):
             raise ValueError(f"{graphs}: expected graphs that are on a GPU: graphs.to('cuda').")
         starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1)

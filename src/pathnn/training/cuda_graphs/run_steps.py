@@ -15,18 +15,18 @@ from torch import Tensor, nn
 
 from pathnn.data.loader import PackedLoader
 from pathnn.nn import PathNN
-from pathnn.nn.backends.triton.requirements import cuda_ready
+from pathnn.nn.backends.triton.requirements import on_triton
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig
-from pathnn.training.cuda_graphs.capture import GraphedForward, GraphedStep, padding_fault
-from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
+from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep, padding_problem
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.padded_edges import with_room
 from pathnn.training.scoring import Forward, apply, as_targets
 from pathnn.training.setup import Loaders, Model, batch_indices
 from pathnn.training.state import TrainState
 
 
-class Graphed:
+class CudaGraphSteps:
     """The graphs of a run, recorded when they are first needed."""
 
     def __init__(self, model: Model, loaders: Loaders, config: RunConfig) -> None:
@@ -41,8 +41,8 @@ class Graphed:
             "pool": torch.cuda.graph_pool_handle(),
         }
         self._sizes = graph_sizes(loaders.train.graphs, paths=self._paths)
-        self._shapes: dict[int, list[Capacity]] = {}
-        self._steps: dict[Capacity, GraphedStep] = {}
+        self._shapes: dict[int, list[PaddedShape]] = {}
+        self._steps: dict[PaddedShape, CudaGraphStep] = {}
         self._forwards: dict[str, Forward] = {}
 
     def step(self, index: Tensor) -> Tensor | None:
@@ -66,9 +66,9 @@ class Graphed:
             self._forwards[part] = self._make_forward(loader)
         return self._forwards[part]
 
-    def _step_of(self, capacity: Capacity) -> GraphedStep:
+    def _step_of(self, capacity: PaddedShape) -> CudaGraphStep:
         if capacity not in self._steps:
-            self._steps[capacity] = GraphedStep(
+            self._steps[capacity] = CudaGraphStep(
                 self._model,
                 self._loaders.train.graphs,
                 self._loss,
@@ -78,23 +78,23 @@ class Graphed:
             )
         return self._steps[capacity]
 
-    def _find_shapes(self, number: int) -> list[Capacity]:
+    def _find_shapes(self, number: int) -> list[PaddedShape]:
         loader = self._loaders.train
-        shapes = [self._room(shape) for shape in Capacity.shapes(self._sizes[loader.index], number)]
+        shapes = [self._room(shape) for shape in PaddedShape.shapes(self._sizes[loader.index], number)]
         return [shape for shape in shapes if fits_memory(shape, loader)]
 
-    def _room(self, capacity: Capacity) -> Capacity:
+    def _room(self, capacity: PaddedShape) -> PaddedShape:
         return capacity if self._paths else with_room(capacity)
 
     def _make_forward(self, loader: PackedLoader) -> Forward:
         model, sizes = self._model, graph_sizes(loader.graphs, paths=self._paths)
-        forwards: dict[int, GraphedForward] = {}
+        forwards: dict[int, CudaGraphForward] = {}
         batches = batch_indices(loader, 0)
         for number in {batch.numel() for batch in batches}:
             totals = torch.stack([sizes[batch].sum(dim=0) for batch in batches if batch.numel() == number])
-            capacity = self._room(Capacity.holding(totals.amax(dim=0), number))
+            capacity = self._room(PaddedShape.holding(totals.amax(dim=0), number))
             if fits_memory(capacity, loader):
-                forwards[number] = GraphedForward(model, loader.graphs, capacity=capacity, **self._options)
+                forwards[number] = CudaGraphForward(model, loader.graphs, capacity=capacity, **self._options)
 
         def forward(index: Tensor) -> Tensor:
             graphed = forwards.get(index.numel())
@@ -110,12 +110,12 @@ def _loss(function: nn.Module, encode: Callable[[Tensor], Tensor], out: Tensor, 
     return loss
 
 
-def make_graphed(state: TrainState, loaders: Loaders, config: RunConfig) -> Graphed | None:
+def make_cuda_graph_steps(state: TrainState, loaders: Loaders, config: RunConfig) -> CudaGraphSteps | None:
     """The graphs of a run, or None where it cannot have any."""
     model, fabric = state.model, state.fabric
     if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in GRAPHED_PRECISIONS:
         return None
-    if not cuda_ready(next(model.parameters())) or padding_fault(model) is not None:
+    if not on_triton(next(model.parameters())) or padding_problem(model) is not None:
         return None
     if isinstance(model, PathNN) and model.lstm.engine != "trie":
         return None
@@ -124,13 +124,13 @@ def make_graphed(state: TrainState, loaders: Loaders, config: RunConfig) -> Grap
         return None
     if graphs.device.type != "cuda" or (isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries)):
         return None
-    return Graphed(model, loaders, config)
+    return CudaGraphSteps(model, loaders, config)
 
 
 GRAPHED_PRECISIONS = ("32-true", "tf32", "bf16-mixed")
 
 
-def fits_memory(capacity: Capacity, loader: PackedLoader, *, times: int = 1) -> bool:
+def fits_memory(capacity: PaddedShape, loader: PackedLoader, *, times: int = 1) -> bool:
     """Whether a padded batch (that takes so many times the memory) can be worked on at once; larger ones are cut into
     pieces, which no graph can do."""
     return loader.max_entries is None or times * sum(capacity.levels) <= loader.max_entries

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The GPU backend: Triton kernels, and the sweeps that launch them."""

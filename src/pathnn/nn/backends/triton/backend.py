@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pathnn.nn.backends.once import check_once
 from pathnn.nn.backends.pieces import cut
-from pathnn.nn.backends.tokens import LevelRows, Tables
+from pathnn.nn.backends.tokens import LevelTokens, ProjectedInputs
 from pathnn.nn.backends.triton.kernels.blocks import cover
 from pathnn.nn.backends.triton.order import LengthPlan, Order, child_starts, flat, order_by_vertex
 from pathnn.nn.edge_types import EdgeTypes
@@ -36,7 +36,7 @@ class Tokens(NamedTuple):
     trie before, `longest` that of the last layer, `marks` which of the `parts` each kind of edge is the sum of (see
     `EdgeTypes`)."""
 
-    levels: list[LevelRows]
+    levels: list[LevelTokens]
     num_nodes: int
     plan: LengthPlan | None = None
     longest: bool = False
@@ -57,7 +57,7 @@ def cuda_tokens(trie: LengthTrie, ready: Prepared, *, distances: bool) -> Tokens
     """What of a trie a model reads that does or does not use edges and distances. Kernels count on contiguous rows."""
     edges = ready.edges
     levels = [
-        LevelRows(
+        LevelTokens(
             _contiguous(level.parent),
             level.vertex.contiguous(),
             None if edges is None else _contiguous(level.edge),
@@ -72,7 +72,7 @@ def cuda_tokens(trie: LengthTrie, ready: Prepared, *, distances: bool) -> Tokens
     return Tokens(_with_kinds(levels, edges.types), trie.num_nodes, trie.plan, trie.longest, marks, parts)
 
 
-def _with_kinds(levels: list[LevelRows], types: Tensor) -> list[LevelRows]:
+def _with_kinds(levels: list[LevelTokens], types: Tensor) -> list[LevelTokens]:
     """The levels with the kind of each edge in its place, looked up once for all that reads it."""
     edges = [level.edge for level in levels[1:] if level.edge is not None]
     if not edges:
@@ -188,11 +188,11 @@ class _CudaTrieLSTM(torch.autograd.Function):
         return grad_h, None, None, None, None, None, None
 
 
-def _tables(h: Tensor, ready: Prepared) -> Tables:
+def _tables(h: Tensor, ready: Prepared) -> ProjectedInputs:
     """The projected inputs."""
     from pathnn.nn.backends.triton.products import linear
 
-    return Tables(linear(h, ready.split_weight, ready.bias), ready.edge, ready.distance)
+    return ProjectedInputs(linear(h, ready.split_weight, ready.bias), ready.edge, ready.distance)
 
 
 def _order(tokens: Tokens, places: int, *, leaves_only: bool) -> Order:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pathnn.nn.backends.tokens import LevelRows
+from pathnn.nn.backends.tokens import LevelTokens
 from pathnn.paths.trie import PathTrie
 
 
@@ -34,14 +34,14 @@ def sort_keys(keys: Tensor, places: int) -> Order:
     return Order(order, torch.searchsorted(values, bounds, out_int32=True))
 
 
-def order_by_vertex(levels: list[LevelRows], num_nodes: int, places: int) -> Order:
+def order_by_vertex(levels: list[LevelTokens], num_nodes: int, places: int) -> Order:
     """The entries of all levels, counted through, sorted by vertex (a dummy token is vertex `num_nodes`).
 
     Those of the last level, the paths of a source, come first: they begin at `start[2 * v]` and end at
     `start[2 * v + 1]`, all entries of the vertex end at `start[2 * v + 2]`.
 
     >>> vertex = [torch.tensor(v, dtype=torch.int32) for v in ([0, 1], [1, 0, 1])]
-    >>> found = order_by_vertex([LevelRows(None, v, None, None) for v in vertex], 2, 2)
+    >>> found = order_by_vertex([LevelTokens(None, v, None, None) for v in vertex], 2, 2)
     >>> found.order.tolist(), found.start.tolist()
     ([3, 0, 2, 4, 1], [0, 1, 2, 4, 5])
     """
@@ -53,10 +53,10 @@ def order_by_vertex(levels: list[LevelRows], num_nodes: int, places: int) -> Ord
     return sort_keys(keys, 2 * places)
 
 
-def child_starts(level: LevelRows, parents: int) -> Tensor:
+def child_starts(level: LevelTokens, parents: int) -> Tensor:
     """Where the children of each parent begin among the entries of a level, `[parents + 1]`, int32.
 
-    >>> child_starts(LevelRows(torch.tensor([0, 0, 2]), torch.zeros(3), None, None), 3).tolist()
+    >>> child_starts(LevelTokens(torch.tensor([0, 0, 2]), torch.zeros(3), None, None), 3).tolist()
     [0, 2, 2, 3]
     """
     assert level.parent is not None

@@ -19,7 +19,7 @@ def _triton_at_hand() -> bool:
     return find_spec("triton") is not None
 
 
-def cuda_ready(like: Tensor) -> bool:
+def on_triton(like: Tensor) -> bool:
     """Whether this engine works with such a tensor: float32 on an NVIDIA GPU, and Triton is installed.
 
     `PATHNN_TRITON=0` in the environment turns it off; then kernels of torch do the same.

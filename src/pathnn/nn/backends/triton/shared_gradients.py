@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.backends.tokens import Tables
+from pathnn.nn.backends.tokens import ProjectedInputs
 
 if TYPE_CHECKING:
     from pathnn.nn.backends.triton.backend import Tokens
     from pathnn.nn.backends.triton.products import LinearParts, SplitWeight
 
 
-class Collected:
+class SharedGradients:
     """The sums of one backward pass, in parts."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Collected:
 
     def add(
         self,
-        tables: Tables,
+        tables: ProjectedInputs,
         tokens: Tokens,
         split: SplitWeight,
         grad_gates: Tensor,
@@ -89,7 +89,7 @@ class Collected:
             torch.cuda.current_stream().wait_stream(self._running)
         self._running, self._held = None, ()
 
-    def totals(self, tables: Tables) -> tuple[Tensor | None, ...]:
+    def totals(self, tables: ProjectedInputs) -> tuple[Tensor | None, ...]:
         """The gradients of `W_hh`, the weight of the vertices, the bias, and the tables of edges and of distances;
         `tables.vertex` is the bias.
         """
@@ -126,7 +126,7 @@ def share(
     bias: Tensor,
     edge: Tensor | None,
     distance: Tensor | None,
-    collected: Collected,
+    collected: SharedGradients,
 ) -> Tensor:
     """A scalar that depends on all of these, for the layers to depend on; their gradients are then those collected."""
     anchor: Tensor = _Share.apply(weight_hh, weight, bias, edge, distance, collected)  # type: ignore[no-untyped-call]
@@ -147,7 +147,7 @@ class _Share(torch.autograd.Function):
         bias: Tensor,
         edge: Tensor | None,
         distance: Tensor | None,
-        collected: Collected,
+        collected: SharedGradients,
     ) -> Tensor:
         ctx.save_for_backward(bias, edge, distance)
         ctx.collected = collected
@@ -158,4 +158,4 @@ class _Share(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         bias, edge, distance = ctx.saved_tensors
         with torch.cuda.device(bias.device):
-            return *ctx.collected.totals(Tables(bias, edge, distance)), None
+            return *ctx.collected.totals(ProjectedInputs(bias, edge, distance)), None

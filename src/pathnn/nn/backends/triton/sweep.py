@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from pathnn.nn.backends.tokens import LevelRows, Tables
+from pathnn.nn.backends.tokens import LevelTokens, ProjectedInputs
 from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, parts_of
 from pathnn.nn.backends.triton.kernels.level import backward_children, forward_entries
-from pathnn.nn.backends.triton.kernels.segment import sum_few, sum_segments
+from pathnn.nn.backends.triton.kernels.segment import sum_segments, sum_small_tables
 from pathnn.nn.backends.triton.order import Order, flat, sort_keys, split
 from pathnn.nn.backends.triton.products import SplitWeight, grad_of_hidden, new_hidden, new_slots, project_hidden
 
 if TYPE_CHECKING:
     from pathnn.nn.backends.triton.backend import Tokens
-    from pathnn.nn.backends.triton.shared_gradients import Collected
+    from pathnn.nn.backends.triton.shared_gradients import SharedGradients
 
 
 class Kept(NamedTuple):
@@ -58,7 +58,7 @@ MOST_PARTS, ROWS_PER_PART = 64, 256
 
 
 def forward_sweep(
-    tables: Tables,
+    tables: ProjectedInputs,
     weight: SplitWeight,
     tokens: Tokens,
     out: Tensor | None,
@@ -100,7 +100,7 @@ def _room(products: Tensor | None, rows: slice, cell: Tensor) -> Tensor:
 
 
 def _forward_level(
-    tables: Tables,
+    tables: ProjectedInputs,
     tokens: Tokens,
     t: int,
     starts: list[int],
@@ -123,7 +123,7 @@ def _forward_level(
 
 
 def backward_sweep(
-    tables: Tables,
+    tables: ProjectedInputs,
     weight: SplitWeight,
     tokens: Tokens,
     kept: Kept,
@@ -131,7 +131,7 @@ def backward_sweep(
     order: Order,
     *,
     summed: bool,
-    collected: Collected | None,
+    collected: SharedGradients | None,
 ) -> Tensor:
     """The gradient of the table of vertices, where `grad` is that of what `forward_sweep` writes; those of the other
     tables and of `weight_hh` are `collected`, if they are wanted."""
@@ -170,7 +170,7 @@ def backward_sweep(
     return grad_vertex
 
 
-def leaves_apart(tables: Tables) -> bool:
+def leaves_apart(tables: ProjectedInputs) -> bool:
     """Whether the gradients of the leaves need not be read for the small tables: leaves are the sources of paths, at
     the distance 0, so that their sums at vertices, which are taken anyway, are all that is needed."""
     return tables.edge is None and tables.distance is not None
@@ -188,7 +188,7 @@ class Parents(NamedTuple):
 
 
 def _backward_level(
-    tables: Tables,
+    tables: ProjectedInputs,
     tokens: Tokens,
     t: int,
     starts: list[int],
@@ -230,7 +230,9 @@ def sum_rows(
     )  # fmt: skip
 
 
-def add_small_tables(tables: Tables, tokens: Tokens, grad_gates: Tensor, models: int, collected: Collected) -> None:
+def add_small_tables(
+    tables: ProjectedInputs, tokens: Tokens, grad_gates: Tensor, models: int, collected: SharedGradients
+) -> None:
     """Add the gradients of the tables of edges and of distances: one product for those that have few rows.
 
     Several models have no edges, and their tables of distances, one after the other, few rows each.
@@ -306,7 +308,7 @@ def sum_few_parts(
     parts = parts_of(each, FEW_ROWS, blocks=blocks, programs=FEW_PROGRAMS, least=LEAST_FEW_PARTS, most=MOST_FEW_PARTS)
     parts = parts if partial is None else min(parts, partial.size(1))
     out = rows.new_empty(models, parts, edges + distances, width) if partial is None else partial
-    sum_few[models * parts, cover(width, block)](
+    sum_small_tables[models * parts, cover(width, block)](
         rows, edge if edges else None, distance, marks, spans, out, entries, roots, parts, out.size(1),
         ADD=partial is not None, SPANS=1 if spans is None else spans.size(0), EDGES=edges, DISTANCES=distances,
         KINDS=max(16, 1 << (edges + distances - 1).bit_length()),
@@ -321,10 +323,10 @@ def _flat(parts: list[Tensor | None]) -> Tensor | None:
     return flat(there) if there else None
 
 
-def _starts(levels: list[LevelRows]) -> list[int]:
+def _starts(levels: list[LevelTokens]) -> list[int]:
     """The first entry of each level when all are counted through, and their number."""
     return list(accumulate((level.num_entries for level in levels), initial=0))
 
 
-def _no_edge(tables: Tables) -> int:
+def _no_edge(tables: ProjectedInputs) -> int:
     return 0 if tables.edge is None else tables.edge.size(0) - 1

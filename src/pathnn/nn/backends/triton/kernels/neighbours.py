@@ -64,7 +64,7 @@ def sum_kinds(
     `grad[target[e]]` where `x[source[e]] + table[kind[e]]` is positive; `partial[model, part]`, `[KINDS, WIDTH]`, to be
     summed over the parts. A model has `each` edges, and its kinds are counted after those of the models before it.
 
-    A product with zeros and ones on tensor cores, as in `sum_few`; `ROOM` is a power of two not below 16 nor `KINDS`.
+    A product with zeros and ones on tensor cores, as in `sum_small_tables`. `ROOM`: a power of two, at least `KINDS`.
     """
     program = tl.program_id(0).to(tl.int64)
     model = program // parts

@@ -44,7 +44,7 @@ def upper_half(x):
     do_not_specialize=["entries", "roots", "parts", "room"],
     do_not_specialize_on_alignment=["edge", "distance", "marks"],
 )
-def sum_few(
+def sum_small_tables(
     rows, edge, distance, marks, spans, partial, entries, roots, parts, room,
     ADD: tl.constexpr, EDGES: tl.constexpr, DISTANCES: tl.constexpr, KINDS: tl.constexpr,
     SPANS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,

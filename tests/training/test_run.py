@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from engine_tasks import assert_same_files, tiny_config, tiny_task
 from engine_tasks import one_thread as one_thread
 from pathnn.data import task_from_graphs
-from pathnn.data.fingerprints import DataPrint
+from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.task import Categorical, Split
 from pathnn.inference import score
 from pathnn.training import (
@@ -29,14 +29,14 @@ from pathnn.training import (
     RunFolderError,
     RunStoppedError,
     build_model,
+    default_options,
     infer,
     load_model,
     make_loaders,
-    own_options,
     predict,
     run,
 )
-from pathnn.training.checkpoint import TaskFacts, load_state, save_state
+from pathnn.training.checkpoint import TaskSignature, load_state, save_state
 from pathnn.training.runs import Run
 
 
@@ -385,7 +385,7 @@ def test_a_state_without_a_print_of_its_data_goes_on(tmp_path: Path) -> None:
         run(tiny_config(), tmp_path / "run", task=tiny_task(), report=stop_after(2))
     state = load_state(tmp_path / "run" / "last.ckpt")
     task = tiny_task()
-    assert state.pop("data") == DataPrint.of(task, task.splits[0]).to_dict()
+    assert state.pop("data") == DataFingerprint.of(task, task.splits[0]).to_dict()
     save_state(tmp_path / "run" / "last.ckpt", state, config=tiny_config())
     assert run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True)["epochs"] == tiny_config().epochs
 
@@ -462,16 +462,16 @@ def test_a_graph_that_is_left_over_is_measured_and_not_trained_on() -> None:
 
 def test_own_data_has_defaults_of_its_kind() -> None:
     task = tiny_task()
-    assert own_options(task)["standardize"] is True
-    assert own_options(tiny_task(classes=True))["standardize"] is False
+    assert default_options(task)["standardize"] is True
+    assert default_options(tiny_task(classes=True))["standardize"] is False
     labelled = replace(task, node_features=Categorical((5,)))
     molecules = replace(labelled, edge_features=Categorical((4,)))
-    assert [own_options(one)["k"] for one in (task, labelled, molecules)] == [2, 2, 4]
-    assert [own_options(one)["options"].get("phi") for one in (task, labelled, molecules)] == [None, None, "mlp"]
+    assert [default_options(one)["k"] for one in (task, labelled, molecules)] == [2, 2, 4]
+    assert [default_options(one)["options"].get("phi") for one in (task, labelled, molecules)] == [None, None, "mlp"]
 
 
 def test_data_with_fewer_categories_can_be_read_and_none_with_more() -> None:
-    facts = TaskFacts("a", "regression", 1, [5, 3], None, "MAE", False, 1.0, [])
+    facts = TaskSignature("a", "regression", 1, [5, 3], None, "MAE", False, 1.0, [])
     facts.check_inputs(replace(tiny_task(), node_features=Categorical((4, 3))))
     for sizes in ((6, 3), (5,), (5, 3, 1)):
         with pytest.raises(MismatchError, match="categories of sizes"):

@@ -19,10 +19,10 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathLSTM
 from pathnn.paths.extract import extract_paths
 from pathnn.training import RunConfig, TrainState, build_model, make_fabric, make_loaders, run, train
-from pathnn.training.cuda_graphs.capture import GraphedStep
-from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
+from pathnn.training.cuda_graphs.capture import CudaGraphStep
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.padded_edges import PADDED
-from pathnn.training.cuda_graphs.run_steps import make_graphed
+from pathnn.training.cuda_graphs.run_steps import make_cuda_graph_steps
 from pathnn.training.scoring import apply
 from pathnn.training.setup import batch_indices
 from pathnn_reproduction.groups import release_memory
@@ -43,9 +43,9 @@ def trained(
     fabric = make_fabric(config)
     loaders = make_loaders(task, config, model, device=fabric.device)
     state = TrainState.start(model, config, fabric, maximize=task.maximize)
-    assert make_graphed(state, loaders, config) is not None
+    assert make_cuda_graph_steps(state, loaders, config) is not None
     if not graphs:
-        monkeypatch.setattr(sys.modules["pathnn.training.loop"], "make_graphed", lambda *_: None)
+        monkeypatch.setattr(sys.modules["pathnn.training.loop"], "make_cuda_graph_steps", lambda *_: None)
     epochs = [value for e in train(model, loaders, config, state=state) for value in (e.train_loss, e.val_loss)]
     return epochs, state.weights()
 
@@ -103,10 +103,10 @@ def test_the_step_of_a_baseline_is_the_same_step(name: str) -> None:
     model = build_model(config, task).cuda()
     loaders = make_loaders(task, config, model, device="cuda")
     graphs, index, loss = loaders.train.graphs, loaders.train.index[:8], torch.nn.L1Loss()
-    capacity = Capacity.of_sizes(graph_sizes(graphs, paths=False), 8, margin=5.0)
+    capacity = PaddedShape.of_sizes(graph_sizes(graphs, paths=False), 8, margin=5.0)
     capacity = replace(capacity, nodes=capacity.nodes + PADDED)
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    value = GraphedStep(model, graphs, loss, capacity=capacity)(index)
+    value = CudaGraphStep(model, graphs, loss, capacity=capacity)(index)
     grads = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).clone()
     after = {key: value.clone() for key, value in model.named_buffers()}
     model.load_state_dict(before)
@@ -146,7 +146,7 @@ def test_less_precision_gives_about_the_same(precision: Any, tolerance: float) -
 
 def test_batches_that_fit_no_graph_are_trained_on_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     expected, _ = trained(config_of())
-    monkeypatch.setattr(Capacity, "shapes", lambda sizes, number: [Capacity.of_sizes(sizes, number, margin=-1.0)])
+    monkeypatch.setattr(PaddedShape, "shapes", lambda sizes, number: [PaddedShape.of_sizes(sizes, number, margin=-1.0)])
     values, _ = trained(config_of())
     torch.testing.assert_close(torch.tensor(values), torch.tensor(expected), rtol=2e-3, atol=2e-3)
 
@@ -184,7 +184,7 @@ def test_several_shapes_take_little_more_memory_than_the_largest() -> None:
         model = build_model(config, task).cuda()
         loaders = make_loaders(task, config, model, device="cuda")
         state = TrainState.start(model, config, make_fabric(config), maximize=task.maximize)
-        graphed = make_graphed(state, loaders, config)
+        graphed = make_cuda_graph_steps(state, loaders, config)
         assert graphed is not None
         amounts = graph_sizes(loaders.train.graphs)
         batches = [index for epoch in range(4) for index in batch_indices(loaders.train, epoch) if index.numel() == 32]

@@ -13,8 +13,8 @@ from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.training import build_model, make_fabric, make_loaders, stacked_train
 from pathnn.training.cuda_graphs import run_steps as graphed
-from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
-from pathnn.training.cuda_graphs.run_steps import Graphed
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
+from pathnn.training.cuda_graphs.run_steps import CudaGraphSteps
 from pathnn.training.run_folder import RunFolder
 from pathnn.training.runs import prepare
 from pathnn.training.setup import batch_indices
@@ -23,7 +23,7 @@ from pathnn.training.setup import batch_indices
 class StubStep:
     """In place of a step, or of the steps of several networks: says in which order they are recorded."""
 
-    def __init__(self, *parts: Any, capacity: Capacity, **options: Any) -> None:
+    def __init__(self, *parts: Any, capacity: PaddedShape, **options: Any) -> None:
         self.capacity, self.recorded, self.total = capacity, False, torch.zeros(2)
 
     order: list[int]
@@ -44,7 +44,7 @@ class StubStep:
 def order(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     monkeypatch.setattr(StubStep, "order", found, raising=False)
-    monkeypatch.setattr(graphed, "GraphedStep", StubStep)
+    monkeypatch.setattr(graphed, "CudaGraphStep", StubStep)
     monkeypatch.setattr(stacked_train, "StackedSteps", StubStep)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     monkeypatch.setattr(Tensor, "pin_memory", lambda self: self)
@@ -55,8 +55,8 @@ def test_of_one_network(order: list[int]):
     task, config = tiny_task(200), tiny_config(batch_size=8)
     model = build_model(config, task)
     loaders = make_loaders(task, config, model, device="cpu")
-    steps = Graphed(model, loaders, config)
-    shapes = Capacity.shapes(graph_sizes(loaders.train.graphs)[loaders.train.index], 8)
+    steps = CudaGraphSteps(model, loaders, config)
+    shapes = PaddedShape.shapes(graph_sizes(loaders.train.graphs)[loaders.train.index], 8)
     for epoch in range(4):
         for index in batch_indices(loaders.train, epoch):
             if index.numel() == 8:

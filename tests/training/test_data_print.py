@@ -11,12 +11,12 @@ from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.cli.evaluate import choose_part
 from pathnn.data import load_dataset
-from pathnn.data.fingerprints import DataPrint, same_place
+from pathnn.data.fingerprints import DataFingerprint, same_place
 from pathnn.training import load_model, run
 
 
-def print_of(task) -> DataPrint:
-    return DataPrint.of(task, task.splits[0])
+def print_of(task) -> DataFingerprint:
+    return DataFingerprint.of(task, task.splits[0])
 
 
 def test_the_type_of_the_numbers_does_not_matter():

@@ -28,7 +28,7 @@ from pathnn.training import (
     run_ensemble,
     score_ensemble,
 )
-from pathnn.training.checkpoint import TaskFacts
+from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.ensemble import EnsembleScore, combine
 
 
@@ -242,7 +242,7 @@ def test_folders_of_something_else_are_refused(tmp_path, folder):
 
 
 def test_the_error_bar_of_a_target_is_not_written_over_by_another() -> None:
-    facts = TaskFacts("a", "regression", 2, 3, None, "MAE", False, 1.0, ["y", "y_std"])
+    facts = TaskSignature("a", "regression", 2, 3, None, "MAE", False, 1.0, ["y", "y_std"])
     outputs = torch.tensor([[[1.0, 100.0]], [[3.0, 110.0]]])
     found = ensemble_columns(outputs, facts)
     assert list(found) == ["predicted_y", "predicted_y_std_", "predicted_y_std", "predicted_y_std_std"]

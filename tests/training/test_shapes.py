@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from pathnn.training.cuda_graphs.padded_batch import Capacity
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape
 
 
 def batches_of(sizes: Tensor, batch_size: int, number: int) -> Tensor:
     return torch.stack([sizes[torch.randperm(len(sizes))[:batch_size]].sum(dim=0) for _ in range(number)])
 
 
-def totals(capacity: Capacity) -> Tensor:
+def totals(capacity: PaddedShape) -> Tensor:
     return torch.tensor([*capacity.levels, capacity.nodes, capacity.edges])
 
 
@@ -30,7 +30,7 @@ def few_large_graphs() -> Tensor:
 def test_most_of_the_room_is_used(models: int):
     torch.manual_seed(0)
     sizes = few_large_graphs()
-    shapes = Capacity.shapes(sizes, 32, models=models)
+    shapes = PaddedShape.shapes(sizes, 32, models=models)
     assert 3 <= len(shapes) <= 8
     amounts = [sum(shape.levels) for shape in shapes]
     assert all(b >= 1.05 * a for a, b in pairwise(amounts))
@@ -47,9 +47,9 @@ def test_most_of_the_room_is_used(models: int):
 def test_many_graphs_are_not_shuffled_for_every_batch(monkeypatch: pytest.MonkeyPatch):
     shuffled, randperm = [], torch.randperm
     monkeypatch.setattr(torch, "randperm", lambda n, **options: shuffled.append(n) or randperm(n, **options))
-    assert Capacity.shapes(torch.ones(100_000, 4, dtype=torch.long), 32)[0].nodes == 34
+    assert PaddedShape.shapes(torch.ones(100_000, 4, dtype=torch.long), 32)[0].nodes == 34
     assert len(shuffled) == 1
-    Capacity.shapes(torch.ones(100, 4, dtype=torch.long), 32)
+    PaddedShape.shapes(torch.ones(100, 4, dtype=torch.long), 32)
     assert len(shuffled) == 1 + -(-512 // 3)
 
 
@@ -57,12 +57,12 @@ def test_the_global_random_numbers_are_left_alone():
     torch.manual_seed(3)
     expected = torch.rand(1)
     torch.manual_seed(3)
-    first = Capacity.shapes(few_large_graphs()[:50], 8)
+    first = PaddedShape.shapes(few_large_graphs()[:50], 8)
     torch.manual_seed(3)
-    again = Capacity.shapes(few_large_graphs()[:50], 8)
+    again = PaddedShape.shapes(few_large_graphs()[:50], 8)
     assert first == again
     torch.manual_seed(3)
-    Capacity.shapes(torch.ones(9, 4, dtype=torch.long), 8)
+    PaddedShape.shapes(torch.ones(9, 4, dtype=torch.long), 8)
     assert torch.equal(torch.rand(1), expected)
 
 
@@ -70,6 +70,6 @@ def test_the_global_random_numbers_are_left_alone():
 @pytest.mark.parametrize(("graphs", "batch_size"), [(1, 1), (3, 8), (8, 8), (5, 1)])
 def test_few_graphs(graphs: int, batch_size: int, columns: int):
     sizes = torch.arange(graphs * columns).view(graphs, columns)
-    *_, last = Capacity.shapes(sizes, batch_size)
+    *_, last = PaddedShape.shapes(sizes, batch_size)
     assert bool(last.holds_each(sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)).all())
-    assert Capacity.shapes(torch.zeros(4, 4, dtype=torch.long), 2) == [Capacity(2, 1, 1, (1, 1))]
+    assert PaddedShape.shapes(torch.zeros(4, 4, dtype=torch.long), 2) == [PaddedShape(2, 1, 1, (1, 1))]

@@ -25,7 +25,7 @@ from pathnn.training import (
     predict,
     train,
 )
-from pathnn.training.checkpoint import TaskFacts
+from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.loop import _mean_loss
 from pathnn.training.recipes import RUNS, exp, paper_run, peptides_func, zinc
 from pathnn.training.scoring import Evaluation, apply, measure
@@ -230,7 +230,7 @@ def test_mixed_precision_trains():
 
 
 def test_a_model_is_not_used_on_data_that_does_not_fit():
-    facts = TaskFacts.of(tiny_task(), UNSCALED)
+    facts = TaskSignature.of(tiny_task(), UNSCALED)
     facts.check_inputs(tiny_task(seed=1))
     with pytest.raises(MismatchError, match="regression"):
         facts.check_targets(tiny_task(classes=True))

@@ -18,7 +18,7 @@ from pathnn.data import PackedGraphs
 from pathnn.nn import PathNN
 from pathnn.nn.stack import Stack
 from pathnn.training import RunFolder, RunStoppedError, make_fabric, run
-from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.loop import Epoch
 from pathnn.training.runs import Checkpoints, prepare
 from pathnn.training.stacked_steps import StackedAdam
@@ -52,7 +52,7 @@ def test_other_options_are_refused(tmp_path: Path) -> None:
 def test_how_many_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny_config(max_entries=20_000)
     ready = prepare(config, tiny_task(), RunFolder(tmp_path), make_fabric(config), resume=False)
-    entries = sum(Capacity.shapes(graph_sizes(ready.loaders.train.graphs), 8)[-1].levels)
+    entries = sum(PaddedShape.shapes(graph_sizes(ready.loaders.train.graphs), 8)[-1].levels)
     assert most_together(ready) == 20_000 // (2 * entries) > 1
     ready.loaders.train.max_entries = entries
     assert most_together(ready) == 0

@@ -17,7 +17,7 @@ from pathnn.nn.stack import Stack
 from pathnn.paths.options import Collection
 from pathnn.training import RunConfig, RunStoppedError, build_model, make_loaders, run
 from pathnn.training import together as together_module
-from pathnn.training.cuda_graphs.padded_batch import Capacity, graph_sizes
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.scoring import apply
 from pathnn.training.stacked_steps import StackedAdam, StackedSteps, plan_of
 from pathnn.training.together import TogetherError, run_together
@@ -51,7 +51,7 @@ def test_each_network_has_the_gradients_that_it_has_alone(collection: Collection
     stack = Stack([model for model in models if isinstance(model, PathNN)])
     first, adam = models[0], StackedAdam(stack, weight_decay=0.0)
     assert isinstance(first, PathNN)
-    capacity = Capacity.typical(graphs, 8, margin=5.0)
+    capacity = PaddedShape.typical(graphs, 8, margin=5.0)
     steps = StackedSteps(first, stack, adam, graphs, loss, capacity=capacity)
     batches = [torch.arange(8), torch.arange(10, 17), torch.arange(20, 28)]  # the second has one graph less
     plan = plan_of([[batch] for batch in batches], graph_sizes(graphs), 8)[0].cuda()

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.data import PackedGraphs, load_dataset
-from pathnn.data.fingerprints import graph_prints
+from pathnn.data.fingerprints import graph_fingerprints
 from pathnn.training import checkpoint as seen
-from pathnn.training import load_model, run, seen_in_training
-from pathnn.training.checkpoint import training_prints
+from pathnn.training import load_model, run, training_overlap
+from pathnn.training.checkpoint import training_fingerprints
 
 
 def packed(edges: torch.Tensor, x: torch.Tensor, edge_attr: torch.Tensor) -> PackedGraphs:
@@ -32,26 +32,26 @@ def test_prints_do_not_depend_on_any_order(seed: int, size: int, numbers: bool):
     x = torch.randint(0, 3, (size, 2), generator=generator)
     edge_attr = torch.randint(0, 2, (edges.size(1), 1), generator=generator)
     x, edge_attr = (x.float() / 3, edge_attr.double()) if numbers else (x, edge_attr.to(torch.uint8))
-    (one,) = graph_prints(packed(edges, x, edge_attr))
+    (one,) = graph_fingerprints(packed(edges, x, edge_attr))
     to, rows = torch.randperm(size, generator=generator), torch.randperm(edges.size(1), generator=generator)
     moved = torch.empty_like(x)
     moved[to] = x
-    assert graph_prints(packed(to[edges][:, rows], moved, edge_attr[rows])).tolist() == [one]
+    assert graph_fingerprints(packed(to[edges][:, rows], moved, edge_attr[rows])).tolist() == [one]
     changed = x.clone()
     changed[0, 1] += 1
-    assert graph_prints(packed(edges, changed, edge_attr)).tolist() != [one]
+    assert graph_fingerprints(packed(edges, changed, edge_attr)).tolist() != [one]
     if edges.size(1):
-        assert graph_prints(packed(edges[:, 1:], x, edge_attr[1:])).tolist() != [one]
+        assert graph_fingerprints(packed(edges[:, 1:], x, edge_attr[1:])).tolist() != [one]
 
 
 def test_prints_of_many_graphs_are_those_of_each():
     graphs = tiny_task(30).graphs
-    each = [graph_prints(graphs.subset([i])).item() for i in range(30)]
-    assert graph_prints(graphs).tolist() == each
+    each = [graph_fingerprints(graphs.subset([i])).item() for i in range(30)]
+    assert graph_fingerprints(graphs).tolist() == each
     assert len(set(each)) == 30
     empty = PackedGraphs.from_edges([torch.zeros(2, 0, dtype=torch.long)] * 3, [0, 2, 0])
-    assert np.unique(graph_prints(empty)).size == 2
-    assert graph_prints(empty.subset([])).size == 0
+    assert np.unique(graph_fingerprints(empty)).size == 2
+    assert graph_fingerprints(empty.subset([])).size == 0
 
 
 def test_a_model_knows_its_training_graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -59,14 +59,14 @@ def test_a_model_knows_its_training_graphs(tmp_path: Path, monkeypatch: pytest.M
     run(tiny_config(epochs=1), tmp_path / "run", task=task)
     facts = load_model(tmp_path / "run" / "model.safetensors").facts
     split = task.splits[0]
-    found = seen_in_training(facts, task)
+    found = training_overlap(facts, task)
     assert found is not None
     assert found.nonzero().flatten().tolist() == sorted(split.train.tolist())
-    again = seen_in_training(facts, task, split.test)
+    again = training_overlap(facts, task, split.test)
     assert again is not None
     assert not again.any()
     monkeypatch.setattr(seen, "MOST", 3)
-    assert training_prints(task.graphs, split.train) == ""
+    assert training_fingerprints(task.graphs, split.train) == ""
 
 
 def test_a_model_of_a_named_dataset_does_not_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -74,4 +74,4 @@ def test_a_model_of_a_named_dataset_does_not_say(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("PATHNN_MIRROR", raising=False)
     run(tiny_config(data="csl", epochs=1), tmp_path / "run")
     trained = load_model(tmp_path / "run" / "model.safetensors")
-    assert seen_in_training(trained.facts, load_dataset("csl")) is None
+    assert training_overlap(trained.facts, load_dataset("csl")) is None
