@@ -73,5 +73,5 @@ def environment() -> dict[str, str]:
     """This process' environment, in which the helper module is found and no launcher is running."""
     found = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "LOCAL_RANK"))}
     here = Path(__file__).resolve()
-    folders = [str(here.parent), str(here.parents[2] / "src"), os.environ.get("PYTHONPATH", "")]
+    folders = [str(here.parents[1] / "helpers"), str(here.parents[2] / "src"), os.environ.get("PYTHONPATH", "")]
     return {**found, "PYTHONPATH": os.pathsep.join(folders), "OMP_NUM_THREADS": "1"}
