@@ -13,7 +13,7 @@
 set -u
 cd "$(dirname "$0")/.."
 : "${PATHNN_COMMIT:?the commit of the code, for the results}" "${OUT:?the folder for what comes back}"
-export PYTHONPATH=src PYTHONUNBUFFERED=1 PATHNN_OFFLINE=1 PATHNN_COMMIT PATHNN_MIRROR=$PWD/.device/data
+export PYTHONPATH=src:reproduction/src PYTHONUNBUFFERED=1 PATHNN_OFFLINE=1 PATHNN_COMMIT PATHNN_MIRROR=$PWD/.device/data
 SCRATCH=${SCRATCH:-/tmp/pathnn-lease} ROOM=${ROOM:-60} FILES=${FILES:-8} BEGIN=$(date +%s) LIMIT=$1 STATUS=0
 shift
 mkdir -p "$SCRATCH/results" "$OUT"
@@ -64,7 +64,7 @@ work_through() { # the lists of a target
         [ "$LEFT" -gt 0 ] || [ "$FIRST" = yes ] || break # to plan a list takes ten seconds
         FIRST=no
         MINUTES=$(awk "BEGIN { print ($LEFT > 0 ? $LEFT / 60 : 0) }")
-        python -m pathnn.cli reproduce "$TARGET" --only "$ONLY" --jobs "$JOBS" --time-limit "$MINUTES" \
+        python -m pathnn_reproduction reproduce "$TARGET" --only "$ONLY" --jobs "$JOBS" --time-limit "$MINUTES" \
             --results "$SCRATCH/results" --work "$SCRATCH/work" --pack "$SCRATCH/$TARGET.tar" \
             ${UNPACK[@]+"${UNPACK[@]}"} </dev/null || STATUS=$?
     done <"$SCRATCH/lists/$TARGET" >"$SCRATCH/$TARGET.log" 2>&1
