@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from pathnn import PathNN, extract_paths
+from pathnn import PathLSTM, PathNN, extract_paths
 from pathnn.explain import Explanation, PathScore, attribution, explain_paths
 from pathnn.explain.attribution import Copies
 from pathnn.nn import Baseline
@@ -19,7 +19,7 @@ GRAPH = torch.cat([EDGES, EDGES.flip(0)], dim=1)
 
 def make(**options: Any) -> PathNN:
     torch.manual_seed(0)
-    model = PathNN(3, 8, 2, **{"collection": "ap", "k": 3, **options})
+    model = PathNN(3, out_channels=2, **{"hidden_channels": 8, "collection": "ap", "k": 3, **options})
     with torch.no_grad():
         for module in model.modules():
             if isinstance(module, nn.BatchNorm1d):
@@ -159,6 +159,125 @@ def test_what_cannot_be_explained_is_refused(model, options, message):
         explain_paths(model(), torch.rand(6, 3), GRAPH, **options)
     with pytest.raises(ValueError, match="x is None"):
         explain_paths(make(), None, GRAPH)
+
+
+class ScaledLSTM(PathLSTM):
+    """The sums differ from the representations of paths."""
+
+    def forward(self, h: torch.Tensor, trie: Any, edges: Any = None) -> torch.Tensor:
+        return 3 * super().forward(h, trie, edges)
+
+
+class ScaledPaths(PathLSTM):
+    """The sums are those of the representations of paths."""
+
+    def path_representations(self, h: torch.Tensor, trie: Any, edges: Any = None) -> torch.Tensor:
+        return 3 * super().path_representations(h, trie, edges)
+
+    def forward(self, h: torch.Tensor, trie: Any, edges: Any = None) -> torch.Tensor:
+        rows = self.path_representations(h, trie, edges)
+        return torch.zeros_like(h).index_add(0, trie.source, rows)
+
+
+class Counting(nn.Module):
+    def forward(self, h: torch.Tensor, trie: Any, edges: Any) -> torch.Tensor:
+        return torch.zeros_like(h).index_add(0, trie.source, h.new_ones(trie.num_paths, h.size(1)))
+
+
+class Residual(nn.Module):
+    def forward(self, h: torch.Tensor, lstm: Any, trie: Any, edges: Any) -> torch.Tensor:
+        return 2 * h + lstm(h, trie, edges)
+
+
+class OwnLSTM(nn.Module):
+    """A layer that reads its paths with an LSTM of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = PathLSTM(8)
+
+    def forward(self, h: torch.Tensor, lstm: Any, trie: Any, edges: Any) -> torch.Tensor:
+        return h + self.lstm(h, trie, edges)
+
+
+class ReadsPaths(nn.Module):
+    """A layer that does not call the LSTM."""
+
+    def forward(self, h: torch.Tensor, lstm: Any, trie: Any, edges: Any) -> torch.Tensor:
+        return h.index_add(0, trie.source, lstm.path_representations(h, trie, edges))
+
+
+class Doubled(PathNN):
+    def forward(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        return 2 * super().forward(*args, **kwargs)
+
+
+class CountsEdges(PathNN):
+    def forward(self, x: torch.Tensor, edge_index: Any = None, **kwargs: Any) -> torch.Tensor:
+        edges = 0 if edge_index is None else edge_index.size(1)
+        return super().forward(x, edge_index, **kwargs) + edges
+
+
+class ReadsData(PathNN):
+    def forward(self, data: Any) -> torch.Tensor:
+        return super().forward(data.x, data.edge_index)
+
+
+def with_part(name: str, part: Any, **options: Any) -> PathNN:
+    """A model with a custom LSTM, or with a custom first layer."""
+    model = make(**options)
+    if isinstance(part, PathLSTM):
+        part.load_state_dict(model.lstm.state_dict())
+    if name == "lstm":
+        model.lstm = part
+    else:
+        model.convs[0] = part
+    return model
+
+
+def of_class(kind: type[PathNN]) -> PathNN:
+    torch.manual_seed(0)
+    return kind(3, 8, 2, collection="ap", k=3)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (lambda: with_part("lstm", ScaledLSTM(8, distances=4)), r"the model predicts .* but its weighted paths give"),
+        (lambda: with_part("lstm", Counting()), "the model's lstm is a Counting: expected a PathLSTM"),
+        (lambda: with_part("convs", OwnLSTM()), r"without edges\), but its weighted paths give"),
+        (lambda: with_part("convs", ReadsPaths()), r"cannot be weighed \(.*path_representations"),
+        (lambda: of_class(CountsEdges), "but its weighted paths give"),
+        (lambda: of_class(ReadsData), r"cannot be weighed \(.*unexpected keyword argument"),
+    ],
+)
+def test_a_model_that_is_not_the_sum_of_its_paths_is_refused(model, message):
+    with pytest.raises(ValueError, match=message):
+        explain_paths(model(), torch.rand(6, 3), GRAPH)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: with_part("lstm", ScaledPaths(8, distances=4)),
+        lambda: with_part("convs", Residual()),
+        lambda: of_class(Doubled),
+        lambda: make(engine="dense"),
+        lambda: make(max_entries=1),
+        lambda: make(k=6, hidden_channels=64, norm=None, phi="identity"),
+        lambda: make().double(),
+        lambda: make().bfloat16(),
+        lambda: make(head="linear").half(),
+    ],
+    ids=["lstm", "conv", "model", "dense", "pieces", "large", "float64", "bfloat16", "float16"],
+)
+def test_custom_modules_and_other_arithmetic_are_explained(model):
+    model = model()
+    x = torch.rand(6, 3).to(next(model.parameters()).dtype)
+    found = explain_paths(model, x, GRAPH)
+    half = x.dtype in (torch.bfloat16, torch.float16)
+    assert found.prediction == pytest.approx(model.eval()(x, GRAPH)[0, 0].item(), rel=0.1 if half else 1e-4)
+    assert any(path.score != 0 for path in found.ranked())
 
 
 def test_an_explanation_needs_no_gradients_around_it():

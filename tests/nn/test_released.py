@@ -106,14 +106,15 @@ class Released(nn.Module):
 def make(kind: str, collection: str, **options: object) -> Released:
     torch.manual_seed(0)
     model = Released(kind, collection, **options).eval()
-    for buffer in model.buffers():
-        if buffer.is_floating_point():
-            buffer.uniform_(0.5, 1.5)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm1d):
+            module.running_mean.normal_(std=0.3)
+            module.running_var.uniform_(0.1, 1.0)
     return model
 
 
-def inputs(kind: str, ogb: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
-    torch.manual_seed(1)
+def inputs(kind: str, ogb: bool, seed: int = 1) -> tuple[torch.Tensor, torch.Tensor | None]:
+    torch.manual_seed(seed)
     if kind != "molecules":
         return torch.rand(N, 4), None
     columns = (N, 2) if ogb else (N,)
@@ -142,12 +143,26 @@ def test_loaded_model_gives_the_released_outputs(kind, options, collection, tmp_
     x, edge_attr = inputs(kind, "ogb" in options)
     with torch.no_grad():
         expected = theirs(x, edge_attr)
+        other = theirs(inputs(kind, "ogb" in options, seed=2)[0], edge_attr)
+        assert (other - expected).abs().amax(dim=1).min() > 1e-3, "the output of each graph depends on the input"
         for source in (state, file, str(file)):
             ours = PathNN.load_released(source, collection=collection, **said)
             assert not ours.training
             out = ours(x, EDGE_INDEX, batch=BATCH, edge_attr=edge_attr)
             assert relative_difference(out, expected) < 1e-5
     assert ours.config.k == K
+
+
+@pytest.mark.parametrize("option", [{"aggregation": "mean"}, {"readout": "mean"}, {"normalize": True}])
+def test_what_a_state_dict_does_not_say_is_taken_from_the_options(option):
+    theirs = make("synthetic", "ap", **option)
+    x, _ = inputs("synthetic", False)
+    with torch.no_grad():
+        expected = theirs(x)
+        said = PathNN.load_released(theirs.state_dict(), collection="ap", **option)
+        unsaid = PathNN.load_released(theirs.state_dict(), collection="ap")
+        assert relative_difference(said(x, EDGE_INDEX, batch=BATCH), expected) < 1e-5
+        assert relative_difference(unsaid(x, EDGE_INDEX, batch=BATCH), expected) > 1e-2
 
 
 class Harmful:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -21,9 +22,10 @@ from pathnn.training import RunFolder, RunStoppedError, make_fabric, run
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.loop import Epoch
 from pathnn.training.runs import Checkpoints, prepare
+from pathnn.training.scoring import Evaluation
 from pathnn.training.stacked_steps import StackedAdam
 from pathnn.training.together import TogetherError, most_together, run_together
-from stacked_stub import saved_epoch, stub_training
+from stacked_stub import StubTrainer, saved_epoch, stub_training
 
 __all__ = ["one_thread"]
 
@@ -165,6 +167,24 @@ def test_rates_fall_and_seconds_add_up_as_alone(tmp_path: Path, monkeypatch: pyt
         lr = configs[number].lr
         assert [epoch.lr for epoch in epochs] == pytest.approx([lr, lr, lr / 2, lr / 4])  # the score stays as it is
         assert found[number]["seconds"] == pytest.approx(sum(epoch.seconds for epoch in epochs))  # type: ignore[index]
+
+
+def test_the_test_score_does_not_choose_the_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The better the validation score, the worse the test score."""
+    val = {1: 0.5, 2: 0.3, 3: 0.4}
+
+    def evaluate(self: StubTrainer, part: str, which: Sequence[int]) -> dict[int, Evaluation]:
+        scores = {i: val[self.trained[i]] for i in which}
+        return {i: Evaluation(1.0, score if part == "val" else 1 - score, 1) for i, score in scores.items()}
+
+    stub_training(monkeypatch)
+    monkeypatch.setattr(StubTrainer, "evaluate", evaluate)
+    configs, told = [tiny_config(seed=seed, epochs=3) for seed in (0, 1)], {0: [], 1: []}
+    outs = [tmp_path / "a", tmp_path / "b"]
+    found = dict(run_together(configs, outs, task=tiny_task(), report=partial(_note_down, told)))
+    for number, epochs in told.items():
+        assert [epoch.best for epoch in epochs] == [True, True, False]
+        assert (found[number]["val_score"], found[number]["test_score"]) == (0.3, 0.7)  # type: ignore[index]
 
 
 def _note_down(told: dict[int, list[Epoch]], number: int, epoch: Epoch) -> None:

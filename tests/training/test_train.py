@@ -63,6 +63,24 @@ def test_ties_go_to_the_later_epoch(monkeypatch):
     assert (state.best.epoch, state.best.val_score, state.best.test_score) == (3, 0.3, 30.0)
 
 
+def test_the_test_score_does_not_choose_the_epoch(monkeypatch):
+    """The better the validation score, the worse the test score."""
+    val = iter([0.5, 0.3, 0.4, 0.2])
+    test = iter([1.0, 2.0, 3.0])
+
+    def fake(state, loaders, part, graphed):
+        return Evaluation(0.0, next(val if part == "val" else test), 1)
+
+    monkeypatch.setattr(sys.modules["pathnn.engine.train"], "_evaluate", fake)
+    config = tiny_config(epochs=4)
+    model, loaders, state = start(config)
+    epochs = list(train(model, loaders, config, state=state))
+    assert [epoch.best for epoch in epochs] == [True, True, False, True]
+    assert (state.best.epoch, state.best.val_score, state.best.test_score) == (4, 0.2, 3.0)
+    for name, weight in model.state_dict().items():
+        assert torch.equal(state.best.weights[name].cpu(), weight.cpu()), "the weights are those of that epoch"
+
+
 @pytest.mark.parametrize(
     ("changes", "scores", "epochs", "reason"),
     [

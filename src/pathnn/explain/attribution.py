@@ -53,6 +53,9 @@ STEPS = (16, 32, 64, 128, 256)
 ENTRIES = 2**18
 """Trie entries to work on at once; more gain nothing."""
 
+CLOSE = 0.01
+"""How far the weighted model may be from the model itself: wider than rounding, narrower than another model."""
+
 
 def explain_paths(
     model: PathNN,
@@ -83,6 +86,10 @@ def explain_paths(
         output: which of the outputs.
         tolerance: the largest error of the sum, as a part of the sum of all sizes.
 
+    Raises:
+        ValueError: the model cannot be explained, because its paths cannot be weighed, or because the weighted model
+            differs from the model itself: at weight 1 for this graph, or at weight 0 for the graph without edges.
+
     >>> _ = torch.manual_seed(0)
     >>> ring = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
     >>> found = explain_paths(PathNN(3, 8, 1, collection="ap", k=2), torch.rand(4, 3), ring)
@@ -92,13 +99,42 @@ def explain_paths(
     check_features(x)
     check_edge_index(edge_index, x.size(0))
     with torch.inference_mode(False), torch.enable_grad():
-        copies = Copies.of(model, x.clone(), edge_index.clone(), None if edge_attr is None else edge_attr.clone())
-        first, last = (copies.outputs(torch.tensor([alpha]))[0][0].detach() for alpha in (0.0, 1.0))
-        if isinstance(output, bool) or not isinstance(output, int) or not 0 <= output < first.numel():
-            raise ValueError(f"output={output}: expected 0 to {first.numel() - 1}, the outputs of the model.")
-        baseline, prediction = first[output].item(), last[output].item()
+        graph = (x.clone(), edge_index.clone(), None if edge_attr is None else edge_attr.clone())
+        copies = Copies.of(model, *graph)
+        try:
+            ends = torch.cat([copies.outputs(torch.tensor([alpha]))[0].detach() for alpha in (0.0, 1.0)])
+            expected = _own_outputs(model, *graph)
+        except (AttributeError, TypeError) as error:
+            raise ValueError(
+                f"the paths of this model cannot be weighed ({error}). Its custom modules must be called like the "
+                "parts of a PathNN that they replace."
+            ) from error
+        if isinstance(output, bool) or not isinstance(output, int) or not 0 <= output < ends.size(1):
+            raise ValueError(f"output={output}: expected 0 to {ends.size(1) - 1}, the outputs of the model.")
+        _check_same(ends[:, output], expected[:, output])
+        baseline, prediction = ends[:, output].tolist()
         scores = _integrate(copies, output, prediction - baseline, tolerance)
     return Explanation(prediction, baseline, tuple(rows.cpu() for rows in copies.paths), scores, x.size(0))
+
+
+def _own_outputs(model: PathNN, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Tensor:
+    """What the model itself predicts without any edge and for the whole graph, `[2, outputs]`."""
+    model = deepcopy(model).eval()
+    with torch.no_grad():
+        alone = model(x, edge_index[:, :0], edge_attr=None if edge_attr is None else edge_attr[:0])
+        return torch.cat([alone, model(x, edge_index, edge_attr=edge_attr)])
+
+
+def _check_same(weighted: Tensor, expected: Tensor) -> None:
+    """Refuse a model that differs from the weighted model at weight 0 or 1 by more than rounding."""
+    close = max(CLOSE, torch.finfo(expected.dtype).eps ** 0.5)
+    if (weighted - expected).abs().max() > close * expected.abs().max() + 1e-4:
+        (alone, whole), (baseline, prediction) = expected.tolist(), weighted.tolist()
+        raise ValueError(
+            f"the model predicts {whole:.4g} ({alone:.4g} without edges), but its weighted paths give {prediction:.4g} "
+            f"({baseline:.4g}). Its paths cannot be explained: a custom module computes something else than the part "
+            "of a PathNN that it replaces."
+        )
 
 
 def _integrate(copies: Copies, output: int, whole: float, tolerance: float) -> tuple[Tensor, ...]:
