@@ -71,7 +71,7 @@ def test_the_test_score_does_not_choose_the_epoch(monkeypatch):
     def fake(state, loaders, part, graphed):
         return Evaluation(0.0, next(val if part == "val" else test), 1)
 
-    monkeypatch.setattr(sys.modules["pathnn.engine.train"], "_evaluate", fake)
+    monkeypatch.setattr(sys.modules["pathnn.training.loop"], "_evaluate", fake)
     config = tiny_config(epochs=4)
     model, loaders, state = start(config)
     epochs = list(train(model, loaders, config, state=state))
