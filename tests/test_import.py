@@ -1,9 +1,22 @@
-"""`import pathnn` stays light, and everything it promises is there."""
+"""`import pathnn` stays light, and its packages export the names that their tables list."""
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
 
 import pathnn
+
+SOURCE = Path(pathnn.__file__).parent
+PACKAGES = [
+    ".".join(("pathnn", *path.parent.relative_to(SOURCE).parts))
+    for path in sorted(SOURCE.rglob("__init__.py"))
+    if "EXPORTS" in path.read_text()
+]
 
 
 def _loaded(code: str, modules: tuple[str, ...]) -> str:
@@ -11,8 +24,17 @@ def _loaded(code: str, modules: tuple[str, ...]) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
+def _typed_exports(package: str) -> dict[str, str]:
+    """Return the names that type checkers see in a package, and the modules that they come from."""
+    tree = ast.parse(Path(import_module(package).__file__ or "").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
 def test_import_loads_nothing_heavy():
-    assert _loaded("import pathnn", ("torch", "rdkit", "pandas", "matplotlib", "networkx")) == "[]"
+    packages = "import pathnn, pathnn.paths.options, pathnn.nn, pathnn.data, pathnn.training"
+    assert _loaded(packages, ("torch", "numpy", "rdkit", "pandas", "matplotlib", "networkx")) == "[]"
 
 
 def test_using_the_library_loads_nothing_it_does_not_need():
@@ -20,7 +42,41 @@ def test_using_the_library_loads_nothing_it_does_not_need():
     assert _loaded("from pathnn import AddPaths, PathNN, extract_paths", heavy) == "[]"
 
 
-def test_every_public_name_is_there():
-    assert all(getattr(pathnn, name) is not None for name in pathnn.__all__)
-    assert set(pathnn.__all__) == {name for names in pathnn.HOMES.values() for name in names}
-    assert not hasattr(pathnn, "no_such_thing")
+def test_submodules_resolve_after_import_pathnn():
+    names = ("pathnn.data.load_data", "pathnn.training.config.RunConfig", "pathnn.theory.wl_colors")
+    assert _loaded(f"import pathnn; {'; '.join(names)}", ("torch",)) == "['torch']"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_exported_name_is_there(package):
+    module = import_module(package)
+    names = [name for names in module.EXPORTS.values() for name in names]
+    assert names
+    assert len(set(names)) == len(names)
+    assert set(module.__all__) == set(names) == set(dir(module))
+    assert all(getattr(module, name) is not None for name in names)
+    assert not hasattr(module, "no_such_thing")
+    assert not hasattr(module, "_no_such_thing")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_type_checkers_see_the_exported_names(package):
+    table = import_module(package).EXPORTS
+    exported = {name: f"{package}.{module}" for module, names in table.items() for name in names}
+    typed = _typed_exports(package)
+    assert exported == {name: module for name, module in typed.items() if module != package}
+    assert all(import_module(f"{package}.{name}") for name, module in typed.items() if module == package)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_exported_name_is_the_name_of_a_submodule(package):
+    module = import_module(package)
+    assert not set(module.__all__) & {info.name for info in iter_modules(module.__path__)}
+
+
+def test_a_submodule_with_a_missing_dependency_is_not_a_missing_attribute(monkeypatch):
+    monkeypatch.delitem(sys.modules, "pathnn.testing", raising=False)
+    monkeypatch.delattr(pathnn, "testing", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ModuleNotFoundError, match="torch"):
+        _ = pathnn.testing

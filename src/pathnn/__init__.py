@@ -1,9 +1,19 @@
 """Path neural networks for PyTorch Geometric."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pathnn._lazy import exports
 
 if TYPE_CHECKING:
+    from pathnn import data as data
+    from pathnn import explain as explain
+    from pathnn import inference as inference
+    from pathnn import nn as nn
+    from pathnn import paths as paths
+    from pathnn import plots as plots
+    from pathnn import testing as testing
+    from pathnn import theory as theory
+    from pathnn import training as training
     from pathnn.nn import PathConv as PathConv
     from pathnn.nn import PathLSTM as PathLSTM
     from pathnn.nn import PathNN as PathNN
@@ -17,26 +27,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AddPaths", "Collection", "PathConv", "PathExplosionError", "PathLSTM", "PathNN", "PathTrie",
-    "count_paths", "extract_paths", "list_paths",
-]  # fmt: skip
-
-HOMES = {
-    "pathnn.paths.options": ("Collection",),
-    "pathnn.nn": ("PathConv", "PathLSTM", "PathNN"),
-    "pathnn.paths": ("PathExplosionError", "PathTrie", "count_paths", "extract_paths", "list_paths"),
-    "pathnn.transforms": ("AddPaths",),
+EXPORTS = {
+    "nn": ("PathConv", "PathLSTM", "PathNN"),
+    "paths": ("PathExplosionError", "PathTrie", "count_paths", "extract_paths", "list_paths"),
+    "paths.options": ("Collection",),
+    "transforms": ("AddPaths",),
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for: `pathnn --help` needs neither torch nor PyG."""
-    for module, names in HOMES.items():
-        if name in names:
-            return getattr(import_module(module), name)
-    raise AttributeError(f"module 'pathnn' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+__all__ = [name for names in EXPORTS.values() for name in names]
+__getattr__, __dir__ = exports(__name__, EXPORTS)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-import numpy as np
-
 
 def check_flag(name: str, value: object) -> bool:
     """Yes or no, or an error: the text "no" would mean yes.
@@ -16,7 +14,7 @@ def check_flag(name: str, value: object) -> bool:
     ...
     ValueError: extend='no': expected True or False.
     """
-    if not (isinstance(value, bool | np.bool_) or (isinstance(value, Integral) and value in (0, 1))):
+    if type(value).__name__ not in ("bool", "bool_") and not (isinstance(value, Integral) and value in (0, 1)):
         raise ValueError(f"{name}={value!r}: expected True or False.")
     return bool(value)
 

@@ -1,5 +1,18 @@
 """Which paths a prediction rests on: attributions that add up to it, as a table and a picture."""
 
-from pathnn.explain.attribution import explain_paths as explain_paths
-from pathnn.explain.explanation import Explanation as Explanation
-from pathnn.explain.explanation import PathScore as PathScore
+from typing import TYPE_CHECKING
+
+from pathnn._lazy import exports
+
+if TYPE_CHECKING:
+    from pathnn.explain.attribution import explain_paths as explain_paths
+    from pathnn.explain.explanation import Explanation as Explanation
+    from pathnn.explain.explanation import PathScore as PathScore
+
+EXPORTS = {
+    "attribution": ("explain_paths",),
+    "explanation": ("Explanation", "PathScore"),
+}
+
+__all__ = [name for names in EXPORTS.values() for name in names]
+__getattr__, __dir__ = exports(__name__, EXPORTS)

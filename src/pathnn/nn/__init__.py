@@ -1,26 +1,34 @@
 """The model: an LSTM over paths, layers, encoders, presets and baselines."""
 
-from pathnn.nn.baselines import Baseline, BaselineConfig
-from pathnn.nn.edge_types import EdgeTypes
-from pathnn.nn.encoders import CategoricalEncoder, MLPEncoder, OneHotEncoder
-from pathnn.nn.path_conv import PathConv
-from pathnn.nn.path_lstm import PathLSTM
-from pathnn.nn.path_nn import PathNN, PathNNConfig
-from pathnn.nn.presets import paper_config
-from pathnn.nn.readout import MLPHead, Readout
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Baseline",
-    "BaselineConfig",
-    "CategoricalEncoder",
-    "EdgeTypes",
-    "MLPEncoder",
-    "MLPHead",
-    "OneHotEncoder",
-    "PathConv",
-    "PathLSTM",
-    "PathNN",
-    "PathNNConfig",
-    "Readout",
-    "paper_config",
-]
+from pathnn._lazy import exports
+
+if TYPE_CHECKING:
+    from pathnn.nn.baselines import Baseline as Baseline
+    from pathnn.nn.baselines import BaselineConfig as BaselineConfig
+    from pathnn.nn.edge_types import EdgeTypes as EdgeTypes
+    from pathnn.nn.encoders import CategoricalEncoder as CategoricalEncoder
+    from pathnn.nn.encoders import MLPEncoder as MLPEncoder
+    from pathnn.nn.encoders import OneHotEncoder as OneHotEncoder
+    from pathnn.nn.path_conv import PathConv as PathConv
+    from pathnn.nn.path_lstm import PathLSTM as PathLSTM
+    from pathnn.nn.path_nn import PathNN as PathNN
+    from pathnn.nn.path_nn import PathNNConfig as PathNNConfig
+    from pathnn.nn.presets import paper_config as paper_config
+    from pathnn.nn.readout import MLPHead as MLPHead
+    from pathnn.nn.readout import Readout as Readout
+
+EXPORTS = {
+    "baselines": ("Baseline", "BaselineConfig"),
+    "edge_types": ("EdgeTypes",),
+    "encoders": ("CategoricalEncoder", "MLPEncoder", "OneHotEncoder"),
+    "path_conv": ("PathConv",),
+    "path_lstm": ("PathLSTM",),
+    "path_nn": ("PathNN", "PathNNConfig"),
+    "presets": ("paper_config",),
+    "readout": ("MLPHead", "Readout"),
+}
+
+__all__ = [name for names in EXPORTS.values() for name in names]
+__getattr__, __dir__ = exports(__name__, EXPORTS)

@@ -4,9 +4,24 @@ Every drawing is a `matplotlib.figure.Figure`; save it with `figure.savefig("out
 window or changes matplotlib's global settings.
 """
 
-from pathnn.plots.graphs import draw_graphs as draw_graphs
-from pathnn.plots.layout import graph_layout as graph_layout
-from pathnn.plots.paths import draw_paths as draw_paths
-from pathnn.plots.trees import draw_tree_list as draw_tree_list
-from pathnn.plots.trees import draw_trees as draw_trees
-from pathnn.plots.trees import tree_layout as tree_layout
+from typing import TYPE_CHECKING
+
+from pathnn._lazy import exports
+
+if TYPE_CHECKING:
+    from pathnn.plots.graphs import draw_graphs as draw_graphs
+    from pathnn.plots.layout import graph_layout as graph_layout
+    from pathnn.plots.paths import draw_paths as draw_paths
+    from pathnn.plots.trees import draw_tree_list as draw_tree_list
+    from pathnn.plots.trees import draw_trees as draw_trees
+    from pathnn.plots.trees import tree_layout as tree_layout
+
+EXPORTS = {
+    "graphs": ("draw_graphs",),
+    "layout": ("graph_layout",),
+    "paths": ("draw_paths",),
+    "trees": ("draw_tree_list", "draw_trees", "tree_layout"),
+}
+
+__all__ = [name for names in EXPORTS.values() for name in names]
+__getattr__, __dir__ = exports(__name__, EXPORTS)
