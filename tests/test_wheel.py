@@ -50,6 +50,7 @@ def test_the_wheel_has_no_other_models(tmp_path: Path) -> None:
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
     assert {name.removeprefix("pathnn/models/") for name in names if name.startswith("pathnn/models/")} == allowed()
     assert not [name for name in names if "peptides-func" in name]
+    assert "pathnn/explain/page.html" in names, "files that are not Python"
 
 
 @pytest.mark.parametrize("name", NON_COMMERCIAL)

@@ -1,8 +1,9 @@
-"""Report the size and the import graph of the code: `python tools/house.py [--traces]`.
+"""Report the size and the import graph of the code: `python tools/house.py [--traces] [--svg FILE]`.
 
 Exits 1 on an import in the wrong direction, on packages that import each other, and on an entry of `KNOWN` that is
 fixed. Imports inside functions count; imports for type checkers alone do not. A name that a package exports counts as
-an import of the module that defines it. `--traces` lists the files whose functions three calls pass through.
+an import of the module that defines it. `--traces` lists the files that three calls pass through; `--svg` draws the
+import graph, as in docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -23,37 +24,29 @@ from types import FrameType
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("src", "reproduction/src")
 
+BASE = ("_lazy", "checks", "files", "device", "provenance", "hub")
 ORDER = (
-    "_lazy", "checks", "files", "device", "provenance", "hub", "paths", "nn", "data", "training", "inference", "theory",
-    "plots", "explain", "evaluation", "app", "cli", "pathnn_reproduction",
+    *BASE, "paths", "nn", "data", "training", "inference", "theory", "plots", "explain", "evaluation", "app", "cli",
+    "pathnn_reproduction",
 )  # fmt: skip
 """A package or root module imports only itself and what is to its left."""
 
-LEVEL = {"transforms": "paths", "testing": "nn", "estimators": "inference"} | {
-    "collection": "paths", "byte_size": "paths", "engine": "training",
-}  # fmt: skip
-"""Packages and root modules that have the place of another one; the second part is for those that will be moved."""
-
-MOVING = dict.fromkeys(("experiments", "bench", "markdown", "cli.reproduce", "cli.bench"), "pathnn_reproduction")
-"""Parts of pathnn that will be moved to the other package, and are checked as parts of it."""
+LEVEL = {"transforms": "paths", "testing": "nn", "estimators": "inference"}
+"""Root modules that have the place of a package."""
 
 PLACE = {name: number for number, name in enumerate(ORDER)} | {"pathnn": -1}
 PLACE |= {name: PLACE[other] for name, other in LEVEL.items()}
 
-KNOWN = frozenset({
-    ("pathnn.cli.app", "pathnn_reproduction.bench.cli"),
-    ("pathnn.cli.app", "pathnn_reproduction.cli"),
-    ("pathnn.cli.distinguish", "pathnn.theory.isomorphism"),
-    ("pathnn.cli.train", "pathnn.training.recipes"),
-    ("pathnn.nn.pretrained", "pathnn.files"),
-    ("pathnn.nn.pretrained", "pathnn.training.checkpoint"),
-    ("pathnn.paths.trie", "pathnn.transforms"),
-    ("pathnn.provenance", "pathnn.files"),
-})  # fmt: skip
-"""Wrong imports that the restructuring has not fixed yet: (module, imported module)."""
+KNOWN = frozenset(
+    {
+        ("pathnn.nn.pretrained", "pathnn.training.checkpoint"),
+        ("pathnn.paths.trie", "pathnn.transforms"),
+    }
+)
+"""Wrong imports that are not fixed yet: (module, imported module)."""
 
 TRACES = {"model": 16, "train": 48, "reproduce": 20}
-"""Calls to trace, and how many files each may pass through."""
+"""Calls to trace, and the largest number of files of each."""
 
 Graph = Mapping[str, Iterable[str]]
 
@@ -71,9 +64,7 @@ def unit(module: str) -> str:
     ('nn', 'transforms', 'pathnn_reproduction')
     """
     package, *parts = module.split(".")
-    if package != "pathnn" or not parts:
-        return package
-    return MOVING.get(".".join(parts[:2])) or MOVING.get(parts[0]) or parts[0]
+    return parts[0] if package == "pathnn" and parts else package
 
 
 def imports(path: Path, modules: Mapping[str, Path], *, types: bool = False) -> Iterator[tuple[str, str]]:
@@ -117,11 +108,11 @@ def unit_graph(graph: Graph, left_out: Iterable[tuple[str, str]] = ()) -> dict[s
     return {name: targets for name, targets in units.items() if name != "pathnn"}
 
 
-def cycles(graph: Graph) -> list[tuple[str, ...]]:
-    """Return the strongly connected components of more than one node.
+def reachable(graph: Graph) -> dict[str, set[str]]:
+    """Return for each node the nodes at the end of a path of one or more edges from it.
 
-    >>> cycles({"a": ["b"], "b": ["a", "c"], "c": []})
-    [('a', 'b')]
+    >>> sorted(reachable({"a": ["b"], "b": ["c"], "c": []})["a"])
+    ['b', 'c']
     """
     reach: dict[str, set[str]] = {}
     for start in graph:
@@ -130,6 +121,16 @@ def cycles(graph: Graph) -> list[tuple[str, ...]]:
             new = set(graph.get(waiting.pop(), ())) - reach[start]
             reach[start] |= new
             waiting += new
+    return reach
+
+
+def cycles(graph: Graph) -> list[tuple[str, ...]]:
+    """Return the strongly connected components of more than one node.
+
+    >>> cycles({"a": ["b"], "b": ["a", "c"], "c": []})
+    [('a', 'b')]
+    """
+    reach = reachable(graph)
     parts = {tuple(sorted(b for b in reach[a] if a in reach.get(b, ()))) for a in graph}
     return sorted(part for part in parts if len(part) > 1)
 
@@ -142,7 +143,7 @@ def public_names(path: Path) -> list[str]:
 
 
 def single_importer(modules: Mapping[str, Path]) -> list[str]:
-    """Return the modules that one other file alone imports, type checkers included."""
+    """Return the modules that only one other file imports; imports for type checkers count."""
     importers: dict[str, set[str]] = {module: set() for module in modules}
     for module, path in modules.items():
         for base, name in imports(path, modules, types=True):
@@ -151,7 +152,7 @@ def single_importer(modules: Mapping[str, Path]) -> list[str]:
 
 
 def report(root: Path, known: frozenset[tuple[str, str]]) -> list[str]:
-    """Print sizes and the import graph of the packages below `root`; return what is wrong."""
+    """Print sizes and the import graph of the packages below `root`; return the problems."""
     modules = find_modules(root)
     graph = import_graph(modules)
     units, line = unit_graph(graph), "{:<20} {:>5} {:>7} {:>5}  {}"
@@ -176,6 +177,54 @@ def report(root: Path, known: frozenset[tuple[str, str]]) -> list[str]:
     problems += [f"fixed, remove it from KNOWN: {a} imports {b}" for a, b in sorted(known - present)]
     print(*problems, sep="\n", end="\n" * bool(problems))
     return problems
+
+
+def drawing(root: Path, known: frozenset[tuple[str, str]] = KNOWN) -> str:
+    """Return an SVG of the imports between packages, without those that follow from others.
+
+    The root modules are drawn as one package, or as a part of the package whose place they have.
+    """
+    names = dict.fromkeys(BASE, "base") | LEVEL
+    graph: dict[str, set[str]] = {}
+    for name, targets in unit_graph(import_graph(find_modules(root)), known).items():
+        name = names.get(name, name)
+        graph.setdefault(name, set()).update({names.get(target, target) for target in targets} - {name})
+    reach = reachable(graph)
+    graph = {a: {b for b in targets if not any(b in reach[c] for c in targets)} for a, targets in graph.items()}
+    level: dict[str, int] = {}
+    for name in sorted(graph, key=lambda name: PLACE.get(name, -1)):  # what a package imports comes before it
+        level[name] = 1 + max((level[target] for target in graph[name]), default=-1)
+    spot: dict[str, tuple[float, int]] = {}
+    for row in range(max(level.values()) + 1):
+        boxes = [name for name in level if level[name] == row]
+        spot |= {name: (350 + 170 * (i - (len(boxes) - 1) / 2), row) for i, name in enumerate(boxes)}
+    height = 80 * max(level.values()) + 60
+    half = dict.fromkeys(spot, 75) | {"base": 190}  # widths of the boxes
+
+    def arrow(name: str, target: str) -> str:
+        (x, row), (end, below) = spot[name], spot[target]
+        y, bottom = height - 80 * row - 30, height - 80 * below - 30
+        if row - below == 1:
+            return f"M{x:g},{y + 18} L{end:g},{bottom - 19}"
+        left, end = x - half[name], end - half[target]  # around the boxes between them
+        return f"M{left:g},{y} C{min(left, end) - 80:g},{y} {min(left, end) - 60:g},{bottom} {end - 1:g},{bottom}"
+
+    def lines() -> Iterator[str]:
+        yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 700 {height}" font-family="sans-serif">'
+        yield '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
+        yield '<path d="M0,0 L8,4 L0,8 z" fill="#888"/></marker></defs>'
+        yield f'<rect width="700" height="{height}" fill="white"/>'
+        for name, targets in graph.items():
+            for target in sorted(targets):
+                yield f'<path d="{arrow(name, target)}" fill="none" stroke="#888" marker-end="url(#tip)"/>'
+        for name, (x, row) in spot.items():
+            y, text = height - 80 * row - 30, ", ".join(BASE[1:]) if name == "base" else name
+            box = f'x="{x - half[name]:g}" y="{y - 18}" width="{2 * half[name]}" height="36" rx="6"'
+            yield f'<rect {box} fill="#eef4fb" stroke="#4477aa"/>'
+            yield f'<text x="{x:g}" y="{y + 5}" font-size="14" text-anchor="middle">{text}</text>'
+        yield "</svg>"
+
+    return "\n".join(lines()) + "\n"
 
 
 def trace(call: Callable[[], object]) -> list[str]:
@@ -228,7 +277,7 @@ def prepare_call(name: str, folder: Path) -> Callable[[], object]:
 
 
 def traced_files(name: str) -> list[str]:
-    """Run a trace in another process, with numba's kernels as plain functions: compiled ones cannot be seen."""
+    """Run a trace in another process, with numba's kernels as plain functions: compiled ones are invisible to it."""
     path = os.pathsep.join([*(str(ROOT / source) for source in SOURCES), os.environ.get("PYTHONPATH", "")])
     with tempfile.TemporaryDirectory() as folder:
         settings = {"PYTHONPATH": path, "PATHNN_DATA": folder, "CUDA_VISIBLE_DEVICES": "", "NUMBA_DISABLE_JIT": "1"}
@@ -243,9 +292,7 @@ def main() -> int:
     """Run the command line and return its exit code."""
     parser = argparse.ArgumentParser(description="Report the size and the import graph of the code.")
     parser.add_argument("--traces", action="store_true", help="also list the files of three call traces")
-    parser.add_argument(
-        "--root", type=Path, default=ROOT, help="report on another repository, for which KNOWN is empty"
-    )
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="draw the import graph into this file")
     parser.add_argument("--trace", nargs=2, metavar=("NAME", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.trace:
@@ -253,10 +300,12 @@ def main() -> int:
         files = trace(prepare_call(name, Path(folder)))
         (Path(folder) / "trace.json").write_text(json.dumps(files))
         return 0
-    problems = report(options.root, KNOWN if options.root == ROOT else frozenset())
+    problems = report(ROOT, KNOWN)
+    if options.svg:
+        options.svg.write_text(drawing(ROOT))
     for name, most in TRACES.items() if options.traces else ():
         files = traced_files(name)
-        print(f"trace of {name}: {len(files)} files (at most {most} after the restructuring)", *files, sep="\n  ")
+        print(f"trace of {name}: {len(files)} files (expected at most {most})", *files, sep="\n  ")
     return 1 if problems else 0
 
 

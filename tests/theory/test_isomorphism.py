@@ -17,7 +17,7 @@ from pathnn.paths import PathExplosionError
 from pathnn.paths.options import COLLECTIONS
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import disjoint_union, edges_to_index
-from pathnn.theory.isomorphism import all_pairs, check_edges_exist, isomorphism_test
+from pathnn.theory.isomorphism import all_pairs, check_pairs, isomorphism_test
 from pathnn.theory.merged import merged_embeddings
 from pathnn.theory.untrained import embeddings, untrained_models
 
@@ -142,7 +142,7 @@ def test_refuses_wrong_pairs():
     with pytest.raises(ValueError, match="from 0 to 1"):
         isomorphism_test([hexagon(), hexagon()], torch.tensor([[0, 2]]))
     with pytest.raises(ValueError, match=r"of shape \[pairs, 2\]"):
-        check_edges_exist(torch.zeros(3), 2)
+        check_pairs(torch.zeros(3), 2)
     with pytest.raises(ValueError, match="pairs: expected at most"):
         all_pairs(10_000)
 

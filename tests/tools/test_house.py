@@ -1,4 +1,4 @@
-"""`tools/house.py` finds cycles and imports in the wrong direction, and knows those of today's tree."""
+"""`tools/house.py` finds cycles and imports in the wrong direction, and draws the import graph."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+Problems = Callable[..., list[str]]
 
 GOOD = {
     "src/pathnn/__init__.py": "if TYPE_CHECKING:\n    from pathnn.nn import Model as Model\n",
@@ -25,64 +30,89 @@ GOOD = {
 }
 
 
-def house(root: Path, files: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def write(root: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    return call("--root", str(root))
 
 
-def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "tools" / "house.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def house() -> ModuleType:
+    spec = spec_from_file_location("house", ROOT / "tools" / "house.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_a_tree_in_order_passes(tmp_path: Path) -> None:
-    result = house(tmp_path, GOOD)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert re.search(r"^all +9 +16 +4", result.stdout, re.M)
-    assert re.search(r"^nn +2 +4 +1 +paths$", result.stdout, re.M)
-    assert re.search(r"^pathnn_reproduction +1 +1 +0 +nn$", result.stdout, re.M), "a name of the root counts as nn"
-    assert "modules with a single importer: 5" in result.stdout  # pathnn, checks, paths, build, model
-    assert "modules that import each other: pathnn.paths.build, pathnn.paths.trie" in result.stdout
+@pytest.fixture
+def problems(house: ModuleType, tmp_path: Path) -> Problems:
+    """Write files and return the problems of the tree; wrong imports in `known` are no problems."""
+
+    def report(files: dict[str, str], known: Iterable[tuple[str, str]] = ()) -> list[str]:
+        write(tmp_path, files)
+        return list(house.report(tmp_path, frozenset(known)))
+
+    return report
+
+
+def test_a_tree_in_order_passes(problems: Problems, capsys: pytest.CaptureFixture[str]) -> None:
+    assert problems(GOOD) == []
+    text = capsys.readouterr().out
+    assert re.search(r"^all +9 +16 +4", text, re.M)
+    assert re.search(r"^nn +2 +4 +1 +paths$", text, re.M)
+    assert re.search(r"^pathnn_reproduction +1 +1 +0 +nn$", text, re.M), "a name of the root counts as nn"
+    assert "modules with a single importer: 5" in text  # pathnn, checks, paths, build, model
+    assert "modules that import each other: pathnn.paths.build, pathnn.paths.trie" in text
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("name", "text", "wrong"),
     [
-        ("src/pathnn/nn/model.py", "def f():\n    from pathnn.data import x\n", "pathnn.nn.model imports pathnn.data"),
-        ("src/pathnn/paths/csr.py", "from pathnn import Model\n", "pathnn.paths.csr imports pathnn.nn.model"),
-        ("src/pathnn/cli.py", "import pathnn_reproduction\n", "pathnn.cli imports pathnn_reproduction"),
-        (
-            "src/pathnn/engine.py",
-            "import pathnn_reproduction.bench\n",
-            "pathnn.training imports pathnn_reproduction.bench",
-        ),
+        ("nn/model.py", "def f():\n    from pathnn.data import x\n", ("pathnn.nn.model", "pathnn.data")),
+        ("paths/csr.py", "from pathnn import Model\n", ("pathnn.paths.csr", "pathnn.nn.model")),
+        ("cli.py", "import pathnn_reproduction\n", ("pathnn.cli", "pathnn_reproduction")),
     ],
 )
-def test_an_import_in_the_wrong_direction_fails(tmp_path: Path, name: str, text: str, message: str) -> None:
-    result = house(tmp_path, {**GOOD, "src/pathnn/bench.py": "", name: text})
-    assert result.returncode == 1
-    assert f"wrong direction: {message}\n" in result.stdout
+def test_an_import_in_the_wrong_direction_fails(
+    problems: Problems, name: str, text: str, wrong: tuple[str, str]
+) -> None:
+    files = {**GOOD, f"src/pathnn/{name}": text}
+    assert f"wrong direction: {wrong[0]} imports {wrong[1]}" in problems(files)
+    assert problems(files, [wrong]) == []
+    assert problems(GOOD | {f"src/pathnn/{name}": ""}, [wrong]) == [
+        f"fixed, remove it from KNOWN: {wrong[0]} imports {wrong[1]}"
+    ]
 
 
-def test_packages_that_import_each_other_fail(tmp_path: Path) -> None:
+def test_packages_that_import_each_other_fail(problems: Problems) -> None:
     """`transforms` has the place of `paths`, so neither direction alone is wrong."""
     one, other = {"src/pathnn/transforms.py": "import pathnn.paths.trie\n"}, "def f():\n    import pathnn.transforms\n"
-    assert house(tmp_path, {**GOOD, **one}).returncode == 0
-    result = house(tmp_path, {"src/pathnn/paths/csr.py": other})
-    assert result.returncode == 1
-    assert "packages import each other: paths, transforms\n" in result.stdout
+    assert problems({**GOOD, **one}) == []
+    assert problems({"src/pathnn/paths/csr.py": other}) == ["packages import each other: paths, transforms"]
 
 
-def test_a_package_without_a_place_fails(tmp_path: Path) -> None:
-    result = house(tmp_path, {**GOOD, "src/pathnn/utils/__init__.py": ""})
-    assert (result.returncode, result.stdout.splitlines()[-1]) == (1, "no place in ORDER: utils")
+def test_a_package_without_a_place_fails(problems: Problems) -> None:
+    assert problems({**GOOD, "src/pathnn/utils/__init__.py": ""}) == ["no place in ORDER: utils"]
 
 
-def test_todays_tree_has_only_known_wrong_imports() -> None:
-    result = call()
-    assert result.returncode == 0, result.stdout
+def test_the_imports_of_this_repository_have_the_right_direction(house: ModuleType) -> None:
+    assert house.report(ROOT, house.KNOWN) == []
+
+
+def test_the_picture_has_only_imports_that_do_not_follow_from_others(house: ModuleType, tmp_path: Path) -> None:
+    write(tmp_path, {**GOOD, "src/pathnn/data/load.py": "import pathnn.paths.trie\n"})
+    svg = ElementTree.fromstring(house.drawing(tmp_path, frozenset()))
+    texts = [element.text for element in svg.findall("{*}text")]
+    assert texts[1:] == ["paths", "nn", "data", "pathnn_reproduction"]
+    assert "checks" in str(texts[0])
+    assert len(svg.findall("{*}path")) == 4  # base <- paths <- nn <- data, reproduction
+
+
+def test_the_picture_in_the_docs_is_current(house: ModuleType) -> None:
+    message = "run python tools/house.py --svg docs/figures/imports.svg"
+    assert (ROOT / "docs" / "figures" / "imports.svg").read_text() == house.drawing(ROOT), message
 
 
 def test_a_trace_has_calls_in_threads_and_none_of_imports(tmp_path: Path) -> None:
@@ -92,7 +122,7 @@ def test_a_trace_has_calls_in_threads_and_none_of_imports(tmp_path: Path) -> Non
         "src/fake/imported.py": "from fake.helper import g\ng()\nclass Body: ...\n",
         "src/fake/helper.py": "def g(): ...\n",
     }
-    house(tmp_path, files)
+    write(tmp_path, files)
     program = (
         "import pathlib, sys, threading, house, fake.called\n"
         "def call():\n"

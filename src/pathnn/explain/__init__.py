@@ -1,4 +1,4 @@
-"""Which paths a prediction rests on: attributions that add up to it, as a table and a picture."""
+"""Explain a prediction by its paths: scores that add up to it, as a table and a picture."""
 
 from typing import TYPE_CHECKING
 

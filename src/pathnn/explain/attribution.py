@@ -1,4 +1,4 @@
-"""A PathLSTM whose paths have weights: 1 is the model as it is, 0 a model that does not see the path."""
+"""Attribute a prediction to paths: integrated gradients over a weight for each path."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from pathnn.paths.trie import LengthTrie, PathTrie
 
 
 class WeightedPaths(nn.Module):
-    r"""Stands in for the LSTM of a `PathNN`, which then computes, with a weight $w_\pi$ for each path,
+    r"""Replace the LSTM of a `PathNN` by one that weights its paths; 1 keeps a path, 0 leaves it out.
+
+    With a weight $w_\pi$ for each path, the network computes
 
     $$h_v^{(k)} = \phi\big(\mathrm{NORM}(h_v^{(k-1)} + \sum_{\pi \in \mathcal{P}_v^k} w_\pi \mathrm{LSTM}(\pi))\big)$$
 
-    `weights` has a tensor `[num_paths]` per length, in the order of `PathTrie.to_paths()`; set it before a call. A mean
-    over paths still divides by the number of all paths.
+    `weights` has a tensor `[num_paths]` per length, in the order of `PathTrie.to_paths()`; set it before a call. The
+    mean over paths divides by the number of all paths, whatever their weights.
     """
 
     def __init__(self, lstm: PathLSTM) -> None:
@@ -35,11 +37,11 @@ class WeightedPaths(nn.Module):
         self.weights: list[Tensor] = []
 
     def prepare(self, edges: Tensor | EdgeTypes | None) -> Edges:
-        """As `PathLSTM.prepare`."""
+        """Prepare edges as `PathLSTM.prepare` does."""
         return self.lstm.prepare(edges)
 
     def forward(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:
-        """The weighted sum (or mean) over the paths of each vertex, `[num_nodes, channels]`."""
+        """Return the weighted sum (or mean) over the paths of each vertex, `[num_nodes, channels]`."""
         rows = self.lstm.path_representations(h, trie, edges)
         rows = rows * self.weights[trie.length - 1].unsqueeze(1)
         sums = rows.new_zeros(trie.num_nodes, rows.size(1)).index_add(0, trie.source, rows)
@@ -47,11 +49,11 @@ class WeightedPaths(nn.Module):
 
 
 STEPS = (16, 32, 64, 128, 256)
-"""Numbers of points to integrate with, one after the other, until the sum is close enough."""
+"""Numbers of points of the integral, tried in this order until the sum is close enough."""
 
 
 ENTRIES = 2**18
-"""Trie entries to work on at once; more gain nothing."""
+"""Trie entries of one batch of copies; larger batches are not faster."""
 
 CLOSE = 0.01
 """How far the weighted model may be from the model itself: wider than rounding, narrower than another model."""
@@ -66,25 +68,24 @@ def explain_paths(
     output: int = 0,
     tolerance: float = 0.01,
 ) -> Explanation:
-    r"""What each path adds to one output of `model` for one graph.
+    r"""Compute how much each path adds to one output of `model` for one graph.
 
-    Give every path a weight in the sum of equation 2, all weights $\alpha$, and let $\alpha$ go from 0 (the model sees
-    vertices alone) to 1 (the model as it is). Integrated gradients (Sundararajan et al., ICML 2017) follow the output
-    $f$ along the way:
+    Every path gets a weight in the sum of equation 2. All weights are $\alpha$, from 0 (the model reads vertices
+    alone) to 1 (the unchanged model). Integrated gradients (Sundararajan et al., ICML 2017) follow the output $f$:
 
     $$s_\pi = \int_0^1 \frac{\partial f}{\partial w_\pi}(\alpha, \ldots, \alpha) \, d\alpha, \qquad
     \sum_\pi s_\pi = f(1) - f(0)$$
 
-    The integral is computed at 16 points (Gauss and Legendre), or more, at most 256, until what is missing of the sum
-    is at most `tolerance` of the sizes of all scores together; `Explanation.rest` is what is missing. The model is
-    copied and not changed; the copy is in evaluation mode, and reads several copies of the graph at once. It costs 16
-    to 496 times a prediction and its gradient, and the memory of every path's representation.
+    Gauss-Legendre quadrature uses 16 points, then up to 256, until the error of the sum is at most `tolerance` times
+    the sum of the absolute scores; `Explanation.rest` is this error. The model is not changed: a copy in evaluation
+    mode reads several copies of the graph at once. The cost is that of 16 to 496 predictions with gradients, and the
+    memory for the representation of every path.
 
     Args:
         model: a `PathNN` with a readout, so that one graph has one row of outputs.
         x, edge_index, edge_attr: the graph, as the model reads it.
-        output: which of the outputs.
-        tolerance: the largest error of the sum, as a part of the sum of all sizes.
+        output: the number of the output to explain.
+        tolerance: the largest error of the sum, relative to the sum of the absolute scores.
 
     Raises:
         ValueError: the model cannot be explained, because its paths cannot be weighed, or because the weighted model
@@ -138,7 +139,7 @@ def _check_same(weighted: Tensor, expected: Tensor) -> None:
 
 
 def _integrate(copies: Copies, output: int, whole: float, tolerance: float) -> tuple[Tensor, ...]:
-    """The integral of the gradient from 0 to 1, per path."""
+    """Integrate the gradient of each path from 0 to 1."""
     scores: tuple[Tensor, ...] = ()
     for steps in STEPS:
         points, shares = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(steps))
@@ -157,7 +158,7 @@ def _integrate(copies: Copies, output: int, whole: float, tolerance: float) -> t
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Several copies of one graph in one batch, for as many weights of the paths at once."""
+    """Copies of one graph in one batch, each with other weights of its paths."""
 
     model: PathNN
     x: Tensor
@@ -169,15 +170,15 @@ class Copies:
 
     @staticmethod
     def of(model: PathNN, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Copies:
-        """As many copies as are worth it, of a graph that `model` reads."""
-        twin, config = _weighted_twin(model), model.config
+        """Make as many copies of a graph as one batch holds."""
+        weighted, config = _weighted_copy(model), model.config
         trie = extract_paths(
             edge_index, x.size(0), collection=config.collection, k=config.k, distances=config.distances,
             extend=config.extend,
         )  # fmt: skip
         number = max(1, min(STEPS[0], ENTRIES // max(trie.num_entries, 1)))
         return Copies(
-            twin,
+            weighted,
             _repeat(x, number),
             None if edge_attr is None else _repeat(edge_attr, number),
             torch.arange(number, device=x.device).repeat_interleave(x.size(0)),
@@ -187,7 +188,7 @@ class Copies:
         )
 
     def outputs(self, alphas: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """The outputs with all weights equal to each of `alphas`, `[alphas, outputs]`, and the weights behind them."""
+        """Return the outputs with all weights equal to each of `alphas`, `[alphas, outputs]`, and these weights."""
         each = torch.zeros(self.number, dtype=torch.float64)
         each[: alphas.numel()] = alphas
         dtype = next(self.model.parameters()).dtype
@@ -204,17 +205,17 @@ def _repeat(rows: Tensor, number: int) -> Tensor:
     return rows.repeat(number, *[1] * (rows.dim() - 1))
 
 
-def _weighted_twin(model: PathNN) -> PathNN:
-    """A copy of the model, in evaluation mode, that reads its paths with weights."""
+def _weighted_copy(model: PathNN) -> PathNN:
+    """Copy the model, in evaluation mode, with weights for its paths."""
     if not isinstance(model, PathNN):
-        raise ValueError(f"model is a {type(model).__name__}: expected a PathNN. Others have no paths to explain.")
+        raise ValueError(f"model is a {type(model).__name__}: expected a PathNN, which has paths to explain.")
     if not isinstance(model.lstm, PathLSTM):
         raise ValueError(
-            f"the model's lstm is a {type(model.lstm).__name__}: expected a PathLSTM, whose paths can be weighed."
+            f"the model's lstm is a {type(model.lstm).__name__}: expected a PathLSTM, whose paths can be weighted."
         )
     if model.readout is None:
         raise ValueError("the model has readout=None, an output for each vertex: expected a readout.")
-    twin = deepcopy(model).eval().requires_grad_(False)
-    twin.lstm.max_entries = None
-    twin.lstm = WeightedPaths(twin.lstm)  # type: ignore[assignment]
-    return twin
+    weighted = deepcopy(model).eval().requires_grad_(False)
+    weighted.lstm.max_entries = None
+    weighted.lstm = WeightedPaths(weighted.lstm)  # type: ignore[assignment]
+    return weighted

@@ -1,4 +1,4 @@
-"""The answer: a score for every path, and what they come to for vertices and edges."""
+"""An explanation: a score for every path, and its shares for vertices and edges."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True)
 class PathScore:
-    """A path in both directions, the smaller end first, and what it adds to the prediction."""
+    """The score of a path and its reverse together, with the smaller end of the path first."""
 
     vertices: tuple[int, ...]
     score: float
 
     @property
     def length(self) -> int:
-        """Number of edges."""
+        """Return the number of edges."""
         return len(self.vertices) - 1
 
     @property
     def edges(self) -> list[Edge]:
-        """The edges along the path."""
+        """Return the edges along the path."""
         return [(min(edge), max(edge)) for edge in pairwise(self.vertices)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """What the paths of a graph add to a prediction: `prediction = baseline + sum of scores + rest`.
+    """The scores of the paths of a graph: `prediction = baseline + sum of scores + rest`.
 
     Attributes:
-        prediction: the output that is explained.
-        baseline: the same output of the same model if it saw no path, but the vertices' own features alone.
+        prediction: the explained output.
+        baseline: the output of the model without any path, from the features of the vertices alone.
         paths: a tensor `[num_paths, length + 1]` per length, source first, -1 for a dummy token.
         scores: a tensor `[num_paths]` per length, float64.
         num_nodes: number of vertices of the graph.
@@ -51,7 +51,7 @@ class Explanation:
 
     @property
     def rest(self) -> float:
-        """What the scores miss of the prediction: the error of integrating numerically."""
+        """Return the error of the numerical integral: the part of the prediction that the scores miss."""
         return self.prediction - self.baseline - sum(float(score.sum()) for score in self.scores)
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class Explanation:
         )
 
     def ranked(self) -> list[PathScore]:
-        """The paths by the size of their scores, the largest first; a path and its reverse are one."""
+        """Return the paths by the size of their scores, the largest first; a path and its reverse are one."""
         found: dict[tuple[int, ...], float] = {}
         for vertices, score in self._rows():
             key = min(vertices, vertices[::-1])
@@ -70,14 +70,14 @@ class Explanation:
         return [PathScore(*row) for row in sorted(found.items(), key=lambda row: (-abs(row[1]), row[0]))]
 
     def vertex_scores(self) -> Tensor:
-        """The scores shared out equally over the vertices of each path, `[num_nodes]`, float64."""
+        """Share the score of each path equally among its vertices: `[num_nodes]`, float64."""
         shares = torch.zeros(self.num_nodes, dtype=torch.float64)
         for vertices, score in self._rows():
             shares[list(vertices)] += score / len(vertices)
         return shares
 
     def edge_scores(self) -> dict[Edge, float]:
-        """The scores shared out equally over the edges of each path."""
+        """Share the score of each path equally among its edges."""
         shares: dict[Edge, float] = {}
         for vertices, score in self._rows():
             for edge in PathScore(vertices, score).edges:
@@ -86,7 +86,7 @@ class Explanation:
 
     @staticmethod
     def mean(explanations: Sequence[Explanation]) -> Explanation:
-        """The explanation of the mean output of several networks, from those of each on the same paths.
+        """Return the explanation of the mean output of several networks on the same paths.
 
         >>> one = Explanation(3.0, 1.0, (torch.tensor([[0, 1]]),), (torch.tensor([2.0]),), 2)
         >>> Explanation.mean([one, one.rescaled(3.0)])
@@ -103,7 +103,7 @@ class Explanation:
         )
 
     def rescaled(self, factor: float, shift: float = 0.0) -> Explanation:
-        """The explanation of `factor * output + shift`: in the unit of the targets, for example."""
+        """Return the explanation of `factor * output + shift`, for example in the unit of the targets."""
         return replace(
             self,
             prediction=factor * self.prediction + shift,
@@ -112,7 +112,7 @@ class Explanation:
         )
 
     def renumbered(self, order: Tensor) -> Explanation:
-        """The same explanation with vertex `i` called `order[i]`.
+        """Return the same explanation with vertex `i` renumbered as `order[i]`.
 
         >>> one = Explanation(3.0, 1.0, (torch.tensor([[0, 1], [1, 2]]),), (torch.tensor([2.0, 1.0]),), 3)
         >>> [path.vertices for path in one.renumbered(torch.tensor([2, 0, 1])).ranked()]
@@ -121,7 +121,7 @@ class Explanation:
         return replace(self, paths=tuple(torch.where(path < 0, path, order[path]) for path in self.paths))
 
     def _rows(self) -> Iterator[tuple[tuple[int, ...], float]]:
-        """Each path without its dummy tokens, and its score."""
+        """Yield each path without its dummy tokens, and its score."""
         for paths, scores in zip(self.paths, self.scores, strict=True):
             for path, score in zip(paths.tolist(), scores.tolist(), strict=True):
                 yield tuple(vertex for vertex in path if vertex >= 0), score

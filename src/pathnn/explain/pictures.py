@@ -1,4 +1,4 @@
-"""Scores as colours: orange adds to the prediction, blue takes away."""
+"""Draw scores as colours: orange adds to the prediction, blue takes away from it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Color = tuple[float, float, float]
 
 
 MORE, LESS = (0.902, 0.624, 0.0), (0.337, 0.706, 0.914)
-"""Okabe and Ito's orange and sky blue, which colour-blind readers tell apart too."""
+"""Okabe and Ito's orange and sky blue, which colour-blind readers can distinguish."""
 
 
 def tint(score: float, most: float) -> Color:
-    """White for 0, the full colour for a score of the size `most`.
+    """Return white for 0, and the full colour for a score of the size `most`.
 
     >>> tint(0.0, 2.0), tint(2.0, 2.0), hex_color(tint(-2.0, 2.0))
     ((1.0, 1.0, 1.0), (0.902, 0.624, 0.0), '#56b4e9')
@@ -34,7 +34,7 @@ def tint(score: float, most: float) -> Color:
 
 
 def hex_color(color: Color) -> str:
-    """A colour as web pages and matplotlib write it."""
+    """Return a colour as web pages and matplotlib write it."""
     return "#" + "".join(f"{round(255 * channel):02x}" for channel in color)
 
 
@@ -42,12 +42,15 @@ BONDS = {"SINGLE": "–", "DOUBLE": "=", "TRIPLE": "≡", "AROMATIC": "∶"}
 
 
 class Molecule:
-    """A molecule to draw on and to name paths in; atoms are numbered as rdkit does: in the order of the SMILES, from 0,
-    without the hydrogens that it leaves out.
+    """Draw scores on a molecule and name its paths.
+
+    Atoms have rdkit's numbers: from 0, in the order of the SMILES, without the hydrogens that rdkit leaves out.
 
     >>> Molecule("CCO").words(PathScore((0, 1, 2), 0.5))
     'C0–C1–O2'
     """
+
+    vertices, edges = "atoms", "bonds"
 
     def __init__(self, smiles: str) -> None:
         from rdkit import Chem
@@ -57,7 +60,7 @@ class Molecule:
             raise ValueError(f"{smiles!r} is no molecule that rdkit can read.")
 
     def words(self, path: PathScore) -> str:
-        """A path as its atoms and bonds."""
+        """Return a path as its atoms and bonds."""
         text = self._atom(path.vertices[0])
         for edge, atom in zip(path.edges, path.vertices[1:], strict=True):
             bond = self._mol.GetBondBetweenAtoms(*edge)
@@ -65,7 +68,7 @@ class Molecule:
         return text
 
     def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
-        """An SVG with atoms and bonds coloured by their scores, the largest the deepest; `numbers` at the atoms."""
+        """Return an SVG with atoms and bonds coloured by their scores; `numbers` adds the numbers of the atoms."""
         from rdkit.Chem.Draw import rdMolDraw2D
 
         most = max((abs(score) for score in (*vertices.values(), *edges.values())), default=0.0)
@@ -89,7 +92,9 @@ class Molecule:
 
 
 class GraphPicture:
-    """A graph to draw on and to name paths in; vertices are their numbers, from 0."""
+    """Draw scores on a graph and name its paths by the numbers of the vertices, counted from 0."""
+
+    vertices, edges = "vertices", "edges"
 
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
         self.edge_index, self.num_nodes = edge_index, num_nodes
@@ -99,7 +104,7 @@ class GraphPicture:
         return graph_layout(self.edge_index, self.num_nodes)
 
     def words(self, path: PathScore) -> str:
-        """A path as its vertices.
+        """Return a path as its vertices.
 
         >>> import torch
         >>> GraphPicture(torch.zeros(2, 0, dtype=torch.long), 3).words(PathScore((0, 2, 1), 0.5))
@@ -108,7 +113,7 @@ class GraphPicture:
         return "–".join(map(str, path.vertices))
 
     def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
-        """An SVG with vertices and edges coloured by their scores; nothing for a graph that no page holds."""
+        """Return an SVG with vertices and edges coloured by their scores, or "" for a graph too large for a page."""
         from matplotlib import rc_context
 
         if not 0 < self.num_nodes <= MAX_VERTICES:
@@ -122,7 +127,7 @@ class GraphPicture:
         for (u, v), score in edges.items():
             axes.plot(*graph.points[[u, v]].T, color=hex_color(tint(score, most)), linewidth=5, zorder=0.5)
         text = io.StringIO()
-        with rc_context({"svg.hashsalt": "pathnn"}):  # the same names in every file
+        with rc_context({"svg.hashsalt": "pathnn"}):  # the same ids in every file
             figure.savefig(text, format="svg", metadata={"Date": None})
         svg = text.getvalue()
         return svg[svg.index("<svg") :]

@@ -1,4 +1,4 @@
-"""Which output of a trained model is explained, and what it means."""
+"""Choose what to explain: a graph of the data, and an output of the trained model."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from pathnn.data.errors import DataError
 from pathnn.data.load import file_kind, load_data, task_from_graphs
 from pathnn.data.molecules import pack_molecules
 from pathnn.data.readers.smiles import FEATURES, molecule_graph
-from pathnn.data.readers.table import read_csv
+from pathnn.data.readers.table import CsvTable, read_csv
 from pathnn.data.task import Task
 from pathnn.explain.page import Picture
 from pathnn.explain.pictures import GraphPicture, Molecule
 from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.scoring import features
 
+NAME_COLUMNS = ("name", "title", "compound", "compound id", "compound_name", "molecule", "molecule_name")
+"""Columns of a CSV that name the molecule, in lower case."""
+
 
 @dataclass(frozen=True)
 class ExplainedOutput:
-    """An output: its number, its name, what it says in words, and how to bring it to the target's unit."""
+    """An output of the model: its number, its name, its meaning in words, and its scale in the unit of the target."""
 
     number: int
     name: str
@@ -35,8 +38,9 @@ class ExplainedOutput:
 def choose_answer(
     facts: TaskSignature, outputs: Tensor, asked: str | None = None, *, networks: int = 1
 ) -> ExplainedOutput:
-    """The output of a name; else the predicted class, the likeliest of several answers, or the first target. Of several
-    networks the mean of their logits is explained, and their mean probability is named.
+    """Choose an output by its name; by default the predicted class, the likeliest label, or the first target.
+
+    For several networks, the explained output is the mean of their logits, and `words` has their mean probability.
 
     >>> import torch
     >>> facts = TaskSignature("a", "class", 2, 3, None, "accuracy", True, 1.0, ["safe", "toxic"])
@@ -45,7 +49,7 @@ def choose_answer(
     """
     names = facts.classes if len(facts.classes) == outputs.numel() else [str(i) for i in range(outputs.numel())]
     if asked is not None and asked not in names:
-        raise ValueError(f"--output {asked} does not exist: expected one of {', '.join(names)}.")
+        raise ValueError(f"output={asked!r} does not exist: expected one of {', '.join(names)}.")
     if facts.target == "regression":
         number = 0 if asked is None else names.index(asked)
         scale = facts.target_scale
@@ -60,9 +64,9 @@ def choose_answer(
 
 @dataclass(frozen=True, eq=False)
 class ExplainedGraph:
-    """A graph, what it is called, where it came from, and what to draw its scores on.
+    """A graph as the model reads it, its title, its location in the data, and a picture to draw its scores on.
 
-    `order` has the number that the user knows each vertex by: of a molecule, that of the atom in the SMILES.
+    `order` has the user's number of each vertex: for a molecule, the number of the atom in the SMILES.
     """
 
     title: str
@@ -74,7 +78,7 @@ class ExplainedGraph:
     picture: Picture
 
     def outputs(self, trained: TrainedModel) -> Tensor:
-        """The network's outputs for the graph, `[outputs]`."""
+        """Return the outputs of the network for the graph, `[outputs]`."""
         with torch.no_grad():
             out: Tensor = trained.model.eval()(self.x, self.edge_index, edge_attr=self.edge_attr)
         return out[0]
@@ -83,30 +87,30 @@ class ExplainedGraph:
 def read_subject(
     trained: TrainedModel, data: str, *, row: int | None = None, graph: int | None = None, smiles: str | None = None
 ) -> ExplainedGraph:
-    """The row (from 1) of a CSV of SMILES, or the graph (from 0) of other data; the first, if none is named."""
+    """Read one row (from 1) of a CSV of SMILES, or one graph (from 0) of other data; by default the first."""
     path = Path(data).expanduser()
     table = file_kind(path) == ".csv" and data.lower() not in dataset_names()
     if (graph if table else row) is not None:
         raise ValueError(
-            f"{data} is a table: name its row (--row), not a graph." if table else
-            f"{data} is no .csv: name the graph (--graph, from 0), not a row."
+            f"graph={graph}: {data} is a table. Choose a row, counted from 1." if table else
+            f"row={row}: {data} is not a .csv file. Choose a graph, counted from 0."
         )  # fmt: skip
     if table:
         return _molecule(trained, path, row or 1, smiles)
     task, number = load_data(data, targets=[], vocabulary=trained.facts.vocabulary), graph or 0
     if number >= len(task.graphs):
-        raise ValueError(f"--graph {number} does not exist: {task.name} has {len(task.graphs)}, counted from 0.")
+        raise ValueError(f"graph={number} does not exist: {task.name} has {len(task.graphs)} graphs, counted from 0.")
     edge_index, num_nodes = task.graphs[number].edge_index, task.graphs[number].num_nodes
     place, order = f"graph {number} of {task.name}", torch.arange(num_nodes)
     return _subject(trained, task, number, place, place, order, GraphPicture(edge_index, num_nodes))
 
 
 def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -> ExplainedGraph:
-    """A row is read alone: other rows may be bad, and many."""
+    """Read one row alone: the others may be many, and some may be bad."""
     table = read_csv(path)
     texts = table.column(smiles or table.smiles_column())
     if row > len(texts):
-        raise ValueError(f"--row {row} does not exist: {path} has {len(texts)}, counted from 1.")
+        raise ValueError(f"row={row} does not exist: {path} has {len(texts)} rows, counted from 1.")
     text = texts[row - 1]
     known = trained.facts.molecule_features
     molecule = molecule_graph(text, known)
@@ -115,7 +119,15 @@ def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -
     atoms, bonds = FEATURES[known]
     graphs, order = pack_molecules([molecule]), torch.from_numpy(molecule.order).long()
     task = task_from_graphs(graphs, name=path.name, node_features=atoms, edge_features=bonds, kind="none")
-    return _subject(trained, task, 0, text, f"{path.name}, row {row}", order, Molecule(text))
+    name = _molecule_name(table, row)
+    title = text if name in ("", text) else f"{name}: {text}"
+    return _subject(trained, task, 0, title, f"{path.name}, row {row}", order, Molecule(text))
+
+
+def _molecule_name(table: CsvTable, row: int) -> str:
+    """Return the name of the molecule in a row, or "" if no column has names."""
+    cells = zip(table.columns, table.rows[row - 1], strict=False)
+    return next((text.strip() for column, text in cells if column.strip().lower() in NAME_COLUMNS), "")
 
 
 def _subject(
@@ -124,6 +136,6 @@ def _subject(
     trained.facts.check_inputs(task)
     data = task.graphs[number]
     if data.num_nodes == 0:
-        raise ValueError(f"{title} has no vertices: there is nothing to explain.")
+        raise ValueError(f"{title} has no vertices, so there is nothing to explain. Choose another graph.")
     x, edge_attr = features(trained.model, data.x, data.edge_attr)
     return ExplainedGraph(title, place, x, data.edge_index, edge_attr, order, picture)

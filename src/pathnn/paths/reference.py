@@ -9,14 +9,10 @@ import networkx as nx
 from torch import Tensor
 
 from pathnn.paths.options import Collection, check_collection, check_k
-
-Path = tuple[int, ...]
-"""Vertices from the source on; -1 is a dummy token."""
+from pathnn.paths.trie import DUMMY, Path
 
 Token = tuple[int, int, int, int]
 """Owner (the vertex, or the one a dummy follows), whether it is a dummy, edge (-1: none), distance (-1: left out)."""
-
-DUMMY = -1
 
 
 def to_graph(edge_index: Tensor, num_nodes: int) -> Any:

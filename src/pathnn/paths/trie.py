@@ -24,6 +24,11 @@ from torch import Tensor
 
 from pathnn.paths.options import Collection, check_collection
 
+Path = tuple[int, ...]
+"""The vertices of a path, source first; `DUMMY` is a dummy token."""
+
+DUMMY = -1
+
 
 @dataclass(frozen=True, eq=False)
 class TrieLevel:

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from pathnn.paths.options import Collection, check_collection
-from pathnn.paths.reference import Path
+from pathnn.paths.trie import Path
 from pathnn.plots.graphs import Sketch, sketch
 from pathnn.plots.layout import Points
 from pathnn.plots.page import LINES, letter, make_page

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from torch import Tensor
 
 from pathnn.paths.options import check_collection
-from pathnn.paths.reference import Path
+from pathnn.paths.trie import Path
 from pathnn.plots.page import (
     EDGE,
     FADED,

@@ -1,7 +1,8 @@
 """Section 3.2 of the paper, executable: WL colours, WL-trees, Path-Trees and annotated path sets.
 
-Everything here is exact (canonical forms, no hashes that could collide) and slow: it is for small graphs. The modules
-`hashed` and `hashed_wl` do the same by fingerprints, for many graphs of real size.
+The modules `exact` and `trees` use canonical forms without hashes: they cannot collide, but are slow and meant for
+small graphs. `fingerprints` computes the same for many graphs of real size, and `isomorphism_test` compares both with
+untrained networks.
 """
 
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathnn.theory.exact import paths_distinguish as paths_distinguish
     from pathnn.theory.exact import wl_colors as wl_colors
     from pathnn.theory.exact import wl_distinguishes as wl_distinguishes
+    from pathnn.theory.isomorphism import IsomorphismTest as IsomorphismTest
+    from pathnn.theory.isomorphism import isomorphism_test as isomorphism_test
     from pathnn.theory.trees import ColorTable as ColorTable
     from pathnn.theory.trees import Tree as Tree
     from pathnn.theory.trees import path_tree as path_tree
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 EXPORTS = {
     "exact": ("annotated_path_sets", "path_trees_distinguish", "paths_distinguish", "wl_colors", "wl_distinguishes"),
+    "isomorphism": ("IsomorphismTest", "isomorphism_test"),
     "trees": ("ColorTable", "Tree", "path_tree", "path_trees", "wl_tree", "wl_trees"),
 }
 

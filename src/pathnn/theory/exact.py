@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from torch import Tensor
 
 from pathnn.paths.options import Collection, check_collection, check_k
-from pathnn.paths.reference import DUMMY, Path
+from pathnn.paths.trie import DUMMY, Path
 from pathnn.theory.graphs import Graph, check_height, distances_from, neighbors, paths_by_length
 from pathnn.theory.trees import ColorTable, path_trees
 

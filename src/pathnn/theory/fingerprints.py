@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from pathnn.paths.count import PathExplosionError
-from pathnn.paths.cpu.walks import AP, SP, SP_PLUS
+from pathnn.paths.cpu.extract import MODES, UNLIMITED, in_threads
 from pathnn.paths.csr import to_csr
 from pathnn.paths.options import Collection, check_collection, check_k
 from pathnn.theory.graphs import Graph
@@ -20,18 +17,6 @@ from pathnn.theory.kernels import annotate, fingerprint, refine_pairs, refine_ve
 
 Lanes = NDArray[np.uint64]
 """Elements of the field; an axis of two holds the two that together stand for one thing."""
-
-
-MODES = {"ap": AP, "sp+": SP_PLUS, "sp": SP}
-
-
-UNLIMITED = 2**62
-
-
-Item = TypeVar("Item")
-
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -174,15 +159,6 @@ def classes(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
 def stack_lanes(rows: Sequence[Lanes], shape: tuple[int, ...]) -> Lanes:
     """The rows as one array, also if there are none."""
     return np.stack(rows) if len(rows) else np.zeros((0, *shape), np.uint64)
-
-
-def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """`[function(item) for item in items]`, in as many threads as torch uses."""
-    workers = min(torch.get_num_threads(), len(items))
-    if workers <= 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, items))
 
 
 MOST_VERTICES = 64

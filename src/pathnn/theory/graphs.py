@@ -11,7 +11,7 @@ from torch import Tensor
 from pathnn.paths.csr import to_csr
 from pathnn.paths.extract import extract_paths, list_paths
 from pathnn.paths.options import Collection
-from pathnn.paths.reference import Path
+from pathnn.paths.trie import Path
 
 Graph = tuple[Tensor, int]
 """`(edge_index, num_nodes)`."""

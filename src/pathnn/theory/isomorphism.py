@@ -57,7 +57,7 @@ def all_pairs(num_graphs: int) -> Tensor:
     return torch.combinations(torch.arange(num_graphs)).view(-1, 2)
 
 
-def check_edges_exist(pairs: Tensor, num_graphs: int) -> Tensor:
+def check_pairs(pairs: Tensor, num_graphs: int) -> Tensor:
     """Return `pairs` if they are `[pairs, 2]` numbers of graphs, raise `ValueError` otherwise."""
     if pairs.dim() != 2 or pairs.size(1) != 2 or pairs.is_floating_point():
         raise ValueError(f"pairs: expected integers of shape [pairs, 2], got {pairs.dtype} {list(pairs.shape)}.")
@@ -165,7 +165,7 @@ def isomorphism_test(
     begin = time.perf_counter()
     check_collection(collection)
     check_k(k)
-    pairs = all_pairs(len(graphs)) if pairs is None else check_edges_exist(pairs, len(graphs))
+    pairs = all_pairs(len(graphs)) if pairs is None else check_pairs(pairs, len(graphs))
     used, local = torch.unique(pairs, return_inverse=True)
     chosen = as_graphs(graphs, used.tolist())
     annotations = None

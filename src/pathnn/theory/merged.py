@@ -15,9 +15,10 @@ from pathnn.nn import PathNN
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.count import PathExplosionError
+from pathnn.paths.cpu.extract import MODES, in_threads
 from pathnn.paths.csr import to_csr
 from pathnn.paths.trie import LengthTrie, TrieLevel
-from pathnn.theory.fingerprints import MODES, PathAnnotations, classes, hashed_annotations, in_threads
+from pathnn.theory.fingerprints import PathAnnotations, classes, hashed_annotations
 from pathnn.theory.graphs import Graph
 from pathnn.theory.merge_kernels import reach, visit_sequences
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from pathnn.paths.options import Collection
-from pathnn.paths.reference import Path
+from pathnn.paths.trie import Path
 from pathnn.theory.graphs import check_height, check_source, neighbors, paths_by_length
 
 

@@ -15,8 +15,9 @@ import torch
 
 from pathnn.data import load_dataset
 from pathnn.paths import PathExplosionError
+from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.options import Collection
-from pathnn.theory.fingerprints import folklore_fingerprints, in_threads, path_fingerprints, wl_fingerprints
+from pathnn.theory.fingerprints import folklore_fingerprints, path_fingerprints, wl_fingerprints
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import as_graphs
 from pathnn_reproduction.rows import Row, has_key, read_rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from pathnn.paths.options import Collection
-from pathnn.paths.reference import Path
+from pathnn.paths.trie import Path
 from pathnn.plots.graphs import Sketch, draw_graphs, sketch
 from pathnn.plots.page import CAPTION_SIZE, EDGE, INK, LINES, MARGIN, PLAIN, RADIUS, draw_disc, lettered, make_page
 from pathnn.plots.trees import LEAF, Style, draw_tree, fading_style, panel_size, tree_layout

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pathnn.paths.extract import extract_paths, list_paths
 from pathnn.paths.options import Collection
-from pathnn.paths.reference import DUMMY
+from pathnn.paths.trie import DUMMY
 from pathnn_reproduction.theory.small_graphs import LARGEST, Ints, Universe, distance_table, name_multisets, name_pairs
 
 Partitions = list[Ints]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -23,6 +23,9 @@ Ints = npt.NDArray[Any]
 
 
 T = TypeVar("T")
+
+
+Item = TypeVar("Item")
 
 
 Range = tuple[int, int]
@@ -199,7 +202,17 @@ def _ranges(num_nodes: int) -> list[Range]:
 
 
 def _in_ranges(work: Callable[[int, int], T], ranges: list[Range]) -> list[T]:
-    if len(ranges) <= 1:
-        return [work(a, b) for a, b in ranges]
-    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        return list(pool.map(lambda ab: work(*ab), ranges))
+    return in_threads(lambda ends: work(*ends), ranges)
+
+
+def in_threads(work: Callable[[Item], T], items: Sequence[Item]) -> list[T]:
+    """Return `[work(item) for item in items]`, computed by as many threads as torch uses.
+
+    >>> in_threads(abs, [-2, 1])
+    [2, 1]
+    """
+    workers = min(torch.get_num_threads(), len(items))
+    if workers <= 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, items))

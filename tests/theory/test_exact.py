@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pathnn.paths.options import COLLECTIONS
-from pathnn.paths.reference import DUMMY, reference_paths, to_graph
+from pathnn.paths.reference import reference_paths, to_graph
+from pathnn.paths.trie import DUMMY
 from pathnn.theory import ColorTable, annotated_path_sets, paths_distinguish
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import edges_to_index

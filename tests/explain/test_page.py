@@ -29,11 +29,11 @@ def test_the_page_says_what_was_found():
     assert "&lt;script&gt;" in page
     for words in (
         "<b>y &amp; z: 2</b>, a &lt;b&gt;",
-        "would say 0.5",
+        "from the vertices alone, the model would predict 0.5",
         "+1.5",
         "0–1",
         "-0.5",
-        "The other path adds +0.4",
+        '>the other 1</td><td class="number">+0.400<',
     ):
         assert words in page, words
     pictures = re.findall(r"<svg.*?</svg>", page, re.S)
@@ -85,5 +85,5 @@ def test_the_output_follows_from_the_question():
     assert (chosen.name, chosen.factor, chosen.shift, chosen.words) == ("b", 5.0, 2.0, "")
     assert choose_answer(facts("binary", 1, []), out[:1]).name == "the logit"
     assert choose_answer(facts("regression", 1, []), out[:1]).name == "the prediction"
-    with pytest.raises(ValueError, match="--output d does not exist: expected one of a, b, c"):
+    with pytest.raises(ValueError, match="output='d' does not exist: expected one of a, b, c"):
         choose_answer(facts("class", 3, names), out, "d")

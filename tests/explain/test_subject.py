@@ -10,12 +10,14 @@ import torch
 from pathnn.data import load_data
 from pathnn.data.targets import TargetScale
 from pathnn.explain import explain_paths
-from pathnn.explain.explanation import PathScore
+from pathnn.explain.explanation import Explanation, PathScore
+from pathnn.explain.page import Heading, explanation_page
 from pathnn.explain.subject import read_subject
 from pathnn.paths.options import Collection
 from pathnn.training import RunConfig, build_model
 from pathnn.training.checkpoint import TaskSignature, TrainedModel
 
+FOUND = Explanation(2.0, 0.5, (torch.tensor([[0, 1]]),), (torch.tensor([1.5]),), 3)
 THREE = {
     "A": "1,2\n2,1\n3,4\n4,3\n5,6\n6,5\n",
     "graph_indicator": "1\n1\n2\n2\n3\n3\n",
@@ -66,3 +68,21 @@ def test_atoms_have_the_numbers_of_the_users_smiles(tmp_path: Path, collection: 
         there = tuple(to_second[vertex] for vertex in vertices)
         assert second[min(there, there[::-1])] == pytest.approx(score, abs=1e-6)
     assert torch.allclose(found[1].vertex_scores()[to_second], found[0].vertex_scores(), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("header", "title"),
+    [("smiles,y,Name", "serine: OCC"), ("smiles,y,Compound ID", "serine: OCC"), ("smiles,y,source", "OCC")],
+)
+def test_the_title_has_the_name_of_the_molecule(tmp_path: Path, header: str, title: str) -> None:
+    pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
+    table = tmp_path / "serine.csv"
+    table.write_text(f"{header}\nOCC,1.5, serine\nOC,2.5\n")
+    config = RunConfig(data=str(table), collection="sp", k=1, options={"hidden_channels": 8})
+    task = load_data(table, targets=["y"])
+    trained = TrainedModel(build_model(config, task), config, TaskSignature.of(task, TargetScale()), 1, 0.0, {})
+    first, second = (read_subject(trained, str(table), row=row) for row in (1, 2))
+    assert (first.title, second.title) == (title, "OC"), "a row without a name has its SMILES alone"
+    page = explanation_page(Heading(first.title, "y", "", ""), FOUND, first.picture)
+    assert f"<title>{title}</title>" in page
+    assert "from the atoms alone" in page
