@@ -13,8 +13,9 @@ from pathnn.data.datasets.base import with_ones
 from pathnn.data.datasets.registry import dataset_names, get_spec, load_dataset
 from pathnn.data.errors import BadRow, DataError, UnknownDatasetError
 from pathnn.data.packed import PackedGraphs
+from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
 from pathnn.data.readers.graph6 import read_graph6
-from pathnn.data.readers.smiles import FEATURES, MoleculeFeatures, check_features, smiles_graphs
+from pathnn.data.readers.smiles import check_features, smiles_graphs
 from pathnn.data.readers.table import CsvTable, class_labels, is_text, numeric_columns, one_column, read_csv
 from pathnn.data.readers.tu import encode, one_hot, read_tu
 from pathnn.data.splits import SCAFFOLD, column_split, scaffold_split, scaffolds

@@ -11,8 +11,8 @@ from torch import Tensor
 from pathnn.data.datasets.registry import dataset_names
 from pathnn.data.errors import DataError
 from pathnn.data.load import file_kind, load_data, task_from_graphs
-from pathnn.data.molecules import pack_molecules
-from pathnn.data.readers.smiles import FEATURES, molecule_graph
+from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.smiles import molecule_graph, pack_molecules
 from pathnn.data.readers.table import read_csv
 from pathnn.data.task import Task
 from pathnn.explain.page import Picture

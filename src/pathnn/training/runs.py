@@ -17,7 +17,7 @@ from pathnn.data.datasets.registry import dataset_names
 from pathnn.data.fingerprints import DataFingerprint, same_place
 from pathnn.data.load import load_data
 from pathnn.data.metrics import default_metric
-from pathnn.data.readers.smiles import MoleculeFeatures
+from pathnn.data.readers.atom_features import MoleculeFeatures
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task, Vocabulary
 from pathnn.provenance import commit

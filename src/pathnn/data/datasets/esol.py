@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pathnn.data.datasets.base import Built, DatasetSpec, needed
-from pathnn.data.readers.smiles import FEATURES, smiles_graphs
+from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.smiles import smiles_graphs
 from pathnn.data.readers.table import read_csv
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import regression

@@ -10,7 +10,7 @@ from pathnn.data.datasets.lrgb import read_lrgb
 from pathnn.data.datasets.ogb_csv import both_directions, read_ogb_csv
 from pathnn.data.metrics import mean_over_targets, tied_average_precision
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.smiles import OGB_ATOMS, OGB_BONDS
+from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import binary, multilabel, regression
 from pathnn.data.task import Split, Task
@@ -74,8 +74,8 @@ def _molhiv(built: Built) -> Task:
         name="molhiv",
         title="ogbg-molhiv",
         graphs=built.graphs,
-        node_features=OGB_ATOMS,
-        edge_features=OGB_BONDS,
+        node_features=FEATURES["ogb"][0],
+        edge_features=FEATURES["ogb"][1],
         splits=built.splits,
         paper={("sp", 2): (78.62, 1.30), ("sp+", 2): (79.17, 1.09), ("ap", 2): (78.84, 1.46)},
         licence="MIT",
@@ -90,8 +90,8 @@ def _peptides_func(built: Built) -> Task:
         name="peptides-func",
         title="Peptides-func (LRGB)",
         graphs=built.graphs,
-        node_features=OGB_ATOMS,
-        edge_features=OGB_BONDS,
+        node_features=FEATURES["ogb"][0],
+        edge_features=FEATURES["ogb"][1],
         splits=built.splits,
         paper={("sp", 8): (68.16, 0.26), ("sp+", 8): (67.84, 0.52), ("ap", 7): (68.07, 0.72)},
         licence=PEPTIDES_LICENCE,
@@ -108,8 +108,8 @@ def _peptides_struct(built: Built) -> Task:
         name="peptides-struct",
         title="Peptides-struct (LRGB)",
         graphs=built.graphs,
-        node_features=OGB_ATOMS,
-        edge_features=OGB_BONDS,
+        node_features=FEATURES["ogb"][0],
+        edge_features=FEATURES["ogb"][1],
         splits=built.splits,
         paper={("sp", 4): (0.2545, 0.0032), ("sp+", 4): (0.2540, 0.0046), ("ap", 4): (0.2569, 0.0030)},
         licence=PEPTIDES_LICENCE,
