@@ -1,42 +1,59 @@
 """Data: packed graphs, tasks by name or from a user's files, batches with their paths."""
 
-from pathnn.data.batch import GraphBatch as GraphBatch
-from pathnn.data.datasets.registry import dataset_names as dataset_names
-from pathnn.data.datasets.registry import load_dataset as load_dataset
-from pathnn.data.datasets.status import dataset_status as dataset_status
-from pathnn.data.datasets.status import fetch as fetch
-from pathnn.data.datasets.status import verify as verify
-from pathnn.data.datasets.zinc import save_zinc as save_zinc
-from pathnn.data.errors import BadRow as BadRow
-from pathnn.data.errors import BadRowsError as BadRowsError
-from pathnn.data.errors import DataError as DataError
-from pathnn.data.errors import DatasetNotFoundError as DatasetNotFoundError
-from pathnn.data.errors import UnknownDatasetError as UnknownDatasetError
-from pathnn.data.load import load_data as load_data
-from pathnn.data.load import task_from_csv as task_from_csv
-from pathnn.data.load import task_from_graphs as task_from_graphs
-from pathnn.data.load import task_from_tu as task_from_tu
-from pathnn.data.loader import BudgetSampler as BudgetSampler
-from pathnn.data.loader import PackedLoader as PackedLoader
-from pathnn.data.loader import SizeSampler as SizeSampler
-from pathnn.data.packed import PackedGraphs as PackedGraphs
-from pathnn.data.packed import from_pyg as from_pyg
-from pathnn.data.paths import PathSummary as PathSummary
-from pathnn.data.paths import summarize_paths as summarize_paths
-from pathnn.data.pieces import trie_pieces as trie_pieces
-from pathnn.data.readers.nx import from_networkx as from_networkx
-from pathnn.data.shards import build_shards as build_shards
-from pathnn.data.splits import stratified_folds as stratified_folds
-from pathnn.data.task import Categorical as Categorical
-from pathnn.data.task import Continuous as Continuous
-from pathnn.data.task import Split as Split
-from pathnn.data.task import Task as Task
-from pathnn.data.task import random_split as random_split
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "BadRow", "BadRowsError", "BudgetSampler", "Categorical", "Continuous", "DataError",
-    "DatasetNotFoundError", "GraphBatch", "PackedGraphs", "PackedLoader", "PathSummary", "SizeSampler",
-    "Split", "Task", "UnknownDatasetError", "build_shards", "dataset_names", "dataset_status", "fetch",
-    "from_networkx", "from_pyg", "load_data", "load_dataset", "random_split", "save_zinc", "stratified_folds",
-    "summarize_paths", "task_from_csv", "task_from_graphs", "task_from_tu", "trie_pieces", "verify",
-]  # fmt: skip
+from pathnn._lazy import exports
+
+if TYPE_CHECKING:
+    from pathnn.data.batch import GraphBatch as GraphBatch
+    from pathnn.data.datasets.registry import dataset_names as dataset_names
+    from pathnn.data.datasets.registry import load_dataset as load_dataset
+    from pathnn.data.datasets.status import dataset_status as dataset_status
+    from pathnn.data.datasets.status import fetch as fetch
+    from pathnn.data.datasets.status import verify as verify
+    from pathnn.data.datasets.zinc import save_zinc as save_zinc
+    from pathnn.data.errors import BadRow as BadRow
+    from pathnn.data.errors import BadRowsError as BadRowsError
+    from pathnn.data.errors import DataError as DataError
+    from pathnn.data.errors import DatasetNotFoundError as DatasetNotFoundError
+    from pathnn.data.errors import UnknownDatasetError as UnknownDatasetError
+    from pathnn.data.load import DataSource as DataSource
+    from pathnn.data.load import find_data as find_data
+    from pathnn.data.load import load_data as load_data
+    from pathnn.data.load import task_from_csv as task_from_csv
+    from pathnn.data.load import task_from_graphs as task_from_graphs
+    from pathnn.data.load import task_from_tu as task_from_tu
+    from pathnn.data.loader import BudgetSampler as BudgetSampler
+    from pathnn.data.loader import PackedLoader as PackedLoader
+    from pathnn.data.loader import SizeSampler as SizeSampler
+    from pathnn.data.packed import PackedGraphs as PackedGraphs
+    from pathnn.data.packed import from_pyg as from_pyg
+    from pathnn.data.paths import PathSummary as PathSummary
+    from pathnn.data.paths import summarize_paths as summarize_paths
+    from pathnn.data.readers.nx import from_networkx as from_networkx
+    from pathnn.data.shards import build_shards as build_shards
+    from pathnn.data.splits import stratified_folds as stratified_folds
+    from pathnn.data.task import Categorical as Categorical
+    from pathnn.data.task import Continuous as Continuous
+    from pathnn.data.task import Split as Split
+    from pathnn.data.task import Task as Task
+    from pathnn.data.task import random_split as random_split
+
+EXPORTS = {
+    "batch": ("GraphBatch",),
+    "datasets.registry": ("dataset_names", "load_dataset"),
+    "datasets.status": ("dataset_status", "fetch", "verify"),
+    "datasets.zinc": ("save_zinc",),
+    "errors": ("BadRow", "BadRowsError", "DataError", "DatasetNotFoundError", "UnknownDatasetError"),
+    "load": ("DataSource", "find_data", "load_data", "task_from_csv", "task_from_graphs", "task_from_tu"),
+    "loader": ("BudgetSampler", "PackedLoader", "SizeSampler"),
+    "packed": ("PackedGraphs", "from_pyg"),
+    "paths": ("PathSummary", "summarize_paths"),
+    "readers.nx": ("from_networkx",),
+    "shards": ("build_shards",),
+    "splits": ("stratified_folds",),
+    "task": ("Categorical", "Continuous", "Split", "Task", "random_split"),
+}
+
+__all__ = [name for names in EXPORTS.values() for name in names]
+__getattr__, __dir__ = exports(__name__, EXPORTS)

@@ -8,9 +8,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.registry import dataset_names
 from pathnn.data.errors import DataError
-from pathnn.data.load import file_kind, load_data, task_from_graphs
+from pathnn.data.load import find_data, load_data, task_from_graphs
 from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.readers.smiles import molecule_graph, pack_molecules
 from pathnn.data.readers.table import read_csv
@@ -85,7 +84,7 @@ def read_subject(
 ) -> ExplainedGraph:
     """The row (from 1) of a CSV of SMILES, or the graph (from 0) of other data; the first, if none is named."""
     path = Path(data).expanduser()
-    table = file_kind(path) == ".csv" and data.lower() not in dataset_names()
+    table = find_data(data).kind == "table"
     if (graph if table else row) is not None:
         raise ValueError(
             f"{data} is a table: name its row (--row), not a graph." if table else

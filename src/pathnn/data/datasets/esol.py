@@ -46,5 +46,5 @@ def _task(built: Built) -> Task:
 
 
 def specs() -> list[DatasetSpec]:
-    """ESOL."""
+    """Return ESOL."""
     return [DatasetSpec("esol", "ESOL", 1128, (FILES,), _build, _task, version=3)]

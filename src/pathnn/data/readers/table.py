@@ -109,8 +109,8 @@ def read_csv(path: Path) -> CsvTable:
     for number, row in enumerate(rows[1:], start=1):
         if any(value.strip() for value in row[len(rows[0]) :]):
             raise DataError(
-                f"{path}, row {number}: {len(row)} values, but the header has {len(rows[0])}. Put values that contain a "
-                'comma into "quotes".'
+                f"{path}, row {number}: {len(row)} values, but the header has {len(rows[0])}. Put values that contain "
+                'a comma into "quotes".'
             )
     return CsvTable(str(path), rows[0], tuple(rows[1:]))
 
