@@ -111,7 +111,7 @@ def pack(trie: PathTrie) -> dict[str, Tensor]:
 
 def trie_of(data: Any) -> PathTrie:
     """See `PathTrie.from_data`."""
-    if hasattr(data, "over_budget"):  # a GraphBatch of pathnn.data
+    if hasattr(data, "max_entries"):  # a GraphBatch of pathnn.data
         if data.trie is None:
             raise ValueError("this batch has no trie: build the graphs with with_paths(collection=..., k=...) first.")
         return data.trie

@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 from pathnn import PathNN
 from pathnn.cli import console as epoch_line
 from pathnn.cli.app import make_app
-from pathnn.data.molecules import pack_molecules
-from pathnn.data.readers.smiles import molecule_graph
+from pathnn.data.readers.smiles import molecule_graph, pack_molecules
 from pathnn.training import Epoch, RunFolder
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")

@@ -15,11 +15,11 @@ pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 from rdkit import Chem
 from torch_geometric.utils import from_smiles
 
-from pathnn.data import cip_features as cip
 from pathnn.data import load_data
 from pathnn.data.fingerprints import graph_fingerprints
-from pathnn.data.molecules import MoleculeGraph, pack_molecules
-from pathnn.data.readers.smiles import FEATURES, molecule_graph
+from pathnn.data.readers import atom_features as cip
+from pathnn.data.readers.atom_features import FEATURES, MoleculeGraph
+from pathnn.data.readers.smiles import molecule_graph, pack_molecules
 from pathnn.data.readers.table import read_csv
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection

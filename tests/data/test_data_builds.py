@@ -49,6 +49,7 @@ def _loader(name: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", LOAD, name], stdout=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.slow
 def test_processes_that_build_at_once_get_the_same(own_cache: Path) -> None:
     processes = [_loader("csl") for _ in range(2)]
     answers = {process.communicate(timeout=120)[0] for process in processes}

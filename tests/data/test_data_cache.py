@@ -120,6 +120,7 @@ def _source_path() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_leave_a_whole_cache_at_every_moment(tmp_path: Path) -> None:
     path = tmp_path / "a.pathnn"
     writers = [_writer(path, value, 20) for value in (1, 2)]

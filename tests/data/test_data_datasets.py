@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 
@@ -12,10 +13,11 @@ import torch
 from torch_geometric.data import Batch
 from torch_geometric.utils import to_networkx
 
-from pathnn.data import Categorical, Continuous, DatasetNotFoundError, UnknownDatasetError, load_dataset
+from pathnn.data import Categorical, Continuous, DatasetNotFoundError, UnknownDatasetError, find_data, load_dataset
+from pathnn.data.datasets import registry
 from pathnn.data.datasets.csl import SKIPS, construct, skip_link_graph
-from pathnn.data.datasets.registry import built_path, dataset_names, get_spec
-from pathnn.data.datasets.sr import FAMILIES
+from pathnn.data.datasets.pairs import BREC_CATEGORIES, SR_FAMILIES
+from pathnn.data.datasets.registry import FAMILIES, built_path, dataset_names, get_spec
 from pathnn.data.errors import DataError
 
 NAMES = [name for name in dataset_names() if name != "peptides-struct"]
@@ -176,9 +178,9 @@ def test_csl_without_its_file_is_constructed(own_cache: Path) -> None:
         skip_link_graph(41, 40)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", SR_FAMILIES)
 def test_strongly_regular_graphs_are_what_they_say(name: str, mirror: Path) -> None:
-    (vertices, degree, common, other), count = FAMILIES[name]
+    (vertices, degree, common, other), count = SR_FAMILIES[name]
     task = load_dataset(name)
     assert len(task.graphs) == count
     for i in (0, count - 1):
@@ -193,7 +195,7 @@ def test_strongly_regular_graphs_are_what_they_say(name: str, mirror: Path) -> N
 def test_brec_has_400_pairs_in_seven_categories(mirror: Path) -> None:
     task = load_dataset("brec")
     assert task.pair_index().shape == (400, 2)
-    assert [i for part in task.groups.values() for i in part] == list(range(400))
+    assert [i for part in BREC_CATEGORIES.values() for i in part] == list(range(400))
     sizes = task.graphs.node_ptr.diff()[task.pair_index()]
     assert torch.equal(sizes[:, 0], sizes[:, 1])
 
@@ -201,7 +203,6 @@ def test_brec_has_400_pairs_in_seven_categories(mirror: Path) -> None:
 def test_exp_pairs_have_one_graph_of_each_class(mirror: Path) -> None:
     task = load_dataset("exp")
     assert task.graphs.y[task.pair_index()].sum(dim=1).tolist() == [1] * 600
-    assert set(task.paper_undistinguished.values()) == {0}
 
 
 def test_the_atlas_needs_no_file(own_cache: Path) -> None:
@@ -210,16 +211,16 @@ def test_the_atlas_needs_no_file(own_cache: Path) -> None:
     assert task.graphs.node_ptr.diff().max() == 7
 
 
-def test_what_the_paper_reports_is_recorded(mirror: Path) -> None:
-    dd = load_dataset("dd")
-    assert dd.paper["ap", 3] is None, "out of memory"
-    assert dd.paper["sp", 3] == (77.0, 3.1)
-    assert dd.paper["ap", 1] == dd.paper["sp", 1] == (76.9, 3.7)
-    imdb = load_dataset("imdb-multi")
-    assert ("sp", 3) not in imdb.paper, "not applicable"
-    assert imdb.paper["ap", 3] is None
-    assert load_dataset("zinc").paper["ap", 4] == (0.090, 0.004)
-    assert load_dataset("zinc").paper_mean_paths["sp+", 3] == 79.0
+def test_a_name_needs_no_dataset_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "import_module", lambda name: pytest.fail(f"{name} was imported"))
+    assert find_data("ZINC").name == "zinc"
+    assert dataset_names()[-1] == "esol"
+
+
+def test_every_name_is_in_the_table_of_its_module() -> None:
+    for family, names in FAMILIES.items():
+        module = import_module(f"pathnn.data.datasets.{family}")
+        assert tuple(spec.name for spec in module.specs()) == names
 
 
 @pytest.mark.parametrize("name", ["zinc", "molhiv", "peptides-func", "enzymes"])

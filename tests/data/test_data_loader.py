@@ -1,4 +1,4 @@
-"""Batches within a budget: loaders, samplers, pieces of tries."""
+"""Batches within a budget: loaders and samplers."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_geometric.data import Data
 
-from data_strategies import data_lists
 from pathnn.data import (
     BudgetSampler,
     PackedGraphs,
     PackedLoader,
     SizeSampler,
-    from_pyg,
-    trie_pieces,
 )
 from pathnn.data.loader import epoch_order
 from pathnn.device import default_max_entries, free_memory
-from pathnn.paths.extract import extract_paths
 
 
 def test_an_epoch_visits_each_graph_once_in_an_order_of_its_own(graphs: PackedGraphs) -> None:
@@ -29,8 +24,7 @@ def test_an_epoch_visits_each_graph_once_in_an_order_of_its_own(graphs: PackedGr
     epochs = [torch.cat([batch.y for batch in loader]).tolist() for _ in range(3)]
     assert all(sorted(epoch) == list(range(7)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 3
-    loader.set_epoch(1)
-    assert torch.cat([batch.y for batch in loader]).tolist() == epochs[1]
+    assert torch.cat(loader.indices(1)).tolist() == epochs[1]
     other = PackedLoader(replace(graphs, y=torch.arange(7)), batch_size=3, shuffle=True, seed=2)
     assert torch.cat([batch.y for batch in other]).tolist() != epochs[0]
 
@@ -52,41 +46,13 @@ def test_a_last_batch_of_one_graph_can_be_dropped(graphs: PackedGraphs) -> None:
     assert [b.num_graphs for b in PackedLoader(graphs, [0], batch_size=3, drop_single=True)] == [1], "not the only one"
 
 
-def test_a_batch_over_the_budget_carries_its_tries_in_pieces(graphs: PackedGraphs) -> None:
-    small = next(iter(PackedLoader(graphs, batch_size=7, max_entries=50)))
-    assert small.over_budget
-    assert all(len(pieces) > 1 for pieces in small.pieces()[1:])
-    large = next(iter(PackedLoader(graphs, batch_size=7, max_entries=10**6)))
-    assert not large.over_budget
-    assert [len(pieces) for pieces in large.pieces()] == [1, 1, 1]
-    assert large.trie is not None
+def test_a_batch_carries_the_budget_of_its_loader(graphs: PackedGraphs) -> None:
+    assert next(iter(PackedLoader(graphs, max_entries=50))).max_entries == 50
+    assert next(iter(PackedLoader(graphs))).max_entries > 1024
     assert next(iter(PackedLoader(graphs, max_entries=None))).max_entries is None
 
 
-@given(graphs=data_lists(), max_entries=st.integers(1, 60), collection=st.sampled_from(["sp", "sp+", "ap"]))
-@settings(max_examples=60, deadline=None)
-def test_sums_over_pieces_are_sums_over_all_paths(graphs: list[Data], max_entries: int, collection: str) -> None:
-    batch = from_pyg(graphs).select(range(len(graphs)))
-    trie = extract_paths(batch.edge_index, batch.num_nodes, collection=collection, k=3)
-    value = torch.rand(batch.num_nodes, dtype=torch.float64)
-    for whole, pieces in zip(trie.lengths(), trie_pieces(trie, max_entries), strict=True):
-        assert sum(piece.num_paths for piece in pieces) == whole.num_paths
-        for piece in pieces:
-            assert piece.num_entries <= max_entries or len(piece.levels[0]) == 1
-        sums = torch.zeros(batch.num_nodes, dtype=torch.float64)
-        expected = torch.zeros_like(sums)
-        for part, out in [(whole, expected), *((piece, sums) for piece in pieces)]:
-            tokens = [
-                value[level.vertex[e]] * (t + 1)
-                for t, (level, e) in enumerate(zip(part.levels, part.ancestors(), strict=True))
-            ]
-            out.index_add_(0, part.source.long(), torch.stack(tokens).prod(dim=0))
-        torch.testing.assert_close(sums, expected)
-
-
 def test_a_budget_must_be_positive(graphs: PackedGraphs) -> None:
-    with pytest.raises(ValueError, match="max_entries=0"):
-        trie_pieces(graphs.trie(), 0)
     with pytest.raises(ValueError, match="max_entries=0"):
         BudgetSampler(torch.ones(3), 0)
     with pytest.raises(ValueError, match="batch_size=0"):
@@ -129,7 +95,7 @@ def test_a_loader_with_a_budget(graphs: PackedGraphs) -> None:
     loader = PackedLoader(graphs, sampler=BudgetSampler(entries, budget), max_entries=budget)
     batches = list(loader)
     assert sum(batch.num_graphs for batch in batches) == 7
-    assert not any(batch.over_budget for batch in batches)
+    assert all(batch.trie.num_entries <= budget for batch in batches)
 
 
 def test_free_memory_is_known() -> None:
@@ -141,16 +107,6 @@ def test_a_batch_has_at_least_one_graph(graphs: PackedGraphs) -> None:
     assert graphs.tries is not None
     with pytest.raises(ValueError, match="max_graphs=0: expected at least 1"):
         BudgetSampler(graphs.tries.sizes.sum(dim=1), 100, max_graphs=0)
-
-
-def test_processes_share_the_batches_of_one(graphs: PackedGraphs) -> None:
-    named = replace(graphs, y=torch.arange(7))
-    alone = [batch.y.tolist() for batch in PackedLoader(named, batch_size=4, shuffle=True)]
-    ranks = [PackedLoader(named, batch_size=4, shuffle=True, rank=r, world_size=3) for r in range(3)]
-    together = [[y for batch in parts for y in batch.y.tolist()] for parts in zip(*ranks, strict=True)]
-    assert together == alone
-    with pytest.raises(ValueError, match="rank=3"):
-        PackedLoader(named, rank=3, world_size=3)
 
 
 def test_an_empty_batch_is_a_batch(graphs: PackedGraphs) -> None:

@@ -148,7 +148,7 @@ def test_neither_file_nor_dataset(tmp_path: Path) -> None:
         load_data("zincc")
     path = tmp_path / "a.pdf"
     path.write_text("")
-    with pytest.raises(DataError, match=r"expected a \.csv"):
+    with pytest.raises(DataError, match=r"of another type.* a \.csv"):
         load_data(path)
 
 
@@ -221,7 +221,7 @@ def test_a_tu_file_with_words_is_named(tmp_path: Path) -> None:
 
 
 def test_a_row_with_more_cells_than_the_header_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r'row 2: 3 cells, but the header has 2\. Put cells .* into "quotes"'):
+    with pytest.raises(DataError, match=r'row 2: 3 values, but the header has 2\. Put values .* into "quotes"'):
         load_data(str(csv_file(tmp_path, "smiles,logS\nCCO,-0.5\nCCC,2,0\n")))
 
 

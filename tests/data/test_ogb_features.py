@@ -11,8 +11,8 @@ from torch import Tensor
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
 from pathnn.data import DataError, PackedGraphs, load_data, load_dataset
-from pathnn.data.molecules import pack_molecules
-from pathnn.data.readers.smiles import FEATURES, molecule_graph
+from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.smiles import molecule_graph, pack_molecules
 from pathnn.data.readers.table import read_csv
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pathnn.data.readers.smiles import OGB_ATOMS
+from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.task import Task
 from pathnn.files import atomic_write
 from pathnn.training import RunFolder, load_model, load_task
@@ -189,7 +189,7 @@ def _licence(task: Task) -> str:
 
 def _stereo(task: Task) -> list[str]:
     """What a user of OGB's features must know of SMILES with stereo marks."""
-    if task.node_features != OGB_ATOMS:
+    if task.node_features != FEATURES["ogb"][0]:
         return []
     return [
         "- **Stereochemistry**: OGB's features have rdkit's chiral tags, which depend on the order of the atoms in a "

@@ -135,7 +135,7 @@ def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
     training, by scaffolds. Else it has no split.
     """
     from pathnn.data.errors import DataError
-    from pathnn.data.load import file_kind, split_task
+    from pathnn.data.load import find_data, split_task
     from pathnn.data.readers.table import read_csv
     from pathnn.data.splits import SCAFFOLD
 
@@ -143,7 +143,7 @@ def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
         return task
     before, path = trained.facts.data, Path(config.data).expanduser()
     same_size = before is not None and before.num_graphs == len(task.graphs)
-    if file_kind(path) == ".csv" and (same_size or config.split_by != SCAFFOLD):
+    if find_data(config.data).kind == "table" and (same_size or config.split_by != SCAFFOLD):
         with suppress(DataError):
             return split_task(task, read_csv(path), config.split_by, config.split_seed)
     return replace(task, splits=())

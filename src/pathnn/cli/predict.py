@@ -98,10 +98,10 @@ def _no_predictions(trained: Ensemble) -> dict[str, list[Any]]:
 
 def input_table(data: str, task: Task | None, bad: tuple[BadRow, ...]) -> Table:
     """The columns of a CSV as they are; of other data the graphs' numbers, and names where they have some."""
-    from pathnn.data.load import file_kind
+    from pathnn.data.load import find_data
     from pathnn.data.readers.table import read_csv
 
-    if file_kind(Path(data)) == ".csv":
+    if find_data(data).kind == "table":
         table = read_csv(Path(data).expanduser())
         width = len(table.columns)
         return list(table.columns), [[*row, *[""] * (width - len(row))][:width] for row in table.rows]

@@ -245,11 +245,10 @@ def _can_draw() -> bool:
 
 def _check_table_options(data: str, chosen: dict[str, Any]) -> None:
     """Refuse options of tables for data that is none, which would not be read."""
-    from pathnn.data.datasets.registry import dataset_names
-    from pathnn.data.load import file_kind
+    from pathnn.data.load import find_data
 
     given = [f"--{name}" for name in ("target", "kind", "smiles") if chosen.get(name) is not None]
-    if given and (data.lower() in dataset_names() or file_kind(Path(data)) != ".csv"):
+    if given and find_data(data).kind != "table":
         raise typer.BadParameter(f"{', '.join(given)}: for .csv files of molecules, and {data} is none.")
 
 

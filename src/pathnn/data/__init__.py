@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathnn.data.errors import DataError as DataError
     from pathnn.data.errors import DatasetNotFoundError as DatasetNotFoundError
     from pathnn.data.errors import UnknownDatasetError as UnknownDatasetError
+    from pathnn.data.load import DataSource as DataSource
+    from pathnn.data.load import find_data as find_data
     from pathnn.data.load import load_data as load_data
     from pathnn.data.load import task_from_csv as task_from_csv
     from pathnn.data.load import task_from_graphs as task_from_graphs
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from pathnn.data.packed import from_pyg as from_pyg
     from pathnn.data.paths import PathSummary as PathSummary
     from pathnn.data.paths import summarize_paths as summarize_paths
-    from pathnn.data.pieces import trie_pieces as trie_pieces
     from pathnn.data.readers.nx import from_networkx as from_networkx
     from pathnn.data.shards import build_shards as build_shards
     from pathnn.data.splits import stratified_folds as stratified_folds
@@ -44,11 +45,10 @@ EXPORTS = {
     "datasets.status": ("dataset_status", "fetch", "verify"),
     "datasets.zinc": ("save_zinc",),
     "errors": ("BadRow", "BadRowsError", "DataError", "DatasetNotFoundError", "UnknownDatasetError"),
-    "load": ("load_data", "task_from_csv", "task_from_graphs", "task_from_tu"),
+    "load": ("DataSource", "find_data", "load_data", "task_from_csv", "task_from_graphs", "task_from_tu"),
     "loader": ("BudgetSampler", "PackedLoader", "SizeSampler"),
     "packed": ("PackedGraphs", "from_pyg"),
     "paths": ("PathSummary", "summarize_paths"),
-    "pieces": ("trie_pieces",),
     "readers.nx": ("from_networkx",),
     "shards": ("build_shards",),
     "splits": ("stratified_folds",),

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.registry import dataset_names
+from pathnn.data.datasets.registry import is_dataset
 from pathnn.data.packed import PackedGraphs, widen
 from pathnn.data.task import Split, Task
 
@@ -132,8 +132,7 @@ def same_place(data: str, other: str) -> bool:
     >>> same_place("zinc", "ZINC"), same_place("zinc", "./zinc")
     (True, False)
     """
-    names = dataset_names()
-    if data == other or data.lower() in names or other.lower() in names:
+    if data == other or is_dataset(data) or is_dataset(other):
         return data == other or data.lower() == other.lower()
     here, there = Path(data).expanduser(), Path(other).expanduser()
     return here.exists() and there.exists() and here.samefile(there)

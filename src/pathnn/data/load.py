@@ -1,20 +1,21 @@
-"""A user's own data as a task: SMILES in a CSV, graph6, TU format, networkx or PyG graphs."""
+"""Load a dataset or a user's data as a task: SMILES in a CSV, graph6, TU format, networkx or PyG graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import torch
 
 from pathnn.data.datasets.base import with_ones
-from pathnn.data.datasets.registry import dataset_names, get_spec, load_dataset
-from pathnn.data.errors import BadRow, DataError, UnknownDatasetError
+from pathnn.data.datasets.registry import get_spec, is_dataset, load_dataset
+from pathnn.data.errors import DataError, UnknownDatasetError
 from pathnn.data.packed import PackedGraphs
+from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
 from pathnn.data.readers.graph6 import read_graph6
-from pathnn.data.readers.smiles import FEATURES, MoleculeFeatures, check_features, smiles_graphs
+from pathnn.data.readers.smiles import check_features, smiles_graphs
 from pathnn.data.readers.table import CsvTable, class_labels, is_text, numeric_columns, one_column, read_csv
 from pathnn.data.readers.tu import encode, one_hot, read_tu
 from pathnn.data.splits import SCAFFOLD, column_split, scaffold_split, scaffolds
@@ -34,55 +35,92 @@ def load_data(
     split_seed: int | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> Task:
-    """A dataset's name, a `.csv` of SMILES, a `.g6` file, or a folder or zip in TU format, as a task.
+    """Load a dataset by name, a `.csv` of SMILES, a `.g6` file, or a folder or zip in TU format as a task.
 
-    Files may be compressed (`.gz`, `.xz`). The other arguments are for CSV files: the SMILES column, the
-    target column or columns (None: the only numeric column, if there is just one; an empty list: none), and the kind of
-    target (None: found from the values; text makes classes). `skip_invalid` leaves bad rows out; they are in
-    `task.skipped`. `features` are those of atoms and bonds: "cip" has CIP labels (R, S, E, Z), and atoms in the order
-    of the canonical SMILES; "ogb" is what models trained on molhiv and Peptides read, and depends on how a SMILES with
-    @ is written. `vocabulary` has the codes of the TU data that a model was trained on (`facts.vocabulary`), with which
-    other such data is then read. `split_by` is "scaffold" (with a `split_seed`, another such split for each), or a
-    column that says train, val or test; None splits at random.
+    Files may be compressed (`.gz`, `.xz`).
+
+    Args:
+        data: the name of a dataset, or the path of a file or folder.
+        smiles: the SMILES column of a CSV; None: found by its name.
+        targets: the target columns of a CSV; None: the only numeric column, if there is just one; empty: none.
+        kind: the kind of target; None: found from the values (text makes classes).
+        skip_invalid: leave bad rows out; they are in `task.skipped`.
+        features: of atoms and bonds. "cip" has CIP labels (R, S, E, Z), and atoms in the order of the canonical
+            SMILES. "ogb" is for models trained on molhiv and Peptides, and depends on how a SMILES with @ is written.
+        split_by: "scaffold", or a column of a CSV with the values train, val and test; None: at random.
+        split_seed: gives another split by scaffolds for each seed.
+        vocabulary: the codes of the TU data that a model was trained on (`facts.vocabulary`), for reading other data.
 
     ```python
     task = load_data("molecules.csv", targets="logS")
     graphs = load_data("graphs.g6").graphs
     ```
     """
-    path = Path(data).expanduser()
     check_features(features)
     if kind is not None and kind not in get_args(TargetKind):
         raise DataError(f"kind={kind!r} is unknown: expected one of {', '.join(get_args(TargetKind))}.")
-    named = isinstance(data, str) and data.lower() in dataset_names()
-    if not named and not path.exists():
-        raise _neither(data)
-    kind_of_file = file_kind(path)
-    if split_by is not None and (named or kind_of_file != ".csv"):
+    source = find_data(data)
+    if split_by is not None and source.kind != "table":
         raise DataError(f"{data} cannot be split by {split_by!r}: that is for .csv files of molecules.")
-    if named:
-        return load_dataset(str(data))
-    if path.is_dir() or kind_of_file == ".zip":
-        return task_from_tu(path, vocabulary)
-    if kind_of_file == ".csv":
+    if source.kind == "dataset":
+        return load_dataset(source.name)
+    if source.kind == "tu":
+        return task_from_tu(source.path, vocabulary)
+    if source.kind == "table":
         options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features}
         options |= {"split_by": split_by, "split_seed": split_seed}
-        return task_from_csv(path, smiles=smiles, targets=targets, kind=kind, **options)
-    if kind_of_file == ".g6":
-        graphs, bad = read_graph6(path, skip_invalid=skip_invalid)
-        task = task_from_graphs(with_ones(graphs), name=path.name)
-        return replace(task, pairs="all", skipped=tuple(bad))
-    raise DataError(f"{path}: expected a .csv with a SMILES column, a .g6 file, or a folder or zip in TU format.")
+        return task_from_csv(source.path, smiles=smiles, targets=targets, kind=kind, **options)
+    graphs, bad = read_graph6(source.path, skip_invalid=skip_invalid)
+    task = task_from_graphs(with_ones(graphs), name=source.name)
+    return replace(task, pairs="all", skipped=tuple(bad))
 
 
-def file_kind(path: Path) -> str:
-    """The last suffix of a file's name, in small letters, without those of compression.
+@dataclass(frozen=True)
+class DataSource:
+    """A dataset, or a user's file or folder: what `find_data` found."""
 
-    >>> file_kind(Path("Molecules.CSV.gz"))
-    '.csv'
+    kind: Literal["dataset", "table", "graph6", "tu"]
+    name: str
+    path: Path
+
+
+def find_data(data: str | Path) -> DataSource:
+    """Find out what `data` names: a dataset, a `.csv`, a `.g6` file, or a folder or zip in TU format.
+
+    Raises `DataError` if it is none of them, or does not exist.
+
+    >>> find_data("ZINC").kind, find_data("ZINC").name
+    ('dataset', 'zinc')
     """
-    kinds = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in (".gz", ".xz")]
-    return kinds[-1] if kinds else ""
+    path = Path(data).expanduser()
+    if isinstance(data, str) and is_dataset(data):
+        return DataSource("dataset", data.lower(), path)
+    if path.is_dir():
+        return DataSource("tu", path.name, path)
+    types = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in (".gz", ".xz")]
+    file_type = types[-1] if types else ""
+    if path.exists() and file_type == ".csv":
+        return DataSource("table", path.name, path)
+    if path.exists() and file_type == ".g6":
+        return DataSource("graph6", path.name, path)
+    if path.exists() and file_type == ".zip":
+        return DataSource("tu", path.name, path)
+    raise DataError(
+        f"{_problem(data, path)} Expected a dataset's name, a .csv with a SMILES column, a .g6 file, or a folder or "
+        "zip in TU format."
+    )
+
+
+def _problem(data: str | Path, path: Path) -> str:
+    if path.exists():
+        return f"{str(data)!r} is a file of another type."
+    if path.suffix or len(path.parts) > 1:  # no dataset's name has a dot or a slash
+        return f"{str(data)!r} does not exist (from {Path.cwd()})."
+    try:
+        get_spec(str(data))
+    except UnknownDatasetError as error:
+        return f"{str(data)!r} is no file or folder that exists, nor a dataset: {error}"
+    return f"{str(data)!r} is a dataset's name: give it as text."
 
 
 def task_from_csv(
@@ -96,7 +134,7 @@ def task_from_csv(
     split_by: str | None = None,
     split_seed: int | None = None,
 ) -> Task:
-    """A CSV of SMILES as a task with one split of 80 / 10 / 10: at random from seed 0, or as `load_data` says.
+    """Read a CSV of SMILES as a task with one split of 80 / 10 / 10; see `load_data` for the arguments.
 
     ```python
     task = task_from_csv(Path("molecules.csv"), smiles="smiles", targets=["logS"], split_by="part")
@@ -124,7 +162,7 @@ def task_from_csv(
 
 
 def split_task(task: Task, table: CsvTable, split_by: str, seed: int | None = None) -> Task:
-    """The task of a table with one split by scaffolds, or as a column says, as in `load_data`."""
+    """Split the task of a table by scaffolds or by a column, as in `load_data`."""
     if split_by == SCAFFOLD:
         assert task.graphs.names is not None
         split, notes = scaffold_split(scaffolds(task.graphs.names), seed=seed), "one split by scaffolds"
@@ -134,12 +172,12 @@ def split_task(task: Task, table: CsvTable, split_by: str, seed: int | None = No
 
 
 def _present(labels: tuple[str, ...], y: torch.Tensor) -> tuple[str, ...]:
-    """The labels that are left after bad rows were left out, in order."""
+    """Return the labels that occur in `y`, in order: bad rows may have been left out."""
     return tuple(labels[int(code)] for code in torch.unique(y))
 
 
 def task_from_tu(path: Path, vocabulary: Vocabulary | None = None) -> Task:
-    """A folder or zip in TU format: labels one-hot, then attributes; degrees where there is neither.
+    """Read a folder or zip in TU format: labels one-hot, then attributes; degrees if there is neither.
 
     ```python
     task = task_from_tu(Path("PAIRS"))          # a folder with PAIRS_A.txt, PAIRS_graph_indicator.txt, ...
@@ -171,12 +209,12 @@ def task_from_graphs(
     kind: TargetKind | None = None,
     targets: tuple[str, ...] = (),
 ) -> Task:
-    """Any packed graphs as a task; what is not said is found from the tensors.
+    """Make a task of packed graphs; arguments that are not given are found from the tensors.
 
-    Integer features are categories, all else is continuous. Integer targets are classes; 0 and 1 in floating
-    columns are yes and no; all else is regression. Of several targets some may be NaN, which is not known: loss and
-    metric are over the others. Classes may be any numbers: they are counted from 0, and
-    `task.classes` has what they were. Graphs without `x` get the constant 1.
+    Integer features are categories, other features are continuous. Integer targets are classes, floating targets of 0
+    and 1 are binary, other targets are regression. Of several targets some may be NaN (unknown): loss and metric skip
+    them. Classes may be any numbers: `y` counts them from 0, and `task.classes` has the numbers. Graphs without `x`
+    get the constant 1.
 
     ```python
     edges = [torch.tensor([[0, 1], [1, 0]])] * 10
@@ -202,12 +240,12 @@ def task_from_graphs(
 
 
 def _values(y: torch.Tensor | None) -> tuple[str, ...]:
-    """The names of classes that are given as numbers: the numbers, in order."""
+    """Name classes that are given as numbers: the numbers, in order."""
     return () if y is None else tuple(number_name(value) for value in torch.unique(y).tolist())
 
 
 def guess_kind(graphs: PackedGraphs) -> TargetKind:
-    """The kind of target that the values of `y` look like.
+    """Guess the kind of target from the values of `y`.
 
     >>> edge = torch.tensor([[0, 1], [1, 0]])
     >>> guess_kind(replace(PackedGraphs.from_edges([edge, edge], [2, 2]), y=torch.tensor([[0.5], [1.0]])))
@@ -225,7 +263,7 @@ def guess_kind(graphs: PackedGraphs) -> TargetKind:
 
 
 def _target_facts(kind: TargetKind, y: torch.Tensor | None) -> dict[str, Any]:
-    """Loss, metric and direction of a kind of target."""
+    """Return the loss, metric and direction of a kind of target."""
     if y is None:
         return {}
     if kind == "class":
@@ -237,7 +275,7 @@ def _target_facts(kind: TargetKind, y: torch.Tensor | None) -> dict[str, Any]:
 
 
 def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
-    """`y` in the form that the kind asks for."""
+    """Convert `y` to the form of its kind."""
     if kind == "none":
         return replace(graphs, y=None)
     if graphs.y is None:
@@ -276,24 +314,6 @@ def _features(values: torch.Tensor | None) -> Features | None:
 
 
 def _targets(table: CsvTable, smiles: str) -> list[str]:
-    """The only numeric column, or none: which of several is meant must be said."""
+    """Return the only numeric column, or none: the user must choose among several."""
     found = numeric_columns(table, leave_out=smiles)
     return found if len(found) == 1 else []
-
-
-def _neither(data: str | Path) -> DataError:
-    if Path(data).suffix or len(Path(data).parts) > 1:  # no dataset's name has a dot or a slash
-        return DataError(
-            f"{str(data)!r} does not exist (from {Path.cwd()}): expected a file or folder, or a dataset's name."
-        )
-    try:
-        get_spec(str(data))
-    except UnknownDatasetError as error:
-        hint = str(error)
-    return DataError(
-        f"{str(data)!r} is no file or folder that exists, nor a dataset: {hint} "
-        "Give a name, a .csv with a SMILES column, a .g6 file, or a folder in TU format."
-    )
-
-
-__all__ = ["BadRow", "guess_kind", "load_data", "task_from_csv", "task_from_graphs", "task_from_tu"]

@@ -1,4 +1,4 @@
-"""Which graphs make a batch: a number of graphs, or as many as fill a budget of trie entries."""
+"""Load batches of graphs: a fixed number of graphs, or as many as fill a budget of trie entries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathnn.device import default_max_entries
 
 
 def epoch_order(index: Tensor, *, shuffle: bool, seed: int, epoch: int) -> Tensor:
-    """The graphs of an epoch in the order they are visited; the same for the same seed and epoch.
+    """Return the order of graphs in an epoch; the same for the same seed and epoch.
 
     >>> epoch_order(torch.arange(4), shuffle=False, seed=0, epoch=3).tolist()
     [0, 1, 2, 3]
@@ -28,7 +28,7 @@ def epoch_order(index: Tensor, *, shuffle: bool, seed: int, epoch: int) -> Tenso
 
 @dataclass(frozen=True, eq=False)
 class SizeSampler:
-    """Batches of `batch_size` graphs; `drop_single` leaves out a last batch of one (BatchNorm).
+    """Make batches of `batch_size` graphs; `drop_single` leaves out a last batch of one (BatchNorm).
 
     >>> [batch.tolist() for batch in SizeSampler(2, drop_single=True).batches(torch.arange(5))]
     [[0, 1], [2, 3]]
@@ -42,7 +42,7 @@ class SizeSampler:
             raise ValueError(f"batch_size={self.batch_size}: expected at least 1.")
 
     def batches(self, order: Tensor) -> Iterator[Tensor]:
-        """Cut an epoch's order into batches."""
+        """Cut the order of an epoch into batches."""
         for batch in torch.split(order, self.batch_size):
             if batch.numel() and not (self.drop_single and batch.numel() == 1 and order.numel() > 1):
                 yield batch
@@ -50,10 +50,10 @@ class SizeSampler:
 
 @dataclass(frozen=True, eq=False)
 class BudgetSampler:
-    """Batches filled up to `max_entries` trie entries: even work instead of an even number of graphs.
+    """Fill batches up to `max_entries` trie entries: equal work instead of an equal number of graphs.
 
-    `entries` is the number of entries of each graph. A graph that exceeds the budget is a batch of its own
-    (its tries can then be cut into pieces). Graphs are taken in order, so that shuffling stays random.
+    `entries` is the number of entries of each graph. A graph that exceeds the budget forms a batch alone. Graphs are
+    taken in order, so that shuffling stays random.
 
     >>> sampler = BudgetSampler(torch.tensor([3, 3, 9, 1]), max_entries=6)
     >>> [batch.tolist() for batch in sampler.batches(torch.arange(4))]
@@ -72,7 +72,7 @@ class BudgetSampler:
             raise ValueError(f"max_graphs={self.max_graphs}: expected at least 1, or None for no limit.")
 
     def batches(self, order: Tensor) -> Iterator[Tensor]:
-        """Cut an epoch's order into batches."""
+        """Cut the order of an epoch into batches."""
         total = self.entries[order].cumsum(dim=0)
         start, before = 0, 0
         while start < order.numel():
@@ -86,15 +86,10 @@ class BudgetSampler:
 
 
 class PackedLoader:
-    """Iterates over batches of `graphs[index]`; each pass is an epoch with an order of its own.
+    """Iterate over batches of `graphs[index]`; each pass is an epoch, and shuffled epochs have different orders.
 
-    `max_entries` bounds how many trie entries a model works on at once: a batch with more is not refused but
-    says so (`batch.over_budget`) and gives its tries in pieces (`batch.pieces()`). "auto" takes it from the
-    free memory. A `sampler` other than a number of graphs, such as `BudgetSampler`, takes the place of
-    `batch_size`.
-
-    With several processes every process has the same batches and takes its part of each, `rank` of
-    `world_size`; a part is empty where a batch has fewer graphs than there are processes.
+    `max_entries` bounds how many trie entries a model processes at once: it cuts the tries of a larger batch into
+    pieces. "auto" derives it from the free memory. A `sampler`, such as `BudgetSampler`, replaces `batch_size`.
 
     >>> edge = torch.tensor([[0, 1], [1, 0]])
     >>> graphs = PackedGraphs.from_edges([edge] * 5, [2] * 5)
@@ -114,12 +109,7 @@ class PackedLoader:
         max_entries: int | Literal["auto"] | None = "auto",
         device: torch.device | str | None = None,
         sampler: SizeSampler | BudgetSampler | None = None,
-        rank: int = 0,
-        world_size: int = 1,
     ) -> None:
-        if not 0 <= rank < world_size:
-            raise ValueError(f"rank={rank}, world_size={world_size}: expected a rank below the number of processes.")
-        self.rank, self.world_size = rank, world_size
         self.graphs = graphs
         self.index = torch.arange(len(graphs)) if index is None else torch.as_tensor(index, dtype=torch.long).cpu()
         self.shuffle, self.seed, self.epoch = shuffle, seed, 0
@@ -129,25 +119,23 @@ class PackedLoader:
 
     def __len__(self) -> int:
         """Number of batches of the next epoch."""
-        return sum(1 for _ in self.sampler.batches(self._order()))
+        return len(self.indices(self.epoch))
 
-    def set_epoch(self, epoch: int) -> None:
-        """Go to an epoch, so that a resumed run sees the order it would have seen."""
-        self.epoch = epoch
+    def indices(self, epoch: int) -> list[Tensor]:
+        """Return the graphs of each batch of an epoch, in order."""
+        order = epoch_order(self.index, shuffle=self.shuffle, seed=self.seed, epoch=epoch)
+        return list(self.sampler.batches(order))
 
     def __iter__(self) -> Iterator[GraphBatch]:
-        order = self._order()
+        batches = self.indices(self.epoch)
         self.epoch += 1
-        for index in self.sampler.batches(order):
-            yield self.batch(index.tensor_split(self.world_size)[self.rank])
+        for index in batches:
+            yield self.batch(index)
 
     def batch(self, index: Tensor) -> GraphBatch:
-        """The batch of some graphs, on the loader's device."""
+        """Return the batch of some graphs, on the loader's device."""
         batch = self.graphs.select(index)
         if batch.device != self.device:
             pinned = batch.pin_memory() if self.device.type == "cuda" and batch.device.type == "cpu" else batch
             batch = pinned.to(self.device, non_blocking=True)
         return replace(batch, max_entries=self.max_entries)
-
-    def _order(self) -> Tensor:
-        return epoch_order(self.index, shuffle=self.shuffle, seed=self.seed, epoch=self.epoch)

@@ -25,15 +25,15 @@ def class_key(name: str) -> Hashable:
     return name.strip() if number is None else number
 
 
-def class_names(cells: Iterable[str]) -> tuple[str, ...]:
+def class_names(values: Iterable[str]) -> tuple[str, ...]:
     """One name per class, the shortest: in the order of numbers if all are numbers, else of text.
 
     >>> class_names(["10", "9", "9.0"]), class_names(["toxic", "safe", "toxic"])
     (('9', '10'), ('safe', 'toxic'))
     """
     names: dict[Hashable, str] = {}
-    for cell in sorted({cell.strip() for cell in cells}, key=lambda cell: (len(cell), cell)):
-        names.setdefault(class_key(cell), cell)
+    for value in sorted({value.strip() for value in values}, key=lambda value: (len(value), value)):
+        names.setdefault(class_key(value), value)
     if all(isinstance(key, float) for key in names):
         return tuple(sorted(names.values(), key=float))
     return tuple(sorted(names.values()))
@@ -48,22 +48,22 @@ def number_name(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(float(value))
 
 
-def is_missing(cell: str | None) -> bool:
-    """Whether a cell names no class: it is empty, or what programs write for a missing number.
+def is_missing(value: str | None) -> bool:
+    """Return whether a value names no class: it is empty or NaN.
 
     >>> is_missing(" "), is_missing("NaN"), is_missing("none")
     (True, True, False)
     """
-    return cell is None or cell.strip().lower() in ("", "nan")
+    return value is None or value.strip().lower() in ("", "nan")
 
 
-def is_missing_number(cell: str | None) -> bool:
-    """Whether a cell of a column of numbers is empty, or what programs write for a missing one.
+def is_missing_number(value: str | None) -> bool:
+    """Return whether a value of a column of numbers is empty, or a word for a missing number.
 
     >>> is_missing_number("N/A"), is_missing_number("None"), is_missing_number("0")
     (True, True, False)
     """
-    return cell is None or cell.strip().lower().strip("<>#") in ("", "nan", "na", "n/a", "null", "none")
+    return value is None or value.strip().lower().strip("<>#") in ("", "nan", "na", "n/a", "null", "none")
 
 
 def as_number(text: str) -> float | None:

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from pathnn.data.errors import BadRow
 from pathnn.data.metrics import TargetScore
 from pathnn.data.packed import PackedGraphs
-from pathnn.paths.options import Collection
 
 
 def random_split(num_graphs: int, *, seed: int = 0, val: float = 0.1, test: float = 0.1) -> Split:
@@ -27,10 +26,6 @@ def random_split(num_graphs: int, *, seed: int = 0, val: float = 0.1, test: floa
     num_val, num_test = round(num_graphs * val), round(num_graphs * test)
     parts = torch.split(order, [num_graphs - num_val - num_test, num_val, num_test])
     return Split(*(part.sort().values for part in parts))
-
-
-Score = tuple[float, float]
-"""Mean and standard deviation, as printed in the paper."""
 
 
 TargetKind = Literal["class", "binary", "multilabel", "regression", "none"]
@@ -83,14 +78,10 @@ class Task:
         splits: one or more, empty where nothing is trained.
         node_features, edge_features: what `x` and `edge_attr` hold; None where there is nothing.
         maximize: whether a larger metric is better.
-        scale: the metric times this is in the paper's unit (100 for percent).
+        scale: the factor from the metric to the unit of tables (100 for percent).
         pairs: `[pairs, 2]` graph numbers to be told apart, "all" for all pairs, None where this is no
             question.
-        groups: names for ranges of pairs or graphs, in order.
         classes: names of the classes, or of the target columns.
-        paper: what the paper reports, by collection and k; None means that it ran out of memory there.
-        paper_undistinguished: of `pairs`, how many the paper's models confuse.
-        paper_mean_paths: average number of paths per graph in the paper, by collection and length.
         notes: licence, source, and where this differs from the published data.
         skipped: rows of a user's file that were left out.
         vocabulary: what the codes of a user's labels stand for, so that other files can be read with the same codes.
@@ -112,11 +103,7 @@ class Task:
     scale: float = 1.0
     splits: tuple[Split, ...] = ()
     pairs: Tensor | Literal["all"] | None = None
-    groups: Mapping[str, range] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
-    paper: Mapping[tuple[Collection, int], Score | None] = field(default_factory=dict)
-    paper_undistinguished: Mapping[tuple[Collection, int], int] = field(default_factory=dict)
-    paper_mean_paths: Mapping[tuple[Collection, int], float] = field(default_factory=dict)
     licence: str = ""
     citation: str = ""
     notes: str = ""

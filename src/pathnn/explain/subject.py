@@ -8,11 +8,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.registry import dataset_names
 from pathnn.data.errors import DataError
-from pathnn.data.load import file_kind, load_data, task_from_graphs
-from pathnn.data.molecules import pack_molecules
-from pathnn.data.readers.smiles import FEATURES, molecule_graph
+from pathnn.data.load import find_data, load_data, task_from_graphs
+from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.smiles import molecule_graph, pack_molecules
 from pathnn.data.readers.table import CsvTable, read_csv
 from pathnn.data.task import Task
 from pathnn.explain.page import Picture
@@ -89,7 +88,7 @@ def read_subject(
 ) -> ExplainedGraph:
     """Read one row (from 1) of a CSV of SMILES, or one graph (from 0) of other data; by default the first."""
     path = Path(data).expanduser()
-    table = file_kind(path) == ".csv" and data.lower() not in dataset_names()
+    table = find_data(data).kind == "table"
     if (graph if table else row) is not None:
         raise ValueError(
             f"graph={graph}: {data} is a table. Choose a row, counted from 1." if table else

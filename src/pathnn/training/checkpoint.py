@@ -17,7 +17,7 @@ from torch import Tensor
 from pathnn.data.fingerprints import DataFingerprint, graph_fingerprints
 from pathnn.data.metrics import METRICS
 from pathnn.data.packed import PackedGraphs
-from pathnn.data.readers.smiles import FEATURES, MoleculeFeatures
+from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
 from pathnn.data.targets import TargetScale
 from pathnn.data.task import Categorical, Features, Task, Vocabulary
 from pathnn.provenance import installed_version

@@ -15,7 +15,7 @@ import torch
 import yaml
 
 from pathnn.checks import check_choice
-from pathnn.data.datasets.registry import dataset_names
+from pathnn.data.datasets.registry import is_dataset
 from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.metrics import METRIC_NAMES
 from pathnn.data.splits import SCAFFOLD
@@ -285,7 +285,7 @@ def data_key(config: RunConfig, task: Task) -> str:
     >>> data_key(RunConfig(data="mine.g6"), csl) == data_key(RunConfig(data="/home/me/mine.g6"), csl)
     True
     """
-    if config.data.lower() in dataset_names():
+    if is_dataset(config.data):
         return config.data.lower()
     data = DataFingerprint.of(task, None)
     return f"{data.graphs} {data.targets}"

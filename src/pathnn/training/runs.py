@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from lightning.fabric import Fabric
 
-from pathnn.data.datasets.registry import dataset_names
+from pathnn.data.datasets.registry import is_dataset
 from pathnn.data.fingerprints import DataFingerprint, same_place
 from pathnn.data.load import load_data
 from pathnn.data.metrics import default_metric
-from pathnn.data.readers.smiles import MoleculeFeatures
+from pathnn.data.readers.atom_features import MoleculeFeatures
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task, Vocabulary
 from pathnn.provenance import commit
@@ -271,7 +271,7 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     if not resumed:
         on_first(fabric, folder.clear)  # only now, when all that could be refused has been accepted
     on_first(fabric, lambda: folder.write_config(config))
-    named = config.data.lower() in dataset_names()
+    named = is_dataset(config.data)
     seen = "" if named else training_fingerprints(task.graphs, loaders.train.index)
     device = torch.cuda.get_device_name(fabric.device) if fabric.device.type == "cuda" else "cpu"
     before, epoch = ([], 0) if saved is None else (saved.get(LEGS), saved["epoch"])

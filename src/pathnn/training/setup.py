@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from pathnn.checks import check_choice
 from pathnn.data.fingerprints import DataFingerprint
-from pathnn.data.loader import PackedLoader, epoch_order
+from pathnn.data.loader import PackedLoader
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.shards import ShardedTries
 from pathnn.data.targets import TargetScale, loss_for
@@ -241,8 +241,7 @@ def _are_read(given: object, reads: PathNNConfig) -> bool:
 
 def batch_indices(loader: PackedLoader, epoch: int) -> list[Tensor]:
     """The graphs of each batch of an epoch, in the order they are visited."""
-    order = epoch_order(loader.index, shuffle=loader.shuffle, seed=loader.seed, epoch=epoch)
-    return list(loader.sampler.batches(order))
+    return loader.indices(epoch)
 
 
 def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tuple[Tensor, float]]:

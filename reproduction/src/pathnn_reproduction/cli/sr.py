@@ -75,14 +75,14 @@ def sr_command(
 
 
 def _families(text: str) -> list[str]:
-    from pathnn.data.datasets.sr import FAMILIES, IN_THE_FIGURE
+    from pathnn.data.datasets.pairs import IN_THE_FIGURE, SR_FAMILIES
     from pathnn_reproduction.experiments.sr import ALL
 
     named = {"figure": list(IN_THE_FIGURE), "all": list(ALL)}.get(text) or [name.strip() for name in text.split(",")]
     for name in named:
-        if name not in FAMILIES:
+        if name not in SR_FAMILIES:
             raise ValueError(
-                f"--families: {name!r} is unknown: expected figure, all, or some of {', '.join(FAMILIES)}."
+                f"--families: {name!r} is unknown: expected figure, all, or some of {', '.join(SR_FAMILIES)}."
             )
     return named
 

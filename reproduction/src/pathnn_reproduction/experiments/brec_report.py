@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pathnn.data.datasets.brec import CATEGORIES
+from pathnn.data.datasets.pairs import BREC_CATEGORIES as CATEGORIES
 from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn_reproduction.experiments.brec import VARIANTS, Variant
 from pathnn_reproduction.rows import Row, has_key, read_rows

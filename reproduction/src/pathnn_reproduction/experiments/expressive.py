@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from pathnn.data.datasets.sr import FAMILIES
+from pathnn.data.datasets.pairs import SR_FAMILIES
 from pathnn.files import atomic_write
 from pathnn_reproduction.experiments.brec_page import brec_section
 from pathnn_reproduction.experiments.sr_report import exact_at, mean, percent, summarize, table
@@ -119,7 +119,7 @@ def title(family: str) -> str:
     >>> title("sr16622")
     'SR(16,6,2,2)'
     """
-    return f"SR({','.join(map(str, FAMILIES[family][0]))})"
+    return f"SR({','.join(map(str, SR_FAMILIES[family][0]))})"
 
 
 def _longer(rows: Sequence[Row]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from pathnn.data import load_dataset
-from pathnn.data.datasets.sr import IN_THE_FIGURE
+from pathnn.data.datasets.pairs import IN_THE_FIGURE
 from pathnn.paths import count_paths
 from pathnn.theory.fingerprints import (
     Lanes,

@@ -14,7 +14,6 @@ from pathnn.data.sources import DataFile
 from pathnn.data.splits import stratified_folds
 from pathnn.data.targets import classification
 from pathnn.data.task import Continuous, Split, Task
-from pathnn.paths.options import COLLECTIONS
 
 NUM_NODES = 41
 SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)
@@ -23,7 +22,7 @@ FILE = DataFile("CSL.npz", "0c04efa271a922bce0af612b9cf91e826821cfa9bb254d6ffdbb
 
 
 def skip_link_graph(num_nodes: int, skip: int) -> Tensor:
-    """A ring with a link from each vertex to the one `skip` further: `edge_index`, sorted, both directions.
+    """Return `edge_index` of a ring with a link from each vertex to the one `skip` further; sorted, both directions.
 
     >>> skip_link_graph(5, 2).size(1)                     # the complete graph on 5 vertices
     20
@@ -36,7 +35,7 @@ def skip_link_graph(num_nodes: int, skip: int) -> Tensor:
 
 
 def construct(seed: int = 0) -> PackedGraphs:
-    """150 graphs: 15 copies of each class, vertices renumbered at random from `seed`; `y` is the class."""
+    """Make 15 copies of each class, with vertices renumbered at random from `seed`; `y` is the class."""
     generator = torch.Generator().manual_seed(seed)
     edges = []
     for skip in SKIPS:
@@ -49,7 +48,7 @@ def construct(seed: int = 0) -> PackedGraphs:
 
 
 def read_published(path: Path) -> Built:
-    """The published graphs, in the published numbering, and the five published folds."""
+    """Read the published graphs, in the published numbering, and the five published folds."""
     arrays = load_arrays(path, ("g6", "y", "train", "val", "test"))
     graphs, _ = parse_graph6(bytes(arrays["g6"].numpy()).decode().split("\n"))
     folds = zip(arrays["train"].long(), arrays["val"].long(), arrays["test"].long(), strict=True)
@@ -73,14 +72,6 @@ def _task(built: Built) -> Task:
         node_features=Continuous(1),
         splits=built.splits,
         classes=tuple(f"skip {skip}" for skip in SKIPS),
-        groups={f"skip {skip}": range(i * COPIES, (i + 1) * COPIES) for i, skip in enumerate(SKIPS)},
-        paper=dict(
-            zip(
-                zip(COLLECTIONS, (11, 11, 5), strict=True),
-                ((90.0, 0.0), (100.0, 0.0), (100.0, 0.0)),
-                strict=True,
-            )
-        ),
         citation="Murphy et al., Relational pooling, ICML 2019; folds: Dwivedi et al. 2020",
         notes="the published numbering and the five published folds" if built.published else made_here,
         **classification(len(SKIPS)),
@@ -88,6 +79,6 @@ def _task(built: Built) -> Task:
 
 
 def specs() -> list[DatasetSpec]:
-    """CSL."""
+    """Return CSL."""
     count = len(SKIPS) * COPIES
     return [DatasetSpec("csl", "CSL (circular skip links)", count, ((FILE,),), _build, _task, optional=True)]

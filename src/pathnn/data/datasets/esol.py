@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pathnn.data.datasets.base import Built, DatasetSpec, needed
-from pathnn.data.readers.smiles import FEATURES, smiles_graphs
+from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.smiles import smiles_graphs
 from pathnn.data.readers.table import read_csv
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import regression
@@ -45,5 +46,5 @@ def _task(built: Built) -> Task:
 
 
 def specs() -> list[DatasetSpec]:
-    """ESOL."""
+    """Return ESOL."""
     return [DatasetSpec("esol", "ESOL", 1128, (FILES,), _build, _task, version=3)]

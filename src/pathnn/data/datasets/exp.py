@@ -1,9 +1,9 @@
 """EXP and CEXP (table 1): pairs of graphs that encode formulas, one satisfiable and one not.
 
-Four splits, as the released implementation makes them: with n graphs and i = 0..3, validation is the i-th
-block of n / 10 consecutive graphs; of what is left, in order, the i-th block of 0.15 n consecutive graphs is
-the test set; all else trains. With 1200 graphs: 120 to validate, 180 to test, 900 to train. Test sets of
-different splits may overlap.
+There are four splits, made as in the released implementation. With n graphs and i = 0..3, the validation set is the
+i-th block of n / 10 consecutive graphs. The test set is the i-th block of 0.15 n consecutive graphs of the rest. All
+other graphs are the training set. With 1200 graphs: 120 to validate, 180 to test, 900 to train. Test sets of different
+splits may overlap.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ from pathnn.data.readers.table import read_text
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import classification
 from pathnn.data.task import Continuous, Split, Task
-from pathnn.paths.options import COLLECTIONS
 
 FILES = {
     "exp": DataFile("EXP.txt.xz", "4db461607e535873ec6f09db0e194932d6e3f9b22a157f6d065a7445296463e3"),
     "cexp": DataFile("CEXP.txt.xz", "221dbe430cd8c8238a1d23b76ceb3c9a1784b801be618eb8b73aa0360c32b21d"),
 }
-K = dict(zip(COLLECTIONS, (10, 10, 5), strict=True))
 
 
 def consecutive_splits(num_graphs: int, count: int = 4) -> tuple[Split, ...]:
-    """The splits that the head of this file describes.
+    """Make the splits that the docstring of this module describes.
 
     >>> consecutive_splits(1200)[1], consecutive_splits(1200)[1].test[[0, -1]].tolist()
     (Split(train=900, val=120, test=180), [300, 479])
@@ -49,7 +47,7 @@ def consecutive_splits(num_graphs: int, count: int = 4) -> tuple[Split, ...]:
 
 
 def parse_exp(text: str) -> PackedGraphs:
-    """Graphs of the text format: their number, then per graph `n y` and n lines `tag degree neighbours...`.
+    """Parse the text format: the number of graphs, then per graph `n y` and n lines `tag degree neighbours...`.
 
     >>> parse_exp("1\\n2 1\\n0 1 1\\n0 1 0\\n")[0]
     Data(edge_index=[2, 2], x=[2, 1], y=[1], num_nodes=2)
@@ -59,7 +57,7 @@ def parse_exp(text: str) -> PackedGraphs:
         graphs = [_graph(lines) for _ in range(int(next(lines)))]
     except (ValueError, StopIteration, IndexError, RuntimeError) as error:
         raise DataError(
-            "an EXP file that ends early or is no EXP file: expected the number of graphs, then per graph "
+            "the file ends early or is not an EXP file: expected the number of graphs, then per graph "
             f"`n y` and n lines `tag degree neighbours...` ({error!r})."
         ) from error
     edges, sizes, labels = zip(*graphs, strict=True)
@@ -83,7 +81,6 @@ def _build(paths: tuple[Path | None, ...]) -> Built:
 
 
 def _task(name: str, built: Built) -> Task:
-    of_exp = name == "exp"
     return Task(
         name=name,
         title=name.upper(),
@@ -92,8 +89,6 @@ def _task(name: str, built: Built) -> Task:
         splits=built.splits,
         pairs=torch.arange(len(built.graphs)).view(-1, 2),
         classes=("unsatisfiable", "satisfiable"),
-        paper=dict.fromkeys(K.items(), (100.0, 0.0)),
-        paper_undistinguished=dict.fromkeys(K.items(), 0) if of_exp else {},
         licence="GPL-3.0 (GNN-RNI)",
         citation="Abboud et al., The surprising power of GNNs with random node initialization, IJCAI 2021",
         notes=(
@@ -106,7 +101,7 @@ def _task(name: str, built: Built) -> Task:
 
 
 def specs() -> list[DatasetSpec]:
-    """EXP and CEXP."""
+    """Return EXP and CEXP."""
     return [
         DatasetSpec(name, name.upper(), 1200, ((file,),), _build, partial(_task, name)) for name, file in FILES.items()
     ]

@@ -1,28 +1,22 @@
-"""Molecules with OGB's features: ogbg-molhiv (table 4), Peptides-func and Peptides-struct (table 3)."""
+"""ogbg-molhiv (table 4): molecules with OGB's features, from a packed file or from OGB's zip of CSV tables."""
 
 from __future__ import annotations
 
-from functools import partial
+import gzip
+import zipfile
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
 from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays, needed
-from pathnn.data.datasets.lrgb import read_lrgb
-from pathnn.data.datasets.ogb_csv import both_directions, read_ogb_csv
-from pathnn.data.metrics import mean_over_targets, tied_average_precision
+from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.smiles import OGB_ATOMS, OGB_BONDS
+from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.table import parse_numbers
 from pathnn.data.sources import DataFile
-from pathnn.data.targets import binary, multilabel, regression
+from pathnn.data.targets import binary
 from pathnn.data.task import Split, Task
-
-PEPTIDES_LICENCE = "CC BY-NC 4.0 (non-commercial)"
-LRGB = "Dwivedi et al., Long range graph benchmark, NeurIPS 2022"
-
-PEPTIDE_FUNCTIONS = (
-    "antifungal", "cell_cell_communication", "anticancer", "drug_delivery_vehicle", "antimicrobial", "antiviral",
-    "antihypertensive", "antibacterial", "antiparasitic", "toxic",
-)  # fmt: skip
-"""The labels of Peptides-func, in the order of its columns."""
 
 MOLHIV = (
     DataFile(
@@ -32,20 +26,17 @@ MOLHIV = (
     ),
     DataFile("hiv.zip", url="https://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/hiv.zip"),
 )
-PEPTIDES_FUNC = (
-    DataFile(
-        "peptides_func_graphs.npz",
-        "95aa41559b489a395388e5720d6e6df8945e4ee95f01ece6aba34a368a6a759c",
-        exact=True,
-    ),
-    DataFile("peptidesfunc.zip", url="https://www.dropbox.com/s/ycsq37q8sxs1ou8/peptidesfunc.zip?dl=1"),
-)
-PEPTIDES_STRUCT = (
-    DataFile("peptidesstruct.zip", url="https://www.dropbox.com/s/zgv4z8fcpmknhs8/peptidesstruct.zip?dl=1"),
-)
+_RAW = ("edge", "num-node-list", "num-edge-list", "node-feat", "edge-feat", "graph-label")
+_SPLIT = ("train", "valid", "test")
 
 
-def _read_npz(path: Path, val: str) -> Built:
+def _build(paths: tuple[Path | None, ...]) -> Built:
+    path = needed(paths[0])
+    return read_packed_molecules(path, "valid") if path.suffix == ".npz" else read_ogb_csv(path)
+
+
+def read_packed_molecules(path: Path, val: str) -> Built:
+    """Read graphs, targets and the split from an `.npz` file of this project; `val` names the validation part."""
     names = ("x", "bonds", "bond_feat", "num_nodes", "num_bonds", "y", "train", val, "test")
     arrays = load_arrays(path, names)
     edge_index, edge_attr = both_directions(arrays["bonds"], arrays["bond_feat"])
@@ -61,23 +52,54 @@ def _read_npz(path: Path, val: str) -> Built:
     return Built(graphs, (Split(arrays["train"].long(), arrays[val].long(), arrays["test"].long()),))
 
 
-def _build(val: str, targets: int, paths: tuple[Path | None, ...]) -> Built:
-    """From our own packed file, or from the public zip: OGB's CSV files, or LRGB's tensors."""
-    path = needed(paths[0])
-    if path.suffix == ".npz":
-        return _read_npz(path, val)
-    return read_ogb_csv(path) if path.name == MOLHIV[1].name else read_lrgb(path, targets)
+def read_ogb_csv(path: Path) -> Built:
+    """Read the graphs, features, labels and the scaffold split of a zip such as OGB's `hiv.zip`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            raw = {name: _table(archive, f"raw/{name}.csv.gz") for name in _RAW}
+            split = [_table(archive, f"split/scaffold/{name}.csv.gz").view(-1).long() for name in _SPLIT]
+    except (*ARCHIVE_ERRORS, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path} cannot be read as an OGB file: {error}. Put a whole copy in its place.") from error
+    edge_index, edge_attr = both_directions(raw["edge"].long(), raw["edge-feat"])
+    graphs = PackedGraphs(
+        edge_index=edge_index.to(torch.int16),
+        node_ptr=offsets(raw["num-node-list"].view(-1).long()),
+        edge_ptr=offsets(2 * raw["num-edge-list"].view(-1).long()),
+        x=raw["node-feat"].to(torch.uint8),
+        edge_attr=edge_attr.to(torch.uint8),
+        y=raw["graph-label"].float(),
+    )
+    return Built(graphs.validate(), (Split(*split),))
 
 
-def _molhiv(built: Built) -> Task:
+def both_directions(bonds: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+    """Turn bonds `[B, 2]` into `edge_index` `[2, 2B]` in OGB's order: each bond, then its reverse.
+
+    >>> both_directions(torch.tensor([[0, 1], [1, 2]]), torch.tensor([[7], [8]]))[0].tolist()
+    [[0, 1, 1, 2], [1, 0, 2, 1]]
+    """
+    edge_index = torch.stack([bonds, bonds.flip(1)], dim=1).view(-1, 2).t().contiguous()
+    return edge_index, features.repeat_interleave(2, dim=0)
+
+
+def _table(archive: zipfile.ZipFile, suffix: str) -> Tensor:
+    members = [name for name in archive.namelist() if name.endswith(suffix)]
+    if len(members) != 1:
+        raise DataError(f"{archive.filename}: expected one {suffix}, found {len(members)}.")
+    text = gzip.decompress(archive.read(members[0])).decode()
+    return torch.from_numpy(parse_numbers(text))
+
+
+def _task(built: Built) -> Task:
     return Task(
         name="molhiv",
         title="ogbg-molhiv",
         graphs=built.graphs,
-        node_features=OGB_ATOMS,
-        edge_features=OGB_BONDS,
+        node_features=FEATURES["ogb"][0],
+        edge_features=FEATURES["ogb"][1],
         splits=built.splits,
-        paper={("sp", 2): (78.62, 1.30), ("sp+", 2): (79.17, 1.09), ("ap", 2): (78.84, 1.46)},
         licence="MIT",
         citation="Hu et al., Open graph benchmark, NeurIPS 2020",
         notes="the official scaffold split; OGB's atom and bond features",
@@ -85,58 +107,6 @@ def _molhiv(built: Built) -> Task:
     )
 
 
-def _peptides_func(built: Built) -> Task:
-    return Task(
-        name="peptides-func",
-        title="Peptides-func (LRGB)",
-        graphs=built.graphs,
-        node_features=OGB_ATOMS,
-        edge_features=OGB_BONDS,
-        splits=built.splits,
-        paper={("sp", 8): (68.16, 0.26), ("sp+", 8): (67.84, 0.52), ("ap", 7): (68.07, 0.72)},
-        licence=PEPTIDES_LICENCE,
-        citation=LRGB,
-        notes="the published split; OGB's atom and bond features",
-        classes=PEPTIDE_FUNCTIONS,
-        **multilabel(len(PEPTIDE_FUNCTIONS))
-        | {"score": tied_average_precision, "metric": mean_over_targets(tied_average_precision)},
-    )
-
-
-def _peptides_struct(built: Built) -> Task:
-    return Task(
-        name="peptides-struct",
-        title="Peptides-struct (LRGB)",
-        graphs=built.graphs,
-        node_features=OGB_ATOMS,
-        edge_features=OGB_BONDS,
-        splits=built.splits,
-        paper={("sp", 4): (0.2545, 0.0032), ("sp+", 4): (0.2540, 0.0046), ("ap", 4): (0.2569, 0.0030)},
-        licence=PEPTIDES_LICENCE,
-        citation=LRGB,
-        notes="the published file of tensors, read without unpickling anything else; targets as published",
-        **regression(11),
-    )
-
-
 def specs() -> list[DatasetSpec]:
-    """ogbg-molhiv, Peptides-func and Peptides-struct."""
-    return [
-        DatasetSpec("molhiv", "ogbg-molhiv", 41127, (MOLHIV,), partial(_build, "valid", 1), _molhiv),
-        DatasetSpec(
-            "peptides-func",
-            "Peptides-func (LRGB)",
-            15535,
-            (PEPTIDES_FUNC,),
-            partial(_build, "val", len(PEPTIDE_FUNCTIONS)),
-            _peptides_func,
-        ),
-        DatasetSpec(
-            "peptides-struct",
-            "Peptides-struct (LRGB)",
-            15535,
-            (PEPTIDES_STRUCT,),
-            partial(_build, "val", 11),
-            _peptides_struct,
-        ),
-    ]
+    """Return ogbg-molhiv."""
+    return [DatasetSpec("molhiv", "ogbg-molhiv", 41127, (MOLHIV,), _build, _task)]

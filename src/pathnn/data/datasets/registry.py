@@ -1,14 +1,14 @@
-"""The registry: which datasets there are, and loading one through the cache."""
+"""The names of all datasets, and loading one through the cache."""
 
 from __future__ import annotations
 
 import difflib
 import logging
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from pathnn.data.cache import cached, cached_key, read_cache
-from pathnn.data.datasets import atlas, brec, csl, esol, exp, ogb, sr, tu, zinc
 from pathnn.data.datasets.base import Built, DatasetSpec
 from pathnn.data.errors import DataError, UnknownDatasetError
 from pathnn.data.sources import DataFile, find_file, get_file
@@ -17,41 +17,63 @@ from pathnn.files import cache_dir, sha256
 
 log = logging.getLogger(__name__)
 
-FAMILIES = (tu, zinc, ogb, csl, exp, sr, brec, atlas, esol)
+FAMILIES = {
+    "tu": ("dd", "proteins", "nci1", "enzymes", "imdb-binary", "imdb-multi"),
+    "zinc": ("zinc",),
+    "ogb": ("molhiv",),
+    "peptides": ("peptides-func", "peptides-struct"),
+    "csl": ("csl",),
+    "exp": ("exp", "cexp"),
+    "pairs": (
+        "sr16622", "sr251256", "sr261034", "sr281264", "sr291467", "sr351668", "sr351899", "sr361446", "sr401224",
+        "brec", "atlas",
+    ),
+    "esol": ("esol",),
+}  # fmt: skip
+"""The datasets of each module of this package. A module is imported when one of its datasets is used."""
 
 
 @cache
-def _specs() -> dict[str, DatasetSpec]:
-    return {spec.name: spec for family in FAMILIES for spec in family.specs()}
+def _specs(family: str) -> dict[str, DatasetSpec]:
+    return {spec.name: spec for spec in import_module(f"pathnn.data.datasets.{family}").specs()}
 
 
 def dataset_names() -> tuple[str, ...]:
-    """The names that `load_dataset` knows.
+    """Return the names that `load_dataset` knows.
 
     >>> dataset_names()[:3]
     ('dd', 'proteins', 'nci1')
     """
-    return tuple(_specs())
+    return tuple(name for names in FAMILIES.values() for name in names)
+
+
+def is_dataset(name: str) -> bool:
+    """Return whether `load_dataset` knows a name; upper and lower case are the same.
+
+    >>> is_dataset("ZINC"), is_dataset("zinc.csv")
+    (True, False)
+    """
+    return name.lower() in dataset_names()
 
 
 def get_spec(name: str) -> DatasetSpec:
-    """The entry of a dataset; an unknown name is an error with the closest names.
+    """Return the entry of a dataset; for an unknown name, raise `UnknownDatasetError` with the closest names.
 
     >>> get_spec("zink")
     Traceback (most recent call last):
     ...
     pathnn.data.errors.UnknownDatasetError: dataset 'zink' is unknown: did you mean zinc? Known are dd, ...
     """
-    spec = _specs().get(name.lower())
-    if spec is None:
+    family = next((family for family, names in FAMILIES.items() if name.lower() in names), None)
+    if family is None:
         close = difflib.get_close_matches(name.lower(), dataset_names(), n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(close)}? Known" if close else "known"
         raise UnknownDatasetError(f"dataset {name!r} is unknown: {hint} are {', '.join(dataset_names())}.")
-    return spec
+    return _specs(family)[name.lower()]
 
 
 def load_dataset(name: str) -> Task:
-    """A dataset by name: its graphs, features, splits and facts. Built once, then read from the cache.
+    """Load a dataset by name. It is built once, then read from the cache.
 
     Files come from the cache (`PATHNN_DATA`), the mirror (`PATHNN_MIRROR`) or the network, in this order.
 
@@ -65,12 +87,12 @@ def load_dataset(name: str) -> Task:
 
 
 def built_path(spec: DatasetSpec) -> Path:
-    """Where the built dataset is cached."""
+    """Return where the built dataset is cached."""
     return cache_dir() / "built" / f"{spec.name}.pathnn"
 
 
 def load_built(spec: DatasetSpec) -> Built:
-    """Graphs and splits of a dataset, from the cache or built anew."""
+    """Read the graphs and splits of a dataset from the cache, or build them."""
     at_hand = [_find(forms) for forms in spec.files]
     if None in at_hand:
         built = _without_sources(spec)
@@ -92,7 +114,7 @@ def _find(forms: tuple[DataFile, ...]) -> Path | None:
 
 
 def _without_sources(spec: DatasetSpec) -> Built | None:
-    """A cached build whose source files are gone: used if this version of the builder made it."""
+    """Read a cached build without its source files, if this version of the builder made it."""
     key = cached_key(built_path(spec))
     if key is None or key.get("dataset") != spec.name or key.get("builder") != spec.version:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays, needed
+from pathnn.data.datasets.base import PARTS, Built, DatasetSpec, load_arrays, needed
 from pathnn.data.errors import DataError
 from pathnn.data.packed import PackedGraphs, from_pyg, offsets
 from pathnn.data.sources import DataFile
@@ -21,12 +21,11 @@ from pathnn.files import atomic_write, cache_dir
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-PARTS = ("train", "val", "test")
 SIZES = (10_000, 1_000, 1_000)
 ATOM_TYPES, BOND_TYPES = 28, 4
 FILE = DataFile("zinc12k.npz", "ae4c8fb6d4f6011e52655d89eaa64865f13a313f3ad456e53bfe807b1feceaf3", exact=True)
 OF_PYG = DataFile("zinc12k-pyg.npz", made_by="pathnn.data.save_zinc from PyG's dataset")
-"""What `save_zinc` writes."""
+"""The file that `save_zinc` writes."""
 
 
 def _build(paths: tuple[Path | None, ...]) -> Built:
@@ -67,18 +66,6 @@ def _task(built: Built) -> Task:
         node_features=Categorical((ATOM_TYPES,)),
         edge_features=Categorical((BOND_TYPES,)),
         splits=built.splits,
-        paper={("sp", 4): (0.104, 0.002), ("sp+", 4): (0.131, 0.008), ("ap", 4): (0.090, 0.004)},
-        paper_mean_paths={
-            ("sp", 2): 68.8,
-            ("sp+", 2): 68.9,
-            ("ap", 2): 69.2,
-            ("sp", 3): 68.1,
-            ("sp+", 3): 79.0,
-            ("ap", 3): 88.0,
-            ("sp", 4): 61.7,
-            ("sp+", 4): 70.5,
-            ("ap", 4): 110.3,
-        },
         licence="MIT (benchmarking-gnns)",
         citation="Dwivedi et al., Benchmarking graph neural networks, 2020",
         notes=(
@@ -91,12 +78,12 @@ def _task(built: Built) -> Task:
 
 
 def specs() -> list[DatasetSpec]:
-    """ZINC12k."""
+    """Return ZINC12k."""
     return [DatasetSpec("zinc", "ZINC12k", 12000, ((FILE, OF_PYG),), _build, _task)]
 
 
 def save_zinc(train: Sequence[Data], val: Sequence[Data], test: Sequence[Data]) -> Path:
-    """Save PyG's ZINC subset in the cache, for `load_dataset("zinc")` and all commands; returns the file.
+    """Save PyG's ZINC subset in the cache, for `load_dataset("zinc")` and all commands; return the file.
 
     ```python
     from torch_geometric.datasets import ZINC
@@ -119,7 +106,7 @@ def save_zinc(train: Sequence[Data], val: Sequence[Data], test: Sequence[Data]) 
 
 
 def _fields(part: str, graphs: PackedGraphs) -> dict[str, Tensor]:
-    """What `zinc12k.npz` holds of one part."""
+    """Return the arrays of one part, as `zinc12k.npz` has them."""
     if graphs.x is None or graphs.edge_attr is None or graphs.y is None:
         raise ValueError(f"{part}: expected graphs with x (atom types), edge_attr (bond types) and y.")
     for name, values in (("x", graphs.x), ("edge_attr", graphs.edge_attr)):

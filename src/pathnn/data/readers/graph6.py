@@ -56,22 +56,6 @@ def parse_graph6(
     return _pack(good), bad
 
 
-def to_graph6(edge_index: torch.Tensor, num_nodes: int) -> str:
-    """A simple undirected graph of at most 62 vertices as a graph6 line.
-
-    >>> to_graph6(torch.tensor([[0, 1], [1, 0]]), 2)
-    'A_'
-    """
-    if not 0 <= num_nodes <= 62:
-        raise ValueError(f"num_nodes={num_nodes}: expected at most 62 vertices.")
-    adjacency = np.zeros((num_nodes, num_nodes), dtype=np.uint8)
-    adjacency[edge_index[0].numpy(), edge_index[1].numpy()] = 1
-    u, v = _upper(num_nodes)
-    bits = adjacency[u, v] | adjacency[v, u]
-    bits = np.pad(bits, (0, -bits.size % 6)).reshape(-1, 6)
-    return chr(63 + num_nodes) + "".join(chr(63 + int(code)) for code in bits @ (1 << np.arange(5, -1, -1)))
-
-
 def _size(line: str) -> tuple[int, int]:
     """Number of vertices and number of characters that say so."""
     codes = [ord(c) - 63 for c in line[:8]]

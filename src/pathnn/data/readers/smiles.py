@@ -1,84 +1,19 @@
-"""Molecules with the features of the Open Graph Benchmark, which models trained on ogbg-molhiv and Peptides read.
-
-Nine numbers an atom and three a bond, each the place of a value in a list of OGB's; what is in none of them counts as
-the last. Atoms and bonds are in rdkit's order. The chirality of an atom is rdkit's tag, which depends on that order: a
-prediction can depend on how a SMILES with @ is written. `cip_features` has features without that fault.
-"""
+"""Read SMILES as graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
+import numpy as np
 import torch
 
-from pathnn.data.cip_features import CIP_ATOMS, CIP_BONDS, cip_graph
 from pathnn.data.errors import BadRow, BadRowsError, DataError
-from pathnn.data.molecules import MoleculeGraph, molecule_arrays, number_place, pack_molecules, place
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.readers.table import CsvTable, _short, _targets
+from pathnn.data.packed import PackedGraphs, offsets
+from pathnn.data.readers.atom_features import MoleculeFeatures, MoleculeGraph, cip_graph, ogb_graph
+from pathnn.data.readers.table import CsvTable, row_targets, shorten
 from pathnn.data.targets import class_key
-from pathnn.data.task import Categorical
-
-OGB_ATOMS = Categorical((119, 5, 12, 12, 10, 6, 6, 2, 2))
-
-
-OGB_BONDS = Categorical((5, 6, 2))
-
-
-_CHIRALITY = ("CHI_UNSPECIFIED", "CHI_TETRAHEDRAL_CW", "CHI_TETRAHEDRAL_CCW", "CHI_OTHER")
-
-
-_HYBRIDS = ("SP", "SP2", "SP3", "SP3D", "SP3D2")
-
-
-_BONDS = ("SINGLE", "DOUBLE", "TRIPLE", "AROMATIC")
-
-
-_STEREO = ("STEREONONE", "STEREOZ", "STEREOE", "STEREOCIS", "STEREOTRANS", "STEREOANY")
-
-
-def ogb_graph(molecule: Any) -> MoleculeGraph:
-    """An rdkit molecule with its atoms in the order of the SMILES.
-
-    ```python
-    methanol = ogb_graph(rdkit.Chem.MolFromSmiles("CO"))
-    methanol.atoms.tolist()  # [[5, 0, 4, 5, 3, 0, 2, 0, 0], [7, 0, 2, 5, 1, 0, 2, 0, 0]]
-    ```
-    """
-    atoms = [_atom(atom) for atom in molecule.GetAtoms()]
-    bonds = [_bond(bond) for bond in molecule.GetBonds()]
-    return molecule_arrays(molecule, atoms, bonds, list(range(len(atoms))))
-
-
-def _atom(atom: Any) -> list[int]:
-    return [
-        number_place(atom.GetAtomicNum(), 1, 118),
-        place(atom.GetChiralTag(), _CHIRALITY),
-        number_place(atom.GetTotalDegree(), 0, 10),
-        number_place(atom.GetFormalCharge(), -5, 5),
-        number_place(atom.GetTotalNumHs(), 0, 8),
-        number_place(atom.GetNumRadicalElectrons(), 0, 4),
-        place(atom.GetHybridization(), _HYBRIDS),
-        int(atom.GetIsAromatic()),
-        int(atom.IsInRing()),
-    ]
-
-
-def _bond(bond: Any) -> list[int]:
-    stereo = place(bond.GetStereo(), _STEREO)
-    return [place(bond.GetBondType(), _BONDS), min(stereo, len(_STEREO) - 1), int(bond.GetIsConjugated())]
-
-
-MoleculeFeatures = Literal["cip", "ogb"]
-
-
-FEATURES: dict[MoleculeFeatures, tuple[Categorical, Categorical]] = {
-    "cip": (CIP_ATOMS, CIP_BONDS),
-    "ogb": (OGB_ATOMS, OGB_BONDS),
-}
-"""The features of atoms and of bonds."""
 
 
 def smiles_graphs(
@@ -90,20 +25,20 @@ def smiles_graphs(
     skip_invalid: bool = False,
     features: MoleculeFeatures = "cip",
 ) -> tuple[PackedGraphs, list[BadRow]]:
-    """The molecules of a table as graphs, and the rows that were left out.
+    """Read the molecules of a table as graphs; return them and the rows that were left out.
 
-    `y` is `[G, targets]`, float64; with `labels` cells are class names, and `y` their positions. A row with
-    a SMILES that rdkit refuses, or with a target that is missing or no finite number, is bad: refused by
-    default, left out with `skip_invalid`. Of several targets some may be missing, and are NaN, but not all.
+    `y` is `[G, targets]`, float64; with `labels`, values are class names, and `y` has their positions. A row is bad
+    if rdkit refuses its SMILES, or if a target is missing or is not a finite number. Bad rows raise `BadRowsError`,
+    or are left out with `skip_invalid`. Of several targets, some may be missing (NaN), but not all.
     """
     texts = table.column(smiles or table.smiles_column())
-    cells = [table.column(target) for target in targets]
+    columns = [table.column(target) for target in targets]
     classes = {class_key(label): i for i, label in enumerate(labels)}
     molecules, values, bad = [], [], []
     for i, text in enumerate(texts):
-        row = _targets([(name, column[i]) for name, column in zip(targets, cells, strict=True)], classes)
-        fault = next((entry for entry in row if isinstance(entry, str)), None)
-        molecule = fault or molecule_graph(text, features)
+        row = row_targets([(name, column[i]) for name, column in zip(targets, columns, strict=True)], classes)
+        problem = next((value for value in row if isinstance(value, str)), None)
+        molecule = problem or molecule_graph(text, features)
         if isinstance(molecule, str):
             bad.append(BadRow(i + 1, molecule))
         else:
@@ -119,13 +54,13 @@ def smiles_graphs(
 
 
 def check_features(features: str) -> None:
-    """Raise unless there are such features of molecules."""
+    """Raise `DataError` unless `features` names features of molecules."""
     if features not in get_args(MoleculeFeatures):
         raise DataError(f"features={features!r} are unknown: expected one of {', '.join(get_args(MoleculeFeatures))}.")
 
 
 def molecule_graph(smiles: str | None, features: MoleculeFeatures = "cip") -> MoleculeGraph | str:
-    """A molecule as arrays, or what is wrong with its SMILES.
+    """Return a molecule as arrays, or a text that says what is wrong with its SMILES.
 
     ```python
     graph = molecule_graph("OCC")
@@ -142,12 +77,12 @@ def molecule_graph(smiles: str | None, features: MoleculeFeatures = "cip") -> Mo
     try:
         molecule: Any = Chem.MolFromSmiles(smiles)
         if molecule is None:
-            return f"{_short(smiles)} is no molecule: {_problem(smiles)}"
+            return f"{shorten(smiles)} is no molecule: {_problem(smiles)}"
         if molecule.GetNumAtoms() == 0:
-            return f"{_short(smiles)} has no atoms"
+            return f"{shorten(smiles)} has no atoms"
         return cip_graph(molecule) if features == "cip" else ogb_graph(molecule)
     except ValueError as error:
-        return f"{_short(smiles)} {error}"
+        return f"{shorten(smiles)} {error}"
     finally:
         del quiet
 
@@ -158,3 +93,24 @@ def _problem(smiles: str) -> str:
     molecule = Chem.MolFromSmiles(smiles, sanitize=False)
     problems = [] if molecule is None else Chem.DetectChemistryProblems(molecule)
     return problems[0].Message() if problems else "it does not follow the SMILES grammar"
+
+
+def pack_molecules(molecules: Sequence[MoleculeGraph]) -> PackedGraphs:
+    """Pack molecules, each bond in both directions.
+
+    >>> ends, order = np.array([[0, 1]]), np.arange(2)
+    >>> pack_molecules([MoleculeGraph(np.zeros((2, 9)), np.zeros((1, 3)), ends, order)])[0].edge_index.tolist()
+    [[0, 1], [1, 0]]
+    """
+    sizes = [len(molecule.atoms) for molecule in molecules]
+    ends = np.concatenate([molecule.ends for molecule in molecules])
+    both = np.stack([ends, ends[:, ::-1]], axis=1).reshape(-1, 2).T
+    bonds = np.concatenate([molecule.bonds for molecule in molecules])
+    small = np.int16 if max(sizes) < 2**15 else np.int32
+    return PackedGraphs(
+        edge_index=torch.from_numpy(np.ascontiguousarray(both, dtype=small)),
+        node_ptr=offsets(torch.tensor(sizes)),
+        edge_ptr=offsets(2 * torch.tensor([len(molecule.ends) for molecule in molecules])),
+        x=torch.from_numpy(np.concatenate([molecule.atoms for molecule in molecules])),
+        edge_attr=torch.from_numpy(bonds.repeat(2, axis=0)),
+    )

@@ -1,4 +1,4 @@
-"""Text files, packed or not."""
+"""Read text files, compressed or not: CSV tables and tables of numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pathnn.data.targets import as_number, class_key, class_names, is_missing, i
 
 
 def read_text(path: Path) -> str:
-    """The text of a plain, `.gz` or `.xz` file."""
+    """Return the text of a plain, `.gz` or `.xz` file."""
     try:
         content = path.read_bytes()
         if path.suffix.lower() == ".gz":
@@ -32,11 +32,11 @@ def read_text(path: Path) -> str:
             content = lzma.decompress(content)
         return content.decode("utf-8-sig")  # some programs mark UTF-8 at its beginning
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is damaged or is no UTF-8 text: {error}.") from error
+        raise DataError(f"{path} is damaged or is not UTF-8 text: {error}.") from error
 
 
 def parse_numbers(text: str) -> NDArray[np.float64]:
-    """Rows of numbers separated by commas, `[rows, columns]`; `ValueError` says which row is none.
+    """Parse rows of numbers separated by commas, `[rows, columns]`; `ValueError` names the first bad row.
 
     >>> parse_numbers("1, 2\\n3, 4\\n").tolist()
     [[1.0, 2.0], [3.0, 4.0]]
@@ -47,7 +47,7 @@ def parse_numbers(text: str) -> NDArray[np.float64]:
 
 
 LARGEST = torch.finfo(torch.float32).max
-"""Of the targets."""
+"""The largest absolute value of a target."""
 
 
 SMILES_NAMES = ("smiles", "canonical_smiles", "smi", "molecule", "mol", "structure")
@@ -62,7 +62,7 @@ class CsvTable:
     rows: tuple[tuple[str, ...], ...]
 
     def column(self, name: str) -> list[str | None]:
-        """The cells of a column, None where a row is too short."""
+        """Return the values of a column; None where a row is too short."""
         if name not in self.columns:
             raise DataError(f"{self.source} has no column {name!r}; expected one of {list(self.columns)}.")
         if self.columns.count(name) > 1:
@@ -73,7 +73,7 @@ class CsvTable:
         return [row[i] if i < len(row) else None for row in self.rows]
 
     def smiles_column(self) -> str:
-        """The name of the column that holds SMILES, found by its name."""
+        """Find the column that holds SMILES by its name."""
         for known in SMILES_NAMES:
             for column in self.columns:
                 if column.strip().lower() == known:
@@ -92,10 +92,10 @@ def read_csv(path: Path) -> CsvTable:
         rows = [tuple(row) for row in reader if row]
     except csv.Error as error:
         raise DataError(
-            f"{path} is no CSV file: {error}, in or before line {reader.line_num}. A cell that begins with a quote "
+            f"{path} is not a CSV file: {error}, in or before line {reader.line_num}. A value that begins with a quote "
             '(") has to end with one.'
         ) from error
-    if rows and [cell.strip().lower() for cell in rows[0]] == ["sep=", ""]:  # sep=, as Excel writes it
+    if rows and [value.strip().lower() for value in rows[0]] == ["sep=", ""]:  # sep=, as Excel writes it
         del rows[0]
     if len(rows) < 2:
         raise DataError(f"{path} has no rows: expected a header line and one line per molecule.")
@@ -107,77 +107,80 @@ def read_csv(path: Path) -> CsvTable:
             "in numbers. Save it in that form."
         )
     for number, row in enumerate(rows[1:], start=1):
-        if any(cell.strip() for cell in row[len(rows[0]) :]):
+        if any(value.strip() for value in row[len(rows[0]) :]):
             raise DataError(
-                f"{path}, row {number}: {len(row)} cells, but the header has {len(rows[0])}. Put cells that contain a "
-                'comma into "quotes".'
+                f"{path}, row {number}: {len(row)} values, but the header has {len(rows[0])}. Put values that contain "
+                'a comma into "quotes".'
             )
     return CsvTable(str(path), rows[0], tuple(rows[1:]))
 
 
 def class_labels(table: CsvTable, column: str) -> tuple[str, ...]:
-    """The names of the classes in a column."""
-    cells = [cell for cell in table.column(column) if cell is not None and not is_missing(cell)]
-    named = [cell for cell in cells if not is_missing_number(cell)]
-    if named and all(as_number(cell) is not None for cell in named):
-        cells = named  # among numbers NA, null and the like are no classes
-    return class_names(cells)
+    """Return the names of the classes in a column."""
+    values = [value for value in table.column(column) if value is not None and not is_missing(value)]
+    named = [value for value in values if not is_missing_number(value)]
+    if named and all(as_number(value) is not None for value in named):
+        values = named  # among numbers NA, null and the like are no classes
+    return class_names(values)
 
 
 def is_text(table: CsvTable, column: str) -> bool:
-    """Whether a column has cells that are not empty, and none of them is a number."""
-    cells = [cell for cell in table.column(column) if cell is not None and not is_missing(cell)]
-    return bool(cells) and all(as_number(cell) is None for cell in cells)
+    """Return whether a column has values that are not empty, and none of them is a number."""
+    values = [value for value in table.column(column) if value is not None and not is_missing(value)]
+    return bool(values) and all(as_number(value) is None for value in values)
 
 
 def numeric_columns(table: CsvTable, *, leave_out: str) -> list[str]:
-    """The columns, other than `leave_out`, whose cells are numbers or empty."""
+    """Return the columns, other than `leave_out`, whose values are numbers or empty."""
     found = []
     for name in table.columns:
         if table.columns.count(name) > 1:
             continue
-        cells = [cell for cell in table.column(name) if not is_missing_number(cell)]
-        if name != leave_out and cells and all(isinstance(_number(name, cell), float) for cell in cells):
+        values = [value for value in table.column(name) if not is_missing_number(value)]
+        if name != leave_out and values and all(isinstance(_number(name, value), float) for value in values):
             found.append(name)
     return found
 
 
-def _targets(cells: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
-    """The targets of a row: NaN for those of several that are missing. Text says what is wrong."""
-    if len(cells) < 2:
-        return [_value(name, cell, classes) for name, cell in cells]
-    missing = [is_missing_number(cell) for _, cell in cells]
+def row_targets(values: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
+    """Return the targets of a row: NaN for one of several that is missing, a text for a bad value."""
+    if len(values) < 2:
+        return [_target(name, value, classes) for name, value in values]
+    missing = [is_missing_number(value) for _, value in values]
     if all(missing):
         return ["all targets are missing"]
-    return [math.nan if gone else _number(name, cell) for gone, (name, cell) in zip(missing, cells, strict=True)]
+    return [
+        math.nan if unknown else _number(name, value) for unknown, (name, value) in zip(missing, values, strict=True)
+    ]
 
 
-def _value(name: str, cell: str | None, classes: Mapping[Hashable, int]) -> float | str:
-    """The number in a cell or the position of its class, or what is wrong with it."""
+def _target(name: str, value: str | None, classes: Mapping[Hashable, int]) -> float | str:
+    """Return the number or the position of the class, or a text that says what is wrong."""
     if not classes:
-        return _number(name, cell)
-    number = None if cell is None or is_missing(cell) else classes.get(class_key(cell))
+        return _number(name, value)
+    number = None if value is None or is_missing(value) else classes.get(class_key(value))
     return f"the target {name!r} is missing" if number is None else float(number)
 
 
-def _number(name: str, cell: str | None) -> float | str:
-    """The number in a cell, or what is wrong with it."""
-    if cell is None or is_missing_number(cell):
+def _number(name: str, value: str | None) -> float | str:
+    """Return the number, or a text that says what is wrong."""
+    if value is None or is_missing_number(value):
         return f"the target {name!r} is missing"
-    value = as_number(cell)
-    if value is None:
-        return f"the target {name!r} is {_short(cell)}, not a number (for classes: --kind class)"
-    if abs(value) > LARGEST:
-        return f"the target {name!r} is {cell.strip()}, not a finite number that float32 can hold"
-    return value
+    number = as_number(value)
+    if number is None:
+        return f"the target {name!r} is {shorten(value)}, not a number (for classes: --kind class)"
+    if abs(number) > LARGEST:
+        return f"the target {name!r} is {value.strip()}, not a finite number that float32 can hold"
+    return number
 
 
-def _short(text: str) -> str:
+def shorten(text: str) -> str:
+    """Quote a text for a message, cut to 40 characters."""
     text = text.strip()
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def one_column(y: Tensor) -> Tensor:
-    """Classes 0, 1, ... from a float column `[G, 1]`, as int64 `[G]`."""
+    """Number the distinct values of a column `[G, 1]` from 0, as int64 `[G]`."""
     codes: Tensor = torch.unique(y.view(-1), return_inverse=True)[1]
     return codes
