@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -32,6 +33,22 @@ def test_json_is_all_there_is_on_stdout(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
     assert json.loads(out)["mean_paths"] == {"1": 8.0, "2": 8.0, "3": 8.0}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks GNU's OpenMP")
+@pytest.mark.parametrize(
+    ("given", "least", "most"),
+    [({}, 0, 1000), ({"GOMP_SPINCOUNT": "7"}, 7, 7), ({"OMP_WAIT_POLICY": "ACTIVE"}, 10**6, 10**12)],
+)
+def test_threads_of_torch_do_not_spin_for_long(given: dict[str, str], least: int, most: int) -> None:
+    """OpenMP itself says how often its threads spin, when a command loads torch; what the user set stays."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_"))}
+    environment |= {"PYTHONPATH": str(SRC), "OMP_DISPLAY_ENV": "VERBOSE", **given}
+    command = [sys.executable, "-m", "pathnn.cli", "paths", "nothing.csv"]
+    err = subprocess.run(command, capture_output=True, text=True, check=False, env=environment).stderr
+    spins = re.search(r"GOMP_SPINCOUNT = '(\d+)'", err)
+    assert spins is not None, err
+    assert least <= int(spins[1]) <= most
 
 
 def test_what_goes_to_a_file_is_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -248,6 +248,29 @@ def test_number_of_workers(monkeypatch):
     assert workers.num_workers(1 << 30) == 8
 
 
+def test_small_work_runs_on_one_core(monkeypatch):
+    edge_index, n = graph()
+    trie = trie_of(edge_index, n, "ap", K).length(K)
+    used = []
+
+    def forward_level(*arguments):
+        used.append(torch.get_num_threads())
+        compiled(*arguments)
+
+    compiled = cpu_kernels.forward_level
+    monkeypatch.setattr(cpu_kernels, "forward_level", forward_level)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        PathLSTM(CHANNELS)(torch.randn(n, CHANNELS), trie)
+        with pytest.raises(ZeroDivisionError):
+            workers.run_parts(lambda part: part // 0, [1])
+        assert torch.get_num_threads() == 3, "also after an error"
+    finally:
+        torch.set_num_threads(before)
+    assert set(used) == {1}
+
+
 def test_compiled_loops_keep_nan():
     edge_index, n = graph()
     trie = trie_of(edge_index, n, "ap", K).length(K)
@@ -297,6 +320,26 @@ def test_dropout_masks_vertices_and_edges_only_in_training():
     assert difference(results["trie"], plain(h, trie, edge_attr)) > 1e-2
     ones = EdgeTypes(torch.ones(1, EDGE_CHANNELS), torch.zeros(edge_index.size(1), dtype=torch.long))
     assert lstm(h, trie, ones).shape == h.shape
+
+
+@pytest.mark.parametrize("engine", ["trie", "dense"])
+@pytest.mark.parametrize("edges", [False, True])
+@pytest.mark.parametrize("rate", [0.2, 0.5])
+def test_dropout_acts_on_the_input_and_keeps_its_mean(engine, edges, rate):
+    """Masked numbers are zeros, and the others are divided by 1 - rate: first of vertices, then of edges."""
+    edge_index, n = graph()
+    trie = trie_of(edge_index, n, "ap", 2).length(2)
+    h, edge_attr = inputs(n, edge_index.size(1), torch.float32)
+    width = EDGE_CHANNELS if edges else None
+    lstm = PathLSTM(CHANNELS, distances=3, edge_channels=width, engine=engine, dropout=rate)
+    plain = copy.deepcopy(lstm).eval()
+    features = [h, edge_attr] if edges else [h]
+    torch.manual_seed(3)
+    masked = [x * torch.empty_like(x).bernoulli_(1 - rate) / (1 - rate) for x in features]
+    torch.manual_seed(3)
+    out = lstm(h, trie, *features[1:])
+    assert difference(out, plain(masked[0], trie, *masked[1:])) <= 1e-5
+    assert difference(out, plain(h, trie, *masked[1:])) > 1e-2
 
 
 def test_errors_say_what_was_expected():

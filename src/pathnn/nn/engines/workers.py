@@ -7,8 +7,9 @@ other. Parts cut by roots need to meet only at the end.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from threading import Barrier
 from typing import TypeVar
@@ -28,9 +29,13 @@ def num_workers(numbers: int, *, at_least: int = 1 << 18) -> int:
 
 
 def run_parts(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-    """`[function(part) for part in parts]`, without recording gradients, in threads if there are several parts."""
+    """`[function(part) for part in parts]`, without recording gradients, in threads if there are several parts.
+
+    One part is small work, and runs on one core, too: the threads of a small product mostly wait for each other.
+    """
     if len(parts) == 1:
-        return [function(parts[0])]
+        with _one_thread():
+            return [function(parts[0])]
     inference = torch.is_inference_mode_enabled()
 
     def task(part: Part) -> Result:
@@ -40,6 +45,19 @@ def run_parts(function: Callable[[Part], Result], parts: Sequence[Part]) -> list
     pool = _pool(os.getpid(), len(parts))
     jobs: list[Future[Result]] = [pool.submit(task, part) for part in parts]
     return [job.result() for job in jobs]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Run torch's operations of this thread on one core."""
+    threads = torch.get_num_threads()
+    if threads > 1:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if threads > 1:
+            torch.set_num_threads(threads)
 
 
 @cache
