@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 .PHONY: demo demo-csl test lint install clean
 
 demo: install  # molecules: predictions with error bars and the paths that mattered, in about a minute
-	OMP_WAIT_POLICY=PASSIVE $(BIN)/python examples/demo.py
+	GOMP_SPINCOUNT=1000 $(BIN)/python examples/demo.py
 
 demo-csl: install  # graphs that message passing cannot distinguish, in minutes
 	$(BIN)/python examples/demo_csl.py
