@@ -284,6 +284,6 @@ def test_the_assertions_can_fail(monkeypatch):
     model = PathNN(4, 8, 1, collection="ap", k=2)
     assert_backends_agree(model, features(), EDGE_INDEX)
     monkeypatch.setattr("pathnn.nn.backends.dense.dense_path_states", lambda *a: 1.001 * dense_path_states(*a))
-    with pytest.raises(AssertionError, match="differ by"):
+    with pytest.raises(AssertionError, match="differ from"):
         assert_backends_agree(model, features(), EDGE_INDEX)
     assert_permutation_invariant(Baseline("gin", 4, 8, 1), features(), EDGE_INDEX)

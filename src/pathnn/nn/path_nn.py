@@ -319,9 +319,9 @@ class PathNN(nn.Module):
             )
         if trie.vertex.device.type == "cpu":  # kernels do not check indices
             read = sum(sum(levels) for levels in trie.sizes[: config.k])
+            distance = None if trie.distance is None else trie.distance[:read]
             check_rows(
-                trie.vertex, trie.edge, trie.distance[:read] if config.distances and trie.distance is not None else None,
-                num_nodes=trie.num_nodes, num_edges=trie.num_edges,
+                trie.vertex, trie.edge, distance, num_nodes=trie.num_nodes, num_edges=trie.num_edges,
                 num_distances=config.k + 1 + config.extend if config.distances else None, extended=config.extend,
             )  # fmt: skip
         return trie

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice
-from pathnn.nn.backends.base import Budget
 from pathnn.nn import PathNN, paper_config
+from pathnn.nn.backends.base import Budget
 from pathnn.nn.path_conv import PhiName
 from pathnn.paths import count_paths, extract_paths
 from pathnn.paths.options import Collection

@@ -1,4 +1,4 @@
-"""The two sides of the GPU benchmark on the same batches: the trie backends, one CUDA graph a step, and the dense one."""
+"""The two sides of the GPU benchmark on the same batches: the Triton backend, one CUDA graph a step, and dense."""
 
 from __future__ import annotations
 

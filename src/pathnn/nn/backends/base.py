@@ -159,7 +159,7 @@ def _triton_installed() -> bool:
 def on_triton(like: Tensor) -> bool:
     """Return whether Triton kernels work with such a tensor: float32 on an NVIDIA GPU, and Triton is installed.
 
-    `PATHNN_TRITON=0` in the environment turns them off. Call it through its module (`base.on_triton`): tests replace it.
+    `PATHNN_TRITON=0` in the environment turns them off. Call it as `base.on_triton`: tests replace it.
     """
     if not like.is_cuda or like.dtype != torch.float32:
         return False
