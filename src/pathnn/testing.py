@@ -57,7 +57,7 @@ def assert_permutation_invariant(
                 )
 
 
-def assert_engines_agree(
+def assert_backends_agree(
     model: Any,
     x: Tensor,
     edge_index: Tensor | None = None,
@@ -68,37 +68,37 @@ def assert_engines_agree(
     tolerance: float | None = None,
     gradient_tolerance: float | None = None,
 ) -> None:
-    """Raise `AssertionError` unless `engine="trie"` and `engine="dense"` give the same outputs and gradients.
+    """Raise `AssertionError` unless the model's backend and `backend="dense"` give the same outputs and gradients.
 
     Differences are relative to the largest value; by default 1e-5 (outputs) and 1e-4 (gradients) in float32,
-    1e-12 and 1e-10 in float64. The model keeps its engine, its mode and its gradients.
+    1e-12 and 1e-10 in float64. The model keeps its backend, its mode and its gradients.
 
     >>> from pathnn.nn import PathNN
     >>> model = PathNN(2, 8, 1, collection="ap", k=2, norm=None)
-    >>> assert_engines_agree(model, torch.rand(3, 2), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+    >>> assert_backends_agree(model, torch.rand(3, 2), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
     """
     double = next(model.parameters()).dtype == torch.float64
     tolerance = tolerance or (1e-12 if double else 1e-5)
     gradient_tolerance = gradient_tolerance or (1e-10 if double else 1e-4)
     results = []
-    for engine in ("dense", "trie"):
+    for backend in ("dense", None):
         twin = copy.deepcopy(model).eval()
         for module in twin.modules():
             if isinstance(module, PathLSTM):
-                module.engine = engine
+                module.backend = backend or ("auto" if module.backend == "dense" else module.backend)
                 module.flatten_parameters()  # a copy's are not; cuDNN would warn
         twin.zero_grad()
         with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # on by default for nn.LSTM on a GPU
             out = twin(x, edge_index, trie=trie, edge_attr=edge_attr, batch=batch)
             out.square().sum().backward()
         results.append((out.detach(), {name: p.grad for name, p in twin.named_parameters() if p.grad is not None}))
-    (dense, dense_grads), (trie_out, trie_grads) = results
-    _assert_close("outputs", trie_out, dense, tolerance)
-    if dense_grads.keys() != trie_grads.keys():
-        raise AssertionError(f"gradients of different parameters: {sorted(dense_grads)} and {sorted(trie_grads)}.")
+    (dense, dense_grads), (ours, our_grads) = results
+    _assert_close("outputs", ours, dense, tolerance)
+    if dense_grads.keys() != our_grads.keys():
+        raise AssertionError(f"gradients of different parameters: {sorted(dense_grads)} and {sorted(our_grads)}.")
     scale = max((float(grad.abs().max()) for grad in dense_grads.values()), default=0.0)
     for name, grad in dense_grads.items():
-        _assert_close(f"gradients of {name}", trie_grads[name], grad, gradient_tolerance, scale=1e-3 * scale)
+        _assert_close(f"gradients of {name}", our_grads[name], grad, gradient_tolerance, scale=1e-3 * scale)
 
 
 def relative_difference(value: Tensor, expected: Tensor, *, scale: float = 0.0) -> float:
@@ -116,7 +116,7 @@ def _assert_close(what: str, value: Tensor, expected: Tensor, tolerance: float, 
     error = relative_difference(value, expected, scale=scale)
     if not error <= tolerance:
         raise AssertionError(
-            f"{what} of the trie and the dense engine differ by {error:.2e}; allowed is {tolerance:.0e}."
+            f"{what} differ from those of the dense backend by {error:.2e}; allowed is {tolerance:.0e}."
         )
 
 

@@ -6,7 +6,6 @@ It shows wrong indices, masks and sums, not races or what a compiler makes of th
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -29,7 +28,7 @@ MISSING = (
 
 
 class Interpreted:
-    """The engine of the GPU on the CPU; `off` for the engine of the CPU, to compare with."""
+    """The Triton backend on the CPU; `off` for the backend of the CPU, to compare with."""
 
     def __init__(self) -> None:
         self._on = True
@@ -49,12 +48,10 @@ class Interpreted:
 
 def install(patch: pytest.MonkeyPatch) -> Interpreted:
     """Make everything that asks for a GPU take the CPU and the interpreter."""
-    import pathnn.nn.stacked  # noqa: F401  so that all modules that ask are there
+    from pathnn.nn.backends import base
 
     interpreted = Interpreted()
-    for name, module in list(sys.modules.items()):
-        if name.startswith("pathnn.") and hasattr(module, "on_triton"):
-            patch.setattr(module, "on_triton", interpreted.ready)
+    patch.setattr(base, "on_triton", interpreted.ready)
     _mend_triton(patch)
     _no_streams(patch)
     _no_graphs(patch)
@@ -127,7 +124,7 @@ def _no_graphs(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(graphs, "record", record)
     patch.setattr(stacked_steps, "record", record)
     patch.setattr(graphs.CudaGraphStep, "_record", record_step)
-    patch.setattr(graphs, "_check_engine", lambda model: None)
+    patch.setattr(graphs, "_check_backend", lambda model: None)
     patch.setattr(graphs_batch, "on_gpu", lambda graphs: True)
     patch.setattr(graphs_edges, "on_gpu", lambda graphs: True)
     patch.setattr(Tensor, "pin_memory", lambda self: self)

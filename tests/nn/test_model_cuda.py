@@ -8,7 +8,7 @@ import torch
 from nn_graphs import graph, trie_of
 from pathnn.nn import Baseline, PathLSTM, PathNN
 from pathnn.nn.baselines import READS_EDGES
-from pathnn.testing import assert_engines_agree, relative_difference
+from pathnn.testing import assert_backends_agree, relative_difference
 
 pytestmark = [
     pytest.mark.cuda,
@@ -28,7 +28,7 @@ def test_trie_equals_dense_on_cuda(collection, dtype, options):
     model = PathNN(4, 8, 2, collection=collection, k=3, **options).to("cuda", dtype)
     edge_attr = BONDS.cuda() if "edge_channels" in options else None
     x = torch.randn(N, 4, dtype=dtype, device="cuda")
-    assert_engines_agree(model, x, EDGE_INDEX.cuda(), edge_attr=edge_attr, batch=BATCH.cuda())
+    assert_backends_agree(model, x, EDGE_INDEX.cuda(), edge_attr=edge_attr, batch=BATCH.cuda())
 
 
 def test_pieces_and_paths_on_cuda():

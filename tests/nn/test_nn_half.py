@@ -23,7 +23,7 @@ HALVES = (torch.bfloat16, torch.float16)
         {"readout": None},
         {"head": None, "out_channels": None},
         {"head": "linear", "extend": True, "max_entries": 20},
-        {"engine": "dense", "normalize": True},
+        {"backend": "dense", "normalize": True},
     ],
 )
 @pytest.mark.parametrize("dtype", HALVES)

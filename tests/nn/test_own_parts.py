@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -81,13 +80,27 @@ def test_parts_of_ones_own_are_not_trained_on_padded_batches(part: str) -> None:
     assert f"{part} is a part of your own" in str(padding_problem(model))
 
 
-def test_models_that_were_pickled_before_the_engine_was_checked() -> None:
-    lstm = PathLSTM(8, engine="dense")
-    state = dict(lstm.__getstate__())  # type: ignore[no-untyped-call]
-    state["engine"] = state.pop("_engine")
-    old = PathLSTM.__new__(PathLSTM)
-    old.__setstate__(state)
-    assert (old.engine, copy.deepcopy(lstm).engine) == ("dense", "dense")
+def test_an_lstm_of_ones_own_gets_the_features_of_every_edge() -> None:
+    class Reading(nn.Module):
+        def forward(self, h: torch.Tensor, trie: Any, edges: Any) -> torch.Tensor:
+            assert isinstance(edges, torch.Tensor)
+            assert edges.shape == (EDGE_INDEX.size(1), 8)
+            return torch.zeros_like(h)
+
+    model = PathNN(4, 8, 2, collection="ap", k=2, edge_channels=(3,))
+    model.lstm = Reading()  # type: ignore[assignment]
+    assert model(features(), EDGE_INDEX, edge_attr=bonds()).shape == (1, 2)
+
+
+def test_an_edge_encoder_that_leaves_out_edges() -> None:
+    class Some(nn.Module):
+        def forward(self, edge_attr: torch.Tensor) -> torch.Tensor:
+            return torch.zeros(edge_attr.size(0) - 1, 8)
+
+    model = PathNN(4, 8, 2, collection="ap", k=2, edge_channels=(3,))
+    model.edge_encoder = Some()
+    with pytest.raises(ValueError, match="edge_encoder returned"):
+        model(features(), EDGE_INDEX, edge_attr=bonds())
 
 
 def test_edges_may_be_sorted_where_nobody_reads_their_features() -> None:
@@ -176,8 +189,13 @@ def test_what_is_wrong_is_said() -> None:
     for distances in (True, 0, "3"):
         with pytest.raises(ValueError, match=r"expected the rows of the table of distances, K \+ 1"):
             PathLSTM(8, distances=distances)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="engine"):
-        lstm.engine = "Dense"
+    with pytest.raises(ValueError, match="backend='Dense'"):
+        PathLSTM(8, backend="Dense")
+    lstm.backend = "Dense"
+    with pytest.raises(ValueError, match="backend='Dense'"):
+        lstm(torch.ones(N, 8), trie.length(1))
+    with pytest.raises(ValueError, match="backend='cpu' does not support PathLSTM"):
+        PathLSTM(8, backend="cpu").double()(torch.ones(N, 8), trie.length(1))
     with pytest.raises(ValueError, match=r"an nn\.LSTM.*expected a PathLSTM"):
         PathConv(8)(torch.ones(N, 8), nn.LSTM(8, 8), trie.length(1))  # type: ignore[arg-type]
     assert PathNN(4, np.int64(16), 2, collection="ap", k=2).config.hidden_channels == 16  # type: ignore[arg-type]

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from nn_graphs import both_directions, graph, trie_of
 from nn_strategies import graphs
 from pathnn.nn import EdgeTypes, PathLSTM
-from pathnn.nn.backends import cpu_kernels, torch_kernels, workers
+from pathnn.nn.backends import levels
+from pathnn.nn.backends.cpu import Cpu
 from pathnn.paths.trie import LengthTrie
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
@@ -48,12 +49,12 @@ def run(lstm: PathLSTM, h: Tensor, trie: LengthTrie, edges: Any, leaves: list[Te
     return [out.detach(), *grads]
 
 
-def assert_engines_agree(lstm: PathLSTM, h: Tensor, trie: LengthTrie, edges: Any, leaves: list[Tensor]) -> None:
+def assert_backends_agree(lstm: PathLSTM, h: Tensor, trie: LengthTrie, edges: Any, leaves: list[Tensor]) -> None:
     results = {}
-    for engine in ("dense", "trie"):
-        lstm.engine = engine
-        results[engine] = run(lstm, h, trie, edges, leaves)
-    for value, expected in zip(results["trie"], results["dense"], strict=True):
+    for backend in ("dense", "auto"):
+        lstm.backend = backend
+        results[backend] = run(lstm, h, trie, edges, leaves)
+    for value, expected in zip(results["auto"], results["dense"], strict=True):
         assert difference(value, expected) <= TOLERANCE[h.dtype]
 
 
@@ -74,7 +75,7 @@ def test_trie_equals_dense(collection, edges, distances, aggregation, dtype):
     leaves = [h, edge_attr] if edges else [h]
     for length in range(1, K + 1):
         assert trie.length(length).num_paths > 0
-        assert_engines_agree(lstm, h, trie.length(length), edge_attr if edges else None, leaves)
+        assert_backends_agree(lstm, h, trie.length(length), edge_attr if edges else None, leaves)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -85,7 +86,7 @@ def test_trie_equals_dense_with_dummy_tokens(collection, dtype):
     h, edge_attr = inputs(n, edge_index.size(1), dtype)
     lstm = PathLSTM(CHANNELS, distances=6, edge_channels=EDGE_CHANNELS, extended=True).to(dtype)
     assert any(bool((level.vertex < 0).any()) for level in trie.length(4).levels)
-    assert_engines_agree(lstm, h, trie.length(4), edge_attr, [h, edge_attr])
+    assert_backends_agree(lstm, h, trie.length(4), edge_attr, [h, edge_attr])
 
 
 @given(
@@ -97,7 +98,7 @@ def test_trie_equals_dense_on_any_graph(drawn, collection, length, dtype):
     trie = trie_of(edge_index, n, collection, length).length(length)
     h, edge_attr = inputs(n, edge_index.size(1), dtype)
     lstm = PathLSTM(CHANNELS, distances=length + 1, edge_channels=EDGE_CHANNELS).to(dtype)
-    assert_engines_agree(lstm, h, trie, edge_attr, [h, edge_attr])
+    assert_backends_agree(lstm, h, trie, edge_attr, [h, edge_attr])
 
 
 @pytest.mark.parametrize("channels", [1, 16, 64, 140])
@@ -105,7 +106,7 @@ def test_compiled_loops_at_any_width(channels):
     edge_index, n = graph()
     trie = trie_of(edge_index, n, "ap", K).length(K)
     h = torch.randn(n, channels, requires_grad=True)
-    assert_engines_agree(PathLSTM(channels, distances=K + 1), h, trie, None, [h])
+    assert_backends_agree(PathLSTM(channels, distances=K + 1), h, trie, None, [h])
 
 
 @pytest.mark.parametrize("summed", [True, False])
@@ -193,7 +194,7 @@ def test_edge_types_equal_their_expansion():
     by_type = run(lstm, h, trie, edges, [h, table])
     by_edge = run(lstm, h, trie, edges.expand(), [h, table])
     assert all(difference(a, b) <= 1e-12 for a, b in zip(by_type, by_edge, strict=True))
-    assert_engines_agree(lstm, h, trie, edges, [h, table])
+    assert_backends_agree(lstm, h, trie, edges, [h, table])
 
 
 @pytest.mark.parametrize("edge_index", [torch.empty(2, 0, dtype=torch.long), both_directions([(0, 1)])])
@@ -201,8 +202,8 @@ def test_edge_types_equal_their_expansion():
 def test_no_paths_give_zeros(edge_index, dtype):
     trie = trie_of(edge_index, 3, "ap", 3).length(3)
     h = torch.randn(3, CHANNELS, dtype=dtype, requires_grad=True)
-    for engine in ("dense", "trie"):
-        lstm = PathLSTM(CHANNELS, distances=4, engine=engine, aggregation="mean", max_entries=5).to(dtype)
+    for backend in ("dense", "auto"):
+        lstm = PathLSTM(CHANNELS, distances=4, backend=backend, aggregation="mean", max_entries=5).to(dtype)
         out = lstm(h, trie)
         assert torch.equal(out, torch.zeros_like(h))
         out.sum().backward()
@@ -228,9 +229,9 @@ def test_parts_in_threads_and_small_blocks_agree(monkeypatch, dtype):
     lstm = PathLSTM(CHANNELS, distances=K + 1, edge_channels=EDGE_CHANNELS).to(dtype)
     expected = run(lstm, h, trie, edge_attr, [h, edge_attr])
     threads = torch.get_num_threads()
-    monkeypatch.setattr("pathnn.nn.backends.base.num_workers", lambda numbers: 3)
-    for kernels in (cpu_kernels, torch_kernels):
-        monkeypatch.setattr(kernels, "BLOCK_PARENTS", 4)
+    monkeypatch.setattr(levels, "num_workers", lambda numbers: 3)
+    for backend in (Cpu, levels.Levels):
+        monkeypatch.setattr(backend, "block_parents", 4)
     for max_entries in (None, 60):
         lstm.max_entries = max_entries
         results = [run(lstm, h, trie, edge_attr, [h, edge_attr]) for _ in range(2)]
@@ -243,9 +244,9 @@ def test_parts_in_threads_and_small_blocks_agree(monkeypatch, dtype):
 
 def test_number_of_workers(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
-    assert workers.num_workers(10) == 1
-    assert workers.num_workers(5 << 18) == 5
-    assert workers.num_workers(1 << 30) == 8
+    assert levels.num_workers(10) == 1
+    assert levels.num_workers(5 << 18) == 5
+    assert levels.num_workers(1 << 30) == 8
 
 
 def test_small_work_runs_on_one_core(monkeypatch):
@@ -257,14 +258,14 @@ def test_small_work_runs_on_one_core(monkeypatch):
         used.append(torch.get_num_threads())
         compiled(*arguments)
 
-    compiled = cpu_kernels.forward_level
-    monkeypatch.setattr(cpu_kernels, "forward_level", forward_level)
+    compiled = Cpu.forward_level
+    monkeypatch.setattr(Cpu, "forward_level", forward_level)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
         PathLSTM(CHANNELS)(torch.randn(n, CHANNELS), trie)
         with pytest.raises(ZeroDivisionError):
-            workers.run_in_threads(lambda part: part // 0, [1])
+            levels.run_in_threads(lambda part: part // 0, [1])
         assert torch.get_num_threads() == 3, "also after an error"
     finally:
         torch.set_num_threads(before)
@@ -285,7 +286,7 @@ def test_a_second_derivative_is_refused():
     trie = trie_of(edge_index, n, "ap", 2).length(2)
     h = torch.randn(n, CHANNELS, requires_grad=True)
     out = PathLSTM(CHANNELS)(h, trie).sum()
-    with pytest.raises(RuntimeError, match="use engine='dense'"):
+    with pytest.raises(RuntimeError, match="use backend='dense'"):
         torch.autograd.grad(out, h, create_graph=True)
 
 
@@ -312,26 +313,26 @@ def test_dropout_masks_vertices_and_edges_only_in_training():
     assert torch.equal(lstm.eval()(h, trie, edge_attr), plain(h, trie, edge_attr))
     lstm.train()
     results = {}
-    for engine in ("dense", "trie"):
-        lstm.engine = engine
+    for backend in ("dense", "auto"):
+        lstm.backend = backend
         torch.manual_seed(3)
-        results[engine] = lstm(h, trie, edge_attr)
-    assert difference(results["trie"], results["dense"]) <= 1e-5
-    assert difference(results["trie"], plain(h, trie, edge_attr)) > 1e-2
+        results[backend] = lstm(h, trie, edge_attr)
+    assert difference(results["auto"], results["dense"]) <= 1e-5
+    assert difference(results["auto"], plain(h, trie, edge_attr)) > 1e-2
     ones = EdgeTypes(torch.ones(1, EDGE_CHANNELS), torch.zeros(edge_index.size(1), dtype=torch.long))
     assert lstm(h, trie, ones).shape == h.shape
 
 
-@pytest.mark.parametrize("engine", ["trie", "dense"])
+@pytest.mark.parametrize("backend", ["auto", "dense"])
 @pytest.mark.parametrize("edges", [False, True])
 @pytest.mark.parametrize("rate", [0.2, 0.5])
-def test_dropout_acts_on_the_input_and_keeps_its_mean(engine, edges, rate):
+def test_dropout_acts_on_the_input_and_keeps_its_mean(backend, edges, rate):
     """Masked numbers are zeros, and the others are divided by 1 - rate: first of vertices, then of edges."""
     edge_index, n = graph()
     trie = trie_of(edge_index, n, "ap", 2).length(2)
     h, edge_attr = inputs(n, edge_index.size(1), torch.float32)
     width = EDGE_CHANNELS if edges else None
-    lstm = PathLSTM(CHANNELS, distances=3, edge_channels=width, engine=engine, dropout=rate)
+    lstm = PathLSTM(CHANNELS, distances=3, edge_channels=width, backend=backend, dropout=rate)
     plain = copy.deepcopy(lstm).eval()
     features = [h, edge_attr] if edges else [h]
     torch.manual_seed(3)

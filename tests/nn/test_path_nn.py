@@ -18,7 +18,7 @@ from nn_strategies import graphs
 from pathnn.nn import Baseline, PathConv, PathLSTM, PathNN, PathNNConfig
 from pathnn.nn.backends.dense import dense_path_states
 from pathnn.paths.extract import extract_paths
-from pathnn.testing import assert_engines_agree, assert_permutation_invariant, relative_difference
+from pathnn.testing import assert_backends_agree, assert_permutation_invariant, relative_difference
 
 EDGE_INDEX, N = graph()
 BATCH = torch.tensor([0] * 9 + [1] * 3)
@@ -99,11 +99,11 @@ def test_a_batch_is_its_graphs(collection, training):
 @pytest.mark.parametrize("collection", ["sp", "sp+", "ap"])
 @pytest.mark.parametrize("max_entries", [None, 40])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_engines_agree_in_the_whole_model(collection, max_entries, dtype):
+def test_backends_agree_in_the_whole_model(collection, max_entries, dtype):
     model = PathNN(
         4, 8, 2, collection=collection, k=3, edge_channels=(3,), phi="mlp", aggregation="mean", max_entries=max_entries
     ).to(dtype)
-    assert_engines_agree(model, features().to(dtype), EDGE_INDEX, edge_attr=bonds(), batch=BATCH)
+    assert_backends_agree(model, features().to(dtype), EDGE_INDEX, edge_attr=bonds(), batch=BATCH)
 
 
 def test_dropout_is_before_the_lstm_before_phi_and_in_the_head():
@@ -282,8 +282,8 @@ def test_the_assertions_can_fail(monkeypatch):
     with pytest.raises(AssertionError, match="renumbered"):
         assert_permutation_invariant(first_vertex_only, features(), EDGE_INDEX)
     model = PathNN(4, 8, 1, collection="ap", k=2)
-    assert_engines_agree(model, features(), EDGE_INDEX)
-    monkeypatch.setattr("pathnn.nn.path_lstm.dense_path_states", lambda *a: 1.001 * dense_path_states(*a))
-    with pytest.raises(AssertionError, match="differ by"):
-        assert_engines_agree(model, features(), EDGE_INDEX)
+    assert_backends_agree(model, features(), EDGE_INDEX)
+    monkeypatch.setattr("pathnn.nn.backends.dense.dense_path_states", lambda *a: 1.001 * dense_path_states(*a))
+    with pytest.raises(AssertionError, match="differ from"):
+        assert_backends_agree(model, features(), EDGE_INDEX)
     assert_permutation_invariant(Baseline("gin", 4, 8, 1), features(), EDGE_INDEX)

@@ -15,10 +15,10 @@ from pathnn.nn.readout import Readout
 RING = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
 
 
-def model_of(engine: str) -> PathNN:
+def model_of(backend: str) -> PathNN:
     torch.manual_seed(0)
     model = PathNN(3, 6, 2, collection="ap", k=2).double().eval()
-    model.lstm.engine = engine  # type: ignore[assignment]
+    model.lstm.backend = backend  # type: ignore[assignment]
     return model
 
 
@@ -39,8 +39,8 @@ def test_gradients_of_a_function_of_the_weights():
 
 def test_weights_that_are_computed():
     x, trie, out = torch.rand(4, 3, dtype=torch.float64), extract_paths(RING, 4, collection="ap", k=2), []
-    for engine in ("trie", "dense"):
-        model = model_of(engine)
+    for backend in ("auto", "dense"):
+        model = model_of(backend)
         before = model(x, trie=trie)
         weight_norm(model.lstm, "weight_hh_l0")
         with torch.no_grad():
@@ -51,15 +51,15 @@ def test_weights_that_are_computed():
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("engine", ["trie", "dense"])
+@pytest.mark.parametrize("backend", ["auto", "dense"])
 @pytest.mark.parametrize("aggregation", ["sum", "mean"])
-def test_many_paths_in_half_precision(dtype: torch.dtype, engine: str, aggregation: str):
+def test_many_paths_in_half_precision(dtype: torch.dtype, backend: str, aggregation: str):
     """A hub with 4000 leaves: sums in half precision would stop growing."""
     leaves = torch.arange(1, 4001)
     star = torch.stack([torch.cat([torch.zeros_like(leaves), leaves]), torch.cat([leaves, torch.zeros_like(leaves)])])
     trie = extract_paths(star, 4001, collection="sp", k=1).length(1)
     torch.manual_seed(0)
-    lstm = PathLSTM(8, aggregation=aggregation, engine=engine)  # type: ignore[arg-type]
+    lstm = PathLSTM(8, aggregation=aggregation, backend=backend)  # type: ignore[arg-type]
     h = torch.randn(4001, 8)
     expected = lstm(h, trie)[0].detach()
     lstm = lstm.to(dtype)
@@ -67,17 +67,17 @@ def test_many_paths_in_half_precision(dtype: torch.dtype, engine: str, aggregati
     out = lstm(narrow, trie)
     assert out.dtype == dtype
     torch.testing.assert_close(out[0].detach().float(), expected, rtol=2e-2, atol=2e-2 * float(expected.abs().max()))
-    if engine == "trie":
+    if backend == "auto":
         out[0].float().sum().backward()
         assert narrow.grad is not None
         assert narrow.grad.dtype == dtype
 
 
 @pytest.mark.parametrize("kind", [-1, 2, 10**8])
-@pytest.mark.parametrize("engine", ["trie", "dense"])
-def test_types_that_the_table_does_not_have(kind: int, engine: str):
+@pytest.mark.parametrize("backend", ["auto", "dense"])
+def test_types_that_the_table_does_not_have(kind: int, backend: str):
     trie = extract_paths(RING, 4, collection="sp", k=1).length(1)
-    lstm = PathLSTM(8, edge_channels=4, engine=engine)  # type: ignore[arg-type]
+    lstm = PathLSTM(8, edge_channels=4, backend=backend)  # type: ignore[arg-type]
     edges = EdgeTypes(table=torch.rand(2, 4), types=torch.full((8,), kind))
     with pytest.raises(ValueError, match=f"expected rows of the table, 0 to 1, got {kind} to {kind}"):
         lstm(torch.rand(4, 8), trie, edges)

@@ -1,4 +1,4 @@
-"""Networks side by side: what of it does not need a GPU. See also tests/engine/test_cuda_together.py."""
+"""Networks side by side: what of it does not need a GPU. See also tests/backend/test_cuda_together.py."""
 
 from __future__ import annotations
 

@@ -149,9 +149,9 @@ def test_a_subclass_is_loaded_as_one() -> None:
 
 def test_an_lstm_says_what_it_reads() -> None:
     model = small(edge_channels=2, dropout=0.25, distances=True, extend=True, max_entries=100)
-    words = "edge_channels=2, distances=4, extended=True, max_entries=100, input_dropout=0.25, engine='trie'"
+    words = "edge_channels=2, distances=4, extended=True, max_entries=100, input_dropout=0.25, backend='auto'"
     assert words in repr(model.lstm)
-    assert repr(PathLSTM(8)) == "PathLSTM(8, aggregation='sum', input_dropout=0.0, engine='trie')"
+    assert repr(PathLSTM(8)) == "PathLSTM(8, aggregation='sum', input_dropout=0.0, backend='auto')"
 
 
 def test_a_trie_moves_like_a_tensor() -> None:

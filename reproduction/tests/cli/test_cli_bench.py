@@ -163,7 +163,7 @@ def test_each_way_does_the_same_step() -> None:
     outs = []
     for way in (user_loop.DENSE, user_loop.TRIE, user_loop.EDGE_INDEX):
         twin = copy.deepcopy(model)
-        twin.lstm.engine = "dense" if way == user_loop.DENSE else "trie"
+        twin.lstm.backend = "dense" if way == user_loop.DENSE else "auto"
         user_loop.user_step(twin, way)(collated)
         outs.append(twin.eval()(collated.x, collated.edge_index, batch=collated.batch, edge_attr=collated.edge_attr))
     assert not torch.allclose(outs[0], model.eval()(collated.x, trie=collated.ready, batch=collated.batch,

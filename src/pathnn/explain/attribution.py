@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pathnn.explain.explanation import Explanation
 from pathnn.nn import PathNN
-from pathnn.nn.backends.prepared import Edges
+from pathnn.nn.backends.base import Budget, PathReader, Shared
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.encoders import check_features
-from pathnn.nn.path_lstm import PathLSTM, divide_by_paths
+from pathnn.nn.path_lstm import Edges, PathLSTM, divide_by_paths
 from pathnn.paths.csr import check_edge_index
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
 
 
-class WeightedPaths(nn.Module):
+class WeightedPaths(PathReader):
     r"""Replace the LSTM of a `PathNN` by one that weights its paths; 1 keeps a path, 0 leaves it out.
 
     With a weight $w_\pi$ for each path, the network computes
@@ -36,9 +36,9 @@ class WeightedPaths(nn.Module):
         self.lstm = lstm
         self.weights: list[Tensor] = []
 
-    def prepare(self, edges: Tensor | EdgeTypes | None) -> Edges:
+    def prepare(self, edges: Tensor | EdgeTypes | None, budget: Budget | None = None) -> Shared:
         """Prepare edges as `PathLSTM.prepare` does."""
-        return self.lstm.prepare(edges)
+        return self.lstm.prepare(edges, budget)
 
     def forward(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:
         """Return the weighted sum (or mean) over the paths of each vertex, `[num_nodes, channels]`."""
@@ -197,7 +197,9 @@ class Copies:
         lstm.weights = [
             each.to(self.x.device, dtype).repeat_interleave(rows.size(0)).requires_grad_() for rows in self.paths
         ]
-        out = self.model(self.x, trie=self.trie, edge_attr=self.edge_attr, batch=self.batch, batch_size=self.number)
+        out = self.model(
+            self.x, trie=self.trie, edge_attr=self.edge_attr, batch=self.batch, batch_size=self.number, budget=Budget()
+        )
         return out[: alphas.numel()], lstm.weights
 
 
@@ -216,6 +218,5 @@ def _weighted_copy(model: PathNN) -> PathNN:
     if model.readout is None:
         raise ValueError("the model has readout=None, an output for each vertex: expected a readout.")
     weighted = deepcopy(model).eval().requires_grad_(False)
-    weighted.lstm.max_entries = None
     weighted.lstm = WeightedPaths(weighted.lstm)  # type: ignore[assignment]
     return weighted

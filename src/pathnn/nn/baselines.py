@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag, check_widths
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
-from pathnn.nn.reset import reset_parts
 from pathnn.paths.trie import PathTrie
 
 BaselineName = Literal["gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp"]
@@ -159,7 +158,10 @@ class Baseline(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
-        reset_parts(self)
+        from torch_geometric.nn.inits import reset  # takes a second
+
+        for part in self.children():
+            reset(part)
 
     def _edge_arguments(self, edge_attr: Tensor | None) -> dict[str, Tensor]:
         if self.config.edge_channels is None or self.config.name not in READS_EDGES:

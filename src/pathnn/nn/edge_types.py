@@ -7,6 +7,8 @@ from typing import NamedTuple
 import torch.nn.functional as F
 from torch import Tensor
 
+from pathnn.nn.backends import base
+
 MOST_PARTS = 31
 """Bits of a mark."""
 
@@ -33,9 +35,9 @@ class EdgeTypes(NamedTuple):
 
     def expand(self) -> Tensor:
         """The features of every edge, `[num_edges, edge_channels]`."""
-        from pathnn.nn.backends.triton.lookup import MOST_ROWS, lookup
-        from pathnn.nn.backends.triton.requirements import on_triton
+        if base.on_triton(self.table):
+            from pathnn.nn.backends.triton.lookup import MOST_ROWS, lookup
 
-        if self.table.size(0) <= MOST_ROWS and on_triton(self.table):
-            return lookup(self.table, self.types.long())
+            if self.table.size(0) <= MOST_ROWS:
+                return lookup(self.table, self.types.long())
         return F.embedding(self.types.long(), self.table)  # the gradient of table[types] is a slow one

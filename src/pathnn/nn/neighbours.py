@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from pathnn.nn.backends import base
 from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, parts_of, power_above
 from pathnn.nn.backends.triton.order import Order, sort_keys
-from pathnn.nn.backends.triton.requirements import on_triton
 
 if TYPE_CHECKING:
     from pathnn.nn.edge_types import EdgeTypes
@@ -86,7 +86,7 @@ def gcn_sum(x: Tensor, edges: Neighbours) -> Tensor:
     tensor([[2.0000],
             [2.0000]])
     """
-    if on_triton(x):
+    if base.on_triton(x):
         out: Tensor = _GcnSum.apply(x, edges)  # type: ignore[no-untyped-call]
         return out
     scale = edges.scale.to(x.dtype)
@@ -107,7 +107,7 @@ def gin_sum(
     [[4.0], [4.0]]
     """
     few = kinds is None or kinds.table.size(0) <= MOST_KINDS * models
-    if on_triton(x) and few:
+    if base.on_triton(x) and few:
         table, types = (None, None) if kinds is None else (kinds.table, kinds.types)
         out: Tensor = _GinSum.apply(x, table, types, edges, own, models)  # type: ignore[no-untyped-call]
         return out

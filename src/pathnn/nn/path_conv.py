@@ -8,10 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_flag
-from pathnn.nn.backends.prepared import Edges
 from pathnn.nn.encoders import mlp_layers
-from pathnn.nn.path_lstm import PathLSTM
-from pathnn.nn.reset import reset_parts
+from pathnn.nn.path_lstm import Edges, PathLSTM
 from pathnn.paths.trie import LengthTrie
 
 NormName = Literal["batch"]
@@ -73,7 +71,10 @@ class PathConv(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw all weights anew; the LSTM is not a part of the layer."""
-        reset_parts(self)
+        from torch_geometric.nn.inits import reset  # takes a second
+
+        for part in self.children():
+            reset(part)
 
     def scale(self, h: Tensor) -> Tensor:
         """What the layer reads: `h`, divided by its Euclidean norm if the layer does that."""

@@ -11,13 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.checks import check_count, check_dropout, check_flag, check_widths
-from pathnn.nn.backends.prepared import Edges
+from pathnn.nn.backends.base import Budget, PathReader
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.path_conv import NormName, PathConv, PhiName
-from pathnn.nn.path_lstm import Aggregation, BackendName, PathLSTM
+from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, check_rows
 from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
-from pathnn.nn.reset import reset_parts
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.options import Collection, check_collection, check_length
 from pathnn.paths.trie import PathTrie
@@ -115,7 +114,7 @@ class PathNN(nn.Module):
         readout: "sum" or "mean" over the vertices of a graph; None for one output per vertex.
         head: "mlp", "linear" or None.
         dropout: rate on the LSTM's input, before the MLP of phi, and in the head.
-        engine, max_entries: see `PathLSTM`; how to compute, not what, and so not part of the `config`.
+        backend, max_entries: see `PathLSTM`; how to compute, not what, and so not part of the `config`.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
     >>> model = PathNN(4, 16, 2, collection="sp", k=2)
@@ -143,7 +142,7 @@ class PathNN(nn.Module):
         readout: ReadoutName | None = "sum",
         head: HeadName | None = "mlp",
         dropout: float = 0.0,
-        engine: BackendName = "trie",
+        backend: str = "auto",
         max_entries: int | None = None,
     ) -> None:
         super().__init__()
@@ -177,7 +176,7 @@ class PathNN(nn.Module):
             edge_channels=width if isinstance(edges, tuple) else edges,
             extended=extend,
             aggregation=aggregation,
-            engine=engine,
+            backend=backend,
             dropout=dropout,
             max_entries=max_entries,
         )
@@ -196,13 +195,17 @@ class PathNN(nn.Module):
         batch: Tensor | None = None,
         edge_attr: Tensor | None = None,
         batch_size: int | None = None,
+        budget: Budget | None = None,
     ) -> Tensor:
         """Predict: `[num_graphs, out_channels]`, or `[num_nodes, out_channels]` with `readout=None`.
 
         Give `trie`, made for the whole batch, or `edge_index`, from which the paths are extracted here each
-        time. `batch_size`, the number of graphs, saves finding it out from `batch`.
+        time. `batch_size`, the number of graphs, saves finding it out from `batch`; `budget` bounds memory (default:
+        `max_entries` of the model).
         """
-        representation = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size)
+        representation = self.embed(
+            x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size, budget=budget
+        )
         out: Tensor = self.head(representation)
         return out
 
@@ -215,11 +218,11 @@ class PathNN(nn.Module):
         batch: Tensor | None = None,
         edge_attr: Tensor | None = None,
         batch_size: int | None = None,
+        budget: Budget | None = None,
     ) -> Tensor:
-        """What the head reads: the representation of each graph (or vertex), `[num_graphs,
-        hidden_channels]`."""
+        """Return what the head reads: the representation of each graph (or vertex), `[num_graphs, hidden_channels]`."""
         trie = self._trie(x, edge_index, trie, batch)
-        edges = self._prepare(edge_attr, trie)
+        edges = self._prepare(edge_attr, trie, budget)
         h = self.encoder(x)
         for length, conv in enumerate(self.convs, start=1):
             h = conv(h, self.lstm, trie.length(length), edges)
@@ -238,7 +241,7 @@ class PathNN(nn.Module):
         Rows are in the order of `trie.to_paths()`. Differentiable like `forward`.
         """
         trie = self._trie(x, edge_index, trie, None)
-        edges = self._prepare(edge_attr, trie)
+        edges = self._prepare(edge_attr, trie, None)
         h = self.encoder(x)
         representations = []
         for length, conv in enumerate(self.convs, start=1):
@@ -253,13 +256,17 @@ class PathNN(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
-        reset_parts(self)
+        from torch_geometric.nn.inits import reset  # takes a second
 
-    def _prepare(self, edge_attr: Tensor | None, trie: PathTrie) -> Edges:
-        """What the LSTM reads of edges; one of your own, that prepares nothing, gets them as they are encoded."""
-        edges, prepare = self._edges(edge_attr, trie), getattr(self.lstm, "prepare", None)
-        prepared: Edges = edges if prepare is None else prepare(edges)
-        return prepared
+        for part in self.children():
+            reset(part)
+
+    def _prepare(self, edge_attr: Tensor | None, trie: PathTrie, budget: Budget | None) -> Edges:
+        """Return what the LSTM reads of edges; a custom module gets the features of every edge."""
+        edges = self._edges(edge_attr, trie)
+        if isinstance(self.lstm, PathReader):
+            return self.lstm.prepare(edges, budget)
+        return edges.expand() if isinstance(edges, EdgeTypes) else edges
 
     @torch.compiler.disable
     def _trie(self, x: Tensor, edge_index: Tensor | None, trie: PathTrie | None, batch: Tensor | None) -> PathTrie:
@@ -310,6 +317,13 @@ class PathNN(nn.Module):
                 "this model reads distances, but the trie has none. Extract paths with distances=True, "
                 "or make the model with distances=False."
             )
+        if trie.vertex.device.type == "cpu":  # kernels do not check indices
+            read = sum(sum(levels) for levels in trie.sizes[: config.k])
+            distance = None if trie.distance is None else trie.distance[:read]
+            check_rows(
+                trie.vertex, trie.edge, distance, num_nodes=trie.num_nodes, num_edges=trie.num_edges,
+                num_distances=config.k + 1 + config.extend if config.distances else None, extended=config.extend,
+            )  # fmt: skip
         return trie
 
     def _edges(self, edge_attr: Tensor | None, trie: PathTrie) -> Tensor | EdgeTypes | None:
@@ -336,6 +350,8 @@ class PathNN(nn.Module):
         if self.edge_encoder is not None:
             encode = getattr(self.edge_encoder, "encode_edges", self.edge_encoder)
             encoded: Tensor | EdgeTypes = encode(edge_attr)
+            if isinstance(encoded, Tensor) and encoded.size(0) != trie.num_edges:
+                raise ValueError(f"edge_encoder returned {encoded.size(0)} rows for {trie.num_edges} edges.")
             return encoded
         features = edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr
         if not features.is_floating_point() or features.size(1) != expected:
@@ -351,12 +367,12 @@ class PathNN(nn.Module):
         cls,
         config: PathNNConfig | Mapping[str, Any],
         *,
-        engine: BackendName = "trie",
+        backend: str = "auto",
         max_entries: int | None = None,
     ) -> Self:
         """The untrained model that `config` (or its `to_dict`) describes."""
         config = config if isinstance(config, PathNNConfig) else PathNNConfig.from_dict(config)
-        return cls(**config.to_dict(), engine=engine, max_entries=max_entries)
+        return cls(**config.to_dict(), backend=backend, max_entries=max_entries)
 
     @classmethod
     def from_paper(

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice
-from pathnn.nn.backends.triton.requirements import on_triton
-from pathnn.nn.backends.triton.segment_sum import cuda_sum
+from pathnn.nn.backends import base
 
 ReadoutName = Literal["sum", "mean"]
 
@@ -52,7 +51,9 @@ class Readout(nn.Module):
                 raise ValueError(f"batch holds graph {batch_size - 1}: expected ids from 0.")
         else:
             _check_batch_size(batch_size, batch)
-        if on_triton(h):
+        if base.on_triton(h):
+            from pathnn.nn.backends.triton.segment_sum import cuda_sum
+
             out = cuda_sum(h, batch, batch_size)
         else:
             out = h.new_zeros(batch_size, h.size(1)).index_add_(0, batch, h)

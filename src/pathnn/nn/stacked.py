@@ -70,8 +70,10 @@ def stack_fault(model: nn.Module) -> str | None:
         return "only PathNN and the baselines can be stacked: train other models one by one."
     if isinstance(model, PathNN) and model.config.edge_channels is not None:
         return "PathNNs with edge features cannot be stacked: train them one by one."
-    if isinstance(model, PathNN) and (model.config.extend or getattr(model.lstm, "engine", None) != "trie"):
-        return "networks with dummy tokens or the dense engine cannot be stacked: train them one by one."
+    if isinstance(model, PathNN) and (
+        model.config.extend or getattr(model.lstm, "backend", None) not in ("auto", "triton")
+    ):
+        return "networks with dummy tokens or the dense backend cannot be stacked: train them one by one."
     linear, gcn = _pyg_layers(model)
     known = (nn.Linear, nn.BatchNorm1d, nn.Embedding, PathLSTM, *linear, *gcn)
     for name, module in model.named_modules():

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.backends.prepared import Prepared
-from pathnn.nn.backends.triton.backend import cuda_path_states, cuda_tokens
+from pathnn.nn.backends.base import Budget, PathReader
+from pathnn.nn.backends.triton.backend import Triton, TritonShared, cuda_path_states, cuda_tokens
 from pathnn.nn.backends.triton.tall_linear import grad_of_weight, tall_linear
 from pathnn.nn.cuda_graph_norm import padded_norm
 from pathnn.nn.edge_types import EdgeTypes
@@ -128,7 +128,7 @@ class StackedNorm(nn.Module):
         return out.relu() if self.relu else out
 
 
-class StackedLSTM(nn.Module):
+class StackedLSTM(PathReader):
     """`PathLSTM` of each network for its rows and its part of the trie; on a GPU, without edges and dummy tokens."""
 
     def __init__(self, stack: Stack, name: str, lstm: PathLSTM) -> None:
@@ -137,7 +137,7 @@ class StackedLSTM(nn.Module):
         self.distances = lstm.distance_encoder is not None
         self.aggregation, self.dropout = lstm.aggregation, StackedDropout(stack)
 
-    def prepare(self, edges: Tensor | EdgeTypes | None) -> Prepared:
+    def prepare(self, edges: Tensor | EdgeTypes | None, budget: Budget | None = None) -> TritonShared:
         """What the layers of one forward pass share. Small networks have the memory to keep everything."""
         from pathnn.nn.backends.triton.products import split_of, terms
         from pathnn.nn.backends.triton.shared_gradients import SharedGradients, share
@@ -152,15 +152,17 @@ class StackedLSTM(nn.Module):
             distance = torch.bmm(table, weight_ih[:, :, channels:].transpose(1, 2)).flatten(0, 1)
         collected = SharedGradients()
         anchor = share(weight_hh, vertex, bias, None, distance, collected)
-        splits = split_of(vertex, terms(), models), split_of(weight_hh, terms(), models)
+        split_weight, split_hh = split_of(vertex, terms(), models), split_of(weight_hh, terms(), models)
         projected = None if distance is None else distance.detach()
-        return Prepared(None, bias.detach(), None, projected, *splits, collected, anchor, recompute=False)
+        return TritonShared(
+            backend=Triton(), budget=Budget(recompute=False), edges=None, bias=bias.detach(), edge=None,
+            distance=projected, split_weight=split_weight, split_hh=split_hh, collected=collected, anchor=anchor,
+        )  # fmt: skip
 
-    def forward(self, h: Tensor, trie: LengthTrie, edges: Prepared) -> Tensor:
+    def forward(self, h: Tensor, trie: LengthTrie, edges: TritonShared) -> Tensor:
         """Aggregate the representations of the paths at their sources: `[rows, channels]`."""
         h = self.dropout(h)
-        tokens = cuda_tokens(trie, edges, distances=self.distances)
-        out = cuda_path_states(h, edges, tokens, summed=True, max_entries=None)
+        out = cuda_path_states(h, edges, cuda_tokens(trie, edges), summed=True)
         return divide_by_paths(out, trie) if self.aggregation == "mean" else out
 
     def _part(self, name: str) -> Tensor:

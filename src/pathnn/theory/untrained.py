@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from pathnn.checks import check_choice
 from pathnn.nn import PathNN, paper_config
+from pathnn.nn.backends.base import Budget
 from pathnn.nn.path_conv import PhiName
 from pathnn.paths import count_paths, extract_paths
 from pathnn.paths.options import Collection
@@ -129,7 +130,6 @@ def _embed(
     ones = torch.ones(num_nodes, 1, dtype=torch.float64, device=device)
     rows = []
     for model in models:
-        model.lstm.max_entries = entries
-        rows.append(model.embed(ones, trie=trie, batch=batch, batch_size=len(graphs)))
+        rows.append(model.embed(ones, trie=trie, batch=batch, batch_size=len(graphs), budget=Budget(entries)))
         step()
     return torch.stack(rows)

@@ -16,6 +16,7 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.targets import TargetScale, loss_for
 from pathnn.data.task import Task
 from pathnn.nn import PathNN
+from pathnn.nn.backends.base import Budget
 from pathnn.training.errors import RunError
 from pathnn.training.setup import Model, batch_indices
 
@@ -117,8 +118,6 @@ class Handle:
 
 def apply(model: Model, batch: GraphBatch) -> Tensor:
     """The outputs of `model` for the graphs of a batch, `[num_graphs, out_channels]`."""
-    if isinstance(model, PathNN):
-        model.lstm.max_entries = batch.max_entries
     x, edge_attr = features(model, batch.x, batch.edge_attr)
     out: Tensor = model(
         x,
@@ -127,6 +126,7 @@ def apply(model: Model, batch: GraphBatch) -> Tensor:
         batch=batch.batch,
         edge_attr=edge_attr,
         batch_size=batch.num_graphs,
+        **({"budget": Budget(batch.max_entries)} if isinstance(model, PathNN) else {}),
     )
     return out
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.nn import PathNN
-from pathnn.nn.backends.triton.requirements import on_triton
+from pathnn.nn.backends import base
 from pathnn.nn.stacked import stack_fault
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig
@@ -104,7 +104,7 @@ def together_fault(runs: Sequence[Run]) -> str | None:
         return "their options differ in more than fold, seed and dropout."
     if loaders.task.has_missing_targets and len({run.config.fold for run in runs}) > 1:
         return "some targets are not known, another share of them in each fold."
-    if first.fabric.device.type != "cuda" or not on_triton(next(model.parameters())):
+    if first.fabric.device.type != "cuda" or not base.on_triton(next(model.parameters())):
         return "they are not on an NVIDIA GPU with Triton."
     if first.config.precision != "32-true" or first.config.clip is not None or first.config.standardize:
         return "precision, clip or standardize are not the defaults."

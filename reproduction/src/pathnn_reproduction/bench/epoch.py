@@ -38,13 +38,13 @@ class Training:
 
     @classmethod
     def start(
-        cls, config: RunConfig, *, engine: str = "trie", graphs: int | None = None, task: Task | None = None
+        cls, config: RunConfig, *, backend: str = "auto", graphs: int | None = None, task: Task | None = None
     ) -> Training:
         """A run before its first epoch; with `graphs`, on so many of the training graphs only."""
         task = load_task(config) if task is None else task
         model, fabric = build_model(config, task), make_fabric(config)
         if isinstance(model, PathNN):
-            model.lstm.engine = engine
+            model.lstm.backend = backend
         loaders = make_loaders(task, config, model, device=fabric.device)
         if graphs is not None:
             loaders.train.index = loaders.train.index[:graphs]
@@ -67,11 +67,11 @@ def run(config: RunConfig, *, epochs: int = 5, graphs: int | None = None) -> lis
     """Two rows, an epoch and an evaluation: `{workload, phase, dense_ms, ours_ms, ratio, dense_mib, ours_mib, ...}`."""
     name = f"{config.data}-{config.collection} epoch" + (", TF32" if config.precision == "tf32" else "")
     found = {
-        engine: _measure(config, engine, epochs if engine == "trie" else 1, graphs) for engine in ("trie", "dense")
+        backend: _measure(config, backend, epochs if backend == "auto" else 1, graphs) for backend in ("auto", "dense")
     }
     rows = []
     for phase in ("train", "inference"):
-        ours, dense = found["trie"], found["dense"]
+        ours, dense = found["auto"], found["dense"]
         rows.append({
             "workload": name, "phase": phase, "dense_ms": dense[phase], "ours_ms": ours[phase],
             "ratio": dense[phase] / ours[phase], "dense_mib": dense["mib"], "ours_mib": ours["mib"],
@@ -80,14 +80,14 @@ def run(config: RunConfig, *, epochs: int = 5, graphs: int | None = None) -> lis
     return rows
 
 
-def _measure(config: RunConfig, engine: str, epochs: int, graphs: int | None) -> dict[str, Any]:
+def _measure(config: RunConfig, backend: str, epochs: int, graphs: int | None) -> dict[str, Any]:
     before = 0
     if torch.cuda.is_available():
         gc.collect()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
-    training = Training.start(config, engine=engine, graphs=graphs)
+    training = Training.start(config, backend=backend, graphs=graphs)
     for _ in range(2 if training.graphed is not None else 1):
         training.epoch()  # kernels are compiled and graphs recorded
     training.evaluate()

@@ -1,4 +1,4 @@
-"""The two sides of the GPU benchmark on the same batches: the trie engine, one CUDA graph a step, and the dense one."""
+"""The two sides of the GPU benchmark on the same batches: the Triton backend, one CUDA graph a step, and dense."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Bench:
         self.batches = list(torch.split(order, workload.batch_size))[:batches]
         self.capacity = capacity_for(self.graphs, self.batches)
 
-    def twin(self, engine: str) -> PathNN:
-        """The model with the same weights and one of the engines."""
+    def twin(self, backend: str) -> PathNN:
+        """The model with the same weights and one of the backends."""
         model = copy.deepcopy(self.model)
-        model.lstm.engine = engine
+        model.lstm.backend = backend
         model.lstm.flatten_parameters()
         return model
 
@@ -84,9 +84,9 @@ def adam(model: PathNN) -> torch.optim.Optimizer:
     return torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 
 
-def eager_steps(bench: Bench, engine: str, phase: str) -> list[Step]:
+def eager_steps(bench: Bench, backend: str, phase: str) -> list[Step]:
     """One function per batch, operation by operation, on batches that are ready."""
-    model = bench.twin(engine).train(phase == "train")
+    model = bench.twin(backend).train(phase == "train")
     optimizer = adam(model)
 
     def forward(batch: GraphBatch) -> Tensor:
@@ -113,7 +113,7 @@ def eager_steps(bench: Bench, engine: str, phase: str) -> list[Step]:
 
 def graphed_steps(bench: Bench, phase: str) -> list[Step]:
     """One function per batch: assembled and computed in one launch."""
-    model = bench.twin("trie").train(phase == "train")
+    model = bench.twin("auto").train(phase == "train")
     if phase != "train":
         predict = CudaGraphForward(model, bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
         return [lambda index=index: predict(index) for index in bench.batches]  # type: ignore[misc]

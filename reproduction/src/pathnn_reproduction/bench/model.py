@@ -1,4 +1,4 @@
-"""One training step and one inference on the CPU: the trie engine against the dense formulation.
+"""One training step and one inference on the CPU: the trie backends against the dense formulation.
 
 Same weights, same batches of the paper's sizes, tries ready: real graphs where the dataset is at hand, else random ones
 of its shape. Times are medians of interleaved rounds. Memory is how far the process rises above where it was before the
@@ -30,7 +30,7 @@ WORKLOADS: dict[str, tuple[str, Collection, int]] = {  # dataset, collection, gr
     "zinc-sp": ("zinc", "sp", 128),
     "dd-ap": ("dd", "ap", 16),
 }
-ENGINES = ("dense", "trie")
+BACKENDS = ("dense", "auto")
 PHASES = ("train", "inference")
 
 
@@ -136,16 +136,16 @@ def step_of(model: PathNN, batch: GraphBatch, phase: str) -> Callable[[], None]:
 
 def _measure(workload: str, phase: str, threads: int, rounds: int) -> dict[str, Any]:
     model, batch, real = load(workload)
-    steps = {engine: step_of(_with_engine(model, engine), batch, phase) for engine in ENGINES}
-    times: dict[str, list[float]] = {engine: [] for engine in ENGINES}
+    steps = {backend: step_of(_with_backend(model, backend), batch, phase) for backend in BACKENDS}
+    times: dict[str, list[float]] = {backend: [] for backend in BACKENDS}
     for turn in range(rounds + 1):
-        for engine in ENGINES:
+        for backend in BACKENDS:
             start = time.perf_counter()
-            steps[engine]()
+            steps[backend]()
             if turn:
-                times[engine].append(1e3 * (time.perf_counter() - start))
-    dense, ours = (statistics.median(times[engine]) for engine in ENGINES)
-    dense_mib, ours_mib = (_in_process(workload, phase, engine, threads) for engine in ENGINES)
+                times[backend].append(1e3 * (time.perf_counter() - start))
+    dense, ours = (statistics.median(times[backend]) for backend in BACKENDS)
+    dense_mib, ours_mib = (_in_process(workload, phase, backend, threads) for backend in BACKENDS)
     return {
         "workload": f"{workload}, {'real' if real else 'random'} graphs, {threads} threads",
         "phase": phase,
@@ -157,23 +157,23 @@ def _measure(workload: str, phase: str, threads: int, rounds: int) -> dict[str, 
     }
 
 
-def _with_engine(model: PathNN, engine: str) -> PathNN:
+def _with_backend(model: PathNN, backend: str) -> PathNN:
     twin = copy.deepcopy(model)
-    twin.lstm.engine = engine
+    twin.lstm.backend = backend
     twin.lstm.flatten_parameters()  # as nn.LSTM has them: a copy's are not
     return twin
 
 
-def _in_process(workload: str, phase: str, engine: str, threads: int) -> float:
+def _in_process(workload: str, phase: str, backend: str, threads: int) -> float:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return float(pool.apply(_peak_mib, (workload, phase, engine, threads)))
+        return float(pool.apply(_peak_mib, (workload, phase, backend, threads)))
 
 
-def _peak_mib(workload: str, phase: str, engine: str, threads: int) -> float:
+def _peak_mib(workload: str, phase: str, backend: str, threads: int) -> float:
     """Of the first whole step, after one of a single graph that loads and compiles all code."""
     torch.set_num_threads(threads)
     model, batch, _ = load(workload)
-    model = _with_engine(model, engine)
+    model = _with_backend(model, backend)
     two = _graphs(WORKLOADS[workload][0], 2, model)[0].with_paths(collection=model.config.collection, k=model.config.k)
     step_of(model, two.select(torch.arange(2)), phase)()
     _, peak = peak_bytes(step_of(model, batch, phase))

@@ -1,4 +1,4 @@
-"""A training step and a prediction on a GPU: the trie engine as one CUDA graph against cuDNN's LSTM over every path.
+"""A training step and a prediction on a GPU: the trie backends as one CUDA graph against cuDNN's LSTM over every path.
 
     PATHNN_MIRROR=... python -m pathnn_reproduction.bench.model_gpu --json result.json
 
@@ -19,6 +19,7 @@ import torch
 
 from pathnn.data.datasets.registry import load_dataset
 from pathnn.nn import PathNN
+from pathnn.nn.backends.base import Budget
 from pathnn.training.devices import small_cublas_workspace
 from pathnn_reproduction.bench import user_loop
 from pathnn_reproduction.bench.gpu_exactness import gradients, measure_exactness, predictions, set_tf32
@@ -36,7 +37,7 @@ LARGE = "imdb-binary"
 def measure(name: str, phase: str, bench: Bench, *, rounds: int = 5) -> dict[str, Any]:
     """One row of the result."""
     ours = measured(lambda: graphed_steps(bench, phase), 3 * rounds)
-    eager = measured(lambda: eager_steps(bench, "trie", phase), rounds)
+    eager = measured(lambda: eager_steps(bench, "auto", phase), rounds)
     dense = measured(lambda: eager_steps(bench, "dense", phase), max(rounds // 2, 1))
     floor = floor_ms(bench, phase)
     log.info("%s %s: dense %.2f ms, ours %.2f ms, busy %.2f", name, phase, dense["ms"], ours["ms"], ours["busy_ms"])
@@ -64,12 +65,11 @@ def measure_large(*, max_entries: int = 2_000_000, limit_gib: float = 16.0) -> d
     batch = graphs.select(torch.arange(32)).to("cuda")
     assert batch.trie is not None
     model = PathNN.from_paper(LARGE, collection="ap", k=3, in_channels=task.graphs.x.size(1)).cuda()
-    model.lstm.max_entries = max_entries
     optimizer, loss = adam(model), task.loss()
 
     def step() -> None:
         optimizer.zero_grad()
-        out = model(batch.x, trie=batch.trie, batch=batch.batch, batch_size=32)
+        out = model(batch.x, trie=batch.trie, batch=batch.batch, batch_size=32, budget=Budget(max_entries))
         loss(out, batch.y).backward()
         optimizer.step()
 

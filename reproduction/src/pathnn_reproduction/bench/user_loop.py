@@ -66,7 +66,7 @@ def run(
     collated = [_collate(part, device) for part in _parts(with_paths, batch_size)[:batches]]
 
     dense = copy.deepcopy(path_nn)
-    dense.lstm.engine = "dense"
+    dense.lstm.backend = "dense"
     dense.lstm.flatten_parameters()
     per_step = _medians(
         {way: _pass(user_step(model, way), collated) for way, model in {DENSE: dense, **models}.items()}, rounds

@@ -1,124 +1,335 @@
-"""The trie engine: an LSTM over shared prefixes, level by level, with a backward pass that recomputes the gates.
+"""The interface of backends: how an LSTM, or another cell, is computed over the paths of a trie.
 
-Forward, for a level with parents p and entries j (Michel et al. 2023, appendix C, inputs projected beforehand):
+A backend has a `name` and three methods: `supports(cell, like)`, `prepare(cell, inputs, budget)`, which computes once
+what the layers of one forward pass share, and `run(shared, h, trie, summed=...)`, which one layer calls. To add one:
 
-    z_j = W_hh h_p + V[vertex_j] + E[edge_j] + D[distance_j]        i, f, g, o = activations of z_j
-    c_j = f * c_p + i * g                                           h_j = o * tanh(c_j)
-
-`W_hh h_p` is computed once per parent. Kept for the backward pass: h and c of the entries that have children,
-nothing else. Under `max_entries` not even that: pieces are recomputed one after the other.
+1. Subclass `Levels` (plain torch, level by level) and replace the methods that you can do faster, or subclass
+   `PieceBackend`, which has the autograd function and the loop over pieces, or write `prepare` and `run`.
+2. Call `register(YourBackend())`. `backend="auto"` then tries it before the others.
+3. Add it to the parity test, `tests/nn/test_backends.py`.
 """
 
 from __future__ import annotations
 
-from functools import partial, reduce
-from typing import Any
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from pathnn.nn.backends.levels import State, backward_sweep, forward_sweep
-from pathnn.nn.backends.once import check_once
-from pathnn.nn.backends.pieces import cut, cut_evenly
-from pathnn.nn.backends.tokens import LevelTokens, ProjectedInputs
-from pathnn.nn.backends.workers import num_workers, run_in_threads
+from pathnn.checks import check_choice
+from pathnn.nn.cells import PathCell
+from pathnn.paths.pieces import descendant_starts, piece_bounds
+from pathnn.paths.trie import LengthTrie
 
-Levels = list[LevelTokens]
+if TYPE_CHECKING:
+    from pathnn.nn.edge_types import EdgeTypes
+
+BACKENDS = ("auto", "dense", "torch", "cpu", "triton")
+"""The names of the backends that come with pathnn."""
 
 
-def path_states(
-    tables: ProjectedInputs, weight_hh: Tensor, levels: Levels, *, num_nodes: int | None, max_entries: int | None
-) -> Tensor:
-    """The last hidden state of every path: summed at the sources, `[num_nodes, d]`, or each, if `num_nodes` is None.
+class Budget(NamedTuple):
+    """How much one forward pass may hold.
 
-    Differentiable once, with respect to the tables and `weight_hh`.
+    A trie of more than `max_entries` entries is cut by roots into pieces, which the backward pass recomputes (None: no
+    limit). `recompute=False` keeps more for the backward pass, which then has less to compute (Triton only).
     """
-    return _TrieLSTM.apply(*tables, weight_hh, levels, num_nodes, max_entries)  # type: ignore[no-untyped-call]
+
+    max_entries: int | None = None
+    recompute: bool = True
 
 
-class _TrieLSTM(torch.autograd.Function):
+class Inputs(NamedTuple):
+    """What tokens read besides vertices, in the dtype of the weights, with dropout applied."""
+
+    edges: Tensor | EdgeTypes | None
+    distances: Tensor | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shared:
+    """What the layers of one forward pass share; each backend has a subclass with its own tensors."""
+
+    backend: Backend
+    budget: Budget
+
+
+class Backend(Protocol):
+    """How the representations of paths are computed; the module says how to add one."""
+
+    name: str
+
+    def supports(self, cell: PathCell, like: Tensor) -> bool:
+        """Return whether it can compute `cell` with weights on the device and of the dtype of `like`."""
+        ...
+
+    def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> Shared:
+        """Compute what all layers share."""
+        ...
+
+    def run(self, shared: Any, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
+        """Return the last hidden state of every path, `[num_paths, d]`, or their sums at the sources, `[num_nodes, d]`.
+
+        `h` has one more row than there are vertices where the trie may have dummy tokens. Autocast is off.
+        """
+        ...
+
+
+class PathReader(nn.Module):
+    """A module that reads paths and shares work between layers: `prepare` once, then a call for each length."""
+
+    def prepare(self, edges: Tensor | EdgeTypes | None, budget: Budget | None = None) -> Shared:
+        """Compute what the layers of one forward pass share; it takes the place of the edges in their calls."""
+        raise NotImplementedError
+
+
+_registered: dict[str, Backend] = {}
+
+
+def register(backend: Backend) -> None:
+    """Make a backend available by its name; "auto" tries it before those that come with pathnn."""
+    if backend.name in BACKENDS:
+        raise ValueError(f"a backend named {backend.name!r} comes with pathnn: choose another name.")
+    _registered[backend.name] = backend
+
+
+def check_backend(name: str) -> str:
+    """Return the name of a backend, or raise `ValueError`."""
+    return check_choice("backend", name, (*BACKENDS, *_registered))
+
+
+def choose(name: str, cell: PathCell, like: Tensor) -> Backend:
+    """Return the backend of a name; "auto": the first that supports the cell on the device and dtype of `like`."""
+    if check_backend(name) == "auto":
+        return next(backend for backend in _candidates(like) if backend.supports(cell, like))
+    backend = _find(name)
+    if not backend.supports(cell, like):
+        raise ValueError(
+            f"backend={name!r} does not support {type(cell).__name__} in {like.dtype} on {like.device.type!r}: "
+            "use backend='auto'."
+        )
+    return backend
+
+
+def _candidates(like: Tensor) -> Iterator[Backend]:
+    """Yield the backends to try, best first."""
+    yield from reversed(_registered.values())
+    if on_triton(like):
+        yield _find("triton")
+    if like.device.type == "cpu":
+        yield _find("cpu")
+    yield _find("torch")
+
+
+@cache
+def _built_in(name: str) -> Backend:
+    """Import a backend when it is needed: numba and Triton take a second."""
+    if name == "dense":
+        from pathnn.nn.backends.dense import Dense
+
+        return Dense()
+    if name == "torch":
+        from pathnn.nn.backends.levels import Levels
+
+        return Levels()
+    if name == "cpu":
+        from pathnn.nn.backends.cpu import Cpu
+
+        return Cpu()
+    from pathnn.nn.backends.triton.backend import Triton
+
+    return Triton()
+
+
+def _find(name: str) -> Backend:
+    return _registered[name] if name in _registered else _built_in(name)
+
+
+@cache
+def _triton_installed() -> bool:
+    return find_spec("triton") is not None
+
+
+def on_triton(like: Tensor) -> bool:
+    """Return whether Triton kernels work with such a tensor: float32 on an NVIDIA GPU, and Triton is installed.
+
+    `PATHNN_TRITON=0` in the environment turns them off. Call it as `base.on_triton`: tests replace it.
+    """
+    if not like.is_cuda or like.dtype != torch.float32:
+        return False
+    return os.environ.get("PATHNN_TRITON") != "0" and torch.version.hip is None and _triton_installed()
+
+
+def wide(x: Tensor) -> Tensor:
+    """Return half precision as float32: sums over many paths need more bits."""
+    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+
+
+def check_once() -> None:
+    """Raise in a backward pass with `create_graph=True`. (`once_differentiable` would miss some cases.)"""
+    if torch.is_grad_enabled():
+        raise RuntimeError(
+            "this backend can be differentiated once, but create_graph=True asks for more: use backend='dense'."
+        )
+
+
+class LevelTokens(NamedTuple):
+    """For each entry of a level the row of its parent and of each input, int32; None where there is none."""
+
+    parent: Tensor | None
+    vertex: Tensor
+    edge: Tensor | None
+    distance: Tensor | None
+
+    @property
+    def num_entries(self) -> int:
+        """Number of entries of the level."""
+        return self.vertex.numel()
+
+    def slice(self, start: int, stop: int, *, parent_start: int) -> LevelTokens:
+        """Return the entries `start:stop`; their parents are counted from `parent_start` of the level before."""
+        parent, vertex, edge, distance = (None if rows is None else rows[start:stop] for rows in self)
+        assert vertex is not None
+        return LevelTokens(None if parent is None else parent - parent_start, vertex, edge, distance)
+
+
+Piece = list[LevelTokens]
+"""The levels of a trie, or of the part of it below some roots."""
+
+Tensors = tuple[Tensor | None, ...]
+
+
+class Saved(NamedTuple):
+    """What `forward` keeps for `backward`: tensors, and anything else."""
+
+    tensors: list[Tensor]
+    context: Any = None
+
+
+class PieceBackend:
+    """A backend that computes a piece of a trie at a time: forward, and backward from kept or recomputed states.
+
+    This is the only autograd function of such backends. Half precision is widened by `project` and narrowed here.
+    """
+
+    def tokens(self, shared: Any, trie: LengthTrie) -> Piece:
+        """Return the rows of `project` that each entry of the trie reads."""
+        raise NotImplementedError
+
+    def project(self, shared: Any, h: Tensor) -> Tensors:
+        """Return the tensors that `forward` reads, differentiable and no narrower than float32."""
+        raise NotImplementedError
+
+    def forward(self, shared: Any, tensors: Tensors, piece: Piece, out: Tensor, *, summed: bool, keep: bool) -> Saved:
+        """Compute the paths of a piece: add them to the rows of their sources if `summed`, else write a row each."""
+        raise NotImplementedError
+
+    def backward(
+        self, shared: Any, tensors: Tensors, piece: Piece, saved: Saved | None, grad: Tensor, *, summed: bool
+    ) -> Tensors:
+        """Return the gradients of `tensors`; without `saved`, recompute the states first."""
+        raise NotImplementedError
+
+    def run(self, shared: Shared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
+        """Return the last hidden state of every path, or their sums at the sources; differentiable once."""
+        tokens, tensors = self.tokens(shared, trie), self.project(shared, h)
+        most = shared.budget.max_entries
+        pieces = cut(tokens, most) if most else [tokens]
+        keep = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+        job = _Job(self, shared, pieces, trie.num_nodes if summed else trie.num_paths, summed, keep)
+        out: Tensor = _Run.apply(job, *tensors)  # type: ignore[no-untyped-call]
+        return out.to(h.dtype)
+
+
+class _Job(NamedTuple):
+    backend: PieceBackend
+    shared: Shared
+    pieces: list[Piece]
+    rows: int
+    summed: bool
+    keep: bool
+
+    def rows_of_pieces(self, all_rows: Tensor) -> Iterator[tuple[Piece, Tensor]]:
+        """Yield each piece and its rows of the output: all of them if they are sums."""
+        first = 0
+        for piece in self.pieces:
+            last = first + piece[-1].num_entries
+            yield piece, all_rows if self.summed else all_rows[first:last]
+            first = last
+
+
+class _Run(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        vertex: Tensor,
-        edge: Tensor | None,
-        distance: Tensor | None,
-        weight_hh: Tensor,
-        levels: Levels,
-        num_nodes: int | None,
-        max_entries: int | None,
-    ) -> Tensor:
-        tables = ProjectedInputs(vertex, edge, distance)
-        pieces = [_parts(piece, weight_hh) for piece in (cut(levels, max_entries) if max_entries else [levels])]
-        outs: list[Tensor] = []
-        kept: list[list[State]] = []
-        for parts in pieces:
-            results = run_in_threads(partial(_forward_part, tables, weight_hh, num_nodes), parts)
-            outs += [out for out, _ in results]
-            if num_nodes is not None:
-                outs = [reduce(Tensor.add_, outs)]
-            if len(pieces) == 1:
-                kept = [states for _, states in results]
-        ctx.save_for_backward(*tables, weight_hh, *(x for states in kept for pair in states for x in pair))
-        ctx.pieces, ctx.num_nodes = pieces, num_nodes
-        return torch.cat(outs) if len(outs) > 1 else outs[0]
+    def forward(ctx: Any, job: _Job, *tensors: Tensor | None) -> Tensor:
+        backend, summed = job.backend, job.summed
+        keep = job.keep and len(job.pieces) == 1
+        weight = next(tensor for tensor in reversed(tensors) if tensor is not None)
+        out = weight.new_zeros(job.rows, weight.size(1))
+        saved = Saved([])
+        for piece, rows in job.rows_of_pieces(out):
+            saved = backend.forward(job.shared, tensors, piece, rows, summed=summed, keep=keep)
+        ctx.job, ctx.context, ctx.kept, ctx.inputs = job, saved.context, keep, len(tensors)
+        ctx.save_for_backward(*tensors, *(saved.tensors if keep else ()))
+        return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         check_once()
-        vertex, edge, distance, weight_hh, *states = ctx.saved_tensors
-        tables = ProjectedInputs(vertex, edge, distance)
-        grad = grad.contiguous()
-        kept = _unflatten(states, ctx.pieces[0]) if states else None
-        sums: list[Tensor | None] = [None] * 4
-        first = 0
-        for parts in ctx.pieces:
-            jobs = []
-            for t, part in enumerate(parts):
-                rows = grad if ctx.num_nodes is not None else grad[first : first + part[-1].num_entries]
-                jobs.append((part, rows, kept[t] if kept is not None else None))
-                first += part[-1].num_entries
-            with torch.autocast(grad.device.type, enabled=False):  # backward() may be called inside of one
-                found = run_in_threads(partial(_backward_part, tables, weight_hh, ctx.num_nodes is not None), jobs)
-            for part in found:
-                sums = [_add(total, more) for total, more in zip(sums, part, strict=True)]
-        return *sums, None, None, None
+        job, (tensors, states) = ctx.job, (ctx.saved_tensors[: ctx.inputs], ctx.saved_tensors[ctx.inputs :])
+        saved = Saved(list(states), ctx.context) if ctx.kept else None
+        totals: list[Tensor | None] = [None] * len(tensors)
+        with torch.autocast(grad.device.type, enabled=False):  # backward() may be called under autocast
+            for piece, rows in job.rows_of_pieces(grad.contiguous()):
+                found = job.backend.backward(job.shared, tensors, piece, saved, rows, summed=job.summed)
+                totals = [add(total, more) for total, more in zip(totals, found, strict=True)]
+        return None, *totals
 
 
-def _parts(levels: Levels, weight_hh: Tensor) -> list[Levels]:
-    """Parts for the cores of a CPU; one part elsewhere."""
-    if weight_hh.device.type != "cpu":
-        return [levels]
-    entries = sum(level.num_entries for level in levels)
-    return cut_evenly(levels, num_workers(entries * weight_hh.size(1)))
-
-
-def _forward_part(
-    tables: ProjectedInputs, weight_hh: Tensor, num_nodes: int | None, levels: Levels
-) -> tuple[Tensor, list[State]]:
-    rows = levels[-1].num_entries if num_nodes is None else num_nodes
-    out = tables.vertex.new_zeros(rows, weight_hh.size(1))
-    return out, forward_sweep(tables, weight_hh, levels, out, summed=num_nodes is not None)
-
-
-def _backward_part(
-    tables: ProjectedInputs, weight_hh: Tensor, summed: bool, job: tuple[Levels, Tensor, list[State] | None]
-) -> tuple[Tensor | None, ...]:
-    """The gradients of the three tables and of `weight_hh`; states that were not kept are computed again."""
-    levels, grad, kept = job
-    if kept is None:
-        kept = forward_sweep(tables, weight_hh, levels, None, summed=summed)
-    grads, grad_weight = tables.zeros_like(), torch.zeros_like(weight_hh)
-    backward_sweep(tables, weight_hh, levels, kept, grad, grads, grad_weight, summed=summed)
-    return *grads, grad_weight
-
-
-def _add(total: Tensor | None, more: Tensor | None) -> Tensor | None:
-    """The sum, written over `total`."""
+def add(total: Tensor | None, more: Tensor | None) -> Tensor | None:
+    """Return the sum, written over `total`."""
     return more if total is None else total.add_(more) if more is not None else total
 
 
-def _unflatten(states: list[Tensor], parts: list[Levels]) -> list[list[State]]:
-    """The states that were saved one after the other, again per part and level."""
-    pairs = iter(zip(states[::2], states[1::2], strict=True))
-    return [[next(pairs) for _ in part[:-1]] for part in parts]
+def cut(levels: Piece, max_entries: int) -> list[Piece]:
+    """Return pieces of at most `max_entries` entries, as far as roots allow: one root with its descendants is not cut.
+
+    Entries are sorted by parent, so the descendants of consecutive roots are consecutive in every level.
+    """
+    if max_entries < 1:
+        raise ValueError(f"max_entries={max_entries}: expected a positive number of trie entries, or None.")
+    if sum(level.num_entries for level in levels) <= max_entries:
+        return [levels]
+    starts = _starts(levels)
+    return _slices(levels, starts, piece_bounds(starts, max_entries))
+
+
+def cut_evenly(levels: Piece, parts: int) -> list[Piece]:
+    """Return at most `parts` parts with about the same number of entries."""
+    if parts == 1 or levels[0].num_entries < 2:
+        return [levels]
+    starts = _starts(levels)
+    total = starts.sum(dim=0)
+    targets = torch.arange(1, parts) * int(total[-1]) // parts
+    inner = torch.searchsorted(total, targets).clamp_(1, total.numel() - 1)
+    return _slices(levels, starts, sorted({0, *inner.tolist(), total.numel() - 1}))
+
+
+def _starts(levels: Piece) -> Tensor:
+    parents = [level.parent for level in levels[1:] if level.parent is not None]
+    return descendant_starts(levels[0].num_entries, parents)
+
+
+def _slices(levels: Piece, starts: Tensor, roots: list[int]) -> list[Piece]:
+    """Return the entries below the roots from each cut to the next."""
+    bounds = starts[:, roots].t().tolist()
+    pieces = []
+    for first, last in pairwise(bounds):
+        above = [0, *first]
+        pieces.append([level.slice(first[t], last[t], parent_start=above[t]) for t, level in enumerate(levels)])
+    return pieces

@@ -1,61 +1,74 @@
-"""The dense engine: `nn.LSTM` over every path separately, as the paper writes it. The oracle, and the honest
-baseline."""
+"""Every path separately, as the paper writes it: the oracle of the other backends, and the baseline of benchmarks."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from pathnn.nn.backends.base import Budget, Inputs, Shared, wide
+from pathnn.nn.cells import PathCell
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.paths.trie import LengthTrie
 
 
-def dense_path_states(
-    lstm: nn.LSTM,
-    h: Tensor,
-    trie: LengthTrie,
-    distances: Tensor | None,
-    edges: Tensor | EdgeTypes | None,
-) -> Tensor:
-    """The last hidden state of each path, `[num_paths, d]`, from one call of `nn.LSTM` on concatenated
-    inputs.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DenseShared(Shared):
+    """The cell and its inputs."""
 
-    `h` may have one more row than there are vertices: the dummy token's. A token without an edge (the far
-    end, or next to a dummy) reads zeros in its place.
+    cell: PathCell
+    inputs: Inputs
+
+
+class Dense:
+    """One call of the cell on the concatenated tokens of all paths; autograd differentiates it, any number of times."""
+
+    name = "dense"
+
+    def supports(self, cell: PathCell, like: Tensor) -> bool:
+        """Return True."""
+        return True
+
+    def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> DenseShared:
+        """Keep the edge features of every edge."""
+        edges = inputs.edges.expand() if isinstance(inputs.edges, EdgeTypes) else inputs.edges
+        return DenseShared(backend=self, budget=budget, cell=cell, inputs=inputs._replace(edges=edges))
+
+    def run(self, shared: DenseShared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
+        """Return the last hidden state of every path, or their sums at the sources."""
+        states = dense_path_states(shared.cell, h, trie, shared.inputs)
+        if not summed:
+            return states
+        rows = wide(states)
+        return rows.new_zeros(trie.num_nodes, rows.size(1)).index_add_(0, trie.source, rows).to(states.dtype)
+
+
+def dense_path_states(cell: PathCell, h: Tensor, trie: LengthTrie, inputs: Inputs) -> Tensor:
+    """Return the last hidden state of each path, `[num_paths, d]`.
+
+    `h` may have one more row than there are vertices: the dummy token's. A token without an edge (the far end, or next
+    to a dummy) reads zeros in its place.
     """
     if trie.num_paths == 0:
         return h[:0]
-    features = edges.expand() if isinstance(edges, EdgeTypes) else edges
     rows = list(zip(trie.levels, trie.ancestors(), strict=True))
     vertex = torch.cat([level.vertex[entry] for level, entry in rows])
     # index_select and embedding have fast gradients; indexing with a tensor sorts all indices first
     parts = [h.index_select(0, torch.where(vertex < 0, trie.num_nodes, vertex))]
-    if distances is not None:
+    if inputs.distances is not None:
         distance = [level.distance[entry] for level, entry in rows if level.distance is not None]
-        parts.append(nn.functional.embedding(torch.cat(distance), distances))
-    if features is not None:
+        parts.append(nn.functional.embedding(torch.cat(distance), inputs.distances))
+    if inputs.edges is not None:
+        assert isinstance(inputs.edges, Tensor)
         edge = [level.edge[entry] for level, entry in rows if level.edge is not None]
-        parts.append(_edge_inputs(features, torch.cat(edge), trie.num_paths))
+        parts.append(_edge_inputs(inputs.edges, torch.cat(edge), trie.num_paths))
     steps = torch.cat(parts, dim=1)
-    return _last_hidden(lstm, steps.view(len(rows), trie.num_paths, steps.size(1)))
-
-
-def _last_hidden(lstm: nn.LSTM, steps: Tensor) -> Tensor:
-    """What `nn.LSTM.forward` does, except that in evaluation, too, gradients can be had: cuDNN refuses them there.
-
-    The flag that says so changes nothing else, as there is no dropout between layers.
-    """
-    start = steps.new_zeros(1, steps.size(1), lstm.hidden_size)
-    differentiable = lstm.training or torch.is_grad_enabled()
-    # not `_flat_weights`: functional_call and parametrizations replace the attributes alone
-    weights = [lstm.weight_ih_l0, lstm.weight_hh_l0, lstm.bias_ih_l0, lstm.bias_hh_l0]
-    options = (lstm.bias, lstm.num_layers, 0.0, differentiable, lstm.bidirectional, lstm.batch_first)
-    _, last, _ = torch.lstm(steps, (start, start), weights, *options)  # type: ignore[arg-type]
-    return last[0]
+    return cell.dense(steps.view(len(rows), trie.num_paths, steps.size(1)))
 
 
 def _edge_inputs(features: Tensor, edge: Tensor, num_paths: int) -> Tensor:
-    """Zeros for the first token of each path, and for tokens next to a dummy."""
+    """Return zeros for the first token of each path, and for tokens next to a dummy."""
     none = features.new_zeros(1, features.size(1))
     first = edge.new_full((num_paths,), features.size(0))
     rows = torch.cat([first, torch.where(edge < 0, features.size(0), edge)])

@@ -1,91 +1,307 @@
-"""The trie engine's work on one core or one GPU: all levels down, and all levels up again."""
+"""The backend "torch": a cell over shared prefixes, level by level, in plain torch; any device, dtype and cell.
+
+Forward, for a level with parents p and entries j (Michel et al. 2023, appendix C, inputs projected beforehand):
+
+    z_j = V[vertex_j] + E[edge_j] + D[distance_j],  r_p = W_hh h_p,  state_j = step(z_j, r_p, state_p)
+
+`W_hh h_p` is computed once per parent. Kept for the backward pass are the states of the entries that have children;
+gates are recomputed. On a CPU, parts of a trie run in threads, each with matrix products on one core: level after
+level, small products and loops take turns, and threads inside each of them would mostly wait for each other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from types import ModuleType
-from typing import NamedTuple
+from threading import Barrier
+from typing import NamedTuple, TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from pathnn.nn.backends import torch_kernels
-from pathnn.nn.backends.tokens import LevelInput, LevelTokens, ProjectedInputs
+from pathnn.nn.backends import base
+from pathnn.nn.backends.base import Budget, Inputs, LevelTokens, Piece, PieceBackend, Saved, Shared, Tensors, wide
+from pathnn.nn.cells import PathCell, State, is_lstm
+from pathnn.nn.edge_types import EdgeTypes
+from pathnn.paths.trie import LengthTrie
 
-State = tuple[Tensor, Tensor]
-"""h and c of the entries of one level."""
-
-
-def kernels_for(like: Tensor) -> ModuleType:
-    """The module whose `forward_level`, `backward_level` and `sum_rows` suit a tensor's device and type."""
-    if like.device.type == "cpu" and like.dtype == torch.float32:
-        from pathnn.nn.backends import cpu_kernels
-
-        return cpu_kernels
-    return torch_kernels
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 
-def forward_sweep(
-    tables: ProjectedInputs, weight_hh: Tensor, levels: list[LevelTokens], out: Tensor | None, *, summed: bool
-) -> list[State]:
-    """Run all levels, return the states of the inner ones.
+class ProjectedInputs(NamedTuple):
+    """The projected inputs; a gate before activation is a sum of one row of each.
 
-    The paths' states go to `out`: added to the rows of their sources if `summed`, else one row each. Without
-    `out` the last level is left out.
+    `vertex` is `[num_nodes, gates * d]` with the bias added (one more row for the dummy token where there is one),
+    `edge` is `[num_types + 1, gates * d]` whose last row, zeros, stands for "no edge", `distance` is
+    `[rows, gates * d]`.
     """
-    kernels = kernels_for(tables.vertex)
-    kept: list[State] = []
-    for rows in levels[:-1]:
-        hidden = tables.vertex.new_empty(rows.num_entries, weight_hh.size(1))
-        cell = torch.empty_like(hidden)
-        for block in _blocks(rows, weight_hh, kept[-1] if kept else None, kernels.BLOCK_PARENTS):
-            kernels.forward_level(block.level, tables, hidden[block.entries], cell[block.entries])
-        kept.append((hidden, cell))
-    if out is not None:
-        for block in _blocks(levels[-1], weight_hh, kept[-1], kernels.BLOCK_PARENTS):
-            _forward_last(kernels, tables, block, out, summed)
-    return kept
+
+    vertex: Tensor
+    edge: Tensor | None
+    distance: Tensor | None
+
+    def zeros_like(self) -> ProjectedInputs:
+        """Return zeros of the same shapes, where gradients are added up."""
+        vertex, edge, distance = (None if table is None else torch.zeros_like(table) for table in self)
+        assert vertex is not None
+        return ProjectedInputs(vertex, edge, distance)
 
 
-def _forward_last(kernels: ModuleType, tables: ProjectedInputs, block: _Block, out: Tensor, summed: bool) -> None:
-    """Write the states of a block of paths to its rows of `out`, or add them to their sources' rows."""
-    hidden = out.new_empty(block.level.vertex.numel(), out.size(1)) if summed else out[block.entries]
-    kernels.forward_level(block.level, tables, hidden, None)
-    if summed:
-        kernels.sum_rows(out, block.level.vertex, hidden)
+class LevelInput(NamedTuple):
+    """The rows of a level together with its parents' `W_hh h`, `[m, gates * d]`, and states, `[m, d]` each."""
+
+    parent: Tensor | None
+    vertex: Tensor
+    edge: Tensor | None
+    distance: Tensor | None
+    projected: Tensor | None
+    state: State
 
 
-def backward_sweep(
-    tables: ProjectedInputs,
-    weight_hh: Tensor,
-    levels: list[LevelTokens],
-    kept: list[State],
-    grad: Tensor,
-    grads: ProjectedInputs,
-    grad_weight: Tensor,
-    *,
-    summed: bool,
-) -> None:
-    """Add to `grads` and `grad_weight` what `grad`, the gradient of what `forward_sweep` writes, brings."""
-    kernels = kernels_for(tables.vertex)
-    grad_hidden: Tensor | None = None if summed else grad
-    grad_cell: Tensor | None = None
-    for t in range(len(levels) - 1, -1, -1):
-        parents = kept[t - 1] if t else None
-        above = None if parents is None else (torch.empty_like(parents[0]), torch.zeros_like(parents[1]))
-        for block in _blocks(levels[t], weight_hh, parents, kernels.BLOCK_PARENTS):
-            level, entries = block.level, block.entries
-            d_hidden = grad.index_select(0, level.vertex) if grad_hidden is None else grad_hidden[entries]
-            d_cell = None if grad_cell is None else grad_cell[entries]
-            if parents is None or above is None or level.projected is None:
-                kernels.backward_level(level, tables, d_hidden, d_cell, grads, None, None)
-                continue
-            d_projected = torch.zeros_like(level.projected)
-            kernels.backward_level(level, tables, d_hidden, d_cell, grads, d_projected, above[1][block.parents])
-            torch.mm(d_projected, weight_hh, out=above[0][block.parents])
-            grad_weight.addmm_(d_projected.t(), parents[0][block.parents])
-        grad_hidden, grad_cell = above if above is not None else (None, None)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LevelsShared(Shared):
+    """The projected tables of edges and distances, and the weights; `edges` says which row an edge reads."""
+
+    cell: PathCell
+    edges: Tensor | EdgeTypes | None
+    weight: Tensor
+    bias: Tensor
+    edge: Tensor | None
+    distance: Tensor | None
+    recurrent: Tensor
+
+
+class Levels(PieceBackend):
+    """All levels down, and all levels up again. `Cpu` replaces `forward_level`, `backward_level` and `sum_rows`."""
+
+    name = "torch"
+    block_parents: int | None = None
+    """Parents worked on at a time; None: all parents of a level, in few large operations."""
+
+    def supports(self, cell: PathCell, like: Tensor) -> bool:
+        """Return True."""
+        return True
+
+    def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> LevelsShared:
+        """Project edges and distances."""
+        weights = cell.weights()
+        with torch.autocast(weights.input.device.type, enabled=False):
+            edge, distance = project_small(
+                inputs.distances, inputs.edges, weight_ih=weights.input, channels=cell.channels
+            )
+        return LevelsShared(
+            backend=self,
+            budget=budget,
+            cell=cell,
+            edges=inputs.edges,
+            weight=weights.input[:, : cell.channels],
+            bias=weights.bias,
+            edge=None if edge is None else wide(edge),
+            distance=None if distance is None else wide(distance),
+            recurrent=wide(weights.recurrent),
+        )
+
+    def project(self, shared: LevelsShared, h: Tensor) -> Tensors:
+        """Return the projected vertices, edges and distances, and `W_hh`."""
+        vertex = wide(F.linear(h, shared.weight, shared.bias))
+        return vertex, shared.edge, shared.distance, shared.recurrent
+
+    def tokens(self, shared: LevelsShared, trie: LengthTrie) -> Piece:
+        """Return the rows of the tables that each entry reads, level by level."""
+        levels = []
+        for level in trie.levels:
+            vertex = torch.where(level.vertex < 0, trie.num_nodes, level.vertex)
+            edge = None if shared.edges is None or level.edge is None else _edge_rows(level.edge, shared.edges)
+            distance = None if shared.distance is None else level.distance
+            levels.append(LevelTokens(level.parent, vertex.contiguous(), edge, distance))
+        return levels
+
+    def forward(
+        self, shared: LevelsShared, tensors: Tensors, piece: Piece, out: Tensor, *, summed: bool, keep: bool
+    ) -> Saved:
+        """Compute the parts of a piece in threads; keep the states of the inner entries."""
+        parts = _parts(piece, out)
+        rows, first = [], 0
+        for part in parts:  # a part has its own sums, or its own rows of `out`
+            last = first + part[-1].num_entries
+            rows.append(out[first:last] if not summed else out if first == 0 else torch.zeros_like(out))
+            first = last
+
+        def compute(job: tuple[Piece, Tensor]) -> list[State]:
+            states = self._down(shared.cell, tensors, *job, summed=summed)
+            return states if keep else []
+
+        kept = run_in_threads(compute, list(zip(parts, rows, strict=True)))
+        for more in rows[1:] if summed else ():
+            out += more
+        return Saved([x for states in kept for state in states for x in state], parts)
+
+    def backward(
+        self, shared: LevelsShared, tensors: Tensors, piece: Piece, saved: Saved | None, grad: Tensor, *, summed: bool
+    ) -> Tensors:
+        """Add up the gradients of the parts of a piece."""
+        parts: list[Piece] = _parts(piece, grad) if saved is None else saved.context
+        states = iter([] if saved is None else saved.tensors)
+        jobs: list[tuple[Piece, Tensor, list[State] | None]] = []
+        first = 0
+        for part in parts:
+            last = first + part[-1].num_entries
+            kept = [tuple(next(states) for _ in range(shared.cell.states)) for _ in part[:-1]] if saved else None
+            jobs.append((part, grad if summed else grad[first:last], kept))
+            first = last
+
+        def compute(job: tuple[Piece, Tensor, list[State] | None]) -> list[Tensor | None]:
+            part, rows, kept = job
+            kept = self._down(shared.cell, tensors, part, None, summed=summed) if kept is None else kept
+            return self._up(shared.cell, tensors, part, kept, rows, summed=summed)
+
+        totals, *others = run_in_threads(compute, jobs)
+        for found in others:
+            totals = [base.add(total, more) for total, more in zip(totals, found, strict=True)]
+        return tuple(totals)
+
+    def _down(
+        self, cell: PathCell, tensors: Tensors, levels: Piece, out: Tensor | None, *, summed: bool
+    ) -> list[State]:
+        """Run all levels and return the states of the inner ones; without `out`, leave out the last level."""
+        tables, weight = _split(tensors)
+        kept: list[State] = []
+        for rows in levels[:-1]:
+            state = tuple(tables.vertex.new_empty(rows.num_entries, weight.size(1)) for _ in range(cell.states))
+            for block in _blocks(rows, weight, kept[-1] if kept else None, self.block_parents):
+                self.forward_level(cell, block.level, tables, tuple(x[block.entries] for x in state))
+            kept.append(state)
+        for block in [] if out is None else _blocks(levels[-1], weight, kept[-1], self.block_parents):
+            assert out is not None
+            hidden = out.new_empty(block.level.vertex.numel(), out.size(1)) if summed else out[block.entries]
+            self.forward_level(cell, block.level, tables, (hidden,))
+            if summed:
+                self.sum_rows(out, block.level.vertex, hidden)
+        return kept
+
+    def _up(
+        self, cell: PathCell, tensors: Tensors, levels: Piece, kept: list[State], grad: Tensor, *, summed: bool
+    ) -> list[Tensor | None]:
+        """Return the gradients of `tensors`, where `grad` is that of the output of `_down`."""
+        tables, weight = _split(tensors)
+        grads, grad_weight = tables.zeros_like(), torch.zeros_like(weight)
+        grad_state: State = () if summed else (grad,)
+        for t in range(len(levels) - 1, -1, -1):
+            parents = kept[t - 1] if t else ()
+            above = tuple(torch.zeros_like(x) for x in parents)
+            for block in _blocks(levels[t], weight, parents or None, self.block_parents):
+                level = block.level
+                own = tuple(x[block.entries] for x in grad_state) or (grad.index_select(0, level.vertex),)
+                if level.projected is None:
+                    self.backward_level(cell, level, tables, own, grads, None, ())
+                    continue
+                d_projected = torch.zeros_like(level.projected)
+                d_parents = tuple(x[block.parents] for x in above)
+                self.backward_level(cell, level, tables, own, grads, d_projected, d_parents)
+                d_parents[0].addmm_(d_projected, weight)
+                grad_weight.addmm_(d_projected.t(), parents[0][block.parents])
+            grad_state = above
+        return [*grads, grad_weight]
+
+    def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
+        """Write the states of a level into `out`, which has h alone where no later step reads the others."""
+        if not is_lstm(cell):
+            state = cell.step(_projected(level, tables), _of_parents(level.projected, level), _parent_state(level))
+            for target, value in zip(out, state, strict=False):
+                target.copy_(value)
+            return
+        i, f, g, o = _lstm_gates(level, tables)
+        c = torch.mul(i, g, out=out[1]) if len(out) > 1 else i * g
+        if level.state:
+            c.addcmul_(f, _parent_state(level)[1])
+        torch.mul(o, c.tanh(), out=out[0])
+
+    def backward_level(
+        self,
+        cell: PathCell,
+        level: LevelInput,
+        tables: ProjectedInputs,
+        grad: State,
+        grads: ProjectedInputs,
+        grad_projected: Tensor | None,
+        grad_parents: State,
+    ) -> None:
+        """Add the gradients of a level to those of the tables, of the parents' `W_hh h` and of their states.
+
+        `grad` is the gradient of the states, or of h alone.
+        """
+        differentiate = _lstm_gradients if is_lstm(cell) else _step_gradients
+        grad_z, grad_r, grad_states = differentiate(cell, level, tables, grad)
+        self.sum_rows(grads.vertex, level.vertex, grad_z)
+        if grads.edge is not None and level.edge is not None:
+            self._sum_small_table(grads.edge, level.edge, grad_z)
+        if grads.distance is not None and level.distance is not None:
+            self._sum_small_table(grads.distance, level.distance, grad_z)
+        if grad_projected is not None and level.parent is not None:
+            self.sum_rows(grad_projected, level.parent, grad_r)
+            for target, rows in zip(grad_parents, grad_states, strict=True):
+                if rows is not None:
+                    target.index_add_(0, level.parent, rows)
+
+    def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
+        """Add row j to `target[index[j]]`, for every j; in order on a CPU, in any order on other devices."""
+        target.index_add_(0, index, rows)
+
+    def _sum_small_table(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
+        """Do the same for a table of few rows as a matrix product: no contention, the same sum every time."""
+        if target.size(0) > 64:
+            self.sum_rows(target, index, rows)
+            return
+        one_hot = torch.zeros(target.size(0), rows.size(0), dtype=rows.dtype, device=rows.device)
+        one_hot[index.long(), torch.arange(rows.size(0), device=rows.device)] = 1
+        target.addmm_(one_hot, rows)
+
+
+def project_small(
+    distances: Tensor | None, edges: Tensor | EdgeTypes | None, *, weight_ih: Tensor, channels: int
+) -> tuple[Tensor | None, Tensor | None]:
+    """Return the projected tables of edges and of distances, which are the same in every layer.
+
+    `W_ih [h; d; e]` is split by columns: one product per vertex, per distance and per edge (or type of edge).
+    """
+    split = channels if distances is None else 2 * channels
+    distance = None if distances is None else F.linear(distances, weight_ih[:, channels:split])
+    if edges is None:
+        return None, distance
+    features = edges.table if isinstance(edges, EdgeTypes) else edges
+    edge = _linear(features, weight_ih[:, split:])
+    return torch.cat([edge, edge.new_zeros(1, edge.size(1))]), distance
+
+
+def _linear(features: Tensor, weight: Tensor) -> Tensor:
+    if not base.on_triton(features):
+        return F.linear(features, weight)
+    from pathnn.nn.backends.triton.tall_linear import tall_linear
+
+    return tall_linear(features, weight)
+
+
+def _edge_rows(edge: Tensor, edges: Tensor | EdgeTypes) -> Tensor:
+    """Return the row of each edge; -1, no edge, is the row after the last."""
+    if isinstance(edges, EdgeTypes):
+        none = edges.table.size(0)
+        index = torch.cat([edges.types.to(torch.int32), edges.types.new_full((1,), none, dtype=torch.int32)])
+        return index[edge.long()]
+    return torch.where(edge < 0, edges.size(0), edge)
+
+
+def _split(tensors: Tensors) -> tuple[ProjectedInputs, Tensor]:
+    vertex, edge, distance, weight = tensors
+    assert vertex is not None
+    assert weight is not None
+    return ProjectedInputs(vertex, edge, distance), weight
 
 
 class _Block(NamedTuple):
@@ -96,19 +312,136 @@ class _Block(NamedTuple):
     level: LevelInput
 
 
-def _blocks(rows: LevelTokens, weight_hh: Tensor, parents: State | None, size: int | None) -> Iterator[_Block]:
-    """A level in blocks of `size` parents (None: all of them), with `W_hh h` of the parents computed for each."""
+def _blocks(rows: LevelTokens, weight: Tensor, parents: State | None, size: int | None) -> Iterator[_Block]:
+    """Yield a level in blocks of `size` parents (None: all of them), with `W_hh h` of the parents of each."""
     if parents is None or rows.parent is None:
-        everything = LevelInput(*rows, projected=None, cell=None)
-        yield _Block(slice(0, 0), slice(0, rows.num_entries), everything)
+        yield _Block(slice(0, 0), slice(0, rows.num_entries), LevelInput(*rows, projected=None, state=()))
         return
-    hidden, cell = parents
-    starts = list(range(0, hidden.size(0), size)) if size and hidden.size(0) else [0]
+    number = parents[0].size(0)
+    starts = list(range(0, number, size)) if size and number else [0]
     bounds = [0, rows.num_entries]
     if len(starts) > 1:
         inner = torch.tensor(starts[1:], dtype=rows.parent.dtype)
         bounds[1:1] = torch.searchsorted(rows.parent, inner).tolist()
-    for (a, b), (first, last) in zip(pairwise([*starts, hidden.size(0)]), pairwise(bounds), strict=True):
+    for (a, b), (first, last) in zip(pairwise([*starts, number]), pairwise(bounds), strict=True):
         block = rows.slice(first, last, parent_start=a) if len(starts) > 1 else rows
-        level = LevelInput(*block, projected=hidden[a:b] @ weight_hh.t(), cell=cell[a:b])
-        yield _Block(slice(a, b), slice(first, last), level)
+        state = tuple(x[a:b] for x in parents)
+        yield _Block(slice(a, b), slice(first, last), LevelInput(*block, projected=state[0] @ weight.t(), state=state))
+
+
+def _projected(level: LevelInput, tables: ProjectedInputs) -> Tensor:
+    """Return the projected token of every entry, `[n, gates * d]`, a new tensor."""
+    z = tables.vertex.index_select(0, level.vertex)
+    if tables.edge is not None and level.edge is not None:
+        z += tables.edge.index_select(0, level.edge)
+    if tables.distance is not None and level.distance is not None:
+        z += tables.distance.index_select(0, level.distance)
+    return z
+
+
+def _of_parents(rows: Tensor | None, level: LevelInput) -> Tensor | None:
+    return None if rows is None or level.parent is None else rows.index_select(0, level.parent)
+
+
+def _parent_state(level: LevelInput) -> State:
+    return () if level.parent is None else tuple(x.index_select(0, level.parent) for x in level.state)
+
+
+Gradients = tuple[Tensor, Tensor, Sequence[Tensor | None]]
+"""The gradients of z, of r and of the parents' states, for each entry."""
+
+
+def _step_gradients(cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State) -> Gradients:
+    """Differentiate the step of any cell, with recomputed gates."""
+    z, r = _projected(level, tables).requires_grad_(), _of_parents(level.projected, level)
+    before = tuple(x.requires_grad_() for x in _parent_state(level))
+    with torch.enable_grad():
+        after = cell.step(z, None if r is None else r.requires_grad_(), before)
+    inputs = [z, *([] if r is None else [r]), *before]
+    grad_z, *others = torch.autograd.grad(after[: len(grad)], inputs, grad, allow_unused=True, materialize_grads=True)
+    return grad_z, others[0] if others else grad_z, others[1:]
+
+
+def _lstm_gates(level: LevelInput, tables: ProjectedInputs) -> tuple[Tensor, ...]:
+    """Return the activated gates i, f, g, o of every entry, views of one `[n, 4d]` tensor."""
+    z = _projected(level, tables)
+    r = _of_parents(level.projected, level)
+    i, f, g, o = (z if r is None else z.add_(r)).chunk(4, dim=1)
+    return i.sigmoid_(), f.sigmoid_(), g.tanh_(), o.sigmoid_()
+
+
+def _lstm_gradients(cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State) -> Gradients:
+    i, f, g, o = _lstm_gates(level, tables)
+    before = _parent_state(level)[1] if level.state else None
+    c = i * g if before is None else (i * g).addcmul_(f, before)
+    c.tanh_()
+    grad_c = grad[0] * o * (1 - c * c)
+    if len(grad) > 1:
+        grad_c += grad[1]
+    grad_f = torch.zeros_like(f) if before is None else grad_c * before * f * (1 - f)
+    grad_z = torch.cat([grad_c * g * i * (1 - i), grad_f, grad_c * i * (1 - g * g), grad[0] * c * o * (1 - o)], dim=1)
+    return grad_z, grad_z, (None, grad_c * f)
+
+
+def _parts(levels: Piece, like: Tensor) -> list[Piece]:
+    """Return parts for the cores of a CPU; one part on other devices."""
+    if like.device.type != "cpu":
+        return [levels]
+    entries = sum(level.num_entries for level in levels)
+    return base.cut_evenly(levels, num_workers(entries * like.size(1)))
+
+
+MOST_WORKERS = 16
+"""Each has gradients of the tables of its own, so memory grows with their number."""
+
+
+def num_workers(numbers: int, *, at_least: int = 1 << 18) -> int:
+    """In how many parts to do work on so many numbers: one part per thread of torch, none smaller than `at_least`."""
+    return max(1, min(torch.get_num_threads(), MOST_WORKERS, numbers // at_least))
+
+
+def run_in_threads(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    """Return `[function(part) for part in parts]` without recording gradients, in threads if there are several.
+
+    One part is small work, and runs on one core, too: the threads of a small product mostly wait for each other.
+    """
+    if len(parts) == 1:
+        with _one_thread():
+            return [function(parts[0])]
+    inference = torch.is_inference_mode_enabled()
+
+    def task(part: Part) -> Result:
+        with torch.inference_mode(inference), torch.no_grad():  # both are properties of a thread
+            return function(part)
+
+    pool = _pool(os.getpid(), len(parts))
+    jobs: list[Future[Result]] = [pool.submit(task, part) for part in parts]
+    return [job.result() for job in jobs]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Run torch's operations of this thread on one core."""
+    threads = torch.get_num_threads()
+    if threads > 1:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if threads > 1:
+            torch.set_num_threads(threads)
+
+
+@cache
+def _pool(process: int, workers: int) -> ThreadPoolExecutor:
+    """Threads that use one core each; a fork has another process id and so gets threads of its own."""
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="pathnn")
+    threads, started = torch.get_num_threads(), Barrier(workers)
+
+    def start(_: int) -> None:
+        torch.set_num_threads(1)
+        started.wait()
+
+    list(pool.map(start, range(workers)))
+    torch.set_num_threads(threads)  # torch hands the last number set anywhere to threads that start later
+    return pool

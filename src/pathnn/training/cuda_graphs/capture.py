@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import Baseline, PathNN
+from pathnn.nn.backends import base
+from pathnn.nn.backends.base import Budget
 from pathnn.nn.backends.triton.lookup import MOST_ROWS, SmallEmbedding
-from pathnn.nn.backends.triton.requirements import on_triton
 from pathnn.nn.backends.triton.tall_linear import TallLinear
 from pathnn.nn.baselines import before_relu
 from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
@@ -101,7 +102,7 @@ class CudaGraphStep:
         recompute: bool = True,
         pool: Any = None,
     ) -> None:
-        _check_engine(model)
+        _check_backend(model)
         self._autocast, self._recompute, self._pool = autocast, recompute, pool
         self.batches = padded_batches(model, graphs, capacity)
         self.model = model
@@ -138,8 +139,6 @@ class CudaGraphStep:
     def _record(self) -> None:
         self.model.train()
         twin = padded_copy(self.model, self.batches.valid)
-        if isinstance(twin, PathNN):
-            twin.lstm.recompute = self._recompute
         random = torch.cuda.get_rng_state()
         buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
 
@@ -155,7 +154,7 @@ class CudaGraphStep:
 
     def _run(self, twin: Model) -> Tensor:
         with autocast(self._autocast):
-            out, y = predict_padded(twin, self.batches)
+            out, y = predict_padded(twin, self.batches, Budget(recompute=self._recompute))
             if y is None:
                 raise ValueError("the graphs have no targets y: expected one for each graph.")
             loss = self._loss_function(out.float(), y)
@@ -175,7 +174,7 @@ class CudaGraphForward:
     def __init__(
         self, model: Model, graphs: PackedGraphs, *, capacity: PaddedShape, autocast: bool = False, pool: Any = None
     ) -> None:
-        _check_engine(model)
+        _check_backend(model)
         self._autocast, self._pool = autocast, pool
         self.batches = padded_batches(model, graphs, capacity)
         self.model = model
@@ -210,8 +209,6 @@ class CudaGraphForward:
         self._graph = record(run, self._pool)
 
     def _predict(self) -> Tensor:
-        if isinstance(self._twin, PathNN):
-            self._twin.lstm.max_entries = None
         with autocast(self._autocast):
             return predict_padded(self._twin, self.batches)[0].float()
 
@@ -227,12 +224,13 @@ def padded_batches(model: Model, graphs: PackedGraphs, capacity: PaddedShape, mo
     return kind(graphs, capacity, models)
 
 
-def predict_padded(model: Model, batches: PaddedRows) -> tuple[Tensor, Tensor | None]:
+def predict_padded(model: Model, batches: PaddedRows, budget: Budget | None = None) -> tuple[Tensor, Tensor | None]:
     """The predictions for the true graphs of a padded batch, and their targets."""
     x, edge_attr, y = batches.assemble()
     x, edge_attr = features(model, x, edge_attr)
     models, size = batches.models, batches.capacity.graphs
     structure: dict[str, Any] = {"trie": batches.trie, "batch": batches.batch, "batch_size": models * (size + 1)}
+    structure |= {"budget": budget or Budget()} if isinstance(model, PathNN) else {}
     out = model(x, batches.edge_index, edge_attr=edge_attr, **structure)
     return out.unflatten(0, (models, size + 1))[:, :size].flatten(0, 1), y
 
@@ -283,10 +281,8 @@ def padded_copy(model: Model, valid: Tensor) -> Model:
         raise ValueError(fault)
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     twin = copy.deepcopy(model, shared)
-    own = None
-    if isinstance(twin, PathNN):
-        own, twin.lstm.max_entries = twin.lstm, None
-    elif twin.config.name in FIXED_CONVS:
+    own = twin.lstm if isinstance(twin, PathNN) else None
+    if isinstance(twin, Baseline) and twin.config.name in FIXED_CONVS:
         fixed, neighbours = FIXED_CONVS[twin.config.name], SharedNeighbours()
         twin.convs = nn.ModuleList(fixed(conv, neighbours) for conv in twin.convs)
         if isinstance(twin.edge_encoder, CategoricalEncoder):
@@ -307,9 +303,9 @@ def padded_copy(model: Model, valid: Tensor) -> Model:
     return twin
 
 
-def _check_engine(model: Model) -> None:
-    if not on_triton(next(model.parameters())):
+def _check_backend(model: Model) -> None:
+    if not base.on_triton(next(model.parameters())):
         raise ValueError(
-            "a CUDA graph needs a float32 model on an NVIDIA GPU and the Triton engine: "
+            "a CUDA graph needs a float32 model on an NVIDIA GPU and the Triton backend: "
             "move the model there, and do not set PATHNN_TRITON=0."
         )

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from pathnn.data.loader import PackedLoader
 from pathnn.nn import PathNN
-from pathnn.nn.backends.triton.requirements import on_triton
+from pathnn.nn.backends import base
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep, padding_problem
@@ -115,9 +115,9 @@ def make_cuda_graph_steps(state: TrainState, loaders: Loaders, config: RunConfig
     model, fabric = state.model, state.fabric
     if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in GRAPHED_PRECISIONS:
         return None
-    if not on_triton(next(model.parameters())) or padding_problem(model) is not None:
+    if not base.on_triton(next(model.parameters())) or padding_problem(model) is not None:
         return None
-    if isinstance(model, PathNN) and model.lstm.engine != "trie":
+    if isinstance(model, PathNN) and model.lstm.backend not in ("auto", "triton"):
         return None
     graphs = loaders.train.graphs
     if loaders.task.loss is None or graphs.x is None:

@@ -1,7 +1,7 @@
-"""The trie engine on a GPU: the same function as `engines.trie`, in Triton kernels. float32; every sum has a fixed
+"""The backend "triton": the same function as `levels`, in kernels for NVIDIA GPUs. float32, LSTM; every sum has a fixed
 order, so the same inputs give the same bits.
 
-Kept for the backward pass are h and c of the inner entries; gates are recomputed. So are, unless `ready.recompute` is
+Kept for the backward pass are h and c of the inner entries; gates are recomputed. So are, unless `budget.recompute` is
 off, `W_hh h` of the parents (but for the last layer, whose backward comes first) and what vertices bring along. The
 gradients of the gates of all levels lie in one matrix: each table's gradient is one sum over it, that of `W_hh` one
 product. Products are as exact as float32's (`kernels.product`) unless TF32 is allowed, or under `torch.autocast`.
@@ -9,25 +9,87 @@ product. Products are as exact as float32's (`kernels.product`) unless TF32 is a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from pathnn.nn.backends.once import check_once
-from pathnn.nn.backends.pieces import cut
-from pathnn.nn.backends.tokens import LevelTokens, ProjectedInputs
+from pathnn.nn.backends import base
+from pathnn.nn.backends.base import Budget, Inputs, LevelTokens, Shared, check_once, cut
+from pathnn.nn.backends.levels import ProjectedInputs, project_small
 from pathnn.nn.backends.triton.kernels.blocks import cover
 from pathnn.nn.backends.triton.order import LengthPlan, Order, child_starts, flat, order_by_vertex
+from pathnn.nn.cells import PathCell, is_lstm
 from pathnn.nn.edge_types import EdgeTypes
 from pathnn.paths.trie import LengthTrie
 
 if TYPE_CHECKING:
-    from pathnn.nn.backends.prepared import Prepared
+    from pathnn.nn.backends.triton.products import SplitWeight
+    from pathnn.nn.backends.triton.shared_gradients import SharedGradients
 
 
 KINDS_AT_ONCE = 1024
 """Edges whose kinds a program looks up."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TritonShared(Shared):
+    """Edges together with the parts of the LSTM's input that do not change from layer to layer.
+
+    `edges` are the features as they came; `edge` and `distance` their projected tables (see `ProjectedInputs`);
+    `split_weight` (with `bias`) and `split_hh` are the weight of the vertices and `W_hh` as the products read them. The
+    gradients of all these are `collected`, and reach them through `anchor`.
+    """
+
+    edges: Tensor | EdgeTypes | None
+    bias: Tensor
+    edge: Tensor | None
+    distance: Tensor | None
+    split_weight: SplitWeight
+    split_hh: SplitWeight
+    collected: SharedGradients
+    anchor: Tensor
+
+
+class Triton:
+    """Kernels for NVIDIA GPUs, with their own autograd function: gradients of what is shared are summed beside it."""
+
+    name = "triton"
+
+    def supports(self, cell: PathCell, like: Tensor) -> bool:
+        """Return whether it is an LSTM in float32 on an NVIDIA GPU, and Triton is installed."""
+        return is_lstm(cell) and base.on_triton(like)
+
+    def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> TritonShared:
+        """Project edges and distances, and split the weights for the products on tensor cores."""
+        from pathnn.nn.backends.triton.products import split_of, terms
+        from pathnn.nn.backends.triton.shared_gradients import SharedGradients, share
+        from pathnn.nn.backends.triton.sweep import MOST_FEW
+
+        number, (weight, bias, weight_hh) = terms(), cell.weights()  # `terms` asks whether autocast is on
+        edges, distances = inputs
+        with torch.autocast(weight.device.type, enabled=False), torch.cuda.device(weight.device):
+            if isinstance(edges, EdgeTypes) and edges.parts is not None:
+                rows = edges.parts.size(0) + (0 if distances is None else distances.size(0))
+                edges = edges if rows <= MOST_FEW else edges._replace(parts=None, marks=None)
+            tables = small = project_small(distances, edges, weight_ih=weight, channels=cell.channels)
+            if isinstance(edges, EdgeTypes) and edges.parts is not None:  # gradients are summed for each part
+                small = F.linear(edges.parts, weight[:, -edges.parts.size(1) :]), tables[1]
+            collected = SharedGradients()
+            vertex = weight[:, : cell.channels]
+            anchor = share(weight_hh, vertex, bias, *small, collected)
+            edge, distance = (None if table is None else table.detach() for table in tables)
+            split_weight, split_hh = split_of(vertex, number), split_of(weight_hh, number)
+        return TritonShared(
+            backend=self, budget=budget, edges=edges, bias=bias.detach(), edge=edge, distance=distance,
+            split_weight=split_weight, split_hh=split_hh, collected=collected, anchor=anchor,
+        )  # fmt: skip
+
+    def run(self, shared: TritonShared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
+        """Return the last hidden state of every path, or their sums at the sources; differentiable once."""
+        return cuda_path_states(h, shared, cuda_tokens(trie, shared), summed=summed)
 
 
 class Tokens(NamedTuple):
@@ -53,15 +115,15 @@ class Tokens(NamedTuple):
         return (child_starts(self.levels[t], parents), 0) if self.plan is None else self.plan.children[t - 1]
 
 
-def cuda_tokens(trie: LengthTrie, ready: Prepared, *, distances: bool) -> Tokens:
-    """What of a trie a model reads that does or does not use edges and distances. Kernels count on contiguous rows."""
+def cuda_tokens(trie: LengthTrie, ready: TritonShared) -> Tokens:
+    """Return what the model reads of a trie. Kernels count on contiguous rows."""
     edges = ready.edges
     levels = [
         LevelTokens(
             _contiguous(level.parent),
             level.vertex.contiguous(),
             None if edges is None else _contiguous(level.edge),
-            _contiguous(level.distance) if distances else None,
+            None if ready.distance is None else _contiguous(level.distance),
         )
         for level in trie.levels
     ]
@@ -94,14 +156,13 @@ def _contiguous(rows: Tensor | None) -> Tensor | None:
     return None if rows is None else rows.contiguous()
 
 
-def cuda_path_states(h: Tensor, ready: Prepared, tokens: Tokens, *, summed: bool, max_entries: int | None) -> Tensor:
-    """The last hidden state of every path: summed at the sources, `[num_nodes, d]`, or each, if not `summed`.
+def cuda_path_states(h: Tensor, ready: TritonShared, tokens: Tokens, *, summed: bool) -> Tensor:
+    """Return the last hidden state of every path: summed at the sources, `[num_nodes, d]`, or each, if not `summed`.
 
-    Differentiable once, with respect to `h` and the weights behind `ready`. With `max_entries` larger tries are worked
-    through in pieces, which are recomputed in the backward pass.
+    Differentiable once, with respect to `h` and the weights behind `ready`.
     """
     keep = torch.is_grad_enabled() and (h.requires_grad or ready.anchor.requires_grad)
-    arguments = h, ready.anchor, ready, tokens, summed, max_entries, keep
+    arguments = h, ready.anchor, ready, tokens, summed, ready.budget.max_entries, keep
     with torch.cuda.device(h.device):
         out: Tensor = _CudaTrieLSTM.apply(*arguments)  # type: ignore[no-untyped-call]
     return out
@@ -113,7 +174,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
         ctx: Any,
         h: Tensor,
         anchor: Tensor,
-        ready: Prepared,
+        ready: TritonShared,
         tokens: Tokens,
         summed: bool,
         max_entries: int | None,
@@ -137,7 +198,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
             order = _order(piece, h.size(0), leaves_only=not whole) if summed or whole else None
             target = out if summed else out[first : first + number]
             # the last layer's backward comes first, so that keeping its products takes no memory from anything else
-            every = whole and (tokens.longest or not ready.recompute)
+            every = whole and (tokens.longest or not ready.budget.recompute)
             kept = forward_sweep(tables, split, piece, target, order if summed else None, add=t > 0, every=every)
             if whole:
                 states, orders, ctx.projected = [kept.hidden, kept.cell], [order], kept.projected
@@ -145,7 +206,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
         if keep:
             ctx.save_for_backward(h, *states)
             ctx.ready, ctx.pieces, ctx.orders, ctx.tokens, ctx.summed = ready, pieces, orders, tokens, summed
-            ctx.tables = None if ready.recompute else tables
+            ctx.tables = None if ready.budget.recompute else tables
         return out
 
     @staticmethod
@@ -188,7 +249,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
         return grad_h, None, None, None, None, None, None
 
 
-def _tables(h: Tensor, ready: Prepared) -> ProjectedInputs:
+def _tables(h: Tensor, ready: TritonShared) -> ProjectedInputs:
     """The projected inputs."""
     from pathnn.nn.backends.triton.products import linear
 

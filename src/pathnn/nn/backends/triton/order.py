@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pathnn.nn.backends.tokens import LevelTokens
+from pathnn.nn.backends.base import LevelTokens
 from pathnn.paths.trie import PathTrie
 
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.backends.triton.requirements import on_triton
+from pathnn.nn.backends import base
 
 if TYPE_CHECKING:
     from pathnn.nn.backends.triton.products import SplitWeight
@@ -21,7 +21,7 @@ PART, MOST_PARTS = 128, 256
 
 
 MANY = 8192
-"""Rows from which on the products run on tensor cores (`engines.cuda_product`, in float32's accuracy)."""
+"""Rows from which on the products run on tensor cores (`products`, in float32's accuracy)."""
 
 
 WIDE, WHOLE = 96, 128
@@ -96,7 +96,7 @@ class _Linear(torch.autograd.Function):
 
 def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
     """The weight as the products on tensor cores read it, or None where others are the better ones."""
-    if x.size(0) < MANY or not (on_triton(x) and on_triton(weight)):
+    if x.size(0) < MANY or not (base.on_triton(x) and base.on_triton(weight)):
         return None
     models = weight.size(0) if weight.dim() == 3 else 1
     if models > 1 and (min(weight.shape[1:]) < WIDE or x.size(0) % (models * WHOLE)):

@@ -1,4 +1,4 @@
-"""The CUDA engine is the CPU engine: same values, same gradients, and the same bits every time."""
+"""The CUDA backend is the CPU backend: same values, same gradients, and the same bits every time."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""One level of the trie in one pass over its entries, compiled: gathers, gates and state, no gate goes to memory.
+"""The backend "cpu": one level of the trie in one pass over its entries, compiled by numba. float32, LSTM.
 
-Entries are read in order, and their gradients are added straight into the tables: nothing has to be sorted, and
-the order of every sum is fixed. float32 only. The GIL is released; threads come with `workers`.
+Gates never go to memory. Entries are read in order, and their gradients are added straight into the tables: nothing
+has to be sorted, and the order of every sum is fixed. The GIL is released; threads come with `levels`.
 
-Some entries at a time are gathered into scratch rows that stay in the first-level cache, gate by gate, so that
-the arithmetic runs over long contiguous loops with few arrays each: that is what LLVM vectorises. Indices are
-cast to unsigned, or each access would have to handle negative ones.
+Some entries at a time are gathered into scratch rows that stay in the first-level cache, gate by gate, so that the
+arithmetic runs over long contiguous loops with few arrays each: that is what LLVM vectorises. Indices are cast to
+unsigned, or each access would have to handle negative ones.
 """
 
 from __future__ import annotations
@@ -14,6 +14,82 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+import torch
+from torch import Tensor
+
+from pathnn.nn.backends.levels import LevelInput, Levels, ProjectedInputs
+from pathnn.nn.cells import PathCell, State, is_lstm
+
+
+class Cpu(Levels):
+    """`Levels` with compiled loops."""
+
+    name = "cpu"
+    block_parents = 512  # what is computed for them stays in the cache until their children have read it
+
+    def supports(self, cell: PathCell, like: Tensor) -> bool:
+        """Return whether it is an LSTM on a CPU in float32, or in half precision, which is widened."""
+        narrow = like.dtype in (torch.float32, torch.bfloat16, torch.float16)
+        return is_lstm(cell) and like.device.type == "cpu" and narrow
+
+    def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
+        """Write the states of a level into `out`, which has h alone where no later step reads c."""
+        _forward_level(_inputs(level, tables), _array(out[0]), _array(out[1] if len(out) > 1 else None))
+
+    def backward_level(
+        self,
+        cell: PathCell,
+        level: LevelInput,
+        tables: ProjectedInputs,
+        grad: State,
+        grads: ProjectedInputs,
+        grad_projected: Tensor | None,
+        grad_parents: State,
+    ) -> None:
+        """Add the gradients of a level to those of the tables, of the parents' `W_hh h` and of their c."""
+        gradients = Gradients(
+            hidden=_array(grad[0]),
+            cell=_array(grad[1] if len(grad) > 1 else None),
+            vertex_table=_array(grads.vertex),
+            edge_table=_array(grads.edge if level.edge is not None else None),
+            distance_table=_array(grads.distance if level.distance is not None else None),
+            projected=_array(grad_projected),
+            parent_cell=_array(grad_parents[1] if grad_parents else None),
+        )
+        _backward_level(_inputs(level, tables), gradients)
+
+    def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
+        """Add row j to `target[index[j]]`, for every j, in order."""
+        _sum_rows(_array(target), index.numpy(), _array(rows))
+
+
+def _inputs(level: LevelInput, tables: ProjectedInputs) -> LoopInputs:
+    width = tables.vertex.size(1)
+    nothing = np.zeros(level.vertex.numel(), dtype=np.int32)
+    parent, vertex, edge, distance = (
+        nothing if index is None else index.numpy()
+        for index in (level.parent, level.vertex, level.edge, level.distance)
+    )
+    return LoopInputs(
+        parent=parent,
+        vertex=vertex,
+        edge=edge,
+        distance=distance,
+        projected=_array(level.projected, (1, width)),
+        cell=_array(level.state[1] if level.state else None, (1, width // 4)),
+        vertex_table=_array(tables.vertex),
+        edge_table=_array(tables.edge if level.edge is not None else None, (1, width)),
+        distance_table=_array(tables.distance if level.distance is not None else None, (1, width)),
+    )
+
+
+def _array(tensor: Tensor | None, absent: tuple[int, int] = (0, 0)) -> np.ndarray[Any, Any]:
+    """Return the memory of a tensor as an array, or zeros of shape `absent`."""
+    if tensor is None:
+        return np.zeros(absent, dtype=np.float32)
+    assert tensor.is_contiguous()
+    return tensor.detach().numpy()
+
 
 Array = Any
 """A numpy array; a gradient without rows stands for "not asked for"."""
@@ -25,24 +101,14 @@ ENTRIES = 8
 
 UNROLLED = 128
 """Numbers per iteration of a vectorised and unrolled loop: scratch is padded to a multiple, no scalar rest is left."""
-
-
 _f = np.float32
-
-
 _u = np.uintp
-
-
 _HALF, _QUARTER, _ONE = np.float32(0.5), np.float32(0.25), np.float32(1.0)
-
-
 _loop = numba.njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
-
-
 _inline = numba.njit(inline="always", fastmath={"contract"}, error_model="numpy")
 
 
-class Inputs(NamedTuple):
+class LoopInputs(NamedTuple):
     """The arrays of `LevelInput` and `ProjectedInputs`; what is absent is one row of zeros for all entries."""
 
     parent: Array
@@ -100,7 +166,7 @@ def _gather_rows(target: Array, rows: Array, first: int, count: int, size: int) 
 
 
 @_loop
-def _gather_inputs(z: Array, before: Array, inputs: Inputs, first: int, count: int, size: int) -> None:
+def _gather_inputs(z: Array, before: Array, inputs: LoopInputs, first: int, count: int, size: int) -> None:
     """The gates before activation, `z[gate, entry, column]`, and the parents' cells, of `count` entries."""
     padded = before.shape[0]
     vertices, parents = inputs.vertex_table, inputs.projected
@@ -152,7 +218,7 @@ def _scales(padded: int) -> Array:
 
 
 @_loop
-def forward_level(inputs: Inputs, hidden: Array, cell: Array) -> None:
+def _forward_level(inputs: LoopInputs, hidden: Array, cell: Array) -> None:
     """Write the states of a level; `cell` may have no rows."""
     size, n = inputs.cell.shape[1], inputs.vertex.shape[0]
     padded = -(-(ENTRIES * size) // UNROLLED) * UNROLLED
@@ -181,7 +247,7 @@ def _write(rows: Array, source: Array, first: int, count: int, size: int) -> Non
 
 
 @_loop
-def backward_level(inputs: Inputs, grads: Gradients) -> None:
+def _backward_level(inputs: LoopInputs, grads: Gradients) -> None:
     """Recompute the gates of each entry, turn them into gradients, and add these to where the gates came from."""
     size, n = inputs.cell.shape[1], inputs.vertex.shape[0]
     padded = -(-(ENTRIES * size) // UNROLLED) * UNROLLED
@@ -240,7 +306,9 @@ def _scatter_cells(target: Array, source: Array, parent: Array, first: int, coun
 
 
 @_loop
-def _scatter_gates(dz: Array, padded: int, inputs: Inputs, grads: Gradients, first: int, count: int, size: int) -> None:
+def _scatter_gates(
+    dz: Array, padded: int, inputs: LoopInputs, grads: Gradients, first: int, count: int, size: int
+) -> None:
     for t in range(count):
         j = _u(first + t)
         for gate in range(4):
@@ -255,7 +323,7 @@ def _scatter_gates(dz: Array, padded: int, inputs: Inputs, grads: Gradients, fir
 
 
 @_loop
-def sum_rows(target: Array, index: Array, rows: Array) -> None:
+def _sum_rows(target: Array, index: Array, rows: Array) -> None:
     """`target[index[j]] += rows[j]` for every `j`, in order."""
     for j in range(index.shape[0]):
         r, s = _u(index[_u(j)]), _u(j)

@@ -1,4 +1,4 @@
-"""The engine of the GPU, in Triton's interpreter, is the engine of the CPU: same values, same gradients."""
+"""The backend of the GPU, in Triton's interpreter, is the backend of the CPU: same values, same gradients."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from pathnn.nn import EdgeTypes, PathLSTM
+from pathnn.nn.backends.base import Budget
 from pathnn.nn.backends.triton.tall_linear import tall_linear
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
@@ -46,9 +47,14 @@ def edges_of(kind: str, trie: PathTrie) -> tuple[Callable[[], Any], list[Tensor]
 
 
 def results(
-    lstm: PathLSTM, h: Tensor, trie: LengthTrie, edges: Callable[[], Any], leaves: list[Tensor]
+    lstm: PathLSTM,
+    h: Tensor,
+    trie: LengthTrie,
+    edges: Callable[[], Any],
+    leaves: list[Tensor],
+    budget: Budget | None = None,
 ) -> list[Tensor]:
-    out = lstm(h, trie, lstm.prepare(edges()))
+    out = lstm(h, trie, lstm.prepare(edges(), budget))
     weights = torch.randn(out.shape, generator=torch.Generator().manual_seed(2))
     inputs = [h, *leaves, *lstm.parameters()]
     grads = torch.autograd.grad((out * weights).sum(), inputs, allow_unused=True, materialize_grads=True)
@@ -79,14 +85,30 @@ def test_parity(kind: str, channels: int, collection: Any, options: Any, interpr
     edges, leaves = edges_of(kind, trie)
     rows = options.get("distances", k + 1 + extend)
     lstm = PathLSTM(channels, distances=rows, edge_channels=None if kind == "none" else 5, extended=extend)
-    lstm.max_entries, lstm.recompute = options.get("pieces"), options.get("recompute", True)
+    budget = Budget(options.get("pieces"), options.get("recompute", True))
     h = torch.randn(trie.num_nodes, channels, requires_grad=True)
     with interpreted.off():
-        expected = results(lstm, h, trie.length(k), edges, leaves)
+        expected = results(lstm, h, trie.length(k), edges, leaves, budget)
     planned = replace(trie, plans=Planner(trie).plan(trie)) if "plan" in options else trie
-    values = results(lstm, h, planned.length(k), edges, leaves)
+    values = results(lstm, h, planned.length(k), edges, leaves, budget)
     for value, truth in zip(values, expected, strict=True):
         assert difference(value, truth) <= 2e-6
+
+
+def test_kernels_are_launched(interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the tests here would compare the backend of the CPU with itself."""
+    from pathnn.nn.backends.triton import sweep
+
+    launched = []
+    level = sweep._forward_level
+    monkeypatch.setattr(sweep, "_forward_level", lambda *arguments: (launched.append(1), level(*arguments)))
+    lstm, trie = PathLSTM(8), trie_of().length(2)
+    assert lstm.prepare(None).backend.name == "triton"
+    lstm(torch.randn(9, 8), trie)
+    assert len(launched) == 3
+    with interpreted.off():
+        lstm(torch.randn(9, 8), trie)
+    assert len(launched) == 3
 
 
 @pytest.mark.parametrize("kinds", [3, 60, 300])
@@ -146,20 +168,19 @@ def test_weights_may_be_transposed(interpreted: Interpreted, monkeypatch: pytest
 
 def test_a_second_backward_pass_is_the_first_again(interpreted: Interpreted) -> None:
     trie, lstm, h = trie_of(), PathLSTM(12), torch.randn(9, 12, requires_grad=True)
-    lstm.recompute = False
-    out = lstm(h, trie.length(3)).sum()
+    out = lstm(h, trie.length(3), lstm.prepare(None, Budget(recompute=False))).sum()
     first, second = (torch.autograd.grad(out, [h, *lstm.parameters()], retain_graph=True) for _ in range(2))
     assert all(difference(one, other) <= 1e-6 for one, other in zip(second, first, strict=True))
 
 
 def test_gradients_of_gradients(interpreted: Interpreted) -> None:
-    """Refused by the trie engine, which has none; the dense one has them, edges by kinds included."""
+    """Refused by the trie backend, which has none; the dense one has them, edges by kinds included."""
     trie, table = trie_of(), torch.randn(4, 5, requires_grad=True)
     edges, h = EdgeTypes(table, torch.arange(trie.num_edges) % 4), torch.randn(9, 12, requires_grad=True)
     lstm = PathLSTM(12, edge_channels=5)
-    with pytest.raises(RuntimeError, match="use engine='dense'"):
+    with pytest.raises(RuntimeError, match="use backend='dense'"):
         torch.autograd.grad(lstm(h, trie.length(3), edges).sum(), h, create_graph=True)
-    dense = PathLSTM(12, edge_channels=5, engine="dense")
+    dense = PathLSTM(12, edge_channels=5, backend="dense")
     (grad,) = torch.autograd.grad(dense(h, trie.length(3), edges).sum(), table, create_graph=True)
     (again,) = torch.autograd.grad(grad.pow(2).sum(), table)
     with interpreted.off():
