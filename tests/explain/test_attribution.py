@@ -262,7 +262,7 @@ def test_a_model_that_is_not_the_sum_of_its_paths_is_refused(model, message):
         lambda: with_part("lstm", ScaledPaths(8, distances=4)),
         lambda: with_part("convs", Residual()),
         lambda: of_class(Doubled),
-        lambda: make(engine="dense"),
+        lambda: make(backend="dense"),
         lambda: make(max_entries=1),
         lambda: make(k=6, hidden_channels=64, norm=None, phi="identity"),
         lambda: make().double(),

@@ -327,7 +327,7 @@ def test_dropout_masks_vertices_and_edges_only_in_training():
 @pytest.mark.parametrize("edges", [False, True])
 @pytest.mark.parametrize("rate", [0.2, 0.5])
 def test_dropout_acts_on_the_input_and_keeps_its_mean(backend, edges, rate):
-    """Masked numbers are zeros, and the others are divided by 1 - rate: first of vertices, then of edges."""
+    """Masked numbers are zeros, and the others are divided by 1 - rate: first of edges, then of vertices."""
     edge_index, n = graph()
     trie = trie_of(edge_index, n, "ap", 2).length(2)
     h, edge_attr = inputs(n, edge_index.size(1), torch.float32)
@@ -336,7 +336,7 @@ def test_dropout_acts_on_the_input_and_keeps_its_mean(backend, edges, rate):
     plain = copy.deepcopy(lstm).eval()
     features = [h, edge_attr] if edges else [h]
     torch.manual_seed(3)
-    masked = [x * torch.empty_like(x).bernoulli_(1 - rate) / (1 - rate) for x in features]
+    masked = [x * torch.empty_like(x).bernoulli_(1 - rate) / (1 - rate) for x in reversed(features)][::-1]
     torch.manual_seed(3)
     out = lstm(h, trie, *features[1:])
     assert difference(out, plain(masked[0], trie, *masked[1:])) <= 1e-5
