@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -192,7 +193,7 @@ class Copies:
         each = torch.zeros(self.number, dtype=torch.float64)
         each[: alphas.numel()] = alphas
         dtype = next(self.model.parameters()).dtype
-        lstm = self.model.lstm
+        lstm: Any = self.model.lstm
         assert isinstance(lstm, WeightedPaths)
         lstm.weights = [
             each.to(self.x.device, dtype).repeat_interleave(rows.size(0)).requires_grad_() for rows in self.paths

@@ -118,7 +118,7 @@ class PathLSTM(PathReader, nn.LSTM):
         # not `_flat_weights`: functional_call and parametrizations replace the attributes alone
         weights = [self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0]
         options = (self.bias, self.num_layers, 0.0, differentiable, self.bidirectional, self.batch_first)
-        _, last, _ = torch.lstm(steps, (start, start), weights, *options)  # type: ignore[arg-type]
+        _, last, _ = torch.lstm(steps, (start, start), weights, *options)
         return last[0]
 
     def forward(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:  # type: ignore[override]
@@ -151,10 +151,12 @@ class PathLSTM(PathReader, nn.LSTM):
     def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, summed: bool) -> Tensor:
         if isinstance(edges, Shared):
             _check_vertices(h, trie, self.channels)
+            shared = edges
         else:
             self._check(h, trie, edges)
-            edges = self.prepare(edges)
-        shared = self._prepare(edges.backend, edges.edges, edges.budget) if isinstance(edges, PerLayer) else edges
+            shared = self.prepare(edges)
+        if isinstance(shared, PerLayer):
+            shared = self._prepare(shared.backend, shared.edges, shared.budget)
         with torch.autocast(h.device.type, enabled=False):
             out = shared.backend.run(shared, self._vertices(h), trie, summed=summed)
         return divide_by_paths(out, trie) if self.aggregation == "mean" and summed else out

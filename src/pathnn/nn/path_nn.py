@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -263,9 +263,9 @@ class PathNN(nn.Module):
 
     def _prepare(self, edge_attr: Tensor | None, trie: PathTrie, budget: Budget | None) -> Edges:
         """Return what the LSTM reads of edges; a custom module gets the features of every edge."""
-        edges = self._edges(edge_attr, trie)
-        if isinstance(self.lstm, PathReader):
-            return self.lstm.prepare(edges, budget)
+        edges, lstm = self._edges(edge_attr, trie), cast("nn.Module", self.lstm)
+        if isinstance(lstm, PathReader):
+            return lstm.prepare(edges, budget)
         return edges.expand() if isinstance(edges, EdgeTypes) else edges
 
     @torch.compiler.disable
