@@ -47,7 +47,6 @@ KNOWN = frozenset({
     ("pathnn.cli.train", "pathnn.training.recipes"),
     ("pathnn.nn.pretrained", "pathnn.files"),
     ("pathnn.nn.pretrained", "pathnn.training.checkpoint"),
-    ("pathnn.paths.trie", "pathnn.transforms"),
     ("pathnn.provenance", "pathnn.files"),
 })  # fmt: skip
 """Wrong imports that the restructuring has not fixed yet: (module, imported module)."""

@@ -8,21 +8,22 @@ from torch import Tensor
 from pathnn.paths.count import PIECE
 from pathnn.paths.csr import Csr
 from pathnn.paths.gpu.frontier import Frontier
-from pathnn.paths.options import Collection
+from pathnn.paths.options import PathOptions
 
 
-def sample_paths(csr: Csr, collection: Collection, k: int, most: int, seed: int) -> list[Tensor]:
-    """At most `most` paths per source and length, source first.
+def sample_paths(csr: Csr, options: PathOptions) -> list[Tensor]:
+    """Sample at most `max_paths_per_source` paths per source and length, source first.
 
     Every path gets a pseudo-random number from its vertices, counted within their component, and the seed; the smallest
     numbers stay. So the sample depends neither on the device nor on the batch, and never holds more than a piece.
     """
-    frontier = Frontier.of(csr, collection, k)
+    assert options.max_paths_per_source is not None
+    frontier = Frontier.of(csr, options)
     local = torch.arange(csr.num_nodes, device=csr.col.device) - components(csr)
-    kept = [torch.empty(0, length + 1, dtype=torch.int32, device=csr.col.device) for length in range(1, k + 1)]
+    kept = [torch.empty(0, length + 1, dtype=torch.int32, device=csr.col.device) for length in range(1, options.k + 1)]
     for walks in frontier.pieces(frontier.start(), PIECE):
         at = walks.length - 1
-        kept[at] = _smallest(torch.cat([kept[at], walks.vertex]), local, most, seed)
+        kept[at] = _smallest(torch.cat([kept[at], walks.vertex]), local, options.max_paths_per_source, options.seed)
     return kept
 
 

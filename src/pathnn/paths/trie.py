@@ -177,7 +177,7 @@ class PathTrie:
             self.sizes == other.sizes
             and (self.num_nodes, self.num_edges) == (other.num_nodes, other.num_edges)
             and self.collection == other.collection
-            and self.extended == other.extended
+            and (self.extended, self.sampled) == (other.extended, other.sampled)
             and len(mine) == len(theirs)
             and all(torch.equal(a, b.to(a.device)) for a, b in zip(mine, theirs, strict=True))
         )
@@ -252,7 +252,7 @@ class PathTrie:
     @staticmethod
     def from_data(data: Any) -> PathTrie:
         """The trie that `AddPaths` stored in a PyG `Data`, or of all graphs of a PyG `Batch` of such data."""
-        from pathnn.transforms import trie_of
+        from pathnn.paths.storage import trie_of
 
         return trie_of(data)
 

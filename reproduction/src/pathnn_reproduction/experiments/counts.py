@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pathnn.data import Task, load_dataset
-from pathnn.data.paths import PathOptions, count_per_graph
-from pathnn.paths.options import COLLECTIONS, Collection
+from pathnn.data.paths import count_per_graph
+from pathnn.paths.options import COLLECTIONS, Collection, PathOptions
 
 TABLE = (("dd", 0), ("zinc", 1))
 """The datasets of the table, and how many decimals it prints."""
