@@ -81,7 +81,7 @@ def refuse_explosion(
 
 
 def _ways_out(options: PathOptions, *, sample: bool, limit: bool) -> str:
-    """What can be done; whether the call could `sample`, or raise its `limit`, instead."""
+    """Suggest what to do; `sample` and `limit` say whether the call could take a sample or a larger limit."""
     ways = ["Lower k", options.definition.simpler]
     ways += ["keep a sample with max_paths_per_source"] if sample else []
     ways += ["raise max_paths"] if limit else []
@@ -89,7 +89,7 @@ def _ways_out(options: PathOptions, *, sample: bool, limit: bool) -> str:
 
 
 def estimate_bytes(paths: int) -> float:
-    """Roughly the bytes of a trie with so many paths: two entries a path, as prefixes are shared."""
+    """Estimate the bytes of a trie with so many paths: two entries per path, because prefixes are shared."""
     return 16.0 * 2.0 * paths
 
 
@@ -105,7 +105,7 @@ def count_paths(
     batch: Tensor | None = None,
     max_paths: int | None = None,
 ) -> Tensor:
-    """Number of paths of each length 1..k per graph, `[graphs, k]`, int64. Stores nothing per path.
+    """Count the paths of each length 1 to k per graph, `[graphs, k]`, int64. Store nothing per path.
 
     `batch` assigns each vertex to a graph as in PyG; without it there is one graph. A path counts once per source, so
     a path and its reverse are two. Numbers stop growing at 2^61. All simple paths ("ap") are counted one by one, for
@@ -161,7 +161,7 @@ def _count_shortest(csr: Csr, k: int, single: bool) -> Tensor:
 
 
 def size_text(size: float) -> str:
-    """A number of bytes as a person reads it.
+    """Return a number of bytes in a readable unit.
 
     >>> size_text(3 * 2**20)
     '3.0 MiB'

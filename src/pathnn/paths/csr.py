@@ -1,4 +1,4 @@
-"""A checked graph in compressed rows: what every extraction starts from."""
+"""Compress a checked graph into rows of neighbours, from which every extraction starts."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
 
 
 def _way_out(came: Any) -> str:
-    """What to do with what is no `edge_index`."""
+    """Say how to get an `edge_index` from another object."""
     if isinstance(came, Tensor) or type(came).__name__ == "SparseTensor":
         return "Of an adj_t, take torch_geometric.utils.to_edge_index(adj_t)[0]."
     if type(came).__name__ == "PathTrie":

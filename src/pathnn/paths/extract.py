@@ -1,4 +1,4 @@
-"""`extract_paths`: from a graph to the tries of its paths."""
+"""Extract the paths of a graph, as tries or as lists."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def extract_paths(
     seed: int = 0,
     batch: Tensor | None = None,
 ) -> PathTrie:
-    """The tries of all paths of length 1..k of a graph, or of a batch of graphs.
+    """Extract the tries of all paths of length 1 to k of a graph, or of a batch of graphs.
 
     On a CPU tensor this runs compiled loops in as many threads as torch uses; on a CUDA tensor, torch operations there.
     Both give the same trie, entry for entry, and a batch gives the concatenation of what its graphs give. Self-loops
@@ -87,7 +87,7 @@ def list_paths(
     k: int,
     max_paths: int | None = DEFAULT_MAX_PATHS,
 ) -> list[Tensor]:
-    """The paths themselves, without a trie: one sorted int32 tensor `[n, length + 1]` per length, source first.
+    """List the paths, without a trie: one sorted int32 tensor `[n, length + 1]` per length, source first.
 
     Refuses with `PathExplosionError` when there are more than `max_paths`.
 
@@ -101,7 +101,7 @@ def list_paths(
 
 
 def _list(csr: Csr, bounds: Tensor, options: PathOptions) -> tuple[list[Tensor], list[Tensor]]:
-    """The paths per length, and which of them no other path continues."""
+    """Return the paths per length, and which of them no other path continues."""
     if csr.col.device.type == "cpu":
         return cpu.enumerate_paths(csr, bounds, options)
     frontier = Frontier.of(csr, options)
@@ -161,7 +161,7 @@ def _from_paths(paths: list[Tensor], csr: Csr, options: PathOptions) -> PathTrie
 
 
 def _bounds(csr: Csr, options: PathOptions, batch: Tensor | None) -> Tensor:
-    """A bound on the number of paths per source and length; exact, and checked against the limit, where it must be."""
+    """Bound the number of paths per source and length; count them and check the limit if the bound is too large."""
     bounds = cpu.bound_per_source(csr, options.k) if csr.col.device.type == "cpu" else walk_bounds(csr, options.k)
     if float(bounds.sum()) <= min(options.limit, TRUST_BOUND):
         return bounds
@@ -171,7 +171,7 @@ def _bounds(csr: Csr, options: PathOptions, batch: Tensor | None) -> Tensor:
 
 
 def walk_bounds(csr: Csr, k: int) -> Tensor:
-    """Number of walks per source and length that never turn straight back, `[num_nodes, k]`: at least that of paths."""
+    """Count the walks per source and length that never turn straight back: a bound on paths, `[num_nodes, k]`."""
     source = torch.arange(csr.num_nodes, device=csr.col.device).repeat_interleave(csr.rowptr.diff())
     onward = torch.ones(csr.col.numel(), dtype=torch.float64, device=csr.col.device)
     bounds = []

@@ -1,4 +1,4 @@
-"""A seeded uniform sample of the paths of each source and length, for graphs that have too many."""
+"""Sample the paths of each source and length uniformly, with a seed, for graphs that have too many."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sample_paths(csr: Csr, options: PathOptions) -> list[Tensor]:
 
 
 def components(csr: Csr) -> Tensor:
-    """The smallest vertex of each vertex's connected component, `[num_nodes]`."""
+    """Return the smallest vertex of each vertex's connected component, `[num_nodes]`."""
     label = torch.arange(csr.num_nodes, device=csr.col.device)
     source = label.repeat_interleave(csr.rowptr.diff())
     while True:
@@ -40,7 +40,7 @@ def components(csr: Csr) -> Tensor:
 
 
 def _smallest(paths: Tensor, local: Tensor, most: int, seed: int) -> Tensor:
-    """The `most` paths of each source with the smallest numbers, sorted."""
+    """Return the `most` paths of each source with the smallest numbers, sorted."""
     number = torch.full((paths.size(0),), seed, dtype=torch.int64, device=paths.device)
     for column in paths.unbind(1):
         number = _mix(number + local[column])

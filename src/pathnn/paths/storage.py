@@ -47,7 +47,7 @@ def trie_of(data: Any) -> PathTrie:
     """Return the trie of PyG data; see `PathTrie.from_data`."""
     if isinstance(getattr(data, "trie", None), PathTrie):  # a GraphBatch of pathnn.data
         return data.trie
-    packed = getattr(data, KEY, None)
+    packed: Any = getattr(data, KEY, None)
     if not is_packed(packed):
         raise ValueError(
             f"{type(data).__name__} has no paths: apply AddPaths(collection, k) to the data, build a dataset with "

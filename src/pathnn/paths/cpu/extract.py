@@ -53,7 +53,7 @@ def bound_per_source(csr: Csr, k: int) -> Tensor:
 
 
 def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
-    """The tries of a collection; `most[v, l - 1]` bounds the number of paths of length `l` from `v`."""
+    """Extract the tries of a collection; `most[v, l - 1]` bounds the number of paths of length `l` from `v`."""
     rowptr, col, edge_of = _arrays(csr)
     reach = max(int(most.any(dim=0).sum()), 1)  # longer lengths are empty
     split = bool(options.distances) and not options.definition.by_distance
@@ -134,14 +134,14 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions) -> tuple[list[
 
 
 def position_distances(sizes: tuple[tuple[int, ...], ...]) -> Tensor:
-    """Distances to the source on shortest paths: level `t` of length `l` is `l - t` away."""
+    """Return distances to the source on shortest paths: level `t` of length `l` is `l - t` away."""
     values = [len(levels) - 1 - t for levels in sizes for t in range(len(levels))]
     repeats = torch.tensor([n for levels in sizes for n in levels])
     return torch.tensor(values, dtype=torch.int32).repeat_interleave(repeats)
 
 
 def _distances(csr: Csr, k: int) -> tuple[Ints, Ints, bool]:
-    """What `distance_to` looks up: pointers, values, and whether they are addressed directly."""
+    """Compute the table for `distance_to`: pointers, values, and whether they are addressed directly."""
     rowptr, col, _ = _arrays(csr)
     ranges = _ranges(csr.num_nodes)
     low, high = component_spans(rowptr, col)
