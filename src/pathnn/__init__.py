@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathnn.paths import extract_paths as extract_paths
     from pathnn.paths import list_paths as list_paths
     from pathnn.paths.options import Collection as Collection
+    from pathnn.paths.options import PathOptions as PathOptions
     from pathnn.transforms import AddPaths as AddPaths
 
 __version__ = "0.1.0"
@@ -30,7 +31,7 @@ __version__ = "0.1.0"
 EXPORTS = {
     "nn": ("PathConv", "PathLSTM", "PathNN"),
     "paths": ("PathExplosionError", "PathTrie", "count_paths", "extract_paths", "list_paths"),
-    "paths.options": ("Collection",),
+    "paths.options": ("Collection", "PathOptions"),
     "transforms": ("AddPaths",),
 }
 

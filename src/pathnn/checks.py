@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Yes or no, or an error: the text "no" would mean yes.
+    """Return `value` as a bool; raise `ValueError` for anything else, such as the text "no".
 
     >>> check_flag("extend", "no")
     Traceback (most recent call last):
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def check_choice(name: str, value: T, choices: tuple[T, ...]) -> T:
-    """Return `value` if it is one of `choices`, raise `ValueError` otherwise.
+    """Return `value` if it is one of `choices`; raise `ValueError` otherwise.
 
     >>> check_choice("readout", "sum", ("sum", "mean"))
     'sum'
@@ -34,7 +34,7 @@ def check_choice(name: str, value: T, choices: tuple[T, ...]) -> T:
 
 
 def check_count(name: str, value: object) -> int:
-    """A whole number of at least 1, or an error.
+    """Return `value` if it is an integer of at least 1; raise `ValueError` otherwise.
 
     >>> check_count("hidden_channels", 0)
     Traceback (most recent call last):
@@ -47,7 +47,7 @@ def check_count(name: str, value: object) -> int:
 
 
 def check_dropout(value: object) -> None:
-    """Refuse what is no rate of dropout."""
+    """Raise `ValueError` unless `value` is a rate of dropout."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) < 1.0:
         raise ValueError(f"dropout={value!r}: expected a rate from 0 up to, but not including, 1.")
 
@@ -57,7 +57,7 @@ def _is_count(value: Any) -> bool:
 
 
 def check_widths(name: str, value: Any) -> int | tuple[int, ...] | None:
-    """A width as it is, sizes of categories as a tuple of integers."""
+    """Return a width as an integer, and sizes of categories as a tuple of integers."""
     if isinstance(value, list | tuple):
         value = tuple(value)
         if value and all(_is_count(size) for size in value):

@@ -43,7 +43,7 @@ def edges_of(graph: nx.Graph) -> torch.Tensor:
 @given(
     seeds=st.lists(st.integers(0, 10**6), min_size=1, max_size=4),
     k=st.integers(1, 4),
-    which=st.sampled_from(COLLECTIONS),
+    which=st.sampled_from(tuple(COLLECTIONS)),
 )
 def test_json_equals_the_reference(cli: Run, tmp_path: Path, seeds: list[int], k: int, which: Any) -> None:
     graphs = [nx.gnp_random_graph(2 + seed % 6, 0.5, seed=seed) for seed in seeds]

@@ -18,8 +18,9 @@ from torch import Tensor
 
 from pathnn.data import PackedGraphs
 from pathnn.data.cache import cached, cached_key, read_cache, write_cache
-from pathnn.data.paths import PathOptions, cached_paths
+from pathnn.data.paths import cached_paths
 from pathnn.files import atomic_write
+from pathnn.paths.options import PathOptions
 
 KEY = {"of": "a", "n": 3}
 TENSORS = {"a": torch.arange(40, dtype=torch.int32), "b": torch.rand(3, 2), "c": torch.tensor([True, False])}

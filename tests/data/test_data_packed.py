@@ -14,10 +14,10 @@ from data_strategies import data_lists
 from pathnn.data import PackedGraphs, from_pyg
 from pathnn.data.batch import GraphBatch
 from pathnn.data.packed import widen
-from pathnn.data.paths import build_paths, cat_tries
+from pathnn.data.paths import build_paths
 from pathnn.paths import PathTrie
 from pathnn.paths.extract import extract_paths
-from pathnn.paths.ragged import RaggedTries
+from pathnn.paths.ragged import RaggedTries, cat_tries
 
 EDGE = torch.tensor([[0, 1], [1, 0]])
 PATH = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])

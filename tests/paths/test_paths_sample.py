@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from path_checks import clique, cycle, levels_of, path_set, union
 from path_strategies import collections, graph_lists, graphs, lengths, quick
-from pathnn.paths import PathTrie, count, extract_paths, list_paths, sample
+from pathnn.paths import PathOptions, PathTrie, count, extract_paths, list_paths, sample
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import to_csr
 
@@ -26,7 +26,7 @@ def test_keeps_as_many_as_it_may_and_only_paths(graph, collection, k, most, seed
     trie = extract_paths(*graph, collection=collection, k=k, max_paths_per_source=most, seed=seed).validate()
     assert trie.sampled == most
     everything = list_paths(*graph, collection=collection, k=k)
-    counts, _ = cpu.count_per_source(to_csr(*graph), collection, k)
+    counts, _ = cpu.count_per_source(to_csr(*graph), PathOptions(collection, k))
     for length, (kept, whole) in enumerate(zip(trie.to_paths(), everything, strict=True)):
         assert path_set([kept]) <= path_set([whole])
         per_source = torch.bincount(kept[:, 0], minlength=graph[1])
@@ -86,7 +86,9 @@ def test_uniform_over_seeds():
     number = {tuple(path): i for i, path in enumerate(paths)}
     chosen = torch.zeros(trials, len(paths))
     for seed in range(trials):
-        rows = sample.sample_paths(to_csr(*clique(5)), "ap", 2, kept, seed)[1].tolist()
+        rows = sample.sample_paths(to_csr(*clique(5)), PathOptions("ap", 2, max_paths_per_source=kept, seed=seed))[
+            1
+        ].tolist()
         chosen[seed, [number[tuple(row)] for row in rows]] = 1
     assert chosen.view(trials, 5, each).sum(dim=2).eq(kept).all()
     share = kept / each
@@ -101,7 +103,9 @@ def test_sources_do_not_follow_each_other():
     """In a cycle each source keeps one of two directions; over seeds, neighbours agree half of the time."""
     turns = torch.zeros(240, 7)
     for seed in range(240):
-        paths = sample.sample_paths(to_csr(*cycle(7)), "ap", 2, 1, seed)[1].long()
+        paths = sample.sample_paths(to_csr(*cycle(7)), PathOptions("ap", 2, max_paths_per_source=1, seed=seed))[
+            1
+        ].long()
         turns[seed, paths[:, 0]] = ((paths[:, 1] - paths[:, 0]) % 7 == 1).float()
     assert ((turns.mean(dim=0) - 0.5).abs() < 0.15).all()
     agree = (turns == turns.roll(1, dims=1)).float().mean(dim=0)

@@ -91,6 +91,7 @@ def test_to_the_same_device_and_equal():
     assert not trie.equal(replace(trie, vertex=trie.vertex.flip(0)))
     assert not trie.equal(replace(trie, collection="sp"))
     assert not trie.equal(replace(trie, extended=True))
+    assert not trie.equal(replace(trie, sampled=3))
 
 
 def test_equal_knows_the_number_of_edges():

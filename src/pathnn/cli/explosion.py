@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.data.paths import PathOptions, count_per_graph
-from pathnn.paths.options import Collection
+from pathnn.data.paths import count_per_graph
+from pathnn.paths.options import Collection, PathOptions
 
 FIRST = 4
 

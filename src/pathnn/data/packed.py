@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -246,12 +246,13 @@ class PackedGraphs:
 
         With `cache` the tries are kept in the cache folder and read from there the next time.
         """
-        from pathnn.data.paths import PathOptions, build_paths, cached_paths
+        from pathnn.data.paths import build_paths, cached_paths
+        from pathnn.paths.options import PathOptions
 
         options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
         if cache:
             return replace(self, tries=cached_paths(self, options, max_paths=max_paths))
-        return replace(self, tries=build_paths(self, max_paths=max_paths, **asdict(options)))
+        return replace(self, tries=build_paths(self, max_paths=max_paths, **options.key()))
 
     def trie(self) -> PathTrie:
         """The paths of all graphs as the trie of their disjoint union."""

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from pathnn.checks import check_flag
 from pathnn.data.cache import cached
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.task import Task
 from pathnn.device import free_memory
 from pathnn.files import cache_dir
 from pathnn.paths.count import SAMPLE_FROM, PathExplosionError, count_per_source, refuse_explosion, sum_per_graph
-from pathnn.paths.cpu.extract import UNLIMITED
 from pathnn.paths.csr import to_csr
-from pathnn.paths.extract import COUNT_TO, extract_paths
-from pathnn.paths.options import Collection, check_collection, check_length, check_options
-from pathnn.paths.ragged import RaggedTries, Segments, by_graph
+from pathnn.paths.extract import COUNT_TO, extract_with
+from pathnn.paths.options import UNLIMITED, Collection, PathOptions
+from pathnn.paths.ragged import RaggedTries, by_graph, cat_tries
+from pathnn.paths.storage import from_tensors, to_tensors
 from pathnn.paths.trie import PathTrie
 
 BYTES_PER_PATH = 32
@@ -33,26 +32,6 @@ CHUNK_BYTES = 256 * 2**20
 
 
 COUNT_NODES = 200_000
-
-
-@dataclass(frozen=True)
-class PathOptions:
-    """What is extracted; the arguments of `extract_paths`."""
-
-    collection: Collection
-    k: int
-    distances: bool | None = None
-    extend: bool = False
-    max_paths_per_source: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_collection(self.collection)
-        extend, _, kept, seed = check_options(self.extend, None, self.max_paths_per_source, self.seed)
-        distances = None if self.distances is None else check_flag("distances", self.distances)
-        plain = {"k": check_length(self.k), "distances": distances, "extend": extend, "seed": seed}
-        for name, value in {**plain, "max_paths_per_source": kept}.items():
-            object.__setattr__(self, name, value)
 
 
 def build_paths(
@@ -76,8 +55,7 @@ def build_paths(
     >>> build_paths(PackedGraphs.from_edges([edge, edge], [2, 2]), collection="ap", k=2)
     RaggedTries(graphs=2, collection='ap', k=2, num_paths=4, entries=8, device='cpu')
     """
-    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
-    check_options(extend, max_paths, max_paths_per_source, seed)
+    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
     limit = free_memory(graphs.device) // (2 * BYTES_PER_PATH) if max_paths is None else max_paths
     counts = count_per_graph(graphs, options, max_paths=limit)
     return cat_tries([tries for _, tries in chunks_of_paths(graphs, options, counts, chunk_bytes)])
@@ -103,9 +81,9 @@ def _counted(
     chunk = graphs.chunk(start, stop)
     csr = to_csr(chunk.union(), chunk.num_nodes)
     batch = torch.repeat_interleave(torch.arange(len(chunk)), chunk.node_ptr.diff())
-    kept, collection = options.max_paths_per_source, options.collection
+    kept = options.max_paths_per_source
     limit = SAMPLE_FROM if kept is not None else UNLIMITED if max_paths is None else max(max_paths - before, COUNT_TO)
-    counts, complete = count_per_source(csr, collection, options.k, limit=limit)
+    counts, complete = count_per_source(csr, options, limit=limit)
     counts = counts.cpu()
     if kept is not None:
         if stop - start > 1 and not (complete and float(counts.double().sum()) <= SAMPLE_FROM):
@@ -114,11 +92,11 @@ def _counted(
                     before += int(part.sum())
                     yield part
             return
-        refuse_explosion(counts, complete, collection, SAMPLE_FROM, batch + start, sampling=True)
+        refuse_explosion(counts, complete, options, SAMPLE_FROM, batch + start, sampling=True)
         counts = counts.clamp(max=kept)
     if max_paths is not None:
         more: dict[str, Any] = {"before": before, "others": stop < len(graphs)}
-        refuse_explosion(counts, complete, collection, max_paths, batch + start, **more)
+        refuse_explosion(counts, complete, options, max_paths, batch + start, **more)
     yield _pad(sum_per_graph(counts, batch), len(chunk))
 
 
@@ -155,17 +133,7 @@ def _halves(start: int, stop: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 def extract_chunk(chunk: PackedGraphs, options: PathOptions) -> PathTrie:
     """The trie of the disjoint union of the graphs of a chunk, whose paths were counted before."""
-    return extract_paths(
-        chunk.union(),
-        chunk.num_nodes,
-        collection=options.collection,
-        k=options.k,
-        distances=options.distances,
-        extend=options.extend,
-        max_paths=None,
-        max_paths_per_source=options.max_paths_per_source,
-        seed=options.seed,
-    )
+    return extract_with(chunk.union(), chunk.num_nodes, replace(options, max_paths=None))
 
 
 def graph_ranges(sizes: Tensor, limit: int) -> list[tuple[int, int]]:
@@ -184,49 +152,13 @@ def graph_ranges(sizes: Tensor, limit: int) -> list[tuple[int, int]]:
     return ranges
 
 
-def cat_tries(parts: list[RaggedTries]) -> RaggedTries:
-    """Tries of several runs of graphs as one; flat tensors one after the other, tables shifted."""
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        raise ValueError("no tries: expected at least one graph.")
-    entry = child = 0
-    hosts = []
-    for part in parts:
-        hosts.append(replace(part.host, entry=part.host.entry + entry, child=part.host.child + child))
-        entry, child = entry + part.vertex.numel(), child + part.parent.numel()
-    host = Segments(
-        size=torch.cat([h.size for h in hosts]),
-        entry=torch.cat([h.entry for h in hosts]),
-        child=torch.cat([h.child for h in hosts]),
-        parent=torch.cat([h.parent for h in hosts]),
-        num_nodes=torch.cat([h.num_nodes for h in hosts]),
-        num_edges=torch.cat([h.num_edges for h in hosts]),
-        first_node=torch.cat([h.first_node for h in hosts]),
-        first_edge=torch.cat([h.first_edge for h in hosts]),
-    )
-    distances = [part.distance for part in parts if part.distance is not None]
-    return replace(
-        parts[0],
-        vertex=torch.cat([part.vertex for part in parts]),
-        parent=torch.cat([part.parent for part in parts]),
-        edge=torch.cat([part.edge for part in parts]),
-        distance=torch.cat(distances) if distances else None,
-        host=host,
-        here=host.to(parts[0].vertex.device),
-    )
-
-
 def _pad(counts: Tensor, graphs: int) -> Tensor:
     """Rows for trailing graphs without vertices, of which no vertex tells."""
     return torch.cat([counts, counts.new_zeros(graphs - counts.size(0), counts.size(1))])
 
 
-VERSION = 2
+VERSION = 3
 """Raised when extraction gives other tries or the form of the tensors changes."""
-
-
-SEGMENTS = ("size", "entry", "child", "parent", "num_nodes", "num_edges", "first_node", "first_edge")
 
 
 class Tries(Protocol):
@@ -268,7 +200,7 @@ def fingerprint(graphs: PackedGraphs) -> str:
 
 def tries_key(graphs: PackedGraphs, options: PathOptions) -> dict[str, object]:
     """What determines the tries: version, graphs and options."""
-    return {"tries": VERSION, "graphs": fingerprint(graphs), **asdict(options)}
+    return {"tries": VERSION, "graphs": fingerprint(graphs), **options.key()}
 
 
 def cached_paths(graphs: PackedGraphs, options: PathOptions, *, max_paths: int | None = None) -> RaggedTries:
@@ -277,46 +209,10 @@ def cached_paths(graphs: PackedGraphs, options: PathOptions, *, max_paths: int |
     name = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:24]
 
     def build() -> dict[str, Tensor]:
-        return to_tensors(build_paths(graphs, max_paths=max_paths, **asdict(options)).to("cpu"))
+        return to_tensors(build_paths(graphs, max_paths=max_paths, **options.key()).to("cpu"))
 
     tensors = cached(cache_dir() / "paths" / f"{name}.pathnn", key, build)
     return from_tensors(tensors, options).to(graphs.device)
-
-
-def to_tensors(tries: RaggedTries) -> dict[str, Tensor]:
-    """Everything as tensors by name; `from_tensors` reads them back."""
-    tensors = {"vertex": tries.vertex, "parent": tries.parent, "edge": tries.edge}
-    if tries.distance is not None:
-        tensors["distance"] = tries.distance
-    host = tries.host
-    table = (
-        host.size,
-        host.entry,
-        host.child,
-        host.parent,
-        host.num_nodes,
-        host.num_edges,
-        host.first_node,
-        host.first_edge,
-    )
-    return tensors | {f"host.{name}": tensor for name, tensor in zip(SEGMENTS, table, strict=True)}
-
-
-def from_tensors(tensors: Mapping[str, Any], options: PathOptions) -> RaggedTries:
-    """Read back what `to_tensors` wrote."""
-    host = Segments(*(tensors[f"host.{name}"] for name in SEGMENTS))
-    return RaggedTries(
-        vertex=tensors["vertex"],
-        parent=tensors["parent"],
-        edge=tensors["edge"],
-        distance=tensors.get("distance"),
-        host=host,
-        here=host,
-        collection=options.collection,
-        k=options.k,
-        extended=options.extend,
-        sampled=options.max_paths_per_source,
-    )
 
 
 SUMMARY_BYTES = 64 * 2**20

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import shutil
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,14 @@ from pathnn.data.errors import DataError
 from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.paths import (
     BYTES_PER_PATH,
-    PathOptions,
-    cat_tries,
     chunks_of_paths,
     count_per_graph,
-    from_tensors,
-    to_tensors,
     tries_key,
 )
 from pathnn.files import atomic_write, sha256
-from pathnn.paths.options import Collection
-from pathnn.paths.ragged import RaggedTries
+from pathnn.paths.options import Collection, PathOptions
+from pathnn.paths.ragged import RaggedTries, cat_tries
+from pathnn.paths.storage import from_tensors, to_tensors
 from pathnn.paths.trie import PathTrie
 
 DTYPES: dict[str, Any] = {
@@ -206,7 +203,7 @@ def _write_shards(
                 "sha256": sha256(path),
             }
         )
-    body = {"key": key, "options": asdict(options), "shards": shards}
+    body = {"key": key, "options": options.key(), "shards": shards}
     manifest = {"format": FORMAT, "version": VERSION, "sha256": _digest(body), "body": body}
     with atomic_write(folder / "manifest.json") as file:
         file.write(json.dumps(manifest, indent=1).encode())
@@ -219,4 +216,6 @@ def _digest(body: object) -> str:
 def _pick(tries: RaggedTries, index: Tensor) -> RaggedTries:
     """The tries of some graphs of a shard, in memory."""
     trie = tries.select(index)
-    return RaggedTries.from_trie(trie, offsets(tries.host.num_nodes[index]), offsets(tries.host.num_edges[index]))
+    return RaggedTries.from_trie(
+        trie, offsets(tries.segments.num_nodes[index]), offsets(tries.segments.num_edges[index])
+    )

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathnn.paths.count import count_paths as count_paths
     from pathnn.paths.extract import extract_paths as extract_paths
     from pathnn.paths.extract import list_paths as list_paths
+    from pathnn.paths.options import PathOptions as PathOptions
     from pathnn.paths.ragged import RaggedTries as RaggedTries
     from pathnn.paths.trie import LengthTrie as LengthTrie
     from pathnn.paths.trie import PathTrie as PathTrie
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 EXPORTS = {
     "count": ("PathExplosionError", "count_paths"),
     "extract": ("extract_paths", "list_paths"),
+    "options": ("PathOptions",),
     "ragged": ("RaggedTries",),
     "trie": ("LengthTrie", "PathTrie", "TrieLevel"),
 }

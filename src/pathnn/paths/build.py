@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from torch import Tensor
 from pathnn.checks import check_flag
 from pathnn.paths.csr import Csr, to_csr
 from pathnn.paths.gpu.distances import Distances
-from pathnn.paths.options import Collection, check_collection, check_k
+from pathnn.paths.options import Collection, PathOptions
 from pathnn.paths.trie import PathTrie
 
 
@@ -40,11 +40,9 @@ class Tokens:
 def trie_from_tokens(
     tokens: Sequence[Tokens],
     csr: Csr,
-    collection: Collection,
+    options: PathOptions,
     *,
     sorted_columns: int | None = None,
-    extended: bool = False,
-    sampled: int | None = None,
 ) -> PathTrie:
     """Build the trie of token sequences, one `Tokens` per length.
 
@@ -72,11 +70,11 @@ def trie_from_tokens(
         edge,
         distance,
         tuple(sizes),
-        collection,
+        options.collection,
         csr.num_nodes,
         csr.num_edges,
-        extended,
-        sampled,
+        options.extend,
+        options.max_paths_per_source,
     )
 
 
@@ -123,22 +121,20 @@ def trie_from_paths(
     extended: bool | None = None,
 ) -> PathTrie:
     """See `PathTrie.from_paths`."""
-    check_collection(collection)
+    options = PathOptions(collection, len(paths), distances)
     csr = to_csr(edge_index, num_nodes)
-    k = check_k(len(paths))
     for length, rows in enumerate(paths, start=1):
         _check_paths(rows, length, num_nodes)
-    distances = collection == "ap" if distances is None else check_flag("distances", distances)
-    near = Distances.of(csr, k) if distances else None
-    tokens = [tokens_from_paths(rows.to(csr.col.device).long(), csr, near, k) for rows in paths]
+    known = Distances.of(csr, options.k) if options.distances else None
+    tokens = [tokens_from_paths(rows.to(csr.col.device).long(), csr, known, options.k) for rows in paths]
     dummies = any(bool((rows < 0).any()) for rows in paths)
     if extended is False and dummies:
         raise ValueError("extended=False, but there are dummy tokens (-1): leave extended out, or these paths.")
     extended = dummies if extended is None else check_flag("extended", extended)
-    return trie_from_tokens(tokens, csr, collection, extended=extended)
+    return trie_from_tokens(tokens, csr, replace(options, extend=extended))
 
 
-def tokens_from_paths(paths: Tensor, csr: Csr, near: Distances | None, k: int) -> Tokens:
+def tokens_from_paths(paths: Tensor, csr: Csr, distances: Distances | None, k: int) -> Tokens:
     """Token sequences of paths `[n, length + 1]`, source first, -1 for dummy tokens at their ends."""
     reading = paths.flip(1)
     dummy = reading < 0
@@ -153,9 +149,9 @@ def tokens_from_paths(paths: Tensor, csr: Csr, near: Distances | None, k: int) -
         u, v = int(before[row, at]), int(after[row, at])
         raise ValueError(f"a path of length {paths.size(1) - 1} steps from {v} to {u}, which is no edge of the graph.")
     distance = None
-    if near is not None:
+    if distances is not None:
         source = paths[:, :1].expand_as(reading)
-        distance = torch.where(dummy, k + 1, near.distance(source, reading.clamp(min=0)))
+        distance = torch.where(dummy, k + 1, distances.distance(source, reading.clamp(min=0)))
     return Tokens(vertex, edge, distance)
 
 

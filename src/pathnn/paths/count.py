@@ -12,7 +12,7 @@ from pathnn.paths.cpu.walks import SATURATED
 from pathnn.paths.csr import Csr, to_csr
 from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
-from pathnn.paths.options import Collection, check_collection, check_length, check_options
+from pathnn.paths.options import UNLIMITED, Collection, PathOptions
 
 SAMPLE_FROM = 200_000_000  # paths that a sample goes through at the most
 
@@ -48,7 +48,7 @@ def sum_per_graph(counts: Tensor, batch: Tensor | None) -> Tensor:
 def refuse_explosion(
     counts: Tensor,
     complete: bool,
-    collection: Collection,
+    options: PathOptions,
     limit: int,
     batch: Tensor | None,
     *,
@@ -67,30 +67,29 @@ def refuse_explosion(
     graph = int(graphs.double().sum(dim=1).argmax())
     length = int(graphs[graph].argmax()) + 1
     here = sum(graphs[graph].tolist())
-    words = {"sp": "single shortest paths", "sp+": "shortest paths", "ap": "simple paths"}[collection]
     least = "" if complete else "at least "
     name = f"graph {graph}" if batch is not None else "the graph"
     in_all = f"; {'at least ' if others else least}{total:,} in all" if len(graphs) > 1 or others else ""
     stopped = "" if complete else "; counting stopped there, there may be many times as many"
+    words = options.definition.title
     raise PathExplosionError(
         f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "
         f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}{in_all}{stopped}), "
         + (f"more than the {limit:,} that a sample goes through. " if sampling else f"over max_paths={limit:,}. ")
-        + _ways_out(collection, sample=total <= SAMPLE_FROM and not (sampling or counting), limit=not sampling)
+        + _ways_out(options, sample=total <= SAMPLE_FROM and not (sampling or counting), limit=not sampling)
     )
 
 
-def _ways_out(collection: Collection, *, sample: bool, limit: bool) -> str:
-    """What can be done; whether the call could `sample`, or raise its `limit`, instead."""
-    simpler = {"sp": "split the batch", "sp+": "use collection='sp'", "ap": "use collection='sp+'"}[collection]
-    ways = ["Lower k", simpler]
+def _ways_out(options: PathOptions, *, sample: bool, limit: bool) -> str:
+    """Suggest what to do; `sample` and `limit` say whether the call could take a sample or a larger limit."""
+    ways = ["Lower k", options.definition.simpler]
     ways += ["keep a sample with max_paths_per_source"] if sample else []
     ways += ["raise max_paths"] if limit else []
     return ", ".join(ways[:-1]) + f", or {ways[-1]}."
 
 
 def estimate_bytes(paths: int) -> float:
-    """Roughly the bytes of a trie with so many paths: two entries a path, as prefixes are shared."""
+    """Estimate the bytes of a trie with so many paths: two entries per path, because prefixes are shared."""
     return 16.0 * 2.0 * paths
 
 
@@ -106,7 +105,7 @@ def count_paths(
     batch: Tensor | None = None,
     max_paths: int | None = None,
 ) -> Tensor:
-    """Number of paths of each length 1..k per graph, `[graphs, k]`, int64. Stores nothing per path.
+    """Count the paths of each length 1 to k per graph, `[graphs, k]`, int64. Store nothing per path.
 
     `batch` assigns each vertex to a graph as in PyG; without it there is one graph. A path counts once per source, so
     a path and its reverse are two. Numbers stop growing at 2^61. All simple paths ("ap") are counted one by one, for
@@ -118,26 +117,23 @@ def count_paths(
     >>> count_paths(edge_index, 3, collection="sp", k=3)
     tensor([[6, 0, 0]])
     """
-    check_collection(collection)
-    check_length(k)
+    options = PathOptions(collection, k, max_paths=max_paths)
     csr = to_csr(edge_index, num_nodes)
     check_batch(batch, num_nodes)
-    check_options(False, max_paths, None, 0)
-    limit = cpu.UNLIMITED if max_paths is None else max_paths
-    counts, complete = count_per_source(csr, collection, k, limit)
+    counts, complete = count_per_source(csr, options, options.limit)
     if max_paths is not None:
-        refuse_explosion(counts, complete, collection, limit, batch, counting=True)
+        refuse_explosion(counts, complete, options, options.limit, batch, counting=True)
     return sum_per_graph(counts, batch)
 
 
-def count_per_source(csr: Csr, collection: Collection, k: int, limit: int = cpu.UNLIMITED) -> tuple[Tensor, bool]:
-    """Number of paths per source and length, `[num_nodes, k]`, and whether all were counted before the `limit`."""
+def count_per_source(csr: Csr, options: PathOptions, limit: int = UNLIMITED) -> tuple[Tensor, bool]:
+    """Count paths per source and length, `[num_nodes, k]`; return also whether all were counted before the `limit`."""
     if csr.col.device.type == "cpu":
-        return cpu.count_per_source(csr, collection, k, limit)
-    if collection != "ap":
-        return _count_shortest(csr, k, single=collection == "sp"), True
-    counts = torch.zeros(csr.num_nodes, k, dtype=torch.int64, device=csr.col.device)
-    frontier = Frontier.of(csr, collection, k)
+        return cpu.count_per_source(csr, options, limit)
+    if options.definition.by_distance:
+        return _count_shortest(csr, options.k, single=options.definition.unique), True
+    counts = torch.zeros(csr.num_nodes, options.k, dtype=torch.int64, device=csr.col.device)
+    frontier = Frontier.of(csr, options)
     total = 0
     for walks in frontier.pieces(frontier.start(), PIECE):
         counts[:, walks.length - 1] += torch.bincount(walks.vertex[:, 0], minlength=csr.num_nodes)
@@ -148,24 +144,24 @@ def count_per_source(csr: Csr, collection: Collection, k: int, limit: int = cpu.
 
 
 def _count_shortest(csr: Csr, k: int, single: bool) -> Tensor:
-    """Numbers of shortest paths from each vertex, from the pairs of near vertices: no path is walked."""
-    near = Distances.of(csr, k)
+    """Numbers of shortest paths from each vertex, from the distances of pairs: no path is walked."""
+    distances = Distances.of(csr, k)
     n = max(csr.num_nodes, 1)
-    ways = torch.ones_like(near.keys)
+    ways = torch.ones_like(distances.keys)
     if not single:
         for step in range(2, k + 1):
-            here = (near.steps == step).nonzero().view(-1)
-            ways[here] = near.sum_before(csr, here, ways)
+            here = (distances.steps == step).nonzero().view(-1)
+            ways[here] = distances.sum_before(csr, here, ways)
     counts = torch.zeros(csr.num_nodes * k, dtype=torch.float64, device=ways.device)
-    apart = near.steps > 0
-    column = near.keys[apart] // n * k + near.steps[apart] - 1
+    apart = distances.steps > 0
+    column = distances.keys[apart] // n * k + distances.steps[apart] - 1
     exact = counts.long().index_add_(0, column, ways[apart])
     rough = counts.index_add_(0, column, ways[apart].double())
     return torch.where(rough > SATURATED, SATURATED, exact).view(csr.num_nodes, k)
 
 
 def size_text(size: float) -> str:
-    """A number of bytes as a person reads it.
+    """Return a number of bytes in a readable unit.
 
     >>> size_text(3 * 2**20)
     '3.0 MiB'

@@ -1,4 +1,4 @@
-"""A checked graph in compressed rows: what every extraction starts from."""
+"""Compress a checked graph into rows of neighbours, from which every extraction starts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pathnn.paths.cpu.arrays import compress
 class Csr:
     """A simple undirected graph: the neighbours of `v` are `col[rowptr[v]:rowptr[v + 1]]`, in ascending order.
 
-    `row[i]` is the first row of the given `edge_index` for the directed edge that slot `i` stands for, so that ids
+    `edge[i]` is the first row of the given `edge_index` for the directed edge that slot `i` stands for, so that ids
     stay right when the input had self-loops (left out here) or repeated edges (kept once).
     """
 
     rowptr: Tensor  # [num_nodes + 1], int64
     col: Tensor  # [slots], int32
-    row: Tensor  # [slots], int32
+    edge: Tensor  # [slots], int32
     reverse: Tensor  # [slots], int64: the slot of the same edge in the other direction
     num_nodes: int
     num_edges: int  # rows of the edge_index it was made from
@@ -34,7 +34,7 @@ class Csr:
             return torch.full_like(source, -1, dtype=torch.int32)
         wanted = source.long() * self.num_nodes + target
         slot = torch.searchsorted(keys, wanted).clamp_(max=keys.numel() - 1)
-        return torch.where(keys[slot] == wanted, self.row[slot], -1)
+        return torch.where(keys[slot] == wanted, self.edge[slot], -1)
 
     def keys(self) -> Tensor:
         """`source * num_nodes + target` of each slot, ascending."""
@@ -46,7 +46,7 @@ def to_csr(edge_index: Tensor, num_nodes: int) -> Csr:
     """Check a PyG `edge_index` and compress it; raises `ValueError` for what is not an undirected graph.
 
     >>> csr = to_csr(torch.tensor([[1, 0, 1, 0], [0, 1, 1, 1]]), 2)     # a self-loop, and 0 -> 1 twice
-    >>> csr.col.tolist(), csr.row.tolist()
+    >>> csr.col.tolist(), csr.edge.tolist()
     ([1, 0], [1, 0])
     """
     check_edge_index(edge_index, num_nodes)
@@ -96,7 +96,7 @@ def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
 
 
 def _way_out(came: Any) -> str:
-    """What to do with what is no `edge_index`."""
+    """Say how to get an `edge_index` from another object."""
     if isinstance(came, Tensor) or type(came).__name__ == "SparseTensor":
         return "Of an adj_t, take torch_geometric.utils.to_edge_index(adj_t)[0]."
     if type(came).__name__ == "PathTrie":

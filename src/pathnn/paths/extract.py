@@ -1,4 +1,4 @@
-"""`extract_paths`: from a graph to the tries of its paths."""
+"""Extract the paths of a graph, as tries or as lists."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from pathnn.checks import check_flag
 from pathnn.paths.build import tokens_from_paths, trie_from_tokens
 from pathnn.paths.count import SAMPLE_FROM, check_batch, count_per_source, refuse_explosion
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import Csr, to_csr
 from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
-from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, check_collection, check_length, check_options
+from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions
 from pathnn.paths.sample import sample_paths
 from pathnn.paths.trie import PathTrie
 
@@ -36,7 +35,7 @@ def extract_paths(
     seed: int = 0,
     batch: Tensor | None = None,
 ) -> PathTrie:
-    """The tries of all paths of length 1..k of a graph, or of a batch of graphs.
+    """Extract the tries of all paths of length 1 to k of a graph, or of a batch of graphs.
 
     On a CPU tensor this runs compiled loops in as many threads as torch uses; on a CUDA tensor, torch operations there.
     Both give the same trie, entry for entry, and a batch gives the concatenation of what its graphs give. Self-loops
@@ -62,21 +61,22 @@ def extract_paths(
     >>> trie.to_paths()[1].tolist()
     [[2, 1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2], [0, 1, 2]]
     """
-    check_collection(collection)
-    k = check_length(k)
-    extend, max_paths, max_paths_per_source, seed = check_options(extend, max_paths, max_paths_per_source, seed)
+    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
+    return extract_with(edge_index, num_nodes, options, batch)
+
+
+def extract_with(edge_index: Tensor, num_nodes: int, options: PathOptions, batch: Tensor | None = None) -> PathTrie:
+    """Extract paths as `extract_paths` does, with checked options."""
     csr = to_csr(edge_index, num_nodes)
     check_batch(batch, num_nodes)
-    distances = collection == "ap" if distances is None else check_flag("distances", distances)
-    limit = cpu.UNLIMITED if max_paths is None else max_paths
-    if max_paths_per_source is not None:
-        return _extract_sample(csr, collection, k, distances, max_paths_per_source, limit, seed, batch)
-    bounds = _bounds(csr, collection, k, limit, batch)
-    if extend:
-        return _extract_extended(csr, bounds, collection, k, distances, limit, batch)
+    if options.max_paths_per_source is not None:
+        return _extract_sample(csr, options, batch)
+    bounds = _bounds(csr, options, batch)
+    if options.extend:
+        return _extract_extended(csr, bounds, options, batch)
     if csr.col.device.type == "cpu":
-        return cpu.extract(csr, bounds, collection, k, distances)
-    return _extract_on_device(csr, collection, k, distances)
+        return cpu.extract(csr, bounds, options)
+    return _extract_on_device(csr, options)
 
 
 def list_paths(
@@ -87,7 +87,7 @@ def list_paths(
     k: int,
     max_paths: int | None = DEFAULT_MAX_PATHS,
 ) -> list[Tensor]:
-    """The paths themselves, without a trie: one sorted int32 tensor `[n, length + 1]` per length, source first.
+    """List the paths, without a trie: one sorted int32 tensor `[n, length + 1]` per length, source first.
 
     Refuses with `PathExplosionError` when there are more than `max_paths`.
 
@@ -95,23 +95,20 @@ def list_paths(
     >>> list_paths(edge_index, 3, collection="ap", k=2)[1].tolist()
     [[0, 1, 2], [2, 1, 0]]
     """
-    check_collection(collection)
-    check_length(k)
-    check_options(False, max_paths, None, 0)
+    options = PathOptions(collection, k, max_paths=max_paths)
     csr = to_csr(edge_index, num_nodes)
-    limit = cpu.UNLIMITED if max_paths is None else max_paths
-    return _list(csr, _bounds(csr, collection, k, limit, None), collection, k)[0]
+    return _list(csr, _bounds(csr, options, None), options)[0]
 
 
-def _list(csr: Csr, bounds: Tensor, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:
-    """The paths per length, and which of them no other path continues."""
+def _list(csr: Csr, bounds: Tensor, options: PathOptions) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the paths per length, and which of them no other path continues."""
     if csr.col.device.type == "cpu":
-        return cpu.enumerate_paths(csr, bounds, collection, k)
-    frontier = Frontier.of(csr, collection, k)
+        return cpu.enumerate_paths(csr, bounds, options)
+    frontier = Frontier.of(csr, options)
     walks = frontier.start()
     paths: list[Tensor] = []
     ended: list[Tensor] = []
-    for _ in range(k):
+    for _ in range(options.k):
         walks, owner = frontier.step(walks)
         if ended:
             ended[-1][owner] = False
@@ -120,73 +117,61 @@ def _list(csr: Csr, bounds: Tensor, collection: Collection, k: int) -> tuple[lis
     return paths, ended
 
 
-def _extract_on_device(csr: Csr, collection: Collection, k: int, distances: bool) -> PathTrie:
-    split = distances and collection == "ap"
-    frontier = Frontier.of(csr, collection, k, distances=split)
+def _extract_on_device(csr: Csr, options: PathOptions) -> PathTrie:
+    split = bool(options.distances) and not options.definition.by_distance
+    frontier = Frontier.of(csr, options, distances=split)
     walks = frontier.start()
     tokens = []
-    for _ in range(k):
+    for _ in range(options.k):
         walks, _ = frontier.step(walks)
         tokens.append(frontier.tokens(walks, split))
     # Walks are sorted by vertices. The last token is the source itself and the one before is one step away from it,
     # so distances cannot change the order of the last two.
-    trie = trie_from_tokens(tokens, csr, collection, sorted_columns=2 if split else k + 1)
-    if distances and not split:
+    trie = trie_from_tokens(tokens, csr, options, sorted_columns=2 if split else options.k + 1)
+    if options.distances and not split:
         trie = replace(trie, distance=cpu.position_distances(trie.sizes).to(trie.device))
     return trie
 
 
-def _extract_extended(
-    csr: Csr, bounds: Tensor, collection: Collection, k: int, distances: bool, limit: int, batch: Tensor | None
-) -> PathTrie:
-    paths, ended = _list(csr, bounds, collection, k)
+def _extract_extended(csr: Csr, bounds: Tensor, options: PathOptions, batch: Tensor | None) -> PathTrie:
+    k = options.k
+    paths, ended = _list(csr, bounds, options)
     counts = torch.stack([torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in paths], dim=1)
     for i in range(k - 1):
         counts[:, i + 1 :] += torch.bincount(paths[i][ended[i], 0], minlength=csr.num_nodes)[:, None]
-    refuse_explosion(counts, True, collection, limit, batch)
+    refuse_explosion(counts, True, options, options.limit, batch)
     longer = [
         torch.cat([pad(paths[i][ended[i]], (0, length - i), value=-1) for i in range(length)] + [paths[length]])
         for length in range(k)
     ]
-    return _from_paths(longer, csr, collection, distances, extended=True)
+    return _from_paths(longer, csr, options)
 
 
-def _extract_sample(
-    csr: Csr, collection: Collection, k: int, distances: bool, most: int, limit: int, seed: int, batch: Tensor | None
-) -> PathTrie:
-    counts, complete = count_per_source(csr, collection, k, limit=SAMPLE_FROM)
-    refuse_explosion(counts, complete, collection, SAMPLE_FROM, batch, sampling=True)
-    refuse_explosion(counts.clamp(max=most), True, collection, limit, batch)
-    paths = sample_paths(csr, collection, k, most, seed)
-    return _from_paths(paths, csr, collection, distances, sampled=most)
+def _extract_sample(csr: Csr, options: PathOptions, batch: Tensor | None) -> PathTrie:
+    counts, complete = count_per_source(csr, options, limit=SAMPLE_FROM)
+    refuse_explosion(counts, complete, options, SAMPLE_FROM, batch, sampling=True)
+    refuse_explosion(counts.clamp(max=options.max_paths_per_source), True, options, options.limit, batch)
+    return _from_paths(sample_paths(csr, options), csr, options)
 
 
-def _from_paths(
-    paths: list[Tensor],
-    csr: Csr,
-    collection: Collection,
-    distances: bool,
-    *,
-    extended: bool = False,
-    sampled: int | None = None,
-) -> PathTrie:
-    near = Distances.of(csr, len(paths)) if distances else None
-    tokens = [tokens_from_paths(rows.long(), csr, near, len(paths)) for rows in paths]
-    return trie_from_tokens(tokens, csr, collection, extended=extended, sampled=sampled)
+def _from_paths(paths: list[Tensor], csr: Csr, options: PathOptions) -> PathTrie:
+    distances = Distances.of(csr, options.k) if options.distances else None
+    tokens = [tokens_from_paths(rows.long(), csr, distances, options.k) for rows in paths]
+    return trie_from_tokens(tokens, csr, options)
 
 
-def _bounds(csr: Csr, collection: Collection, k: int, limit: int, batch: Tensor | None) -> Tensor:
-    """A bound on the number of paths per source and length; exact, and checked against the limit, where it must be."""
-    bounds = cpu.bound_per_source(csr, k) if csr.col.device.type == "cpu" else walk_bounds(csr, k)
-    if float(bounds.sum()) <= min(limit, TRUST_BOUND):
+def _bounds(csr: Csr, options: PathOptions, batch: Tensor | None) -> Tensor:
+    """Bound the number of paths per source and length; count them and check the limit if the bound is too large."""
+    bounds = cpu.bound_per_source(csr, options.k) if csr.col.device.type == "cpu" else walk_bounds(csr, options.k)
+    if float(bounds.sum()) <= min(options.limit, TRUST_BOUND):
         return bounds
-    counts, complete = count_per_source(csr, collection, k, limit=max(limit, COUNT_TO))
-    refuse_explosion(counts, complete, collection, limit, batch)
+    counts, complete = count_per_source(csr, options, limit=max(options.limit, COUNT_TO))
+    refuse_explosion(counts, complete, options, options.limit, batch)
     return counts
 
 
 def walk_bounds(csr: Csr, k: int) -> Tensor:
-    """Number of walks per source and length that never turn straight back, `[num_nodes, k]`: at least that of paths."""
+    """Count the walks per source and length that never turn straight back: a bound on paths, `[num_nodes, k]`."""
     source = torch.arange(csr.num_nodes, device=csr.col.device).repeat_interleave(csr.rowptr.diff())
     onward = torch.ones(csr.col.numel(), dtype=torch.float64, device=csr.col.device)
     bounds = []

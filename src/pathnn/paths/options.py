@@ -1,21 +1,149 @@
-"""What a path is: the collections, and the options of an extraction."""
+"""Define what a path is: the table of collections, and the options of an extraction. Needs no torch.
+
+To add a collection whose paths grow step by step:
+
+1. Add its name to `Collection` and a `PathCollection` to `COLLECTIONS`.
+2. Add its step rule to `may_step` in `paths/cpu/walks.py` and to `Frontier._allowed` in `paths/gpu/frontier.py`. It
+   must be closed under reversal: the tries read each path from its far end.
+3. Add its definition to `paths/reference.py`; the tests then compare all implementations with it.
+
+Extraction, counting, models and the command line take everything else from the table. Models read tries and never ask
+what a path is.
+"""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from pathnn.checks import check_flag
+
+if TYPE_CHECKING:
+    from pathnn.paths.trie import PathTrie
 
 Collection = Literal["sp", "sp+", "ap"]
 """`"sp"`: one shortest path per pair; `"sp+"`: all shortest paths; `"ap"`: all simple paths."""
 
+MAX_K = 255
+DEFAULT_MAX_PATHS = 50_000_000
+UNLIMITED = 2**62
 
-COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
+
+@dataclass(frozen=True)
+class PathCollection:
+    """Define a collection of paths.
+
+    Attributes:
+        name: the value of `collection`.
+        title: the name in messages.
+        rule: the step rule of the compiled loops, a constant of `paths/cpu/walks.py`.
+        distances: whether tokens carry their distance to the source by default.
+        by_distance: whether the distance to the root decides where a path may go; a token's distance to the source is
+            then its position.
+        unique: whether there is one path per pair, chosen among all paths of a root.
+        simpler: what to do about too many paths.
+    """
+
+    name: Collection
+    title: str
+    rule: int
+    distances: bool
+    by_distance: bool
+    unique: bool
+    simpler: str
+
+
+COLLECTIONS: dict[Collection, PathCollection] = {
+    "sp": PathCollection("sp", "single shortest paths", 2, False, True, True, "split the batch"),
+    "sp+": PathCollection("sp+", "shortest paths", 1, False, True, False, "use collection='sp'"),
+    "ap": PathCollection("ap", "simple paths", 0, True, False, False, "use collection='sp+'"),
+}
+
+
+@dataclass(frozen=True)
+class PathOptions:
+    """Hold the checked options of an extraction; `extract_paths` explains them.
+
+    >>> options = PathOptions("ap", 3)
+    >>> options.distances
+    True
+    >>> options.difference(PathOptions("ap", 2, extend=True))
+    'k=3 instead of 2, extend=False instead of True'
+    >>> PathOptions("all", 3)
+    Traceback (most recent call last):
+    ...
+    ValueError: collection='all' is unknown: expected one of 'sp', 'sp+' or 'ap'.
+
+    Raises:
+        ValueError: for an option that is wrong, or options that exclude each other.
+    """
+
+    collection: Collection
+    k: int
+    distances: bool | None = None
+    extend: bool = False
+    max_paths_per_source: int | None = None
+    seed: int = 0
+    max_paths: int | None = DEFAULT_MAX_PATHS
+
+    def __post_init__(self) -> None:
+        default = COLLECTIONS[check_collection(self.collection)].distances
+        plain = {
+            "k": check_length(self.k),
+            "distances": default if self.distances is None else check_flag("distances", self.distances),
+            "extend": check_flag("extend", self.extend),
+            "max_paths_per_source": _check_limit("max_paths_per_source", self.max_paths_per_source),
+            "seed": _check_seed(self.seed),
+            "max_paths": _check_limit("max_paths", self.max_paths),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+        if self.extend and self.max_paths_per_source is not None:
+            raise ValueError(
+                "extend=True with max_paths_per_source: a sample does not say where a path ends. Use one of the two."
+            )
+
+    @property
+    def definition(self) -> PathCollection:
+        """The collection's entry in `COLLECTIONS`."""
+        return COLLECTIONS[self.collection]
+
+    @property
+    def limit(self) -> int:
+        """The largest number of paths, as a number even without a limit."""
+        return UNLIMITED if self.max_paths is None else self.max_paths
+
+    def key(self) -> dict[str, Any]:
+        """Return the options that determine the tries: all but `max_paths`."""
+        return {name: value for name, value in asdict(self).items() if name != "max_paths"}
+
+    def changed(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults, in alphabetical order.
+
+        >>> PathOptions("ap", 3, distances=True, seed=1).changed()
+        {'seed': 1}
+        """
+        mine, default = asdict(self), asdict(PathOptions(self.collection, self.k))
+        return {name: mine[name] for name in sorted(mine) if mine[name] != default[name]}
+
+    def difference(self, expected: PathOptions) -> str | None:
+        """Say how the tries differ from those of `expected`; None: not at all.
+
+        A trie does not know its seed, so the seed is not compared.
+        """
+        mine, other = self.key(), expected.key()
+        names = [name for name in mine if name != "seed" and mine[name] != other[name]]
+        return ", ".join(f"{name}={mine[name]!r} instead of {other[name]!r}" for name in names) or None
+
+    @staticmethod
+    def of_trie(trie: PathTrie) -> PathOptions:
+        """Return the options that a trie was extracted with, except for the seed."""
+        return PathOptions(trie.collection, trie.k, trie.distance is not None, trie.extended, trie.sampled)
 
 
 def check_collection(collection: str) -> Collection:
-    """Return `collection` if it names one, raise `ValueError` otherwise.
+    """Return `collection` if it names one; raise `ValueError` otherwise.
 
     >>> check_collection("sp+")
     'sp+'
@@ -23,11 +151,12 @@ def check_collection(collection: str) -> Collection:
     for known in COLLECTIONS:
         if collection == known:
             return known
-    raise ValueError(f"collection={collection!r} is unknown: expected one of 'sp', 'sp+' or 'ap'.")
+    *names, last = map(repr, COLLECTIONS)
+    raise ValueError(f"collection={collection!r} is unknown: expected one of {', '.join(names)} or {last}.")
 
 
 def check_k(k: Any) -> int:
-    """Return `k` if it is a path length in edges (an integer of at least 1), raise `ValueError` otherwise.
+    """Return `k` if it is a path length in edges, an integer of at least 1; raise `ValueError` otherwise.
 
     >>> check_k(4)
     4
@@ -37,14 +166,8 @@ def check_k(k: Any) -> int:
     return int(k)
 
 
-MAX_K = 255
-
-
-DEFAULT_MAX_PATHS = 50_000_000
-
-
-def check_length(k: int) -> int:
-    """Return `k` if a trie can have paths of that length, raise `ValueError` otherwise.
+def check_length(k: Any) -> int:
+    """Return `k` if a trie can have paths of that length; raise `ValueError` otherwise.
 
     >>> check_length(300)
     Traceback (most recent call last):
@@ -60,23 +183,13 @@ def check_length(k: int) -> int:
     return k
 
 
-def check_options(
-    extend: Any, max_paths: Any, max_paths_per_source: Any, seed: Any
-) -> tuple[bool, int | None, int | None, int]:
-    """These options of `extract_paths` as plain values, or `ValueError` unless they can be given together.
+def _check_limit(name: str, value: Any) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
+        raise ValueError(f"{name}={value!r}: expected an integer of at least 1, or None for no limit.")
+    return None if value is None else int(value)
 
-    >>> check_options(False, None, 10, seed=0)
-    (False, None, 10, 0)
-    """
-    extend = check_flag("extend", extend)
-    for name, value in (("max_paths", max_paths), ("max_paths_per_source", max_paths_per_source)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
-            raise ValueError(f"{name}={value!r}: expected an integer of at least 1, or None for no limit.")
+
+def _check_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not -(2**63) <= int(seed) < 2**63:
         raise ValueError(f"seed={seed!r}: expected an integer of at most 64 bits.")
-    if extend and max_paths_per_source is not None:
-        raise ValueError(
-            "extend=True with max_paths_per_source: a sample does not say where a path ends. Use one of the two."
-        )
-    most, kept = (None if value is None else int(value) for value in (max_paths, max_paths_per_source))
-    return extend, most, kept, int(seed)
+    return int(seed)

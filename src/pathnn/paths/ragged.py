@@ -31,9 +31,9 @@ def select_on_cpu(tries: RaggedTries, index: Tensor) -> PathTrie:
     >>> select_on_cpu(tries, index).equal(tries.select_by_index(index))
     True
     """
-    host, root = tries.host, root_columns(tries.k)
-    size = host.size[index]
-    nodes, edges = host.num_nodes[index], host.num_edges[index]
+    segments, root = tries.segments, root_columns(tries.k)
+    size = segments.size[index]
+    nodes, edges = segments.num_nodes[index], segments.num_edges[index]
     children = size * ~root
     to = _Places(
         entry=_table_starts(size.t()).t(),
@@ -50,27 +50,53 @@ def select_on_cpu(tries: RaggedTries, index: Tensor) -> PathTrie:
 
 def by_graph(tries: RaggedTries) -> RaggedTries:
     """The same tries laid out graph by graph, not level by level: a batch then reads few places."""
-    host, root = tries.host, root_columns(tries.k)
-    zero = torch.zeros_like(host.num_nodes)
+    segments, root = tries.segments, root_columns(tries.k)
+    zero = torch.zeros_like(segments.num_nodes)
     to = _Places(
-        entry=_table_starts(host.size),
-        child=_table_starts(host.size * ~root),
-        parent=torch.zeros_like(host.size),
+        entry=_table_starts(segments.size),
+        child=_table_starts(segments.size * ~root),
+        parent=torch.zeros_like(segments.size),
         node=zero,
         edge=zero,
     )
-    vertex, parent, edge, distance = _copied(tries, torch.arange(len(tries)), host.size, to)
+    vertex, parent, edge, distance = _copied(tries, torch.arange(len(tries)), segments.size, to)
     moved = Segments(
-        size=host.size.contiguous(),
+        size=segments.size.contiguous(),
         entry=to.entry,
         child=to.child,
         parent=to.parent,
-        num_nodes=host.num_nodes,
-        num_edges=host.num_edges,
+        num_nodes=segments.num_nodes,
+        num_edges=segments.num_edges,
         first_node=zero,
         first_edge=zero,
     )
-    return replace(tries, vertex=vertex, parent=parent, edge=edge, distance=distance, host=moved, here=moved)
+    return replace(
+        tries, vertex=vertex, parent=parent, edge=edge, distance=distance, segments=moved, device_segments=moved
+    )
+
+
+def cat_tries(parts: Sequence[RaggedTries]) -> RaggedTries:
+    """Concatenate the tries of several sequences of graphs, all with the same options."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        raise ValueError("no tries: expected at least one graph.")
+    entry = child = 0
+    moved = []
+    for part in parts:
+        moved.append(replace(part.segments, entry=part.segments.entry + entry, child=part.segments.child + child))
+        entry, child = entry + part.vertex.numel(), child + part.parent.numel()
+    segments = Segments(*(torch.cat([getattr(each, field.name) for each in moved]) for field in fields(Segments)))
+    distances = [part.distance for part in parts if part.distance is not None]
+    return replace(
+        parts[0],
+        vertex=torch.cat([part.vertex for part in parts]),
+        parent=torch.cat([part.parent for part in parts]),
+        edge=torch.cat([part.edge for part in parts]),
+        distance=torch.cat(distances) if distances else None,
+        segments=segments,
+        device_segments=segments.to(parts[0].vertex.device),
+    )
 
 
 class _Places:
@@ -82,19 +108,19 @@ class _Places:
 
 def _copied(tries: RaggedTries, index: Tensor, size: Tensor, to: _Places) -> tuple[Any, Any, Any, Any]:
     """Vertex, parent, edge and distance of the graphs `index`, at their new places with their new numbers."""
-    host, root = tries.host, root_columns(tries.k)
+    segments, root = tries.segments, root_columns(tries.k)
     entries, children = int(size.sum()), int((size * ~root).sum())
     vertex, parent, edge = (torch.empty(n, dtype=torch.int32) for n in (entries, children, children))
     distance = None if tries.distance is None else torch.empty(entries, dtype=torch.int32)
     tables = (
         size,
-        host.entry[index],
-        host.child[index],
+        segments.entry[index],
+        segments.child[index],
         to.entry,
         to.child,
-        to.parent - host.parent[index],
-        (to.node - host.first_node[index])[:, None],
-        (to.edge - host.first_edge[index])[:, None],
+        to.parent - segments.parent[index],
+        (to.node - segments.first_node[index])[:, None],
+        (to.edge - segments.first_edge[index])[:, None],
     )
     none = np.empty(0, dtype=np.int32)
     _copy(
@@ -229,8 +255,8 @@ class RaggedTries:
     parent: Tensor
     edge: Tensor
     distance: Tensor | None
-    host: Segments
-    here: Segments
+    segments: Segments
+    device_segments: Segments
     collection: Collection
     k: int
     extended: bool = False
@@ -245,10 +271,10 @@ class RaggedTries:
         first = tries[0]
         size = torch.tensor([[n for levels in trie.sizes for n in levels] for trie in tries])
         nodes, edges = (torch.tensor([getattr(t, name) for t in tries]) for name in ("num_nodes", "num_edges"))
-        host = Segments.graph_by_graph(size, nodes, edges, first.k)
+        segments = Segments.graph_by_graph(size, nodes, edges, first.k)
         distance = None if first.distance is None else torch.cat([t.distance for t in tries if t.distance is not None])
         flat = [torch.cat([getattr(trie, name) for trie in tries]) for name in ("vertex", "parent", "edge")]
-        return cls._of(first, flat, distance, host)
+        return cls._of(first, flat, distance, segments)
 
     @classmethod
     def from_trie(cls, trie: PathTrie, node_ptr: Tensor, edge_ptr: Tensor) -> RaggedTries:
@@ -264,7 +290,7 @@ class RaggedTries:
         size = torch.stack(sizes, dim=1).cpu()
         child = size * ~root_columns(trie.k)
         within = _starts(size.t()).t()
-        host = Segments(
+        segments = Segments(
             size=size,
             entry=_starts(size.t().reshape(-1)).view(size.size(1), -1).t(),
             child=_starts(child.t().reshape(-1)).view(size.size(1), -1).t(),
@@ -274,30 +300,30 @@ class RaggedTries:
             first_node=node_ptr[:-1],
             first_edge=edge_ptr[:-1],
         )
-        return cls._of(trie, [trie.vertex, trie.parent, trie.edge], trie.distance, host)
+        return cls._of(trie, [trie.vertex, trie.parent, trie.edge], trie.distance, segments)
 
     @classmethod
-    def _of(cls, like: PathTrie, flat: list[Tensor], distance: Tensor | None, host: Segments) -> RaggedTries:
-        here = host.to(like.device)
+    def _of(cls, like: PathTrie, flat: list[Tensor], distance: Tensor | None, segments: Segments) -> RaggedTries:
+        here = segments.to(like.device)
         return cls(
-            flat[0], flat[1], flat[2], distance, host, here, like.collection, like.k, like.extended, like.sampled
+            flat[0], flat[1], flat[2], distance, segments, here, like.collection, like.k, like.extended, like.sampled
         )
 
     def __len__(self) -> int:
-        return self.host.size.size(0)
+        return self.segments.size.size(0)
 
     def __repr__(self) -> str:
         leaf = torch.tensor([t == length for length in range(1, self.k + 1) for t in range(length + 1)])
         return (
             f"RaggedTries(graphs={len(self)}, collection={self.collection!r}, k={self.k}, "
-            f"num_paths={int(self.host.size[:, leaf].sum())}, entries={int(self.host.size.sum())}, "
+            f"num_paths={int(self.segments.size[:, leaf].sum())}, entries={int(self.segments.size.sum())}, "
             f"device={str(self.vertex.device)!r})"
         )
 
     @property
     def sizes(self) -> Tensor:
         """Entries per graph and level, `[graphs, levels]`, on the CPU."""
-        return self.host.size
+        return self.segments.size
 
     @property
     def nbytes(self) -> int:
@@ -314,7 +340,7 @@ class RaggedTries:
             parent=self.parent.to(device),
             edge=self.edge.to(device),
             distance=None if self.distance is None else self.distance.to(device),
-            here=self.host.to(device),
+            device_segments=self.segments.to(device),
         )
 
     def trie(self) -> PathTrie:
@@ -329,10 +355,10 @@ class RaggedTries:
 
     def select_by_index(self, index: Tensor) -> PathTrie:
         """What `select` does on a GPU: sizes are known on the host, so nothing waits for the device."""
-        size = self.host.size[index]  # [batch, levels]
+        size = self.segments.size[index]  # [batch, levels]
         root = root_columns(self.k)
         totals = size.sum(dim=0)
-        here, at = self.here, index.to(self.vertex.device, non_blocking=True)
+        here, at = self.device_segments, index.to(self.vertex.device, non_blocking=True)
         device_size = here.size[at].t().contiguous()  # [levels, batch]: the order of the result
         node_shift = _starts(here.num_nodes[at]) - here.first_node[at]
         edge_shift = _starts(here.num_edges[at]) - here.first_edge[at]
@@ -356,7 +382,8 @@ class RaggedTries:
         edge = torch.where(edge < 0, edge, moved) if self.extended else moved
         return PathTrie(
             vertex, parent, edge, distance, sizes_of(totals, self.k), self.collection,
-            int(self.host.num_nodes[index].sum()), int(self.host.num_edges[index].sum()), self.extended, self.sampled,
+            int(self.segments.num_nodes[index].sum()), int(self.segments.num_edges[index].sum()),
+            self.extended, self.sampled,
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""A seeded uniform sample of the paths of each source and length, for graphs that have too many."""
+"""Sample the paths of each source and length uniformly, with a seed, for graphs that have too many."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from torch import Tensor
 from pathnn.paths.count import PIECE
 from pathnn.paths.csr import Csr
 from pathnn.paths.gpu.frontier import Frontier
-from pathnn.paths.options import Collection
+from pathnn.paths.options import PathOptions
 
 
-def sample_paths(csr: Csr, collection: Collection, k: int, most: int, seed: int) -> list[Tensor]:
-    """At most `most` paths per source and length, source first.
+def sample_paths(csr: Csr, options: PathOptions) -> list[Tensor]:
+    """Sample at most `max_paths_per_source` paths per source and length, source first.
 
     Every path gets a pseudo-random number from its vertices, counted within their component, and the seed; the smallest
     numbers stay. So the sample depends neither on the device nor on the batch, and never holds more than a piece.
     """
-    frontier = Frontier.of(csr, collection, k)
+    assert options.max_paths_per_source is not None
+    frontier = Frontier.of(csr, options)
     local = torch.arange(csr.num_nodes, device=csr.col.device) - components(csr)
-    kept = [torch.empty(0, length + 1, dtype=torch.int32, device=csr.col.device) for length in range(1, k + 1)]
+    kept = [torch.empty(0, length + 1, dtype=torch.int32, device=csr.col.device) for length in range(1, options.k + 1)]
     for walks in frontier.pieces(frontier.start(), PIECE):
         at = walks.length - 1
-        kept[at] = _smallest(torch.cat([kept[at], walks.vertex]), local, most, seed)
+        kept[at] = _smallest(torch.cat([kept[at], walks.vertex]), local, options.max_paths_per_source, options.seed)
     return kept
 
 
 def components(csr: Csr) -> Tensor:
-    """The smallest vertex of each vertex's connected component, `[num_nodes]`."""
+    """Return the smallest vertex of each vertex's connected component, `[num_nodes]`."""
     label = torch.arange(csr.num_nodes, device=csr.col.device)
     source = label.repeat_interleave(csr.rowptr.diff())
     while True:
@@ -39,7 +40,7 @@ def components(csr: Csr) -> Tensor:
 
 
 def _smallest(paths: Tensor, local: Tensor, most: int, seed: int) -> Tensor:
-    """The `most` paths of each source with the smallest numbers, sorted."""
+    """Return the `most` paths of each source with the smallest numbers, sorted."""
     number = torch.full((paths.size(0),), seed, dtype=torch.int64, device=paths.device)
     for column in paths.unbind(1):
         number = _mix(number + local[column])

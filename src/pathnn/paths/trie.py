@@ -1,4 +1,4 @@
-"""The container everything else reads: paths as tries of LSTM tokens, one trie per path length.
+"""Store paths as tries of LSTM tokens, one trie per path length.
 
 An LSTM reads a path from its far end to its source, so two paths whose reversed token sequences begin alike share
 states. `PathTrie` stores each shared prefix once. For length `l` it has levels 0 (far ends) to `l` (sources):
@@ -10,6 +10,9 @@ states. `PathTrie` stores each shared prefix once. For length `l` it has levels 
 An entry is one token (vertex, edge from the previous token, distance to the source). Entries of a level are sorted by
 (parent, vertex, edge, distance): children of one parent are contiguous, graphs of a batch are contiguous, and two
 builds of the same paths are equal entry for entry.
+
+`from_paths`, `cat` and `from_data` import the modules that build tries when they are called, since these import this
+module.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ class TrieLevel:
 class LengthTrie:
     """The trie of all paths of one length: `length + 1` levels, far ends first, sources last.
 
-    `longest` says that the trie it was taken from has no longer paths, `plan` is what an engine worked out for it.
+    `longest` says that the trie it was taken from has no longer paths, `plan` is what a backend computed for it.
     """
 
     levels: tuple[TrieLevel, ...]
@@ -120,7 +123,7 @@ class PathTrie:
             so that `edge_attr[trie.edge]` is what the LSTM reads.
         distance: `[num_entries]`, number of edges of a shortest path to the source (`k + 1` for a dummy), or None.
         sizes: `sizes[l - 1][t]` is the number of entries at level `t` of the trie of length `l`.
-        plans: for each length what an engine worked out beforehand, or None; not copied with the trie.
+        plans: for each length what a backend computed beforehand, or None; not copied with the trie.
     """
 
     vertex: Tensor
@@ -176,13 +179,13 @@ class PathTrie:
         )
 
     def equal(self, other: PathTrie) -> bool:
-        """Whether both hold the same entries in the same order."""
+        """Return whether both have the same options and the same entries in the same order."""
         mine, theirs = self._tensors(), other._tensors()
         return (
             self.sizes == other.sizes
             and (self.num_nodes, self.num_edges) == (other.num_nodes, other.num_edges)
             and self.collection == other.collection
-            and self.extended == other.extended
+            and (self.extended, self.sampled) == (other.extended, other.sampled)
             and len(mine) == len(theirs)
             and all(torch.equal(a, b.to(a.device)) for a, b in zip(mine, theirs, strict=True))
         )
@@ -257,18 +260,18 @@ class PathTrie:
     @staticmethod
     def from_data(data: Any) -> PathTrie:
         """The trie that `AddPaths` stored in a PyG `Data`, or of all graphs of a PyG `Batch` of such data."""
-        from pathnn.transforms import trie_of
+        from pathnn.paths.storage import trie_of
 
         return trie_of(data)
 
     # moving
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> PathTrie:
-        """The same trie on `device`."""
+        """Return the same trie on `device`."""
         return self._map(lambda x: x.to(device, non_blocking=non_blocking))
 
     def cpu(self) -> PathTrie:
-        """The same trie in main memory."""
+        """Return the same trie in main memory."""
         return self.to("cpu")
 
     def cuda(self, device: int | None = None) -> PathTrie:

@@ -1,4 +1,4 @@
-"""Whether a trie is that of a graph: edges that were sorted or left out since would get each other's features."""
+"""Check that a trie belongs to a graph: after edges were sorted or removed, paths would read wrong features."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from pathnn.files import atomic_write
 from pathnn.paths.count import count_per_source
 from pathnn.paths.csr import to_csr
-from pathnn.paths.options import Collection
+from pathnn.paths.options import Collection, PathOptions
 from pathnn.plots.graphs import Sketch, sketch
 from pathnn.plots.page import LINES, RADIUS, lettered, make_page
 from pathnn.plots.paths import NAMES, choose_colors, draw_lanes, draw_widths, maximal
@@ -71,7 +71,7 @@ def _draw_paths(axes: Axes, graph: Sketch, source: int, tree: Tree) -> None:
 
 def _check_count(edge_index: Tensor, num_nodes: int, source: int, collection: Collection, k: int) -> None:
     """Refuse what would be too much to draw before the slow, plain search for it begins."""
-    counts, complete = count_per_source(to_csr(edge_index, num_nodes), collection, k, MAX_GRAPH_PATHS)
+    counts, complete = count_per_source(to_csr(edge_index, num_nodes), PathOptions(collection, k), MAX_GRAPH_PATHS)
     from_source, total = int(counts[source].sum()), int(counts.sum())
     if complete and from_source < MAX_TREE_NODES and total <= MAX_GRAPH_PATHS:
         return

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathnn.paths.count import PathExplosionError
-from pathnn.paths.cpu.extract import MODES, UNLIMITED, in_threads
+from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.csr import to_csr
-from pathnn.paths.options import Collection, check_collection, check_k
+from pathnn.paths.options import COLLECTIONS, UNLIMITED, Collection, check_collection, check_k
 from pathnn.theory.graphs import Graph
 from pathnn.theory.kernels import annotate, fingerprint, refine_pairs, refine_vertices, total_fingerprint
 
@@ -92,7 +92,7 @@ def hashed_annotations(
         levels = start_levels(num_nodes, k, None if initial is None else initial[index])
         sums = np.zeros((2, num_nodes), np.uint64)
         rowptr, col = csr.rowptr.numpy(), csr.col.numpy()
-        steps = annotate(rowptr, col, MODES[collection], k, residual, extend, distances, limit, levels, sums)
+        steps = annotate(rowptr, col, COLLECTIONS[collection].rule, k, residual, extend, distances, limit, levels, sums)
         if steps < 0:
             raise PathExplosionError(
                 f"graph {index} takes more than max_steps={limit:,} steps at k={k}. "

@@ -15,8 +15,9 @@ from pathnn.nn import PathNN
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.count import PathExplosionError
-from pathnn.paths.cpu.extract import MODES, in_threads
+from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.csr import to_csr
+from pathnn.paths.options import COLLECTIONS
 from pathnn.paths.trie import LengthTrie, TrieLevel
 from pathnn.theory.fingerprints import PathAnnotations, classes, hashed_annotations
 from pathnn.theory.graphs import Graph
@@ -69,7 +70,7 @@ class SequenceFinder:
     """Finds the sequences of chosen vertices, graph by graph and in threads."""
 
     def __init__(self, graphs: Sequence[Graph], ptr: list[int], config: PathNNConfig, most: int | None) -> None:
-        self.mode = MODES[config.collection]
+        self.mode = COLLECTIONS[config.collection].rule
         self.extend = config.extend
         self.distances = bool(config.distances)
         self.dummy = config.k + 1

@@ -15,8 +15,8 @@ from torch_geometric.loader import DataLoader
 
 from pathnn.data import PackedGraphs, PackedLoader, dataset_status, load_dataset
 from pathnn.paths.options import Collection
+from pathnn.paths.storage import pack
 from pathnn.paths.trie import PathTrie
-from pathnn.transforms import pack
 from pathnn_reproduction.bench.shapes import graph_set
 
 OURS = "pathnn"

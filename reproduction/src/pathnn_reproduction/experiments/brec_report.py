@@ -55,7 +55,7 @@ def protocol_rows(raw: Sequence[Row]) -> list[Row]:
 
 
 def _order(each: tuple[Collection, int]) -> tuple[int, int]:
-    return COLLECTIONS.index(each[0]), each[1]
+    return list(COLLECTIONS).index(each[0]), each[1]
 
 
 WL = (("1-WL", "wl1"), ("3-WL", "wl3"))

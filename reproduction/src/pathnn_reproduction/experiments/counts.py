@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pathnn.data import Task, load_dataset
-from pathnn.data.paths import PathOptions, count_per_graph
-from pathnn.paths.options import COLLECTIONS, Collection
+from pathnn.data.paths import count_per_graph
+from pathnn.paths.options import COLLECTIONS, Collection, PathOptions
 
 PAPER: dict[str, dict[tuple[Collection, int], float]] = {
     "dd": {("sp", 2): 2466, ("sp+", 2): 3583, ("ap", 2): 6581},

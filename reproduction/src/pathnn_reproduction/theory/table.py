@@ -46,15 +46,15 @@ class Statement:
 
 
 STATEMENTS = (
-    Statement("Lemma 3.2", "the tree is a subtree of the WL-tree", "in WL-tree", "trees", COLLECTIONS),
+    Statement("Lemma 3.2", "the tree is a subtree of the WL-tree", "in WL-tree", "trees", tuple(COLLECTIONS)),
     Statement("", "and of the tree of the next larger collection", "in next tree", "trees", ("sp", "sp+")),
     Statement("Theorem 3.3", "trees differ where WL-trees do", "refines WL", "trees", ("ap",)),
     Statement("", "they can differ where WL-trees agree", "exceeds WL", "trees", ("ap",)),
     Statement("", "even where WL-trees of all heights agree", "exceeds all WL", "trees", ("ap",)),
     Statement("Proposition 3.4", "trees can agree where WL-trees differ", "refines WL", "trees", ("sp", "sp+"), True),
-    Statement("Theorem 3.5", "sets differ where WL-trees do", "refines WL", "sets", COLLECTIONS),
-    Statement("", "they can differ where WL-trees agree", "exceeds WL", "sets", COLLECTIONS),
-    Statement("", "even where WL-trees of all heights agree", "exceeds all WL", "sets", COLLECTIONS),
+    Statement("Theorem 3.5", "sets differ where WL-trees do", "refines WL", "sets", tuple(COLLECTIONS)),
+    Statement("", "they can differ where WL-trees agree", "exceeds WL", "sets", tuple(COLLECTIONS)),
+    Statement("", "even where WL-trees of all heights agree", "exceeds all WL", "sets", tuple(COLLECTIONS)),
     Statement("Closing remark", "sets of isomorphic ones are equal", "invariant", "sets", ("sp+", "ap")),
     Statement("", "sets of isomorphic ones can differ", "invariant", "sets", ("sp",), True),
     Statement("", "strictly stronger than 1-WL", "stronger", "sets", ("sp+", "ap")),

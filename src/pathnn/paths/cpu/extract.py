@@ -14,9 +14,9 @@ from torch import Tensor
 
 from pathnn.paths.cpu.arrays import close_gaps, close_gaps_shifted
 from pathnn.paths.cpu.token_tries import ball_sizes, component_spans, fill_balls, fill_table, walk_token_tries
-from pathnn.paths.cpu.walks import AP, SP, SP_PLUS, bound_walks, count_walks, list_walks, walk_tries
+from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, walk_tries
 from pathnn.paths.csr import Csr
-from pathnn.paths.options import Collection
+from pathnn.paths.options import UNLIMITED, PathOptions
 from pathnn.paths.trie import PathTrie
 
 Ints = npt.NDArray[Any]
@@ -31,25 +31,20 @@ Item = TypeVar("Item")
 Range = tuple[int, int]
 
 
-MODES: dict[Collection, int] = {"ap": AP, "sp+": SP_PLUS, "sp": SP}
-
-
-UNLIMITED = 2**62
-
-
 SMALL = 2048  # roots: below this, threads cost more than they bring
 
 
 TABLE_BYTES = 2**26  # distances: a table if it is at most this large, else balls
 
 
-def count_per_source(csr: Csr, collection: Collection, k: int, limit: int = UNLIMITED) -> tuple[Tensor, bool]:
+def count_per_source(csr: Csr, options: PathOptions, limit: int = UNLIMITED) -> tuple[Tensor, bool]:
     """Number of paths per source and length, `[num_nodes, k]`, and whether counting ended before the `limit`."""
     rowptr, col, _ = _arrays(csr)
+    rule, k = options.definition.rule, options.k
     counts = np.zeros((csr.num_nodes, k), np.int64)
 
     def count(start: int, stop: int) -> bool:
-        return bool(count_walks(rowptr, col, MODES[collection], k, start, stop, limit, counts) == stop - start)
+        return bool(count_walks(rowptr, col, rule, k, start, stop, limit, counts) == stop - start)
 
     return torch.from_numpy(counts), all(_in_ranges(count, _ranges(csr.num_nodes)))
 
@@ -60,11 +55,11 @@ def bound_per_source(csr: Csr, k: int) -> Tensor:
     return torch.from_numpy(bound_walks(rowptr, col, csr.reverse.numpy(), k))
 
 
-def extract(csr: Csr, most: Tensor, collection: Collection, k: int, distances: bool) -> PathTrie:
-    """The tries of a collection; `most[v, l - 1]` bounds the number of paths of length `l` from `v`."""
-    rowptr, col, row = _arrays(csr)
+def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
+    """Extract the tries of a collection; `most[v, l - 1]` bounds the number of paths of length `l` from `v`."""
+    rowptr, col, edge_of = _arrays(csr)
     reach = max(int(most.any(dim=0).sum()), 1)  # longer lengths are empty
-    split = distances and collection == "ap"
+    split = bool(options.distances) and not options.definition.by_distance
     ranges = _ranges(csr.num_nodes)
     limits = most.numpy()
     bounds = _per_range(most[:, :reach], ranges)
@@ -78,18 +73,18 @@ def extract(csr: Csr, most: Tensor, collection: Collection, k: int, distances: b
     child_starts, children = _starts(room, [(length, t) for length, t in levels if t])
     vertex, distance = np.empty(entries, np.int32), np.empty(entries if split else 0, np.int32)
     parent, edge = np.empty(children, np.int32), np.empty(children, np.int32)
-    near_ptr, near, direct = _near(csr, reach) if split else (rowptr, rowptr, False)
+    distance_ptr, distances, direct = _distances(csr, reach) if split else (rowptr, rowptr, False)
 
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
         if split:
             found = walk_token_tries(
-                rowptr, col, row, near_ptr, near, direct, reach, start, stop, limits,
+                rowptr, col, edge_of, distance_ptr, distances, direct, reach, start, stop, limits,
                 starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge, distance,
             )  # fmt: skip
         else:
             found = walk_tries(
-                rowptr, col, row, MODES[collection], reach, start, stop,
+                rowptr, col, edge_of, options.definition.rule, reach, start, stop,
                 starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge,
             )  # fmt: skip
         return np.asarray(found)
@@ -97,7 +92,7 @@ def extract(csr: Csr, most: Tensor, collection: Collection, k: int, distances: b
     found = _in_ranges(walk, ranges)
     size = np.stack(found, axis=2) if found else room
     sizes = tuple(tuple(int(n) for n in size[length, : length + 1].sum(axis=1)) for length in range(1, reach + 1))
-    sizes += tuple((0,) * (length + 1) for length in range(reach + 1, k + 1))
+    sizes += tuple((0,) * (length + 1) for length in range(reach + 1, options.k + 1))
     first = size.cumsum(axis=2) - size  # of each range within its level
     at = tuple(np.array(levels).T)
     below = tuple(np.array([(length, t) for length, t in levels if t]).T)
@@ -108,18 +103,18 @@ def extract(csr: Csr, most: Tensor, collection: Collection, k: int, distances: b
     _shrink(parent, close_gaps_shifted(parent, child_starts[below].ravel(), size[below].ravel(), shifts))
     if split:
         _shrink(distance, close_gaps(distance, starts[at].ravel(), size[at].ravel()))
-    known = torch.from_numpy(distance) if split else position_distances(sizes) if distances else None
+    known = torch.from_numpy(distance) if split else position_distances(sizes) if options.distances else None
     flat = [torch.from_numpy(x) for x in (vertex, parent, edge)]
-    return PathTrie(flat[0], flat[1], flat[2], known, sizes, collection, csr.num_nodes, csr.num_edges)
+    return PathTrie(flat[0], flat[1], flat[2], known, sizes, options.collection, csr.num_nodes, csr.num_edges)
 
 
-def enumerate_paths(csr: Csr, most: Tensor, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:
+def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions) -> tuple[list[Tensor], list[Tensor]]:
     """The paths, `[n, length + 1]` int32 per length, source first, sorted; and per length which are continued by none.
 
     `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
     """
     rowptr, col, _ = _arrays(csr)
-    ranges = _ranges(csr.num_nodes)
+    k, ranges = options.k, _ranges(csr.num_nodes)
     bounds = _per_range(most, ranges)
     room = np.concatenate([np.zeros_like(bounds[:, :1]), bounds], axis=1).T.copy()  # [k + 1, ranges]
     width = np.arange(1, k + 2)[:, None]
@@ -129,9 +124,8 @@ def enumerate_paths(csr: Csr, most: Tensor, collection: Collection, k: int) -> t
 
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
-        mode = MODES[collection]
-        places = starts[:, i].copy(), end_starts[:, i].copy()
-        return np.asarray(list_walks(rowptr, col, mode, k, start, stop, places[0], paths, places[1], ended))
+        rule, places = options.definition.rule, (starts[:, i].copy(), end_starts[:, i].copy())
+        return np.asarray(list_walks(rowptr, col, rule, k, start, stop, places[0], paths, places[1], ended))
 
     found = _in_ranges(walk, ranges)
     size = np.stack(found, axis=1) if found else room
@@ -143,24 +137,24 @@ def enumerate_paths(csr: Csr, most: Tensor, collection: Collection, k: int) -> t
 
 
 def position_distances(sizes: tuple[tuple[int, ...], ...]) -> Tensor:
-    """Distances to the source on shortest paths: level `t` of length `l` is `l - t` away."""
+    """Return distances to the source on shortest paths: level `t` of length `l` is `l - t` away."""
     values = [len(levels) - 1 - t for levels in sizes for t in range(len(levels))]
     repeats = torch.tensor([n for levels in sizes for n in levels])
     return torch.tensor(values, dtype=torch.int32).repeat_interleave(repeats)
 
 
-def _near(csr: Csr, k: int) -> tuple[Ints, Ints, bool]:
-    """What `distance_to` looks up: pointers, values, and whether they are addressed directly."""
+def _distances(csr: Csr, k: int) -> tuple[Ints, Ints, bool]:
+    """Compute the table for `distance_to`: pointers, values, and whether they are addressed directly."""
     rowptr, col, _ = _arrays(csr)
     ranges = _ranges(csr.num_nodes)
     low, high = component_spans(rowptr, col)
     span = high.astype(np.int64) - low + 1
     cells = int(span.sum())
     if cells <= TABLE_BYTES:
-        near_ptr = np.cumsum(span) - span - low
+        distance_ptr = np.cumsum(span) - span - low
         table = np.empty(cells, np.uint8)
-        _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, near_ptr, table), ranges)
-        return near_ptr, table, True
+        _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, distance_ptr, table), ranges)
+        return distance_ptr, table, True
     sizes = np.zeros(csr.num_nodes + 1, np.int64)
     _in_ranges(lambda a, b: ball_sizes(rowptr, col, k, a, b, sizes[1:]), ranges)
     ball_ptr = np.cumsum(sizes)
@@ -190,7 +184,7 @@ def _shrink(values: Ints, size: int) -> None:
 
 
 def _arrays(csr: Csr) -> tuple[Ints, Ints, Ints]:
-    return csr.rowptr.numpy(), csr.col.numpy(), csr.row.numpy()
+    return csr.rowptr.numpy(), csr.col.numpy(), csr.edge.numpy()
 
 
 def _ranges(num_nodes: int) -> list[Range]:

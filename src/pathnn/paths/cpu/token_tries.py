@@ -37,14 +37,14 @@ def component_spans(rowptr, col):
 
 
 @njit(cache=True, nogil=True)
-def fill_table(rowptr, col, k, start, stop, near_ptr, near):
-    """Write `near[near_ptr[v] + x]`, the distance of `x` to `v`, for the given range of `v` and all `x` within `k`."""
+def fill_table(rowptr, col, k, start, stop, distance_ptr, distance_of):
+    """Write the distance of `x` to `v` to `distance_of[distance_ptr[v] + x]`: a range of `v`, all `x` within `k`."""
     dist, pred, queue = scratch(rowptr.size - 1)
     for root in range(start, stop):
         size = bfs(rowptr, col, root, k, SP_PLUS, dist, pred, queue)
         for i in range(size):
             x = queue[i]
-            near[near_ptr[root] + x] = dist[x]
+            distance_of[distance_ptr[root] + x] = dist[x]
             dist[x] = -1
 
 
@@ -60,12 +60,12 @@ def ball_sizes(rowptr, col, k, start, stop, sizes):
 
 
 @njit(cache=True, nogil=True)
-def fill_balls(rowptr, col, k, start, stop, near_ptr, near):
+def fill_balls(rowptr, col, k, start, stop, distance_ptr, distance_of):
     """Write the balls of the range: each vertex as `id * 256 + distance`, ascending."""
     dist, pred, queue = scratch(rowptr.size - 1)
     for root in range(start, stop):
         size = bfs(rowptr, col, root, k, SP_PLUS, dist, pred, queue)
-        ball = near[near_ptr[root] : near_ptr[root] + size]
+        ball = distance_of[distance_ptr[root] : distance_ptr[root] + size]
         for i in range(size):
             x = queue[i]
             ball[i] = np.int64(x) * 256 + dist[x]
@@ -74,20 +74,20 @@ def fill_balls(rowptr, col, k, start, stop, near_ptr, near):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def distance_to(near_ptr, near, direct, center, x):
+def distance_to(distance_ptr, distance_of, direct, center, x):
     """Distance of `x` to `center`, which must be within `k`."""
     if direct:
-        return near[near_ptr[center] + x]
-    return near[_search(near_ptr, near, center, x)] & 255
+        return distance_of[distance_ptr[center] + x]
+    return distance_of[_search(distance_ptr, distance_of, center, x)] & 255
 
 
 @njit(cache=True, nogil=True)
-def _search(near_ptr, near, center, x):
-    low, high = near_ptr[center], near_ptr[center + 1]
+def _search(distance_ptr, distance_of, center, x):
+    low, high = distance_ptr[center], distance_ptr[center + 1]
     wanted = np.int64(x) * 256 + 255
     while high - low > 1:
         middle = (low + high) >> 1
-        if near[middle] <= wanted:
+        if distance_of[middle] <= wanted:
             low = middle
         else:
             high = middle
@@ -99,7 +99,7 @@ BLOCK = 1 << 15  # tokens that are listed at once: they stay in the cache, and l
 
 @njit(cache=True, nogil=True)
 def walk_token_tries(
-    rowptr, col, row, near_ptr, near, direct, k, start, stop, most,
+    rowptr, col, row, distance_ptr, distance_of, direct, k, start, stop, most,
     starts, child_starts, vertex, parent, edge, distance,
 ):  # fmt: skip
     """Write the tries whose roots are the given range of far ends; returns the number of entries `[l, t]`.
@@ -142,8 +142,8 @@ def walk_token_tries(
             rowptr,
             col,
             row,
-            near_ptr,
-            near,
+            distance_ptr,
+            distance_of,
             direct,
             k,
             first,
@@ -165,7 +165,7 @@ def walk_token_tries(
 
 @njit(cache=True, nogil=True)
 def _list_tokens(
-    rowptr, col, row, near_ptr, near, direct, k, first, last, line_start, number, vertices, rows, distances
+    rowptr, col, row, distance_ptr, distance_of, direct, k, first, last, line_start, number, vertices, rows, distances
 ):
     """List the paths of each length between a far end of the range and any source, each from a shorter one."""
     one = np.uint64(1)
@@ -193,7 +193,7 @@ def _list_tokens(
                         vertices[at + j] = vertices[line + j]
                         rows[at + j] = rows[line + j]
                     for j in range(size - one):
-                        distances[at + j] = distance_to(near_ptr, near, direct, x, vertices[line + j])
+                        distances[at + j] = distance_to(distance_ptr, distance_of, direct, x, vertices[line + j])
                     vertices[at + size] = x
                     rows[at + size] = row[slot]
                     distances[at + size - one], distances[at + size] = 1, 0

@@ -14,7 +14,7 @@ from torch import Tensor
 from pathnn.paths.build import Tokens
 from pathnn.paths.csr import Csr
 from pathnn.paths.gpu.distances import Distances, expand
-from pathnn.paths.options import Collection
+from pathnn.paths.options import PathCollection, PathOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,24 +35,23 @@ class Walks:
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """Grows walks of a collection; `near` is needed for SP and SP+, and for distances."""
+    """Grow walks of a collection; `distances` are needed for SP and SP+, and for tokens with distances."""
 
     csr: Csr
-    collection: Collection
+    collection: PathCollection
     k: int
-    near: Distances | None
+    distances: Distances | None
 
     @classmethod
-    def of(cls, csr: Csr, collection: Collection, k: int, *, distances: bool = False) -> Frontier:
-        """A frontier that knows the distances it needs."""
-        near = Distances.of(csr, k) if distances or collection != "ap" else None
-        return cls(csr, collection, k, near)
+    def of(cls, csr: Csr, options: PathOptions, *, distances: bool = False) -> Frontier:
+        """Compute the distances that growing needs; with `distances`, also those of tokens."""
+        found = Distances.of(csr, options.k) if distances or options.definition.by_distance else None
+        return cls(csr, options.definition, options.k, found)
 
-    def start(self, roots: Tensor | None = None) -> Walks:
-        """The walks of length 0: all vertices, or the given ones."""
-        device = self.csr.col.device
-        roots = torch.arange(self.csr.num_nodes, device=device) if roots is None else roots
-        return Walks(roots.int()[:, None], torch.empty(roots.numel(), 0, dtype=torch.int32, device=device))
+    def start(self) -> Walks:
+        """Return the walks of length 0: all vertices."""
+        roots = torch.arange(self.csr.num_nodes, dtype=torch.int32, device=self.csr.col.device)
+        return Walks(roots[:, None], roots.new_empty(self.csr.num_nodes, 0))
 
     def step(self, walks: Walks) -> tuple[Walks, Tensor]:
         """All walks that are one step longer, sorted, and for each the walk that it continues."""
@@ -61,34 +60,34 @@ class Frontier:
         allowed = self._allowed(walks, owner, new)
         owner, slot, new = owner[allowed], slot[allowed], new[allowed]
         longer = self._longer(walks, owner, slot, new)
-        if self.collection == "sp":
+        if self.collection.unique:
             chosen = _chosen(longer.vertex, self.csr.num_nodes)
             owner, longer = owner[chosen], Walks(longer.vertex[chosen], longer.edge[chosen])
         return longer, owner
 
     def _longer(self, walks: Walks, owner: Tensor, slot: Tensor, new: Tensor) -> Walks:
         vertex = torch.cat([walks.vertex[owner], new[:, None]], dim=1)
-        return Walks(vertex, torch.cat([walks.edge[owner], self.csr.row[slot][:, None]], dim=1))
+        return Walks(vertex, torch.cat([walks.edge[owner], self.csr.edge[slot][:, None]], dim=1))
 
     def _allowed(self, walks: Walks, owner: Tensor, new: Tensor) -> Tensor:
-        if self.collection == "ap":
+        if not self.collection.by_distance:
             return (walks.vertex[owner] != new[:, None]).all(dim=1)
-        assert self.near is not None
-        return self.near.distance(walks.vertex[owner, 0], new) == walks.length + 1
+        assert self.distances is not None
+        return self.distances.distance(walks.vertex[owner, 0], new) == walks.length + 1
 
     def tokens(self, walks: Walks, distances: bool) -> Tokens:
         """What the LSTM reads when the walks' roots are the far ends, as all collections are closed under reversal."""
         if not distances:
             return Tokens(walks.vertex, walks.edge, None)
-        assert self.near is not None
+        assert self.distances is not None
         source = walks.vertex[:, -1:].expand_as(walks.vertex)
-        return Tokens(walks.vertex, walks.edge, self.near.distance(source, walks.vertex))
+        return Tokens(walks.vertex, walks.edge, self.distances.distance(source, walks.vertex))
 
     def pieces(self, walks: Walks, limit: int) -> Iterator[Walks]:
         """All longer walks, of all lengths, in pieces that were grown from at most about `limit` steps each."""
         if walks.length == self.k or not len(walks):
             return
-        for part in _parts(walks, self.csr, limit, whole_roots=self.collection == "sp"):
+        for part in _parts(walks, self.csr, limit, whole_roots=self.collection.unique):
             longer, _ = self.step(part)
             yield longer
             yield from self.pieces(longer, limit)

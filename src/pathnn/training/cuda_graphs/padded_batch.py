@@ -248,7 +248,7 @@ def _resident(graphs: PackedGraphs) -> RaggedTries:
 
 def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
     """Where the entries, features and numbers of each graph begin; see `pathnn.nn.backends.triton.kernels.gather`."""
-    here = tries.here
+    here = tries.device_segments
     table = torch.stack([here.size, here.entry, here.child, here.parent], dim=2).contiguous()
     starts = [graphs.node_ptr[:-1].to(table.device), graphs.edge_ptr[:-1].to(table.device)]
     return table, torch.stack([*starts, here.first_node, here.first_edge], dim=1).contiguous()

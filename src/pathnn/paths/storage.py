@@ -1,0 +1,121 @@
+"""Store tries as named tensors: in PyG data, in caches and in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pathnn.paths.options import COLLECTIONS, PathOptions
+from pathnn.paths.ragged import RaggedTries, Segments
+from pathnn.paths.trie import PathTrie
+from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
+
+KEY = "paths"
+"""The attribute of PyG data that holds a packed trie."""
+
+NAMES = tuple(COLLECTIONS)
+TABLES = tuple(field.name for field in fields(Segments))
+
+
+def pack(trie: PathTrie) -> dict[str, Tensor]:
+    """Return a trie as a dictionary of tensors; PyG batches such dictionaries by concatenation."""
+    sampled = -1 if trie.sampled is None else trie.sampled
+    options = [NAMES.index(trie.collection), trie.k, trie.extended, sampled, trie.distance is not None]
+    tensors = {
+        "facts": torch.tensor([[*map(int, options), trie.num_nodes, trie.num_edges]], device="cpu"),
+        # flat, so that PyG can concatenate those of different k
+        "size": torch.tensor([n for levels in trie.sizes for n in levels], device="cpu"),
+        "vertex": trie.vertex,
+        "parent": trie.parent,
+        "edge": trie.edge,
+        "distance": trie.vertex[:0] if trie.distance is None else trie.distance,
+    }
+    # with a prefix, so that no __inc__ or __cat_dim__ of a custom Data applies
+    return {f"pathnn_{name}": tensor for name, tensor in tensors.items()}
+
+
+def is_packed(value: Any) -> bool:
+    """Return whether `value` is the result of `pack`, or a batch of such results."""
+    return isinstance(value, dict) and "pathnn_facts" in value
+
+
+def trie_of(data: Any) -> PathTrie:
+    """Return the trie of PyG data; see `PathTrie.from_data`."""
+    if isinstance(getattr(data, "trie", None), PathTrie):  # a GraphBatch of pathnn.data
+        return data.trie
+    packed: Any = getattr(data, KEY, None)
+    if not is_packed(packed):
+        raise ValueError(
+            f"{type(data).__name__} has no paths: apply AddPaths(collection, k) to the data, build a dataset with "
+            "with_paths(collection=..., k=...), or call extract_paths(data.edge_index, data.num_nodes, ...)."
+        )
+    trie, graphs = _unpack(packed)
+    edge_index = getattr(data, "edge_index", None)
+    check_sizes(trie, nodes=data.num_nodes)
+    if edge_index is None:
+        return trie
+    if getattr(data, "edge_attr", None) is None:
+        check_edges_exist(trie, edge_index)
+        return trie
+    if graphs > 1 or edge_index.size(1) < trie.num_edges:
+        # edges that were added later are behind those of a single graph, but between those of several graphs
+        check_sizes(trie, edges=edge_index.size(1))
+    check_edge_rows(trie, edge_index)
+    return trie
+
+
+def _unpack(packed: Mapping[str, Tensor]) -> tuple[PathTrie, int]:
+    """Return the trie of one or more concatenated packed tries, and their number."""
+    tensors = {name.removeprefix("pathnn_"): tensor for name, tensor in packed.items()}
+    facts = tensors["facts"].cpu()
+    options = _common_options(facts)
+    segments = Segments.graph_by_graph(tensors["size"].cpu().view(len(facts), -1), facts[:, 5], facts[:, 6], options.k)
+    if not options.distances:
+        del tensors["distance"]
+    return _tries(tensors, segments, options).trie(), len(facts)
+
+
+def _common_options(facts: Tensor) -> PathOptions:
+    """Return the options that all rows of `facts` have; raise `ValueError` if they differ."""
+    first = _options(facts[0])
+    different = (facts[:, :5] != facts[:1, :5]).any(dim=1).nonzero()
+    if different.numel():
+        graph = int(different[0])
+        raise ValueError(
+            f"the batch mixes paths of different options: graph {graph} has {_options(facts[graph]).difference(first)} "
+            "(graph 0). Apply the same AddPaths to all graphs."
+        )
+    return first
+
+
+def _options(facts: Tensor) -> PathOptions:
+    collection, k, extended, sampled, distances = facts[:5].tolist()
+    return PathOptions(NAMES[collection], k, bool(distances), bool(extended), None if sampled < 0 else sampled)
+
+
+def to_tensors(tries: RaggedTries) -> dict[str, Tensor]:
+    """Return tries as tensors by name; `from_tensors` reads them back."""
+    tensors = {"vertex": tries.vertex, "parent": tries.parent, "edge": tries.edge}
+    if tries.distance is not None:
+        tensors["distance"] = tries.distance
+    return tensors | {f"segments.{name}": getattr(tries.segments, name) for name in TABLES}
+
+
+def from_tensors(tensors: Mapping[str, Tensor], options: PathOptions) -> RaggedTries:
+    """Return the tries that `to_tensors` wrote."""
+    return _tries(tensors, Segments(*(tensors[f"segments.{name}"] for name in TABLES)), options)
+
+
+def _tries(tensors: Mapping[str, Tensor], segments: Segments, options: PathOptions) -> RaggedTries:
+    vertex, parent, edge, distance = (tensors.get(name) for name in ("vertex", "parent", "edge", "distance"))
+    assert vertex is not None
+    assert parent is not None
+    assert edge is not None
+    return RaggedTries(
+        vertex, parent, edge, distance, segments, segments.to(vertex.device),
+        options.collection, options.k, options.extend, options.max_paths_per_source,
+    )  # fmt: skip
