@@ -188,7 +188,7 @@ def test_an_explosion_is_refused(cli: Run, tmp_path: Path) -> None:
     path = write_g6(tmp_path / "g.g6", [nx.complete_graph(12)])
     for k in (5, 11, 12, 255):
         assert_fails(cli("paths", path, "--k", k, "--max-paths", 1000), "Lower k")
-        assert_fails(cli("paths", path, "--k", k, "--draw", tmp_path / "out.svg"), "Lower --k")
+        assert_fails(cli("paths", path, "--k", k, "--draw", tmp_path / "out.svg"), "Lower k")
     sparse = write_g6(tmp_path / "s.g6", [nx.disjoint_union(nx.path_graph(30), nx.complete_graph(14))])
     assert_fails(cli("paths", sparse, "--k", 100, "--max-paths", 10**6), "Lower k")
 

@@ -133,7 +133,7 @@ def test_the_unit_can_be_changed():
 def test_a_path_and_its_reverse_are_one():
     paths = (torch.tensor([[0, 1], [1, 0]]), torch.tensor([[2, 1, -1]]))
     found = Explanation(3.0, 1.0, paths, (torch.tensor([0.5, 0.25]), torch.tensor([1.25])), 3)
-    assert found.ranked() == [PathScore((1, 2), 1.25), PathScore((0, 1), 0.75)], "a dummy token is no vertex"
+    assert found.ranked() == [PathScore((1, 2), 1.25), PathScore((0, 1), 0.75)], "a dummy token is not a vertex"
     assert found.vertex_scores().tolist() == [0.375, 1.0, 0.625]
     assert found.edge_scores() == {(0, 1): 0.75, (1, 2): 1.25}
     assert found.rest == pytest.approx(0.0)

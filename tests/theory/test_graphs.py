@@ -10,7 +10,7 @@ from pathnn.theory.trees import wl_tree
 
 
 def test_a_graph_without_vertices_has_no_source():
-    with pytest.raises(ValueError, match="source=0 is no vertex: the graph has no vertices"):
+    with pytest.raises(ValueError, match="source=0 is not a vertex: the graph has no vertices"):
         wl_tree(torch.empty(2, 0, dtype=torch.int64), 0, source=0, height=1)
 
 

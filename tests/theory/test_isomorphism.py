@@ -193,5 +193,5 @@ def test_representations_are_the_same_on_a_gpu(collection: str, merge: bool) -> 
 @pytest.mark.parametrize("readout", ["mean", None])
 def test_merging_is_for_sums_over_vertices(readout: Any) -> None:
     model = PathNN(1, 8, 8, collection="ap", k=2, readout=readout).eval()
-    with pytest.raises(ValueError, match=f"readout={readout!r}: merging adds up vertices"):
+    with pytest.raises(ValueError, match=f"readout={readout!r}: merging sums over vertices"):
         merged_embeddings([model], some_graphs())

@@ -116,5 +116,5 @@ def test_colors_refuse(arguments, message):
 
 @pytest.mark.parametrize("source", [-1, 3, True, 0.0])
 def test_tree_refuses_what_is_no_vertex(source):
-    with pytest.raises(ValueError, match="is no vertex"):
+    with pytest.raises(ValueError, match="is not a vertex"):
         wl_tree(edges_to_index([(0, 1)]), 3, source, 2)

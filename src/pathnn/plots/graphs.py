@@ -1,4 +1,4 @@
-"""A graph on the page, alone or as the background of its paths."""
+"""Draw graphs: alone, side by side, or as the background of paths."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Sketch:
         highlight: Container[tuple[int, int]] = (),
         fills: Sequence[str] | None = None,
     ) -> None:
-        """Edges in grey but for hidden ones, vertices as discs: the source (or sources) dark, reached ones tinted.
+        """Draw the edges in grey, except hidden ones, and the vertices as discs: sources dark, reached vertices tinted.
 
-        `highlight` are edges `(u, v)`, u < v, in a warm colour; `fills` gives every vertex a colour of its own.
+        `highlight` has edges `(u, v)`, u < v, to draw in a warm colour; `fills` has a colour for each vertex.
         """
         dark = () if source is None else (source,) if isinstance(source, int) else source
         width = max(0.5, 1.6 * self.radius / RADIUS)
@@ -89,7 +89,7 @@ def sketch(
 
 
 def _scale(points: Points, edges: list[tuple[int, int]]) -> float:
-    """Inches per unit: edges of `EDGE_LENGTH` on average, no side longer than `LARGEST`."""
+    """Return the inches per unit: edges of `EDGE_LENGTH` on average, no side longer than `LARGEST`."""
     lengths = [float(np.linalg.norm(points[u] - points[v])) for u, v in edges]
     unit = EDGE_LENGTH / max(sum(lengths) / len(lengths), 1e-9) if lengths else EDGE_LENGTH
     extent = float(np.ptp(points, axis=0).max())

@@ -1,4 +1,4 @@
-"""Where the vertices of a graph go: deterministic positions by least stress."""
+"""Place the vertices of a graph: deterministic positions of least stress."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathnn.theory.graphs import Neighbors, distances_from, neighbors
 Points = NDArray[np.float64]
 
 ROOM = 0.28
-"""Least distance between an edge and a vertex that is not its end, in edge lengths."""
+"""The smallest distance between an edge and a vertex that is not its end, in edge lengths."""
 
 MAX_UNTANGLED = 120
 """Components with more edges are placed by stress alone."""
@@ -24,7 +24,7 @@ def graph_layout(edge_index: Tensor, num_nodes: int, *, starts: int = 20) -> Poi
 
     Each component minimises the stress of its distances from `starts` fixed starting points. The result with
     the fewest edges behind other vertices wins, then the one with the fewest crossings, then the one with the
-    least stress; what is still behind a vertex is pushed aside. Components stand side by side.
+    least stress. Edges that are still behind a vertex are pushed aside. Components stand side by side.
 
     >>> from pathnn.theory.examples import hexagon
     >>> graph_layout(*hexagon()).shape
@@ -56,7 +56,7 @@ def _place_component(adjacent: Neighbors, component: list[int], starts: int) -> 
     edges = [(index[u], index[v]) for u in component for v in adjacent[u] if u < v]
     rows = [distances_from(adjacent, u) for u in component]
     wanted = np.array([[row[v] for v in component] for row in rows], dtype=float)
-    # In a dense graph edges lie behind vertices whatever one does, and looking for a way out takes long.
+    # In a dense graph some edges lie behind vertices in every layout, and the search would take long.
     few = edges if len(edges) <= MAX_UNTANGLED else []
     rng = np.random.default_rng(0)
     angle = 2 * np.pi * np.arange(len(component)) / max(len(component), 1)
@@ -74,7 +74,7 @@ def _place_component(adjacent: Neighbors, component: list[int], starts: int) -> 
 
 
 def _reduce_stress(points: Points, wanted: Points, *, steps: int) -> Points:
-    """Stress majorisation (SMACOF) with weights 1 / distance^2."""
+    """Reduce the stress by majorisation (SMACOF) with weights 1 / distance^2."""
     n = len(points)
     if n == 1:
         return np.zeros((1, 2))
@@ -99,19 +99,19 @@ def _stress(points: Points, wanted: Points) -> float:
 
 
 def _crossings(points: Points, edges: list[tuple[int, int]]) -> int:
-    """Number of pairs of edges without a common end that cross."""
+    """Count the pairs of edges without a common end that cross."""
     apart = [(*e, *f) for e, f in combinations(edges, 2) if not set(e) & set(f)]
     a, b, c, d = points[np.array(apart, dtype=int).reshape(-1, 4).T]
 
     def side(p: Points, q: Points, r: Points) -> Points:
-        """Positive where r is on the left of the line from p to q, negative on its right."""
+        """Return positive values where r is left of the line from p to q, negative ones where it is right."""
         return (q - p)[:, 0] * (r - p)[:, 1] - (q - p)[:, 1] * (r - p)[:, 0]
 
     return int(((side(a, b, c) * side(a, b, d) < 0) & (side(c, d, a) * side(c, d, b) < 0)).sum())
 
 
 def _offsets(points: Points, edge: tuple[int, int]) -> Points:
-    """For every vertex, the vector to it from the nearest point of an edge; far away for the edge's ends."""
+    """Return the vector to each vertex from the nearest point of an edge; infinite for the ends of the edge."""
     start, along = points[edge[0]], points[edge[1]] - points[edge[0]]
     part = np.clip((points - start) @ along / max(float(along @ along), 1e-9), 0.0, 1.0)
     offsets = points - start - part[:, None] * along
@@ -120,12 +120,12 @@ def _offsets(points: Points, edge: tuple[int, int]) -> Points:
 
 
 def _hidden(points: Points, edges: list[tuple[int, int]]) -> int:
-    """Number of times that an edge passes too close to a vertex that is not its end."""
+    """Count how often an edge passes too close to a vertex that is not its end."""
     return sum(int((np.linalg.norm(_offsets(points, edge), axis=1) < ROOM).sum()) for edge in edges)
 
 
 def _push_apart(points: Points, edges: list[tuple[int, int]], *, steps: int = 200) -> Points:
-    """Move vertices off the edges that pass behind them, and these edges a little the other way."""
+    """Move vertices away from the edges behind them, and these edges a little in the other direction."""
     points = points.copy()
     for _ in range(steps):
         if not _hidden(points, edges):
@@ -143,7 +143,7 @@ def _push_apart(points: Points, edges: list[tuple[int, int]], *, steps: int = 20
 
 
 def _upright(points: Points, edges: list[tuple[int, int]]) -> Points:
-    """Turn the longest direction to the horizontal; where there is none, put the first edge at the bottom."""
+    """Turn the longest direction to the horizontal; if there is none, put the first edge at the bottom."""
     centred = points - points.mean(axis=0)
     spread, axes = np.linalg.eigh(centred.T @ centred)
     if edges and spread[0] > 0.9 * spread[1]:
@@ -153,5 +153,5 @@ def _upright(points: Points, edges: list[tuple[int, int]]) -> Points:
         return turned * [1.0, -1.0 if turned[edges[0][0], 1] > 0 else 1.0]
     turned = centred @ axes[:, ::-1]
     if np.ptp(turned[:, 1]) < 0.1:
-        turned[:, 1] = 0.0  # stress straightens a path only in the limit
+        turned[:, 1] = 0.0  # stress makes a path straight only in the limit
     return turned * np.where(turned[0] * [-1, 1] < 0, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""The picture of `pathnn paths --draw`: a graph, the paths from one vertex, and their tree on one page."""
+"""Draw a graph, the paths from one vertex, and their tree on one page (`pathnn paths --draw`)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ FORMATS = (".svg", ".pdf", ".png")
 
 
 def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> Figure:
-    """Three panels: the graph, its paths of length 1..k from `source`, and the tree of those paths.
+    """Draw three panels: the graph, its paths of length 1..k from `source`, and the tree of those paths.
 
-    Vertices carry their ids. Graphs of over 200 vertices and trees of over 400 nodes are refused.
+    The labels of the vertices are their numbers. Raises `ValueError` for more than 200 vertices or 400 tree nodes.
 
     >>> from pathnn.theory.examples import figure_graph
     >>> figure = draw_paths_and_tree(*figure_graph(), source=0, collection="ap", k=3)
@@ -59,7 +59,7 @@ def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, coll
 
 
 def _draw_paths(axes: Axes, graph: Sketch, source: int, tree: Tree) -> None:
-    """Each path that no other continues as a line of its own colour; edges by width where colours run out."""
+    """Draw each path that no other continues in another colour; if there are too many, draw edges by width."""
     (colors,) = choose_colors([maximal([node.walk for node in tree_layout(tree) if len(node.walk) > 1])])
     used = {(min(u, v), max(u, v)) for path in colors for u, v in pairwise(path)}
     graph.draw(axes, source=source, reached={vertex for path in colors for vertex in path}, hidden=used)
@@ -70,7 +70,7 @@ def _draw_paths(axes: Axes, graph: Sketch, source: int, tree: Tree) -> None:
 
 
 def _check_count(edge_index: Tensor, num_nodes: int, source: int, collection: Collection, k: int) -> None:
-    """Refuse what would be too much to draw before the slow, plain search for it begins."""
+    """Raise `ValueError` if there are too many paths to draw, before the slow search for them."""
     counts, complete = count_per_source(to_csr(edge_index, num_nodes), PathOptions(collection, k), MAX_GRAPH_PATHS)
     from_source, total = int(counts[source].sum()), int(counts.sum())
     if complete and from_source < MAX_TREE_NODES and total <= MAX_GRAPH_PATHS:
@@ -80,14 +80,14 @@ def _check_count(edge_index: Tensor, num_nodes: int, source: int, collection: Co
         f"there are too many paths to draw: {least}{from_source:,} from vertex {source}, "
         f"{least}{total:,} in the graph; "
         f"expected at most {MAX_TREE_NODES - 1} and {MAX_GRAPH_PATHS:,}. "
-        "Lower --k, or choose another --graph, --source or --collection."
+        "Lower k, or choose another graph, source or collection."
     )
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture in the format that its name says."""
+    """Write a picture in the format of its suffix."""
     if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"{path} is no picture: expected a name that ends in {', '.join(FORMATS)}.")
+        raise ValueError(f"{path} is not a picture file: expected a name that ends in {', '.join(FORMATS)}.")
     if not path.parent.is_dir():
         raise FileNotFoundError(2, "the folder does not exist", str(path.parent))
     with atomic_write(path) as file:

@@ -1,4 +1,4 @@
-"""The page: panels side by side, measured in inches, with captions below; discs and labels in them."""
+"""Lay out a page: panels side by side, measured in inches, with captions below; draw discs and labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which colour-blind readers tell apart too; their yellow is too pale for lines.
+# Okabe and Ito's colours, which colour-blind readers can distinguish; their yellow is too pale for lines.
 LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
 INK = "#333333"
 EDGE = "#C4C4C4"
@@ -30,10 +30,10 @@ CHARACTER = 0.076
 def make_page(
     sizes: Sequence[tuple[float, float]], captions: Sequence[str], *, middle: bool = False
 ) -> tuple[Figure, list[Any]]:
-    """A figure with one panel per (width, height) in inches, whose axes are measured in inches too.
+    """Make a figure with one panel per (width, height); sizes and axes are in inches.
 
-    Panels are centred above their captions and measured from their upper left corner. They hang from the same
-    height, or all stand at `middle` height.
+    Panels are centred above their captions, and their origin is the upper left corner. Their upper edges are aligned,
+    or with `middle` their centres.
 
     >>> figure, axes = make_page([(2.0, 1.5), (1.0, 1.0)], ["(a) left", "(b) right"])
     >>> len(axes), [round(float(x), 2) for x in figure.get_size_inches()]
@@ -53,7 +53,7 @@ def make_page(
         box = (left + (width - inner) / 2, MARGIN + below + lift, inner, outer)
         axes.append(_panel(figure, box, total))
         for row, line in enumerate(text):
-            # One text per line: a superscript must not push its line below its neighbours'.
+            # One text per line: a superscript must not push its line below those of other captions.
             y = (MARGIN + below - 0.22 - row * LINE_HEIGHT) / total[1]
             x = (left + width / 2) / total[0]
             figure.text(x, y, line, ha="center", va="baseline", fontsize=CAPTION_SIZE, color=INK)
@@ -71,17 +71,17 @@ def _panel(figure: Figure, box: tuple[float, float, float, float], total: tuple[
 
 
 def _least_width(caption: str) -> float:
-    """Room for the longest word, and for half of the caption."""
+    """Return the width of the longest word or of half the caption, whichever is larger."""
     return max(1.6, CHARACTER * max(*map(_visible, [*caption.split(), ""]), _visible(caption) / 2))
 
 
 def _visible(text: str) -> int:
-    """Number of characters that are seen: the marks of mathematical text are not."""
+    """Count the visible characters: the marks of mathematical text are not visible."""
     return sum(character not in "$_^{}" for character in text)
 
 
 def _wrap(caption: str, width: float) -> list[str]:
-    """Break into as few lines as fit, then make them as even as that number allows."""
+    """Break a caption into as few lines as possible, of lengths as equal as possible."""
     room = max(int(width / CHARACTER), 8)
     count = len(_fill(caption, room))
     while room > 8 and len(_fill(caption, room - 1)) == count:
@@ -113,7 +113,7 @@ def draw_disc(
     faded: bool = False,
     shape: Shape = "disc",
 ) -> None:
-    """A vertex: a disc, square or diamond with its label, above all lines; dark fills get white letters."""
+    """Draw a vertex above all lines: a disc, square or diamond with its label, in white if the fill is dark."""
     from matplotlib.patches import Circle, RegularPolygon
 
     style: dict[str, Any] = {"linestyle": (0, (2, 1.5)), "edgecolor": "#8A8A8A"} if faded else {"edgecolor": INK}
@@ -130,7 +130,7 @@ def draw_disc(
 
 
 def vertex_labels(num_nodes: int, labels: Sequence[str] | None = None) -> list[str]:
-    """The given labels, or the paper's: vertex 0 is v1.
+    """Return the given labels, or those of the paper: vertex 0 is v1.
 
     >>> vertex_labels(2)
     ['$v_{1}$', '$v_{2}$']
@@ -143,7 +143,7 @@ def vertex_labels(num_nodes: int, labels: Sequence[str] | None = None) -> list[s
 
 
 def letter(panel: int) -> str:
-    """What stands in front of a caption.
+    """Return the letter of a panel, which stands before its caption.
 
     >>> letter(2)
     '(c)'
@@ -152,7 +152,7 @@ def letter(panel: int) -> str:
 
 
 def lettered(captions: Sequence[str]) -> list[str]:
-    """The captions with (a), (b), ... in front, if there are two or more.
+    """Put (a), (b), ... before the captions, if there are two or more.
 
     >>> lettered(["left", "right"])
     ['(a) left', '(b) right']

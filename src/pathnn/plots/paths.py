@@ -1,4 +1,4 @@
-"""The paths from a vertex, drawn along the edges of their graph (figure 1 of the paper)."""
+"""Draw the paths from a vertex along the edges of their graph (figure 1 of the paper)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def draw_paths(
 ) -> Figure:
     """Draw a graph, and beside it the paths of length 1..k from `source`, one panel per collection.
 
-    Each path that no other continues is a line of its own colour with an arrow at its far end; its beginnings
-    are paths too. Where there are more of them than colours, each edge is as wide as the number of its paths.
+    Each path that no other continues is a coloured line with an arrow at its far end; its beginnings are paths
+    too. If there are more such paths than colours, the width of each edge is its number of paths.
     `k` is one length or one per collection; `labels` name the vertices (default: vertex 0 is v1).
 
     >>> from pathnn.theory.examples import figure_graph
@@ -67,7 +67,7 @@ def draw_paths(
 
 
 def panels_of(collection: str | Sequence[str], k: int | Sequence[int]) -> list[tuple[Any, int]]:
-    """Pairs of what a panel shows and its length; one `k` serves all.
+    """Return the name and the length of each panel; one `k` applies to all.
 
     >>> panels_of(("sp", "ap"), 3)
     [('sp', 3), ('ap', 3)]
@@ -82,7 +82,7 @@ def panels_of(collection: str | Sequence[str], k: int | Sequence[int]) -> list[t
 
 
 def maximal(paths: Sequence[Path]) -> list[Path]:
-    """The paths that no other path continues, in lexicographic order.
+    """Return the paths that no other path continues, in lexicographic order.
 
     >>> maximal([(0, 1), (0, 2), (0, 1, 3)])
     [(0, 1, 3), (0, 2)]
@@ -92,7 +92,7 @@ def maximal(paths: Sequence[Path]) -> list[Path]:
 
 
 def choose_colors(panels: Sequence[Sequence[Path]]) -> list[dict[Path, str]]:
-    """A colour for each path of each panel: that of a path of a later panel that goes on from it, if any."""
+    """Choose a colour for each path of each panel, the same as that of a longer path in a later panel, if any."""
     chosen: list[dict[Path, str]] = []
     known: dict[Path, str] = {}
     for paths in reversed(panels):
@@ -109,7 +109,7 @@ def choose_colors(panels: Sequence[Sequence[Path]]) -> list[dict[Path, str]]:
 
 
 def draw_lanes(axes: Any, graph: Sketch, colors: dict[Path, str]) -> None:
-    """Parallel lanes: along an edge, the paths that use it lie side by side in the order of `colors`."""
+    """Draw the paths along each edge as parallel lanes, in the order of `colors`."""
     users: dict[tuple[int, int], list[Path]] = {}
     for path in colors:
         for u, v in pairwise(path):
@@ -125,13 +125,13 @@ def draw_lanes(axes: Any, graph: Sketch, colors: dict[Path, str]) -> None:
 
 
 def _across(start: Points, end: Points) -> Points:
-    """The unit vector at a right angle to the line from `start` to `end`, on its left."""
+    """Return the unit vector at a right angle to the line from `start` to `end`, on its left."""
     dx, dy = (end - start) / np.linalg.norm(end - start)
     return np.array([-dy, dx])
 
 
 def _draw_segment(axes: Any, ends: Points, color: str, arrow_at: float) -> None:
-    """A straight line; with `arrow_at`, an arrow head whose tip is so far from the end."""
+    """Draw a straight line; with `arrow_at`, add an arrow head with its tip at this distance from the end."""
     from matplotlib.patches import Polygon
 
     start, end = ends
@@ -147,7 +147,7 @@ def _draw_segment(axes: Any, ends: Points, color: str, arrow_at: float) -> None:
 
 
 def draw_widths(axes: Any, graph: Sketch, paths: Sequence[Path]) -> None:
-    """One line per edge, as wide as the number of paths that use it."""
+    """Draw one line per edge, as wide as its number of paths."""
     uses = Counter((min(u, v), max(u, v)) for path in paths for u, v in pairwise(path))
     widest = min(9.0, 72 * graph.radius)
     for (u, v), count in uses.items():

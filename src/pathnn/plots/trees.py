@@ -1,4 +1,4 @@
-"""Where the nodes of a tree go."""
+"""Draw WL-trees and Path-Trees (figure 2 of the paper)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Placed:
-    """A node of a tree on the page; `walk` are the vertices from the root to it, `parent` is an index."""
+    """A node of a tree on the page: `walk` has the vertices from the root to it, `parent` is an index."""
 
     x: float
     y: float
@@ -76,13 +76,8 @@ NAMES: dict[TreeKind, str] = {"wl": "WL-tree", "sp": "SP-tree", "sp+": "SP$^+$-t
 MAX_TREE_NODES = 400
 
 
-LEAF = 0.41
-
-
-LEVEL = 0.62
-
-
-WIDEST = 22.0
+LEAF, LEVEL, WIDEST = 0.41, 0.62, 22.0
+"""Inches between leaves and between levels, and of the widest drawing."""
 
 
 def draw_trees(
@@ -96,8 +91,8 @@ def draw_trees(
 ) -> Figure:
     """Draw the trees of height `k` (one, or one per tree) that are rooted at `source`.
 
-    Nodes of the WL-tree whose walk from the root repeats a vertex are grey and dashed: the proof of theorem
-    3.3 calls them redundant, and the others are the AP-tree. A tree of more than 400 nodes is refused.
+    Nodes of the WL-tree are grey and dashed if the walk from the root repeats a vertex: the proof of theorem 3.3 calls
+    them redundant, and the others are the AP-tree. Raises `ValueError` for a tree of more than 400 nodes.
 
     >>> from pathnn.theory.examples import figure_graph
     >>> figure = draw_trees(*figure_graph(), source=0, k=(3, 2, 2, 3))
@@ -114,7 +109,7 @@ def draw_trees(
 
 
 def draw_tree_list(trees: Sequence[Tree], *, captions: Sequence[str], labels: Sequence[str]) -> Figure:
-    """Draw any trees side by side; `labels[v]` names vertex v.
+    """Draw trees side by side; `labels[v]` is the label of vertex v.
 
     >>> figure = draw_tree_list([Tree(0, (Tree(1), Tree(2)))], captions=["a cherry"], labels=["r", "a", "b"])
     >>> len(figure.axes)
@@ -153,14 +148,14 @@ def _small(tree: Tree, kind: str, height: int) -> Tree:
 
 
 def panel_size(layout: Sequence[Placed], leaf: float, radius: float) -> tuple[float, float]:
-    """Width and height, in inches, that a tree's drawing takes."""
+    """Return the width and height of the drawing of a tree, in inches."""
     pad = 2 * radius + 0.06
     return leaf * max(node.x for node in layout) + pad, -LEVEL * min(node.y for node in layout) + pad
 
 
 @dataclass(frozen=True)
 class NodeStyle:
-    """How a node of a tree is drawn; a dashed node has a dashed edge to its parent."""
+    """The style of a node of a tree; a dashed node has a dashed edge to its parent."""
 
     fill: str
     shape: Shape = "disc"
@@ -168,11 +163,11 @@ class NodeStyle:
 
 
 Style = Callable[[Path], NodeStyle]
-"""What a node looks like, by its walk from the root."""
+"""The style of a node as a function of its walk from the root."""
 
 
 def fading_style(walk: Path) -> NodeStyle:
-    """The root dark, and redundant nodes (that come back to a vertex of their walk) in grey.
+    """Return a dark style for the root, and grey for redundant nodes, whose walk repeats a vertex.
 
     >>> fading_style((0, 1, 0)).dashed, fading_style((0, 1, 2)).dashed
     (True, False)
@@ -192,9 +187,9 @@ def draw_tree(
     highlight: Container[Path] = (),
     pad: float | None = None,
 ) -> None:
-    """Draw a tree that was laid out, `pad` inches from the panel's border.
+    """Draw the layout of a tree, `pad` inches from the border of the panel.
 
-    The edges to the nodes whose walk is in `highlight` have a warm colour.
+    Edges to nodes with a walk in `highlight` have a warm colour.
     """
     pad = radius + 0.03 if pad is None else pad
     spots = [(pad + leaf * node.x, -pad + LEVEL * node.y) for node in layout]

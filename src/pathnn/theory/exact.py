@@ -1,4 +1,4 @@
-"""1-WL colour refinement, and the tree of walks that a colour stands for."""
+"""Exact tests for small graphs: 1-WL colours, annotated path sets, and which graphs they distinguish."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ def wl_colors(
     initial: Sequence[Hashable] | None = None,
     table: ColorTable | None = None,
 ) -> list[tuple[int, ...]]:
-    """The 1-WL colours of all vertices after 0, 1, ..., `rounds` rounds.
+    """Compute the 1-WL colours of all vertices after 0, 1, ..., `rounds` rounds.
 
-    Two vertices have the same colour after k rounds exactly when their WL-trees of height k are isomorphic.
-    Colours of one round can be compared between graphs that were coloured with the same `table`. `initial`
-    labels the vertices to start from (default: all equal). `rounds=None` means `num_nodes` rounds: nothing
-    changes after those.
+    Two vertices have the same colour after k rounds if and only if their WL-trees of height k are isomorphic. Compare
+    only colours of the same round and the same `table`. `initial` has the initial labels of the vertices (by default
+    all equal). `rounds=None` means `num_nodes` rounds, after which nothing changes.
 
     >>> from pathnn.theory.graphs import edges_to_index
     >>> wl_colors(edges_to_index([(0, 1), (1, 2), (2, 3)]), 4, rounds=2)
@@ -45,7 +44,7 @@ def wl_colors(
 
 
 def initial_colors(num_nodes: int, labels: Sequence[Hashable] | None, table: ColorTable) -> tuple[int, ...]:
-    """The colours of the vertices' labels, or one and the same colour."""
+    """Return the colours of the labels, or the same colour for all vertices."""
     if labels is None:
         return (table.color("initial"),) * num_nodes
     if len(labels) != num_nodes:
@@ -54,7 +53,7 @@ def initial_colors(num_nodes: int, labels: Sequence[Hashable] | None, table: Col
 
 
 Token = Callable[[Path, int], Hashable]
-"""What a path shows at a position, apart from the annotation of the vertex there."""
+"""The part of a token at a position of a path besides the annotation of the vertex."""
 
 
 def annotated_path_sets(
@@ -68,20 +67,20 @@ def annotated_path_sets(
     initial: Sequence[Sequence[Hashable]] | None = None,
     table: ColorTable | None = None,
 ) -> list[list[tuple[int, ...]]]:
-    """The annotations of all vertices at levels 0..k: `result[graph][level][vertex]`, comparable per level.
+    """Compute the annotations of all vertices at levels 0..k: `result[graph][level][vertex]`, comparable per level.
 
     The annotation of v at level l is the multiset, over all paths of length l from v, of the sequences of the
-    level l - 1 annotations of their vertices; at level 0 all are equal, or what `initial` says.
+    level l - 1 annotations of their vertices. At level 0 all are equal, or the labels in `initial`.
 
     Args:
         graphs: `(edge_index, num_nodes)` pairs.
         collection: `"sp"`, `"sp+"` or `"ap"`.
         k: the largest path length, in edges.
-        residual: an annotation also holds v's own of the level before, as the model's `h + sum` does.
-        extend: paths that nothing continues go on with dummy tokens, as the proof of theorem 3.5 wants.
-        distances: every token also shows its distance to the source.
-        initial: labels to start from, per graph and vertex.
-        table: shares colours with other calls; the default is a new one.
+        residual: an annotation includes that of the same vertex at the previous level, as `h + sum` in the model.
+        extend: extend paths that no other continues by dummy tokens, as in the proof of theorem 3.5.
+        distances: each token includes its distance to the source.
+        initial: initial labels, per graph and vertex.
+        table: a table of colours to share with other calls; by default a new one.
 
     >>> from pathnn.theory.graphs import edges_to_index
     >>> path, triangle = [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]
@@ -109,7 +108,7 @@ def annotated_path_sets(
 def _annotate(
     paths: Sequence[Path], before: tuple[int, ...], token: Token, residual: bool, table: ColorTable
 ) -> tuple[int, ...]:
-    """One level: the annotations from the paths of one length and the annotations of the level before."""
+    """Compute one level from the paths of one length and the annotations of the previous level."""
     dummy = table.color("dummy")
     seen: list[list[int]] = [[] for _ in before]
     for path in paths:
@@ -138,7 +137,7 @@ def _distance_token(adjacent: list[tuple[int, ...]]) -> Token:
 
 
 def wl_distinguishes(first: Graph, second: Graph, rounds: int | None = None) -> bool:
-    """Whether 1-WL tells two graphs apart, within `rounds` rounds or at all.
+    """Return whether 1-WL distinguishes two graphs, within `rounds` rounds or at all.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> wl_distinguishes(hexagon(), two_triangles())
@@ -150,7 +149,7 @@ def wl_distinguishes(first: Graph, second: Graph, rounds: int | None = None) -> 
 
 
 def path_trees_distinguish(first: Graph, second: Graph, *, collection: Collection, k: int) -> bool:
-    """Whether the shapes of all Path-Trees of height `k` tell two graphs apart.
+    """Return whether the shapes of all Path-Trees of height `k` distinguish two graphs.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> [path_trees_distinguish(hexagon(), two_triangles(), collection="ap", k=k) for k in (2, 3)]
@@ -171,7 +170,9 @@ def paths_distinguish(
     extend: bool = False,
     distances: bool = False,
 ) -> bool:
-    """Whether annotated path sets of level `k` tell two graphs apart; the options are `annotated_path_sets`'.
+    """Return whether annotated path sets of level `k` distinguish two graphs.
+
+    The options are those of `annotated_path_sets`.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> paths_distinguish(hexagon(), two_triangles(), collection="ap", k=2)

@@ -1,7 +1,6 @@
 """The graphs of our figures.
 
-The paper's pictures are not part of its text, only their captions are: these graphs are our choice, made to
-satisfy the captions.
+The text of the paper has the captions of its pictures, not the pictures: we chose these graphs to satisfy the captions.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from pathnn.theory.graphs import Graph, edges_to_index
 
 
 def figure_graph() -> Graph:
-    """Six vertices, for figures 1 and 2: vertex 0 is the paper's v1.
+    """Return a graph of six vertices for figures 1 and 2; vertex 0 is the paper's v1.
 
-    No shortest path from v1 is longer than 2. Only v4 is reached by two of them, so that v1 can have two
-    SP-trees of height 2.
+    No shortest path from v1 is longer than 2. Two of them lead to v4, and only one to each other vertex, so v1 can have
+    two SP-trees of height 2.
 
     >>> edge_index, num_nodes = figure_graph()
     >>> num_nodes, edge_index.size(1) // 2
@@ -23,7 +22,7 @@ def figure_graph() -> Graph:
 
 
 def open_triplet() -> Graph:
-    """A path of three vertices; its middle is vertex 0, the v of proposition 3.4.
+    """Return a path of three vertices with vertex 0 in the middle: the v of proposition 3.4.
 
     >>> open_triplet()[1]
     3
@@ -32,7 +31,7 @@ def open_triplet() -> Graph:
 
 
 def triangle() -> Graph:
-    """Three vertices, all adjacent; any of them is the u of proposition 3.4.
+    """Return three vertices, all adjacent; each of them is a u of proposition 3.4.
 
     >>> triangle()[1]
     3
@@ -41,7 +40,7 @@ def triangle() -> Graph:
 
 
 def path_of_five() -> Graph:
-    """A path of five vertices, of which vertex 0 is the middle: its AP-tree has the shape of a triangle's.
+    """Return a path of five vertices with vertex 0 in the middle, whose AP-tree has the shape of a triangle's.
 
     >>> path_of_five()[1]
     5
@@ -50,7 +49,7 @@ def path_of_five() -> Graph:
 
 
 def hexagon() -> Graph:
-    """A ring of six vertices, which 1-WL confuses with two triangles.
+    """Return a ring of six vertices, which 1-WL confuses with two triangles.
 
     >>> hexagon()[1]
     6
@@ -59,7 +58,7 @@ def hexagon() -> Graph:
 
 
 def two_triangles() -> Graph:
-    """Two separate triangles, which 1-WL confuses with a hexagon.
+    """Return two separate triangles, which 1-WL confuses with a hexagon.
 
     >>> two_triangles()[1]
     6
@@ -68,7 +67,7 @@ def two_triangles() -> Graph:
 
 
 def complete_four() -> Graph:
-    """Four vertices, all adjacent: paths of length 2 end at distance 1 from where they begin.
+    """Return four vertices, all adjacent: paths of length 2 end at distance 1 from their source.
 
     >>> complete_four()[1]
     4
@@ -77,7 +76,7 @@ def complete_four() -> Graph:
 
 
 def bipartite_six() -> Graph:
-    """Three vertices on each side, all across adjacent (K3,3): paths of length 2 end at distance 2.
+    """Return the complete bipartite graph K3,3: paths of length 2 end at distance 2 from their source.
 
     >>> bipartite_six()[1]
     6
@@ -86,7 +85,7 @@ def bipartite_six() -> Graph:
 
 
 def one_graph_against_theorem_3_3() -> Graph:
-    """The smallest graph with two vertices, 0 and 3, whose AP-trees agree and whose WL-trees of height 3 do not.
+    """Return the smallest graph with vertices (0 and 3) of equal AP-trees and different WL-trees of height 3.
 
     >>> one_graph_against_theorem_3_3()[1]
     7

@@ -1,4 +1,4 @@
-"""Annotated path sets, fast: the exact test for graphs of real size, by fingerprints instead of nested structures."""
+"""Annotated path sets and WL colours as fingerprints: the exact tests, fast enough for graphs of real size."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from pathnn.theory.graphs import Graph
 from pathnn.theory.kernels import annotate, fingerprint, refine_pairs, refine_vertices, total_fingerprint
 
 Lanes = NDArray[np.uint64]
-"""Elements of the field; an axis of two holds the two that together stand for one thing."""
+"""Elements of the field; an axis of size 2 holds the two that form one fingerprint."""
 
 
 @dataclass(frozen=True)
 class PathAnnotations:
-    """The annotations of one graph's vertices: `levels` is `[k + 1, 2, num_nodes]`, for each level 0..k.
+    """The annotations of the vertices of one graph: `levels` is `[k + 1, 2, num_nodes]`, for levels 0..k.
 
-    `sums`, `[2, num_nodes]`, are the sums over the paths of length k alone.
+    `sums`, `[2, num_nodes]`, has the sums over the paths of length k alone.
     """
 
     levels: Lanes
     sums: Lanes
 
     def fingerprints(self) -> Lanes:
-        """The multiset of the annotations at each level, `[k + 1, 2]`: what a PathNN may know about the graph."""
+        """Return the multiset of annotations at each level, `[k + 1, 2]`: all that a PathNN can know."""
         out = np.zeros((len(self.levels), 2), np.uint64)
         fingerprint(self.levels, out)
         return out
 
     def total(self) -> Lanes:
-        """What a PathNN knows whose last layer and readout only add up, `[2]`.
+        """Return all that a PathNN can know if its last layer and its readout are sums, `[2]`.
 
         With the identity as phi and a sum as readout, the representation of a graph is a sum over all its paths of
-        length k. Of which vertex has which of them, nothing is left.
+        length k. It does not depend on which vertex has which of these paths.
         """
         out = np.zeros(2, np.uint64)
         total_fingerprint(self.levels, self.sums, out)
@@ -57,22 +57,22 @@ def hashed_annotations(
     initial: Sequence[Sequence[int]] | None = None,
     max_steps: int | None = None,
 ) -> list[PathAnnotations]:
-    """The annotations of all vertices of each graph at levels 0..k; equal means equal.
+    """Compute the annotations of all vertices of each graph at levels 0..k.
 
-    The same as `annotated_path_sets`, with two elements of a field of 2^61 - 1 elements in place of a structure. Two
-    annotations that differ get the same elements with a probability below k^2 / 2^120, as far as the elements of
-    tokens are random. The defaults are the network's: the residual term, and distances for AP. Graphs are shared out
-    over as many threads as torch uses.
+    The result is that of `annotated_path_sets`, with two elements of a field of 2^61 - 1 elements instead of a nested
+    structure. Equal annotations get equal elements; different ones get equal elements with a probability below
+    k^2 / 2^120, if the elements of tokens are random. The defaults are those of the network: the residual term, and
+    distances for AP. As many threads as torch uses share the graphs.
 
     Args:
         graphs: `(edge_index, num_nodes)` pairs.
         collection: `"sp"`, `"sp+"` or `"ap"`.
         k: the largest path length, in edges.
-        residual: an annotation also holds v's own of the level before, as the model's `h + sum` does.
-        extend: paths that nothing continues go on with dummy tokens.
-        distances: every token also shows its distance to the source; None means: for `"ap"`.
-        initial: integers to start from, per graph and vertex; the default is 0 everywhere.
-        max_steps: refuse with `PathExplosionError` a graph that takes more steps than this.
+        residual: an annotation includes that of the same vertex at the previous level, as `h + sum` in the model.
+        extend: extend paths that no other continues by dummy tokens.
+        distances: each token includes its distance to the source; None means: for `"ap"`.
+        initial: initial labels, one integer per graph and vertex; by default all 0.
+        max_steps: raise `PathExplosionError` for a graph that takes more steps.
 
     >>> from pathnn.theory.examples import triangle
     >>> levels = hashed_annotations([triangle()], collection="ap", k=2)[0].levels
@@ -114,10 +114,10 @@ def path_fingerprints(
     initial: Sequence[Sequence[int]] | None = None,
     max_steps: int | None = None,
 ) -> Lanes:
-    """The multiset of annotations of each graph at each level as two integers, `[graphs, k + 1, 2]`.
+    """Compute the multiset of annotations of each graph at each level as two integers, `[graphs, k + 1, 2]`.
 
-    Graphs with equal rows at level l are those that no PathNN of l layers tells apart. Options as in
-    `hashed_annotations`; here a graph that takes more than `max_steps` steps is refused as well.
+    No PathNN of l layers distinguishes graphs with equal rows at level l. The options are those of
+    `hashed_annotations`.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> first, second = path_fingerprints([hexagon(), two_triangles()], collection="ap", k=2, distances=False)
@@ -135,7 +135,7 @@ def path_fingerprints(
 
 
 def start_levels(num_nodes: int, k: int, labels: Sequence[int] | None) -> Lanes:
-    """Room for the levels 0..k, with the labels of the vertices in level 0."""
+    """Allocate the levels 0..k, with the labels of the vertices in level 0."""
     levels = np.zeros((k + 1, 2, num_nodes), np.uint64)
     if labels is not None:
         if len(labels) != num_nodes:
@@ -145,7 +145,7 @@ def start_levels(num_nodes: int, k: int, labels: Sequence[int] | None) -> Lanes:
 
 
 def classes(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Numbers 0, 1, ... for the rows of `[n, 2]`, equal for equal rows.
+    """Number the rows of `[n, 2]` by 0, 1, ..., with equal numbers for equal rows.
 
     >>> classes(np.array([[5, 1], [2, 2], [5, 1]], np.uint64)).tolist()
     [1, 0, 1]
@@ -157,16 +157,16 @@ def classes(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def stack_lanes(rows: Sequence[Lanes], shape: tuple[int, ...]) -> Lanes:
-    """The rows as one array, also if there are none."""
+    """Stack rows into one array, even if there are none."""
     return np.stack(rows) if len(rows) else np.zeros((0, *shape), np.uint64)
 
 
 MOST_VERTICES = 64
-"""What `folklore_fingerprints` takes by default: its time grows with the third power, and the rounds on top."""
+"""The default limit of `folklore_fingerprints`: the time of each round grows with the third power of the vertices."""
 
 
 def wl_fingerprints(graphs: Sequence[Graph], *, initial: Sequence[Sequence[int]] | None = None) -> Lanes:
-    """The stable 1-WL colours of each graph as two integers, `[graphs, 2]`: equal where 1-WL sees no difference.
+    """Compute the stable 1-WL colours of each graph as two integers, `[graphs, 2]`: equal if 1-WL confuses the graphs.
 
     >>> from pathnn.theory.examples import hexagon, open_triplet, two_triangles
     >>> first, second, third = wl_fingerprints([hexagon(), two_triangles(), open_triplet()])
@@ -184,7 +184,7 @@ def wl_fingerprints(graphs: Sequence[Graph], *, initial: Sequence[Sequence[int]]
 
 
 def folklore_fingerprints(graphs: Sequence[Graph], *, most_vertices: int = MOST_VERTICES) -> Lanes:
-    """The stable 2-FWL colours of each graph as two integers, `[graphs, 2]`: equal where 3-WL sees no difference.
+    """Compute the stable 2-FWL colours of each graph as two integers, `[graphs, 2]`: equal if 3-WL confuses them.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> first, second = folklore_fingerprints([hexagon(), two_triangles()])

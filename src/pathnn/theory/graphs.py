@@ -1,4 +1,4 @@
-"""Graphs as the theory reads them: sorted neighbours, distances, and paths as tuples."""
+"""Graphs for the theory: sorted neighbours, distances, and paths as tuples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Neighbors = list[tuple[int, ...]]
 def paths_by_length(
     edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int, extend: bool = False
 ) -> list[list[Path]]:
-    """The paths of a collection, one list per length 1..k, as tuples from the source on; -1 is a dummy token.
+    """Return the paths of a collection, one list per length 1..k, as tuples, source first; -1 is a dummy token.
 
     >>> edge_index = edges_to_index([(0, 1), (1, 2)])
     >>> paths_by_length(edge_index, 3, collection="ap", k=2)
@@ -36,7 +36,7 @@ def paths_by_length(
 
 
 def edges_to_index(edges: Sequence[tuple[int, int]]) -> Tensor:
-    """The `edge_index` of an undirected graph, both directions of every edge, from its list of edges.
+    """Return the `edge_index` of an undirected graph, with both directions of every edge.
 
     >>> edges_to_index([(0, 1)]).tolist()
     [[0, 1], [1, 0]]
@@ -46,7 +46,7 @@ def edges_to_index(edges: Sequence[tuple[int, int]]) -> Tensor:
 
 
 def disjoint_union(graphs: Sequence[Graph]) -> tuple[Tensor, int, Tensor]:
-    """Several graphs as one: its `edge_index`, its number of vertices, and the graph of each vertex.
+    """Join graphs into one: its `edge_index`, its number of vertices, and the graph of each vertex.
 
     >>> edge_index, num_nodes, graph = disjoint_union([(edges_to_index([(0, 1)]), 2)] * 2)
     >>> edge_index.tolist(), num_nodes, graph.tolist()
@@ -59,7 +59,7 @@ def disjoint_union(graphs: Sequence[Graph]) -> tuple[Tensor, int, Tensor]:
 
 
 def neighbors(edge_index: Tensor, num_nodes: int) -> Neighbors:
-    """The sorted neighbours of every vertex; self-loops and repeated edges are left out.
+    """Return the sorted neighbours of every vertex, without self-loops and repeated edges.
 
     >>> neighbors(edges_to_index([(0, 1), (1, 2)]), 3)
     [(1,), (0, 2), (1,)]
@@ -70,7 +70,7 @@ def neighbors(edge_index: Tensor, num_nodes: int) -> Neighbors:
 
 
 def distances_from(adjacent: Neighbors, source: int) -> list[int | None]:
-    """Number of edges of a shortest path from `source` to every vertex, None where there is no path.
+    """Return the distance from `source` to every vertex, None if there is no path.
 
     >>> distances_from([(1,), (0,), ()], 0)
     [0, 1, None]
@@ -93,9 +93,9 @@ def check_source(source: int, num_nodes: int) -> int:
     2
     """
     if num_nodes == 0:
-        raise ValueError(f"source={source!r} is no vertex: the graph has no vertices.")
+        raise ValueError(f"source={source!r} is not a vertex: the graph has no vertices.")
     if isinstance(source, bool) or not isinstance(source, int) or not 0 <= source < num_nodes:
-        raise ValueError(f"source={source!r} is no vertex: expected an integer from 0 to {num_nodes - 1}.")
+        raise ValueError(f"source={source!r} is not a vertex: expected an integer from 0 to {num_nodes - 1}.")
     return source
 
 

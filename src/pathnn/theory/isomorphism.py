@@ -1,4 +1,4 @@
-"""Pairs of graphs, and which of them have representations that are too close to each other."""
+"""Test which pairs of graphs untrained networks, annotated path sets and WL confuse."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pathnn.theory.graphs import Graph
 from pathnn.theory.untrained import UntrainedPhi, embeddings, untrained_models
 
 THRESHOLD = 1e-5
-"""The paper's: two graphs are confused when their representations are closer than this."""
+"""The threshold of the paper: a pair is confused if its representations are closer than this."""
 
 
 MOST_PAIRS = 20_000_000
@@ -36,7 +36,7 @@ CHUNK = 1_000_000  # pairs whose distances are computed at once
 
 
 def as_graphs(graphs: PackedGraphs | Sequence[Graph], index: Sequence[int] | None = None) -> list[Graph]:
-    """The graphs with the given numbers (default: all) as `(edge_index, num_nodes)` pairs."""
+    """Return the graphs with the given numbers (default: all) as `(edge_index, num_nodes)` pairs."""
     index = range(len(graphs)) if index is None else index
     if not isinstance(graphs, PackedGraphs):
         return [graphs[i] for i in index]
@@ -44,7 +44,7 @@ def as_graphs(graphs: PackedGraphs | Sequence[Graph], index: Sequence[int] | Non
 
 
 def all_pairs(num_graphs: int) -> Tensor:
-    """All pairs of so many graphs, `[pairs, 2]`; refuses more than 20 million.
+    """Return all pairs of graphs, `[pairs, 2]`; raise `ValueError` for more than 20 million pairs.
 
     >>> all_pairs(3).tolist()
     [[0, 1], [0, 2], [1, 2]]
@@ -67,7 +67,7 @@ def check_pairs(pairs: Tensor, num_graphs: int) -> Tensor:
 
 
 def confused_pairs(rows: Tensor, pairs: Tensor, threshold: float = THRESHOLD) -> Tensor:
-    """Which pairs have representations that are closer than the threshold: `[pairs]`, bool.
+    """Return for each pair whether its representations are closer than the threshold: `[pairs]`, bool.
 
     >>> confused_pairs(torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([[0, 1], [1, 2]])).tolist()
     [True, False]
@@ -83,11 +83,11 @@ def _distance(rows: Tensor, pairs: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class IsomorphismTest:
-    """How many of some pairs of graphs each test confuses; rates are shares of all pairs, None where not tested.
+    """The fraction of pairs of graphs that each test confuses, None for a test that was left out.
 
-    `failure_rate` has an entry per seed of the untrained network. `exact_failure_rate` is the least that any PathNN of
-    the kind can reach; `sum_failure_rate` the least where the last layer and the readout only add up, as in the paper's
-    setting. `confused` names the first pairs that the exact test confuses, `confused_by_network` those of seed 0.
+    `failure_rate` has one entry per seed of the untrained network. `exact_failure_rate` is the lowest rate that any
+    PathNN with these options can reach; `sum_failure_rate` the lowest if the last layer and the readout are sums, as in
+    the paper. `confused` has the first pairs that the exact test confuses, `confused_by_network` those of seed 0.
     """
 
     graphs: int
@@ -104,7 +104,7 @@ class IsomorphismTest:
     confused_by_network: tuple[tuple[int, int], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As a JSON document."""
+        """Return the result as a JSON document."""
         return {
             **vars(self),
             "failure_rate": list(self.failure_rate),
@@ -137,24 +137,24 @@ def isomorphism_test(
 ) -> IsomorphismTest:
     """Test pairs of graphs with untrained networks, by annotated path sets, and by 1-WL and 3-WL.
 
-    Only the structure counts: all vertices start alike. The defaults are the paper's.
+    Only the structure counts: all vertices have the same features. The defaults are those of the paper.
 
     Args:
         graphs: the graphs, packed or as `(edge_index, num_nodes)` pairs.
         pairs: `[pairs, 2]` graph numbers; None for all pairs.
-        collection: `"sp"` (not invariant: relabelled copies may be told apart), `"sp+"` or `"ap"`.
+        collection: `"sp"` (not invariant: it may distinguish relabelled copies), `"sp+"` or `"ap"`.
         k: the largest path length, in edges.
         seeds: number of untrained networks; 0 leaves them out.
         hidden_channels: their width.
-        distances: whether tokens carry their distance to the source; None means: for `"ap"`.
-        extend: whether paths go on with dummy tokens.
-        residual: whether the exact test keeps the annotation of the level before; the network always does.
-        phi: what follows each layer of the network (see `untrained_models`); `"tanh"` closes the gap to the exact test.
-        threshold: a pair is confused when its representations are closer.
+        distances: whether tokens include their distance to the source; None means: for `"ap"`.
+        extend: whether dummy tokens extend paths that no other continues.
+        residual: whether the exact test includes the annotation of the previous level; the network always does.
+        phi: the function after each layer (see `untrained_models`); `"tanh"` closes the gap to the exact test.
+        threshold: a pair is confused if its representations are closer than this.
         merge, memory, device: see `pathnn.theory.untrained.embeddings`.
-        exact, wl: leave out the exact test, or 1-WL and 3-WL (which is left out above 64 vertices, too).
-        max_steps: refuse with `PathExplosionError` a graph that takes the exact test more steps than this.
-        show: so many confused pairs are named.
+        exact, wl: whether to run the exact test, and 1-WL and 3-WL (3-WL only up to 64 vertices).
+        max_steps: raise `PathExplosionError` for a graph that takes the exact test more steps.
+        show: the largest number of confused pairs to list.
         step: called after each part of the work.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles

@@ -3,9 +3,9 @@
 The annotation of a vertex at level l is a polynomial (see `field.py`), evaluated at two random points ("lanes"): the
 sum over all paths of length l from it of the product of an element for each token. Sums run over the field, so
 
-    AP        the last step of a path is not walked: `rest[v]` is the sum of the elements of v's neighbours that are
-              not on the path, kept up to date while the walk goes down and up; the step before is a plain loop
-    SP, SP+   nothing is enumerated: sums move outward through the graph of shortest paths
+    AP        the search omits the last step of a path: `rest[v]` is the sum of the elements of the neighbours of v
+              that are not on the path, updated at each step; the step before it is a plain loop
+    SP, SP+   no path is enumerated: sums move outward through the graph of shortest paths
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba import njit
 from pathnn.paths.cpu.walks import AP, SP_PLUS, bfs, scratch
 from pathnn.theory.field import add, element, mix, mix_pair, multiply, subtract
 
-TOKEN, DUMMY, ANNOTATION, PATHS, GRAPH = 1, 2, 3, 4, 5  # kinds of keys, so that none is taken for another
+TOKEN, DUMMY, ANNOTATION, PATHS, GRAPH = 1, 2, 3, 4, 5  # kinds of keys, so that keys of different kinds differ
 
 
 ZERO = np.uint64(0)
@@ -24,24 +24,24 @@ ZERO = np.uint64(0)
 
 @njit(cache=True, nogil=True)
 def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, sums):
-    """Fill `levels[l, lane, v]` for l = 1..k from the labels in level 0; returns the steps, -1 if over `limit`.
+    """Fill `levels[l, lane, v]` for l = 1..k from the labels in level 0; return the steps, -1 if over `limit`.
 
-    `sums[lane, v]` keeps the sums over the paths of length k. Where no vertex has a path, none has a longer one: the
-    sums stay 0, and nothing is walked any more.
+    `sums[lane, v]` has the sums over the paths of length k. If no vertex has a path of some length, none has a longer
+    one: the sums stay 0, and the search ends.
     """
     n = rowptr.size - 1
     total = 0
-    goes_on = True
+    continues = True
     for length in range(1, k + 1):
         before = levels[length - 1]
         steps = 0
-        if goes_on and mode == AP:
+        if continues and mode == AP:
             steps = sum_simple(rowptr, col, length, extend, distances, before, limit - total, sums)
-        elif goes_on:
+        elif continues:
             steps = sum_shortest(rowptr, col, mode, length, extend, distances, before, sums)
         if steps < 0:
             return -1
-        goes_on = np.any(sums)
+        continues = np.any(sums)
         total += steps
         for v in range(n):
             for lane in range(2):
@@ -88,7 +88,7 @@ def fill_weights(before, length, distances, dist, queue, size, weight):
 
 @njit(cache=True, nogil=True)
 def dummy_tails(length):
-    """`[lane, position]`: the product of the elements of dummy tokens from a position to the end."""
+    """Return `[lane, position]`: the product of the elements of dummy tokens from a position to the end."""
     tails = np.ones((2, length + 2), np.uint64)
     for lane in range(2):
         for position in range(length, 0, -1):
@@ -99,12 +99,12 @@ def dummy_tails(length):
 
 @njit(cache=True, nogil=True)
 def sum_shortest(rowptr, col, mode, length, extend, distances, before, sums):
-    """SP, SP+: `ways[v]` is the sum over the paths from the root to v; a path ends where no other continues it."""
+    """Sum over SP or SP+: `ways[v]` is the sum over the paths from the root to v, which may end at v."""
     n = rowptr.size - 1
     dist, pred, queue = scratch(n)
     weight = np.empty((2, length + 1, n), np.uint64)
     ways = np.zeros((2, n), np.uint64)
-    goes_on = np.zeros(n, np.bool_)
+    continued = np.zeros(n, np.bool_)
     tails = dummy_tails(length)
     steps = 0
     for root in range(n):
@@ -119,7 +119,7 @@ def sum_shortest(rowptr, col, mode, length, extend, distances, before, sums):
                 y = col[slot]
                 if dist[y] == dist[x] - 1 and (mode == SP_PLUS or pred[x] == y):
                     first, second = add(first, ways[0, y]), add(second, ways[1, y])
-                    goes_on[y] = True
+                    continued[y] = True
             ways[0, x] = multiply(first, weight[0, dist[x], x])
             ways[1, x] = multiply(second, weight[1, dist[x], x])
         for lane in range(2):
@@ -128,19 +128,19 @@ def sum_shortest(rowptr, col, mode, length, extend, distances, before, sums):
                 x = queue[i]
                 if dist[x] == length:
                     total = add(total, ways[lane, x])
-                elif extend and not goes_on[x]:
+                elif extend and not continued[x]:
                     total = add(total, multiply(ways[lane, x], tails[lane, dist[x] + 1]))
             sums[lane, root] = total
         for i in range(size):
             steps += rowptr[queue[i] + 1] - rowptr[queue[i]]
             dist[queue[i]] = -1
-            goes_on[queue[i]] = False
+            continued[queue[i]] = False
     return steps
 
 
 @njit(cache=True, nogil=True)
 def sum_simple(rowptr, col, length, extend, distances, before, limit, sums):
-    """AP: a depth-first search that stops one step before the last; returns the steps taken, -1 if over `limit`.
+    """Sum over AP: a depth-first search without the last step; return the number of steps, -1 if over `limit`.
 
     `inner` is the element of a vertex at the last position but one, 0 while it is on the path; `free` its number of
     neighbours that are not on the path.
@@ -201,7 +201,7 @@ def _leave(rowptr, col, v, length, weight, rest, inner, free):
 
 @njit(cache=True, nogil=True)
 def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, tails, limit, sums):
-    """The sum over all simple paths of one length from `root`; returns the steps taken, -1 if over `limit`."""
+    """Sum over all simple paths of one length from `root`; return the number of steps, -1 if over `limit`."""
     if length == 1:
         sums[0, root] = multiply(weight[0, 0, root], rest[0, root])
         sums[1, root] = multiply(weight[1, 0, root], rest[1, root])
@@ -244,7 +244,7 @@ def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, t
                 product[0, depth] = multiply(product[0, depth - 1], weight[0, depth, x])
                 product[1, depth] = multiply(product[1, depth - 1], weight[1, depth, x])
                 on_path[x] = True
-                steps += 1  # also where the walk never gets to the end: a path that is too short costs as much
+                steps += 1  # also if the search never reaches the end: a path that is too short costs as much
                 _enter(rowptr, col, x, length, weight, rest, inner, free)
                 down = True
         if not down:
@@ -265,7 +265,7 @@ COLOR, NEIGHBOR, LEFT, RIGHT, PAIR, SUMMARY = 11, 12, 13, 14, 15, 16  # kinds of
 
 @njit(cache=True, nogil=True)
 def _count_distinct(first):
-    """Number of different values; one lane is enough to see a partition split."""
+    """Count the different values; one lane is enough to detect that a partition splits."""
     ordered = np.sort(first)
     return 0 if not ordered.size else 1 + np.sum(ordered[1:] != ordered[:-1])
 
@@ -283,7 +283,7 @@ def _summary(first, second, rounds):
 
 @njit(cache=True, nogil=True)
 def refine_vertices(rowptr, col, colors):
-    """The summary `[2]` of the stable 1-WL colours, from `colors[lane, v]` on."""
+    """Return the summary `[2]` of the stable 1-WL colours, starting from `colors[lane, v]`."""
     n = rowptr.size - 1
     found, rounds = _count_distinct(colors[0]), 0
     shown = np.empty((2, n), np.uint64)
@@ -307,7 +307,7 @@ def refine_vertices(rowptr, col, colors):
 
 @njit(cache=True, nogil=True)
 def refine_pairs(kind):
-    """The summary `[2]` of the stable 2-FWL colours, from `kind[u, v]` on: 0 no edge, 1 edge, 2 the same vertex."""
+    """Return the summary `[2]` of the stable 2-FWL colours; `kind[u, v]`: 0 no edge, 1 edge, 2 the same vertex."""
     n = kind.shape[0]
     colors = np.empty((2, n, n), np.uint64)
     for lane in range(2):

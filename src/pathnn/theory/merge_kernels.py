@@ -1,7 +1,7 @@
-"""How often each sequence of tokens occurs among the paths from one vertex: numba kernels that store no path.
+"""Count the token sequences of the paths from one vertex: numba kernels that store no path.
 
-A sequence is one number, its tokens the digits, the source's token first. Few possible sequences are counted in a
-table; many are written down one by one, to be sorted.
+A sequence is one number with its tokens as digits, the token of the source first. If few sequences are possible, a
+table counts them; otherwise an array lists them, to be sorted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathnn.paths.cpu.walks import bfs, may_step, scratch
 
 @njit(cache=True, nogil=True)
 def reach(rowptr, col, mode, root, k):
-    """The vertices within `k` of `root`, their distances, and all vertices' chosen predecessors and distances."""
+    """Return the vertices within `k` of `root`, and the distances and chosen predecessors of all vertices."""
     dist, pred, queue = scratch(rowptr.size - 1)
     size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
     return queue[:size], dist, pred
@@ -22,10 +22,10 @@ def reach(rowptr, col, mode, root, k):
 
 @njit(cache=True, nogil=True)
 def visit_sequences(rowptr, col, mode, length, root, token, base, extend, dist, pred, tabulate, out):
-    """Go through the paths of one length from `root`; returns how many there are.
+    """Visit the paths of one length from `root` and return their number.
 
-    `token[v]` is the digit of a vertex, `base - 1` that of a dummy token. With `tabulate`, `out[sequence]` is counted
-    up; else `out[i]` is the sequence of the i-th path, as far as there is room.
+    `token[v]` is the digit of a vertex, `base - 1` that of a dummy token. With `tabulate`, `out[sequence]` counts the
+    sequences; otherwise `out[i]` is the sequence of the i-th path, up to the size of `out`.
     """
     path = np.empty(length + 1, np.int32)
     slots = np.empty(length + 1, np.int64)
@@ -73,7 +73,7 @@ def _put(tabulate, out, found, sequence):
 
 @njit(cache=True, nogil=True)
 def _ends(rowptr, col, mode, v, path, depth, dist, pred):
-    """Whether no path of the collection continues the one to `v`."""
+    """Return whether no path of the collection continues the one to `v`."""
     for slot in range(rowptr[v], rowptr[v + 1]):
         if may_step(mode, col[slot], v, path, depth, dist, pred):
             return False

@@ -1,4 +1,4 @@
-"""The different token sequences of the paths from a vertex, and how often each occurs."""
+"""Run networks on the different token sequences of the paths, each read once and multiplied by its count."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pathnn.theory.graphs import Graph
 from pathnn.theory.merge_kernels import reach, visit_sequences
 
 TABLE = 2**16
-"""Up to so many possible sequences are counted in a table; more are written down and sorted."""
+"""The largest number of possible sequences to count in a table; more are listed and sorted."""
 
 
 Ints = NDArray[np.int64]
@@ -32,15 +32,15 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class MergedLevel:
-    """Which vertices are alike before and after one layer: classes of all graphs' vertices, counted from 0."""
+    """The classes of equal vertices of all graphs before and after one layer, numbered from 0."""
 
     before: Ints  # [num_nodes]: the class of each vertex that the layer reads
-    after: Ints  # [num_nodes]: the class that it ends in
+    after: Ints  # [num_nodes]: the class of each vertex after the layer
     chosen: Ints  # [classes after]: one vertex of each
 
 
 def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[MergedLevel]:
-    """The vertices of all graphs in layers 1..k: those with equal annotations are alike.
+    """Yield the classes of the vertices of all graphs in layers 1..k: equal annotations are one class.
 
     >>> from pathnn.theory.examples import open_triplet
     >>> from pathnn.theory.fingerprints import hashed_annotations
@@ -59,7 +59,7 @@ def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[Me
 
 @dataclass(frozen=True)
 class Sequences:
-    """Different token sequences of the paths from some vertices, and how often each occurs."""
+    """The different token sequences of the paths from some vertices, with their counts."""
 
     tokens: Tensor  # [n, length + 1], source first: class * width + distance; -1 for a dummy token
     owner: Tensor  # [n]: position of the source among the chosen vertices
@@ -67,7 +67,7 @@ class Sequences:
 
 
 class SequenceFinder:
-    """Finds the sequences of chosen vertices, graph by graph and in threads."""
+    """Find the sequences of chosen vertices, in threads."""
 
     def __init__(self, graphs: Sequence[Graph], ptr: list[int], config: PathNNConfig, most: int | None) -> None:
         self.mode = COLLECTIONS[config.collection].rule
@@ -81,7 +81,7 @@ class SequenceFinder:
         self.rows = [(csr.rowptr.numpy(), csr.col.numpy()) for csr in csrs]
 
     def batches(self, level: MergedLevel, length: int, most: int) -> Iterator[Sequences]:
-        """The sequences of all chosen vertices, so many at once."""
+        """Yield the sequences of all chosen vertices, at most `most` at once."""
         waiting: list[tuple[int, Ints, Ints]] = []
         size = 0
         block = 256
@@ -99,12 +99,12 @@ class SequenceFinder:
             yield _join(waiting)
 
     def check(self, level: MergedLevel, length: int) -> None:
-        """Raise `PathExplosionError` if the sequences of a chosen vertex could not be told apart by a number."""
+        """Raise `PathExplosionError` if a number cannot hold every sequence of a chosen vertex."""
         for vertex in level.chosen.tolist():
             self._reach(vertex, level.before, length)
 
     def find(self, vertex: int, ids: Ints, length: int) -> tuple[Ints, Ints]:
-        """The different sequences of the paths from one vertex, `[n, length + 1]`, and their counts `[n]`."""
+        """Return the different sequences of the paths from one vertex, `[n, length + 1]`, and their counts `[n]`."""
         graph, start, token, kinds, dist, pred = self._reach(vertex, ids, length)
         rowptr, col = self.rows[graph]
         base = len(kinds) + 1
@@ -116,8 +116,8 @@ class SequenceFinder:
         return np.append(kinds, -1)[sequence[:, None] // places % base], count
 
     def _reach(self, vertex: int, ids: Ints, length: int) -> tuple[int, int, Ints, Ints, Ints, Ints]:
-        """The graph of a vertex, its number there, the token of each vertex in reach as a position among the kinds of
-        tokens, those kinds, and distances and predecessors."""
+        """Return the graph of a vertex, its number there, the digit of each vertex in reach, the token of each digit,
+        distances and predecessors."""
         graph = int(np.searchsorted(self.ptr, vertex, side="right")) - 1
         rowptr, col = self.rows[graph]
         first = int(self.ptr[graph])
@@ -130,8 +130,9 @@ class SequenceFinder:
         base = len(kinds) + 1
         if base ** (length + 1) >= 2**62 and (length < rowptr.size - 1 or self.extend):
             raise PathExplosionError(
-                f"vertex {vertex - first} of graph {graph} sees {base} kinds of tokens: too many to merge sequences of "
-                f"{length + 1}. Lower k, leave the networks out (--seeds 0), or read every path (--plain)."
+                f"vertex {vertex - first} of graph {graph} reads {base} kinds of tokens: too many to merge "
+                f"sequences of {length + 1}. Lower k, leave out the networks, or read every path (merge=False; on the "
+                "command line --plain)."
             )
         return graph, vertex - first, token, kinds, dist, pred
 
@@ -170,18 +171,18 @@ def merged_embeddings(
     annotations: Sequence[PathAnnotations] | None = None,
     step: Callable[[], None] = lambda: None,
 ) -> Tensor:
-    """What each model's readout gives for each graph with ones as features, `[models, graphs, hidden_channels]`.
+    """Compute each model's readout of each graph, with ones as features: `[models, graphs, hidden_channels]`.
 
-    The models must have the same options and no dropout, read no edges and sum up paths. A BatchNorm in training mode
-    takes its statistics over the vertices of all graphs.
+    The models must have the same options and no dropout, read no edges and sum over paths. A BatchNorm in training mode
+    uses the vertices of all graphs.
 
     Args:
-        models: networks that differ in their weights only; sequences are found once for all.
+        models: networks that differ only in their weights.
         graphs: `(edge_index, num_nodes)` pairs.
-        max_sequences: so many sequences are worked on at once; a vertex with more is worked on alone.
-        max_paths_per_source: refuse with `PathExplosionError` where more would have to be written down.
+        max_sequences: the largest number of sequences in one batch; a vertex with more is a separate batch.
+        max_paths_per_source: raise `PathExplosionError` for a vertex with more paths to list.
         device: where the LSTM runs.
-        annotations: of the graphs, by `hashed_annotations` with the models' options, where they are known already.
+        annotations: the result of `hashed_annotations` with the options of the models, if known already.
         step: called after each layer.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
@@ -199,7 +200,7 @@ def merged_embeddings(
     finder = SequenceFinder(graphs, ptr, config, max_paths_per_source)
     levels = list(enumerate(merged_levels(annotations, config.k), start=1))
     for length, level in levels:
-        finder.check(level, length)  # all of them before the first is worked on
+        finder.check(level, length)  # all of them before any work
     dtype = next(models[0].parameters()).dtype
     states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
     for length, level in levels:
@@ -229,7 +230,7 @@ def _layer(
     )
     out = []
     for conv, h, total in zip(convs, read, sums, strict=True):
-        # all vertices again, as a BatchNorm counts each of them
+        # expand to all vertices: a BatchNorm counts each of them
         out.append(conv.phi(conv.norm((h[rows] + total)[after]))[chosen])
     return out
 
@@ -243,7 +244,7 @@ def _conv(model: PathNN, length: int) -> PathConv:
 def merged_trie(
     found: Sequences, width: int, num_classes: int, dummy: int, device: str | torch.device
 ) -> tuple[LengthTrie, Tensor]:
-    """The trie of the sequences, far ends first, and the entry of its last level that each sequence ends in."""
+    """Return the trie of the sequences, far ends first, and the entry of each sequence in its last level."""
     tokens = found.tokens.to(device)
     most = num_classes * width + 1
     levels: list[TrieLevel] = []
@@ -263,11 +264,11 @@ def _check_models(models: Sequence[PathNN]) -> PathNNConfig:
         raise ValueError("no models: expected at least one.")
     config = models[0].config
     if any(model.config != config for model in models):
-        raise ValueError("the models have different options: expected networks that differ in their weights only.")
+        raise ValueError("the models have different options: expected networks that differ only in their weights.")
     if config.dropout:
         raise ValueError(f"the models have dropout={config.dropout}: equal tokens get different masks. Expected 0.")
     if config.edge_channels is not None or config.in_channels != 1 or config.aggregation != "sum":
-        raise ValueError("merging is for models of one input channel that read no edges and sum up paths.")
+        raise ValueError("the models cannot be merged: expected one input channel, no edges and a sum over paths.")
     if config.readout != "sum":
-        raise ValueError(f"the models have readout={config.readout!r}: merging adds up vertices. Expected 'sum'.")
+        raise ValueError(f"the models have readout={config.readout!r}: merging sums over vertices. Expected 'sum'.")
     return config

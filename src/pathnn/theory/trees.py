@@ -1,4 +1,4 @@
-"""Small integers as exact names of nested structures."""
+"""Rooted trees, exact colours of nested structures, Path-Trees and WL-trees."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathnn.theory.graphs import check_height, check_source, neighbors, paths_by
 
 
 class ColorTable:
-    """Gives equal structures equal integers and different structures different ones; it never collides.
+    """Map equal structures to equal integers, and different structures to different ones, without collisions.
 
-    Colours are comparable only when they come from one table, so share it between the graphs you compare.
-    A structure is written in terms of the colours of its parts, which keeps keys short however deep it is.
+    Only colours of the same table are comparable, so share it between the graphs you compare. A structure is a tuple
+    of the colours of its parts, so keys stay short at any depth.
 
     >>> table = ColorTable()
     >>> leaf = table.color(())
@@ -29,7 +29,7 @@ class ColorTable:
         self._colors: dict[Hashable, int] = {}
 
     def color(self, structure: Hashable) -> int:
-        """The colour of a structure, a new one if it was not seen before."""
+        """Return the colour of a structure; a new structure gets a new colour."""
         return self._colors.setdefault(structure, len(self._colors))
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ Form = tuple["Form", ...]
 
 
 Mark = Callable[[int], Hashable]
-"""What a vertex shows: nodes with different marks are different to the canonical form."""
+"""The mark of a vertex: nodes with different marks have different canonical forms."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Tree:
         object.__setattr__(self, "height", 1 + max((child.height for child in self.children), default=-1))
 
     def levels(self) -> list[list[int]]:
-        """The vertices of each level, root first."""
+        """Return the vertices of each level, root first."""
         rows, level = [], [self]
         while level:
             rows.append([node.vertex for node in level])
@@ -76,7 +76,7 @@ class Tree:
         return rows
 
     def walks(self) -> Iterator[tuple[int, ...]]:
-        """For every node, in depth-first order, the vertices from the root to it.
+        """Yield the vertices from the root to each node, in depth-first order.
 
         >>> list(Tree(0, (Tree(1), Tree(2))).walks())
         [(0,), (0, 1), (0, 2)]
@@ -88,7 +88,7 @@ class Tree:
             stack += [(child, (*walk, child.vertex)) for child in reversed(node.children)]
 
     def prune(self, height: int) -> Tree:
-        """The tree without the levels below `height`.
+        """Return the tree without the levels below `height`.
 
         >>> Tree(0, (Tree(1, (Tree(2),)),)).prune(1)
         Tree(vertex=0, children=(Tree(vertex=1, children=()),))
@@ -100,7 +100,7 @@ class Tree:
         return Tree(self.vertex, tuple(child.prune(height - 1) for child in self.children) if height else ())
 
     def form(self) -> Form:
-        """The canonical form (Aho, Hopcroft, Ullman): equal exactly for isomorphic trees, labels ignored.
+        """Return the canonical form (Aho, Hopcroft, Ullman): equal for isomorphic trees only; labels are ignored.
 
         >>> Tree(0, (Tree(1, (Tree(2),)), Tree(3))).form()
         ((), ((),))
@@ -108,7 +108,7 @@ class Tree:
         return tuple(sorted(child.form() for child in self.children))
 
     def color(self, table: ColorTable, mark: Mark | None = None) -> int:
-        """The canonical form as a colour of `table`, for trees that are too large for nested tuples.
+        """Return the canonical form as a colour of `table`, for trees too large for nested tuples.
 
         With `mark`, the vertices' marks (for example their distance to the root) must agree as well.
 
@@ -129,7 +129,7 @@ class Tree:
         return visit(self)
 
     def is_subtree_of(self, other: Tree, *, labelled: bool = True) -> bool:
-        """Whether it embeds into `other`, root on root and children on different children, vertices kept.
+        """Return whether the tree embeds into `other`: root on root, children on different children, equal vertices.
 
         With `labelled=False` only the shapes have to embed.
 
@@ -156,7 +156,7 @@ class Tree:
 
 
 def _match(allowed: list[list[bool]]) -> bool:
-    """Whether every row can have a column of its own among those it allows (augmenting paths)."""
+    """Return whether each row can have a different column among those it allows (augmenting paths)."""
     row_of: dict[int, int] = {}
 
     def place(row: int, tried: set[int]) -> bool:
@@ -172,9 +172,9 @@ def _match(allowed: list[list[bool]]) -> bool:
 
 
 def path_trees(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[Tree]:
-    """The Path-Tree of height at most `k` of every vertex: the trie of the prefixes of its paths.
+    """Return the Path-Tree of height at most `k` of every vertex: the trie of the prefixes of its paths.
 
-    Level k holds position k + 1 of the paths of length k: definition 3.1 says position k, which is not their end.
+    Level k has position k + 1 of the paths of length k. (Definition 3.1 says position k, which is not their end.)
 
     >>> from pathnn.theory.graphs import edges_to_index
     >>> triangle = edges_to_index([(0, 1), (1, 2), (2, 0)])
@@ -191,7 +191,7 @@ def path_trees(edge_index: Tensor, num_nodes: int, *, collection: Collection, k:
 
 
 def path_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> Tree:
-    """The Path-Tree of height at most `k` of one vertex.
+    """Return the Path-Tree of height at most `k` of one vertex.
 
     >>> from pathnn.theory.graphs import edges_to_index
     >>> square = edges_to_index([(0, 1), (1, 2), (2, 3), (3, 0)])
@@ -216,9 +216,9 @@ def _trie(source: int, paths: Iterable[Path]) -> Tree:
 
 
 def wl_trees(edge_index: Tensor, num_nodes: int, height: int) -> list[Tree]:
-    """The WL-tree of every vertex: the tree of all walks of at most `height` edges that start there.
+    """Return the WL-tree of every vertex: the tree of all walks of at most `height` edges that start there.
 
-    Equal subtrees are shared, so this costs little memory although the trees grow exponentially.
+    Equal subtrees are shared objects, so the trees need little memory although they grow exponentially.
 
     >>> from pathnn.theory.graphs import edges_to_index
     >>> wl_trees(edges_to_index([(0, 1), (1, 2)]), 3, 2)[0].levels()
@@ -232,7 +232,7 @@ def wl_trees(edge_index: Tensor, num_nodes: int, height: int) -> list[Tree]:
 
 
 def wl_tree(edge_index: Tensor, num_nodes: int, source: int, height: int) -> Tree:
-    """The WL-tree of one vertex.
+    """Return the WL-tree of one vertex.
 
     >>> from pathnn.theory.graphs import edges_to_index
     >>> wl_tree(edges_to_index([(0, 1), (1, 2), (2, 0)]), 3, 1, 2).levels()

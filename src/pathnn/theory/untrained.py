@@ -1,4 +1,4 @@
-"""Untrained networks as tests of isomorphism: the representations that they give to graphs."""
+"""Compute the representations of graphs by untrained networks, for tests of isomorphism."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BYTES_PER_NUMBER = 8
 
 
 NUMBERS_PER_ENTRY = 6
-"""Of each channel, what the engine holds at once for a trie entry: gates, hidden and cell state."""
+"""Numbers per channel that the backend stores for a trie entry: gates, hidden and cell state."""
 
 
 def untrained_models(
@@ -39,12 +39,11 @@ def untrained_models(
     extend: bool = False,
     phi: UntrainedPhi = "identity",
 ) -> list[PathNN]:
-    """The paper's network for isomorphism tests in float64, without a head, once for each seed 0, 1, ...
+    """Build the paper's network for isomorphism tests, in float64 and without a head, for each seed 0, 1, ...
 
-    `phi` is what follows each layer: `"identity"` in the paper's text, `"relu"` in the released implementation. Two
-    that tell more apart have a BatchNorm that takes its statistics over the vertices of all graphs, and do without the
-    division by the Euclidean norm, which it replaces: `"tanh"`, BatchNorm and tanh, and `"mlp"`, the MLP that the paper
-    uses on molecules.
+    `phi` follows each layer: `"identity"` in the paper's text, `"relu"` in the released implementation. Two other
+    choices distinguish more graphs: `"tanh"`, BatchNorm and tanh, and `"mlp"`, the MLP of the paper for
+    molecules. Their BatchNorm replaces the division by the Euclidean norm and uses the vertices of all graphs.
 
     >>> [model.config.hidden_channels for model in untrained_models(collection="ap", k=4, seeds=2)]
     [16, 16]
@@ -76,16 +75,16 @@ def embeddings(
     annotations: Sequence[PathAnnotations] | None = None,
     step: Callable[[], None] = lambda: None,
 ) -> Tensor:
-    """The representation that each model gives each graph, with ones as features: `[models, graphs, hidden_channels]`.
+    """Compute each model's representation of each graph, with ones as features: `[models, graphs, hidden_channels]`.
 
     Args:
         models: networks that differ in their weights only.
         graphs: `(edge_index, num_nodes)` pairs.
-        merge: read each different token sequence once (see `pathnn.theory.merged`) instead of every path. A
-            BatchNorm needs all graphs at once and so is only for this way.
-        memory: bytes that the network may use, roughly.
+        merge: read each different token sequence once (see `pathnn.theory.merged`) instead of every path. Required by
+            a BatchNorm, which needs all graphs at once.
+        memory: approximate limit of the network, in bytes.
         device: where the network runs.
-        annotations: of the graphs, by `hashed_annotations` with the models' options, where they are known already.
+        annotations: the result of `hashed_annotations` with the options of the models, if known already.
         step: called after each part of the work.
     """
     config = models[0].config
@@ -96,13 +95,13 @@ def embeddings(
             models, graphs, max_sequences=entries, device=device, annotations=annotations, step=step
         )
     if any(isinstance(module, nn.BatchNorm1d) for module in models[0].modules()):
-        raise ValueError("a BatchNorm takes its statistics over all graphs at once: expected merge=True.")
+        raise ValueError("a BatchNorm needs all graphs at once: expected merge=True.")
     rows = [_embed(models, chunk, entries, device, step) for chunk in _chunks(graphs, models[0], entries)]
     return torch.cat(rows, dim=1) if rows else torch.zeros(len(models), 0, config.hidden_channels).double()
 
 
 def _chunks(graphs: Sequence[Graph], model: PathNN, entries: int) -> Iterator[list[Graph]]:
-    """Consecutive graphs of so many paths; a graph with more is a chunk of its own."""
+    """Yield consecutive graphs with at most `entries` paths together; a graph with more is a separate chunk."""
     chunk: list[Graph] = []
     size = 0
     for graph in graphs:
