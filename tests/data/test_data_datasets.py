@@ -232,7 +232,7 @@ def test_loss_and_metric_take_what_a_model_gives(name: str, mirror: Path) -> Non
     assert task.metric is not None
     task.loss()(out, y).backward()
     metric = task.metric()
-    metric.update(*task.scores(out.detach(), y))
+    metric.update(*task.metric_inputs(out.detach(), y))
     assert torch.isfinite(metric.compute())
 
 

@@ -107,7 +107,7 @@ def test_a_tu_zip_may_have_doubled_separators(tmp_path: Path) -> None:
         ({"A": "1, b\n"}, "numbers separated by commas"),
         ({"A": None}, "NAME_A.txt"),
         ({"graph_indicator": None}, "graph_indicator.txt is missing"),
-        ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "never fall"),
+        ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "never decrease"),
         ({"node_labels": "5\n"}, "has 1 rows; expected 5"),
         ({"graph_labels": "1\n"}, "has 1 rows; expected 2"),
         ({"node_attributes": "1\n2\nnan\n4\n5\n"}, "row 3 is not finite"),

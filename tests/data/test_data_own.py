@@ -349,7 +349,7 @@ def test_what_a_mac_adds_to_a_zip_is_passed_over(tmp_path: Path) -> None:
 @needs_rdkit
 @pytest.mark.parametrize("text", ['CCO,"5 inch\nCCN,b\nCCC,c\n', 'CCO,"5 inch\nCCN,b\nCCC,"c\nCCCC,d\n'])
 def test_a_quote_that_is_not_closed_does_not_swallow_rows(tmp_path: Path, text: str) -> None:
-    with pytest.raises(DataError, match="A cell that begins with a quote"):
+    with pytest.raises(DataError, match="A value that begins with a quote"):
         load_data(csv_file(tmp_path, "smiles,note\n" + text), targets=[])
     several_lines = csv_file(tmp_path, 'smiles,note\nCCO,"two\nlines"\nCC,b\n', "good.csv")
     assert len(load_data(several_lines, targets=[]).graphs) == 2

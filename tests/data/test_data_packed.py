@@ -109,7 +109,7 @@ def test_a_chunk_is_a_view_of_consecutive_graphs() -> None:
         ({"edge_index": torch.tensor([[0, -1], [1, 0]])}, "graph 0: edge"),
         ({"x": torch.zeros(3, 1)}, "x: expected 2 rows"),
         ({"y": torch.zeros(2)}, "y: expected 1 rows"),
-        ({"node_ptr": torch.tensor([0, 2, 1])}, "never fall"),
+        ({"node_ptr": torch.tensor([0, 2, 1])}, "never decrease"),
         ({"node_ptr": torch.tensor([0, 2, 2])}, "offsets"),
         ({"names": ("a", "b")}, "names: expected 1"),
     ],

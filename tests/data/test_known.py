@@ -85,7 +85,7 @@ def test_labels_of_graphs_may_be_unknown_as_those_of_the_open_graph_benchmark():
     assert (task.target, task.out_channels, task.has_missing_targets) == ("multilabel", 3, True)
     assert task.metric is not None
     metric = task.metric()
-    metric.update(*task.scores(OUT, Y))
+    metric.update(*task.metric_inputs(OUT, Y))
     # 1 of 0.3, 0.1, -0.6: ranks 1 and 3; 1 of 0.4, 0.2: rank 1; 1 of -0.2, 0.9, 1.1: rank 2
     assert float(metric.compute()) == pytest.approx(((1 + 2 / 3) / 2 + 1 + 1 / 2) / 3)
 

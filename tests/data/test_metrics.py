@@ -27,7 +27,7 @@ def measured(task: Task, out: torch.Tensor) -> float:
     assert task.metric is not None
     assert task.graphs.y is not None
     metric = task.metric()
-    metric.update(*task.scores(out, task.graphs.y))
+    metric.update(*task.metric_inputs(out, task.graphs.y))
     return float(metric.compute())
 
 
@@ -44,7 +44,7 @@ def measured(task: Task, out: torch.Tensor) -> float:
 )
 def test_it_is_what_torchmetrics_has(y, name, theirs):
     task, out = with_metric(task_of(y), name), OUT[:, : y.size(1)]
-    theirs.update(*(task.scores(out, y) if name in ("mae", "rmse") else (out, y.long())))
+    theirs.update(*(task.metric_inputs(out, y) if name in ("mae", "rmse") else (out, y.long())))
     assert measured(task, out) == pytest.approx(float(theirs.compute()), rel=1e-6)
     assert (task.metric_name, task.maximize) == (METRICS[name].name, name in ("roc-auc", "ap"))
 

@@ -1,7 +1,7 @@
-"""Built things on disk: checksummed, versioned, replaced as a whole, rebuilt when stale or damaged.
+"""Cache tensors on disk: checksummed, versioned, replaced as a whole, rebuilt when stale or damaged.
 
 A cache file is one line of JSON (format, version, what it was built from, the checksum of the rest) followed
-by the tensors in the safetensors format. Nothing is ever unpickled.
+by the tensors in the safetensors format. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ log = logging.getLogger(__name__)
 
 FORMAT = "pathnn-cache"
 VERSION = 1
-"""Raised whenever the meaning of what is written changes; files of other versions are rebuilt."""
+"""Increased when the meaning of a file changes; files of other versions are rebuilt."""
 
 
 def cached(path: Path, key: Mapping[str, object], build: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The tensors at `path` if whole and built from `key`, else those of `build`, written to `path`.
+    """Return the tensors at `path` if they are intact and built from `key`, else build and write them.
 
     >>> import tempfile, torch
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -43,12 +43,12 @@ def cached(path: Path, key: Mapping[str, object], build: Callable[[], dict[str, 
     try:
         write_cache(path, key, tensors)
     except OSError as error:
-        log.warning("%s could not be written (%s): going on without a cache", path, error)
+        log.warning("%s could not be written (%s): continuing without a cache", path, error)
     return tensors
 
 
 def read_cache(path: Path, key: Mapping[str, object]) -> dict[str, Tensor] | None:
-    """The tensors at `path`; None if there are none, they are damaged or built from another `key`."""
+    """Read the tensors at `path`; None if they are missing, damaged or built from another `key`."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -74,7 +74,7 @@ def write_cache(path: Path, key: Mapping[str, object], tensors: Mapping[str, Ten
 
 
 def to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
-    """The tensors in the safetensors format, which does not take two names for the same memory."""
+    """Return the tensors in the safetensors format, which refuses two names for the same memory."""
     separate: dict[str, Tensor] = {}
     seen = set()
     for name, tensor in tensors.items():
@@ -84,7 +84,7 @@ def to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
 
 
 def cached_key(path: Path) -> dict[str, object] | None:
-    """What the file at `path` says it was built from, None if this version cannot read it."""
+    """Read the key of the file at `path`; None if this version cannot read it."""
     try:
         with path.open("rb") as file:
             head = json.loads(file.readline(1 << 20))

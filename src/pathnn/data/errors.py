@@ -1,4 +1,4 @@
-"""What can be wrong with data, as errors that say what came, what was expected and the way out."""
+"""Errors of data."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ ARCHIVE_ERRORS = (
     RuntimeError,  # an encrypted member
     KeyError,  # a member that is not there
 )
-"""What reading a damaged archive may raise."""
+"""The errors that reading a damaged archive may raise."""
 
 
 class DataError(ValueError):
-    """Data that cannot be read: a damaged file, a wrong format, facts that do not hold."""
+    """Data cannot be read: a damaged file, a wrong format, or wrong values."""
 
 
 class DatasetNotFoundError(FileNotFoundError, DataError):
-    """A dataset's file is in no place where it was looked for."""
+    """A file of a dataset was not found."""
 
 
 class UnknownDatasetError(DataError):
-    """A name that no dataset has."""
+    """No dataset has this name."""
 
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row of the user's data that cannot become a graph. Rows are counted from 1, without the header."""
+    """A row of a user's file that cannot be read as a graph; rows are counted from 1, without the header."""
 
     row: int
     reason: str
@@ -48,7 +48,7 @@ class BadRow:
 
 
 class BadRowsError(DataError):
-    """Rows that cannot become graphs, in `rows`, with a way out other than to fix them."""
+    """Some rows cannot be read as graphs: `rows`. `way_out` is an alternative to fixing them."""
 
     def __init__(
         self,

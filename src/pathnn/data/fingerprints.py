@@ -1,4 +1,4 @@
-"""Fingerprints of graphs that do not depend on the order of their vertices: graphs that come back are known again."""
+"""Fingerprints of graphs, whatever the order of their vertices, and of the data of a run."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ FIRST, SECOND, THIRD = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE
 
 
 def graph_fingerprints(graphs: PackedGraphs) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """A number for each graph, from its vertices, edges and their features: `[G]`.
+    """Compute a number for each graph from its vertices, edges and their features, `[G]`.
 
-    Vertices are coloured by their features, and in each of `ROUNDS` rounds by the colours around them, as in the
-    Weisfeiler-Leman test; the print is that of all colours. Graphs that such a test cannot tell apart have the same.
+    Vertices are coloured by their features, then in each of `ROUNDS` rounds by the colours of their neighbours, as in
+    the Weisfeiler-Leman test. Graphs that this test does not distinguish have the same fingerprint.
 
     >>> import torch
     >>> path, same, less = [[0, 1, 1, 2], [1, 0, 2, 1]], [[0, 2, 0, 1], [2, 0, 1, 0]], [[0, 1], [1, 0]]
@@ -47,7 +47,7 @@ def graph_fingerprints(graphs: PackedGraphs) -> np.ndarray[Any, np.dtype[np.uint
 
 
 def _rows(values: Tensor | None, number: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """A number for each row, from the bits of its values."""
+    """Compute a number for each row from the bits of its values."""
     found = np.full(number, FIRST)
     if values is None or not number:
         return found
@@ -59,20 +59,20 @@ def _rows(values: Tensor | None, number: int) -> np.ndarray[Any, np.dtype[np.uin
 
 
 def _sums(values: np.ndarray[Any, np.dtype[np.uint64]], ends: Any) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Sums of consecutive values, modulo 2**64: those between each two of `ends`."""
+    """Sum the values between consecutive `ends`, modulo 2**64."""
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
     return np.diff(total[ends])
 
 
 def _mixed(values: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """The same numbers, their bits spread over all places (the last steps of SplitMix64)."""
+    """Mix the bits of each number (the last steps of SplitMix64)."""
     values = (values ^ (values >> np.uint64(30))) * SECOND
     values = (values ^ (values >> np.uint64(27))) * THIRD
     return values ^ (values >> np.uint64(31))
 
 
 CHUNK = 2**20
-"""Numbers at a time."""
+"""How many numbers are hashed at once."""
 
 
 OTHER_SPLIT = "the split is another"
@@ -96,7 +96,7 @@ class DataFingerprint:
 
     @staticmethod
     def of(task: Task, split: Split | None) -> DataFingerprint:
-        """The print of a task and one of its splits, if it has any."""
+        """Compute the fingerprint of a task and one of its splits, if it has any."""
         tensors = task.graphs.tensors()
         targets = {"y": tensors.pop("y")} if "y" in tensors else {}
         return DataFingerprint(
@@ -104,7 +104,7 @@ class DataFingerprint:
         )
 
     def difference(self, now: DataFingerprint) -> str | None:
-        """What is different now, in words, or None."""
+        """Describe the first difference, or return None."""
         if now.num_graphs != self.num_graphs:
             return f"it had {self.num_graphs} graphs, and has {now.num_graphs} now"
         if now.graphs != self.graphs:
@@ -114,12 +114,12 @@ class DataFingerprint:
         return None if now.split == self.split else OTHER_SPLIT
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any] | None) -> DataFingerprint | None:
-        """The inverse of `to_dict`; None for what was written before there were prints."""
+        """Invert `to_dict`; return None for incomplete values."""
         names = [entry.name for entry in fields(cls)]
         if not values or any(name not in values for name in names):
             return None
@@ -127,7 +127,7 @@ class DataFingerprint:
 
 
 def same_place(data: str, other: str) -> bool:
-    """Whether two names of data are those of one dataset, or lead to one file.
+    """Return whether two names are those of one dataset, or lead to one file.
 
     >>> same_place("zinc", "ZINC"), same_place("zinc", "./zinc")
     (True, False)
@@ -139,7 +139,7 @@ def same_place(data: str, other: str) -> bool:
 
 
 def _digest(tensors: Mapping[str, Tensor]) -> str:
-    """The first characters of a SHA-256 over names, shapes, and numbers as a model reads them."""
+    """Return the first characters of the SHA-256 of names, shapes and widened numbers."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach()

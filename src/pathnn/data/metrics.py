@@ -1,4 +1,4 @@
-"""A metric of several targets, some of which may be unknown: the mean of the metric of each."""
+"""Metrics by name, for each target and as a mean over targets; some targets may be unknown."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from pathnn.data.errors import DataError
 
 
 class MeanOverTargets(Metric):
-    """The mean over targets of a score of each, over the graphs for which it is known (not NaN); targets for which the
-    score is not defined are passed over.
+    """The mean over targets of a score, over the graphs with a known target (not NaN).
+
+    Targets without a defined score are skipped.
 
     >>> from pathnn.data.metrics import mean_absolute_error
     >>> metric = MeanOverTargets(mean_absolute_error)
@@ -42,13 +43,13 @@ class MeanOverTargets(Metric):
         self.y.append(y.reshape(y.size(0), -1))
 
     def compute(self) -> Tensor:
-        """The mean over targets; NaN where it is not defined for any."""
+        """Return the mean over targets; NaN if no target has a defined score."""
         scores = score_targets(self.score, dim_zero_cat(self.out), dim_zero_cat(self.y))
         return scores.nanmean()
 
 
 def score_targets(score: TargetScore, out: Tensor, y: Tensor) -> Tensor:
-    """The score of each target, `[targets]`, over the graphs for which it is known; NaN where it is not defined."""
+    """Return the score of each target, `[targets]`, over the graphs where it is known; NaN if not defined."""
     each = []
     for mine, truth in zip(out.unbind(dim=1), y.unbind(dim=1), strict=True):
         known = ~truth.isnan()
@@ -57,12 +58,12 @@ def score_targets(score: TargetScore, out: Tensor, y: Tensor) -> Tensor:
 
 
 TargetScore = Callable[[Tensor, Tensor], Tensor]
-"""From the predictions and targets of some graphs, `[graphs]` each, to a number; NaN where it is not defined."""
+"""A function of predictions and targets, `[graphs]` each; NaN where the score is not defined."""
 
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """What a metric is called in tables, whether a larger one is better, and the factor to the unit of tables."""
+    """The name of a metric in tables, whether larger is better, and the factor to the unit of tables."""
 
     name: str
     maximize: bool
@@ -71,12 +72,12 @@ class MetricInfo:
 
 
 def mean_absolute_error(out: Tensor, y: Tensor) -> Tensor:
-    """The mean of the differences."""
+    """Return the mean of the absolute differences."""
     return (out - y).abs().mean()
 
 
 def root_mean_square_error(out: Tensor, y: Tensor) -> Tensor:
-    """The root of the mean of the squares of the differences.
+    """Return the square root of the mean of the squared differences.
 
     >>> root_mean_square_error(torch.tensor([0.0, 0.0]), torch.tensor([1.0, 7.0]))
     tensor(5.)
@@ -85,7 +86,7 @@ def root_mean_square_error(out: Tensor, y: Tensor) -> Tensor:
 
 
 def roc_auc(out: Tensor, y: Tensor) -> Tensor:
-    """The area under the ROC curve; NaN where all are yes, or all no."""
+    """Return the area under the ROC curve; NaN if all targets are equal."""
     from torchmetrics.functional.classification import binary_auroc
 
     one_side = y.numel() == 0 or bool((y == y[0]).all())
@@ -93,14 +94,14 @@ def roc_auc(out: Tensor, y: Tensor) -> Tensor:
 
 
 def average_precision(out: Tensor, y: Tensor) -> Tensor:
-    """The area under the curve of precision over recall; NaN where nothing is yes."""
+    """Return the average precision; NaN if no target is 1."""
     return tied_average_precision(_ranks(out), y)
 
 
 def tied_average_precision(out: Tensor, y: Tensor) -> Tensor:
-    """The same as torchmetrics has it of logits, from their probabilities in float32: above 17 or so, all are equal.
+    """Return the average precision of probabilities in float32, in which logits above about 17 are equal.
 
-    The runs on Peptides-func are measured so.
+    The results on Peptides-func use it, as torchmetrics does.
     """
     from torchmetrics.functional.classification import binary_average_precision
 
@@ -108,7 +109,7 @@ def tied_average_precision(out: Tensor, y: Tensor) -> Tensor:
 
 
 def _ranks(out: Tensor) -> Tensor:
-    """Numbers from 0 to 1 in the same order. Of logits torchmetrics takes probabilities, and large ones are then equal.
+    """Map outputs to 0..1 in the same order: torchmetrics takes probabilities of logits, and large ones are equal.
 
     >>> _ranks(torch.tensor([20.0, -5.0, 40.0, 20.0]))
     tensor([0.5000, 0.0000, 1.0000, 0.5000], dtype=torch.float64)
@@ -138,7 +139,7 @@ OF_KIND = {
 
 
 def default_metric(kind: str) -> str | None:
-    """The metric of a kind of target where none is asked for; None where there are no targets.
+    """Return the default metric of a kind of target; None without targets.
 
     >>> default_metric("binary"), default_metric("none")
     ('roc-auc', None)
@@ -147,7 +148,7 @@ def default_metric(kind: str) -> str | None:
 
 
 def check_metric(metric: str, kind: str) -> None:
-    """Raise `DataError` unless targets of this kind can be measured so.
+    """Raise `DataError` unless the metric is for targets of this kind.
 
     >>> check_metric("rmse", "class")
     Traceback (most recent call last):
@@ -161,10 +162,5 @@ def check_metric(metric: str, kind: str) -> None:
 
 
 def mean_over_targets(score: TargetScore) -> Callable[[], Metric]:
-    """What makes the torchmetrics metric that is the mean over targets of a score, as `Task.metric` wants it."""
-    return partial(_mean_over_targets, score)
-
-
-def _mean_over_targets(score: TargetScore) -> Metric:
-
-    return MeanOverTargets(score)
+    """Return a function that makes the torchmetrics metric of a score, for `Task.metric`."""
+    return partial(MeanOverTargets, score)

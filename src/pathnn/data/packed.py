@@ -1,4 +1,4 @@
-"""Rows of ragged arrays: which rows belong to the chosen segments, computed without a loop over segments."""
+"""Many graphs as flat tensors and offsets."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class RaggedRows:
 
 
 def ragged_rows(ptr: Tensor, index: Tensor, device: torch.device | str = "cpu") -> RaggedRows:
-    """The rows of the segments `index` of an array whose segment `i` is `ptr[i]` to `ptr[i + 1]`.
+    """Return the rows of the segments `index` of an array; segment `i` is `ptr[i]` to `ptr[i + 1]`.
 
-    `ptr` and `index` are on the CPU, so that the size of the result is known without waiting for a device.
+    `ptr` and `index` are on the CPU, so that the size of the result is known without a synchronization.
 
     >>> found = ragged_rows(torch.tensor([0, 2, 5, 6]), torch.tensor([2, 0]))
     >>> found.rows.tolist(), found.segment.tolist(), found.ptr.tolist()
@@ -51,7 +51,7 @@ def ragged_rows(ptr: Tensor, index: Tensor, device: torch.device | str = "cpu") 
 
 
 def offsets(sizes: Tensor) -> Tensor:
-    """Where segments of these sizes begin, and where the last one ends: `[len(sizes) + 1]`, int64.
+    """Return the offsets of segments of these sizes, `[len(sizes) + 1]`, int64.
 
     >>> offsets(torch.tensor([2, 0, 3])).tolist()
     [0, 2, 2, 5]
@@ -63,11 +63,11 @@ def offsets(sizes: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedGraphs:
-    """Many graphs, and where asked for their paths, as flat tensors.
+    """Many graphs, with or without their paths, as flat tensors.
 
     Tensors may be stored compactly: `select` and `__getitem__` widen integers to int64 and booleans to
-    float32, as a model wants them. Offsets stay on the CPU, so that a batch's size is known without waiting
-    for the device.
+    float32, for models. Offsets stay on the CPU, so that the size of a batch is known without a
+    synchronization.
 
     >>> graphs = PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0], [0]])], [2, 1])
     >>> graphs
@@ -82,7 +82,7 @@ class PackedGraphs:
         x: `[N, ...]` or None.
         edge_attr: `[E, ...]` or None.
         y: `[G, ...]` or None.
-        names: what each graph is called (a SMILES string, a graph6 line), or None.
+        names: the name of each graph (a SMILES string, a graph6 line), or None.
         tries: the paths, made by `with_paths`, or None.
     """
 
@@ -95,7 +95,7 @@ class PackedGraphs:
     names: tuple[str, ...] | None = None
     tries: Tries | None = None
 
-    # what it is
+    # properties
 
     def __len__(self) -> int:
         return self.node_ptr.numel() - 1
@@ -112,12 +112,12 @@ class PackedGraphs:
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors (all but the offsets) are."""
+        """The device of the tensors, except the offsets."""
         return self.edge_index.device
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its tensors, paths included."""
+        """Bytes of the tensors, including paths."""
         own = sum(t.numel() * t.element_size() for t in self.tensors().values())
         return own + (0 if self.tries is None else self.tries.nbytes)
 
@@ -131,7 +131,7 @@ class PackedGraphs:
     # reading
 
     def select(self, index: Tensor | Sequence[int]) -> GraphBatch:
-        """The batch of the graphs `index`, in that order; on this dataset's device."""
+        """Return the batch of the graphs `index`, in that order, on the device of the dataset."""
         index = self._check_index(index)
         nodes = ragged_rows(self.node_ptr, index, self.device)
         edges = ragged_rows(self.edge_ptr, index, self.device)
@@ -150,7 +150,7 @@ class PackedGraphs:
         )
 
     def subset(self, index: Tensor | Sequence[int]) -> PackedGraphs:
-        """The graphs `index` as a dataset of their own, in that order; without paths."""
+        """Return the graphs `index`, in that order, as a dataset without paths."""
         index = self._check_index(index)
         nodes = ragged_rows(self.node_ptr, index, self.device)
         edges = ragged_rows(self.edge_ptr, index, self.device)
@@ -165,7 +165,7 @@ class PackedGraphs:
         )
 
     def chunk(self, start: int, stop: int) -> PackedGraphs:
-        """The graphs `start` to `stop` as views of the same tensors; without paths."""
+        """Return the graphs `start` to `stop` as views of the same tensors, without paths."""
         (n0, n1), (e0, e1) = self.node_ptr[[start, stop]].tolist(), self.edge_ptr[[start, stop]].tolist()
         return PackedGraphs(
             edge_index=self.edge_index[:, e0:e1],
@@ -178,13 +178,13 @@ class PackedGraphs:
         )
 
     def union(self) -> Tensor:
-        """`edge_index` of the disjoint union of all graphs, `[2, num_edges]`, int64."""
+        """Return `edge_index` of the disjoint union of all graphs, `[2, num_edges]`, int64."""
         sizes = self.edge_ptr.diff().to(self.device)
         shift = torch.repeat_interleave(self.node_ptr[:-1].to(self.device), sizes, output_size=self.num_edges)
         return self.edge_index.long() + shift
 
     def __getitem__(self, i: int) -> Any:
-        """Graph `i` as a `torch_geometric.data.Data`; `y` keeps its first axis, as PyG batches it."""
+        """Return graph `i` as a `torch_geometric.data.Data`; `y` keeps its first axis, as PyG batches it."""
         from torch_geometric.data import Data
 
         if not -len(self) <= i < len(self):
@@ -207,15 +207,14 @@ class PackedGraphs:
         return (self[i] for i in range(len(self)))
 
     def to_data_list(self) -> list[Any]:
-        """All graphs as `torch_geometric.data.Data`."""
+        """Return all graphs as `torch_geometric.data.Data`."""
         return list(self)
 
     # making
 
     @staticmethod
     def from_data_list(data_list: Sequence[Any]) -> PackedGraphs:
-        """Pack any PyG dataset or list of `Data` that have the same attributes."""
-
+        """Pack a PyG dataset or a list of `Data` with the same attributes."""
         return from_pyg(data_list)
 
     @staticmethod
@@ -242,9 +241,9 @@ class PackedGraphs:
         max_paths: int | None = None,
         cache: bool = False,
     ) -> PackedGraphs:
-        """The same graphs with the paths of `collection` up to length `k`; see `build_paths`.
+        """Extract the paths of `collection` up to length `k`; see `build_paths`.
 
-        With `cache` the tries are kept in the cache folder and read from there the next time.
+        With `cache`, the tries are stored in the cache folder and read from there the next time.
         """
         from pathnn.data.paths import build_paths, cached_paths
         from pathnn.paths.options import PathOptions
@@ -255,7 +254,7 @@ class PackedGraphs:
         return replace(self, tries=build_paths(self, max_paths=max_paths, **options.key()))
 
     def trie(self) -> PathTrie:
-        """The paths of all graphs as the trie of their disjoint union."""
+        """Return the trie of the disjoint union of all graphs."""
         if self.tries is None:
             raise ValueError("these graphs have no paths: call with_paths(collection=..., k=...) first.")
         return self.tries.select(torch.arange(len(self)))
@@ -263,19 +262,19 @@ class PackedGraphs:
     # moving and checking
 
     def to(self, device: torch.device | str) -> PackedGraphs:
-        """The same dataset on `device`; the offsets stay on the CPU."""
+        """Move the dataset to `device`; the offsets stay on the CPU."""
         moved = self._map(lambda tensor: tensor.to(device))
         return replace(moved, tries=None if self.tries is None else self.tries.to(device))
 
     def validate(self) -> PackedGraphs:
-        """Return itself, or raise `ValueError` that names the first thing that is wrong."""
+        """Return the dataset, or raise `ValueError` for the first inconsistency."""
         for name, ptr in (("node_ptr", self.node_ptr), ("edge_ptr", self.edge_ptr)):
             if ptr.dtype != torch.long or ptr.dim() != 1 or ptr.device.type != "cpu":
                 raise ValueError(
                     f"{name}: expected a flat int64 tensor on the CPU, got {ptr.dtype} {tuple(ptr.shape)}."
                 )
             if ptr.numel() < 1 or int(ptr[0]) != 0 or bool((ptr.diff() < 0).any()):
-                raise ValueError(f"{name}: expected offsets that begin with 0 and never fall.")
+                raise ValueError(f"{name}: expected offsets that begin with 0 and never decrease.")
         graphs, sizes = len(self), {"x": self.num_nodes, "edge_attr": self.num_edges, "y": len(self)}
         if self.edge_ptr.numel() != graphs + 1:
             raise ValueError(f"edge_ptr has {self.edge_ptr.numel()} offsets, node_ptr has {graphs + 1}.")
@@ -297,7 +296,7 @@ class PackedGraphs:
             i = int(graph[wrong][0])
             size = int(self.node_ptr[i + 1] - self.node_ptr[i])
             edge = edges[:, wrong][:, 0].tolist()
-            raise ValueError(f"graph {i}: edge {edge} leaves its vertices; expected ids 0 to {size - 1}.")
+            raise ValueError(f"graph {i}: edge {edge} has an unknown vertex; expected 0 to {size - 1}.")
 
     def _check_index(self, index: Tensor | Sequence[int]) -> Tensor:
         index = torch.as_tensor(index, dtype=torch.long).cpu()
@@ -308,7 +307,7 @@ class PackedGraphs:
         return index
 
     def tensors(self) -> dict[str, Tensor]:
-        """Its tensors by name, without the paths."""
+        """Return the tensors by name, without the paths."""
         names = ("edge_index", "node_ptr", "edge_ptr", "x", "edge_attr", "y")
         fields = (self.edge_index, self.node_ptr, self.edge_ptr, self.x, self.edge_attr, self.y)
         return {name: tensor for name, tensor in zip(names, fields, strict=True) if tensor is not None}
@@ -324,7 +323,7 @@ class PackedGraphs:
 
 
 def widen(tensor: Tensor) -> Tensor:
-    """What a model reads: integers as int64, booleans (one-hot codes) as float32, floats as they are.
+    """Convert integers to int64 and booleans (one-hot codes) to float32; keep floats.
 
     >>> widen(torch.tensor([3], dtype=torch.uint8)).dtype, widen(torch.tensor([True])).dtype
     (torch.int64, torch.float32)
@@ -338,7 +337,7 @@ FIELDS = ("x", "edge_attr", "y")
 
 
 def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
-    """Pack a PyG dataset or any list of `Data`: `x`, `edge_index`, `edge_attr`, `y` and the size.
+    """Pack `x`, `edge_index`, `edge_attr`, `y` and the sizes of a PyG dataset or a list of `Data`.
 
     >>> from torch_geometric.data import Data
     >>> from_pyg([Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2, y=torch.tensor([1.5]))])
@@ -347,10 +346,10 @@ def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
     from torch_geometric.data.data import BaseData
 
     if isinstance(data_list, BaseData):
-        raise ValueError(f"one {type(data_list).__name__} came: expected a dataset or a list, from_pyg([data]).")
+        raise ValueError(f"got one {type(data_list).__name__}: expected a dataset or a list, from_pyg([data]).")
     graphs = list(data_list)
     if not graphs:
-        raise ValueError("no graphs came: expected a PyG dataset or a list with at least one Data.")
+        raise ValueError("got no graphs: expected a PyG dataset or a list with at least one Data.")
     for i, data in enumerate(graphs):
         _check(i, data)
     fields = {name: _stack(name, graphs) for name in FIELDS}
@@ -386,7 +385,7 @@ def _stack(name: str, graphs: list[Any]) -> Tensor | None:
 
 
 def _target(i: int, y: Any) -> Tensor:
-    """PyG stores a graph's target as a number, as `[1]` or as `[1, targets]`; all become one row."""
+    """Return a target as one row; PyG stores it as a number, as `[1]` or as `[1, targets]`."""
     y = y if isinstance(y, Tensor) else torch.from_numpy(np.array(y))  # Python's numbers are float64
     y = y.view(1) if y.dim() == 0 else y
     if y.size(0) != 1:

@@ -1,4 +1,4 @@
-"""Paths of a whole dataset, in chunks of graphs: count first, then extract so many graphs at once as fit."""
+"""Extract the paths of a dataset in chunks of graphs: count first, then extract as many graphs at once as fit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def build_paths(
 
 
 def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: int | None = None) -> Tensor:
-    """Number of paths per graph and length, `[G, k]`, on the CPU; more than `max_paths` are refused."""
+    """Count the paths per graph and length, `[G, k]`, on the CPU; refuse more than `max_paths`."""
     parts: list[Tensor] = []
     before = 0
     for start, stop in graph_ranges(graphs.node_ptr.diff(), COUNT_NODES):
@@ -75,8 +75,9 @@ def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: in
 def _counted(
     graphs: PackedGraphs, options: PathOptions, start: int, stop: int, max_paths: int | None, before: int
 ) -> Iterator[Tensor]:
-    """Number of paths per graph and length of some graphs, all at once; of a sample, of as many graphs as it can go
-    through. `before` is the number of paths of the graphs before them.
+    """Count the paths per graph and length of some graphs; for a sample, in parts that can be counted.
+
+    `before` is the number of paths of the graphs before `start`.
     """
     chunk = graphs.chunk(start, stop)
     csr = to_csr(chunk.union(), chunk.num_nodes)
@@ -103,7 +104,7 @@ def _counted(
 def chunks_of_paths(
     graphs: PackedGraphs, options: PathOptions, counts: Tensor, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[tuple[range, RaggedTries]]:
-    """Extract chunk by chunk: graph numbers and their tries, on the dataset's device."""
+    """Yield graph numbers and their tries, chunk by chunk, on the device of the dataset."""
     sizes = (counts.sum(dim=1) * BYTES_PER_PATH).clamp(min=1)
     for start, stop in graph_ranges(sizes, chunk_bytes):
         yield from _extracted(graphs, options, start, stop)
@@ -112,7 +113,7 @@ def chunks_of_paths(
 def _extracted(
     graphs: PackedGraphs, options: PathOptions, start: int, stop: int
 ) -> Iterator[tuple[range, RaggedTries]]:
-    """The tries of some graphs; of a sample in parts, where it cannot go through all their paths at once."""
+    """Extract the tries of some graphs; for a sample, in parts if they have too many paths for one pass."""
     chunk = graphs.chunk(start, stop)
     try:
         trie = extract_chunk(chunk, options)
@@ -132,12 +133,12 @@ def _halves(start: int, stop: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def extract_chunk(chunk: PackedGraphs, options: PathOptions) -> PathTrie:
-    """The trie of the disjoint union of the graphs of a chunk, whose paths were counted before."""
+    """Extract the trie of the disjoint union of the graphs of a chunk, after their paths were counted."""
     return extract_with(chunk.union(), chunk.num_nodes, replace(options, max_paths=None))
 
 
 def graph_ranges(sizes: Tensor, limit: int) -> list[tuple[int, int]]:
-    """Consecutive graphs whose sizes sum to at most `limit`; a larger graph stands alone.
+    """Cut graphs into ranges with a total size of at most `limit`; a larger graph is a range alone.
 
     >>> graph_ranges(torch.tensor([2, 2, 9, 1]), 4)
     [(0, 2), (2, 3), (3, 4)]
@@ -153,7 +154,7 @@ def graph_ranges(sizes: Tensor, limit: int) -> list[tuple[int, int]]:
 
 
 def _pad(counts: Tensor, graphs: int) -> Tensor:
-    """Rows for trailing graphs without vertices, of which no vertex tells."""
+    """Add rows for trailing graphs without vertices."""
     return torch.cat([counts, counts.new_zeros(graphs - counts.size(0), counts.size(1))])
 
 
@@ -162,7 +163,7 @@ VERSION = 3
 
 
 class Tries(Protocol):
-    """What a dataset needs of its tries, wherever they are kept."""
+    """The interface of the tries of a dataset, in memory or on disk."""
 
     @property
     def sizes(self) -> Tensor:
@@ -177,16 +178,16 @@ class Tries(Protocol):
     def __len__(self) -> int: ...
 
     def select(self, index: Tensor) -> PathTrie:
-        """The trie of the batch of some graphs, in that order."""
+        """Return the trie of the batch of some graphs, in that order."""
         ...
 
     def to(self, device: torch.device | str) -> Tries:
-        """The same, with batches on `device`."""
+        """Return the same tries, with batches on `device`."""
         ...
 
 
 def fingerprint(graphs: PackedGraphs) -> str:
-    """A checksum of the graphs' vertices and edges, their order included; features do not matter.
+    """Return a checksum of vertices and edges, including their order, without features.
 
     >>> edge = torch.tensor([[0, 1], [1, 0]])
     >>> fingerprint(PackedGraphs.from_edges([edge], [2])) == fingerprint(PackedGraphs.from_edges([edge], [3]))
@@ -199,12 +200,12 @@ def fingerprint(graphs: PackedGraphs) -> str:
 
 
 def tries_key(graphs: PackedGraphs, options: PathOptions) -> dict[str, object]:
-    """What determines the tries: version, graphs and options."""
+    """Return what determines the tries: version, graphs and options."""
     return {"tries": VERSION, "graphs": fingerprint(graphs), **options.key()}
 
 
 def cached_paths(graphs: PackedGraphs, options: PathOptions, *, max_paths: int | None = None) -> RaggedTries:
-    """The tries of `build_paths`, kept in the cache folder and read from there the next time."""
+    """Return the tries of `build_paths` from the cache folder, or build and store them."""
     key = tries_key(graphs, options)
     name = hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:24]
 
@@ -220,7 +221,7 @@ SUMMARY_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class PathSummary:
-    """What `pathnn paths` prints; `mean_paths[l]`: mean number of paths of exactly `l` edges per graph."""
+    """Numbers of paths of a dataset; `mean_paths[l]` is the mean number of paths of `l` edges per graph."""
 
     dataset: str
     collection: Collection
@@ -233,14 +234,14 @@ class PathSummary:
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
 def summarize_paths(
     data: Task | PackedGraphs, collection: Collection, k: int, *, name: str | None = None, device: str = "cpu"
 ) -> PathSummary:
-    """Count and extract all paths of a dataset; `bytes` is what its tries take in memory.
+    """Count and extract all paths of a dataset; `bytes` is the memory of its tries.
 
     >>> import torch
     >>> edge = torch.tensor([[0, 1], [1, 0]])
@@ -272,5 +273,5 @@ def summarize_paths(
 
 
 def _most_paths(device: str) -> int:
-    """A hundred times what fits into memory: to extract more would take too long to be meant."""
+    """Return a hundred times the number of paths that fit into memory: more would take too long."""
     return 100 * free_memory(device) // BYTES_PER_PATH

@@ -1,4 +1,4 @@
-"""A safetensors file as tensors that live in the file: pages are read when they are touched."""
+"""Tries larger than memory: memory-mapped files of safetensors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DTYPES: dict[str, Any] = {
 
 
 def map_safetensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, mapped copy-on-write: no memory until read, never written back."""
+    """Map the tensors of a safetensors file copy-on-write: they are read on access and never written back."""
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
@@ -71,7 +71,7 @@ SHARD_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShardedTries:
-    """Tries in memory-mapped files, with the interface of `RaggedTries`; batches come on `device`."""
+    """Tries in memory-mapped files, with the interface of `RaggedTries`; batches are on `device`."""
 
     shards: tuple[RaggedTries, ...]
     first: Tensor
@@ -90,15 +90,15 @@ class ShardedTries:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on disk that are mapped; none of them is held in memory."""
+        """Bytes of the mapped files."""
         return sum(shard.nbytes for shard in self.shards)
 
     def to(self, device: torch.device | str) -> ShardedTries:
-        """The same files; batches come on `device`."""
+        """Return the same files, with batches on `device`."""
         return replace(self, device=torch.device(device))
 
     def select(self, index: Tensor) -> PathTrie:
-        """The trie of the batch of graphs `index`, in that order; reads only what it needs."""
+        """Return the trie of the batch of graphs `index`, in that order; read only their entries."""
         index = index.cpu()
         owner = torch.searchsorted(self.first, index, right=True) - 1
         shards = torch.unique(owner).tolist()
@@ -129,10 +129,10 @@ def build_shards(
     max_bytes: int = SHARD_BYTES,
     verify: bool = True,
 ) -> PackedGraphs:
-    """The same graphs with their paths in memory-mapped files in `folder`, built there if they are not yet.
+    """Store the paths of the graphs in memory-mapped files in `folder`, or reuse those already there.
 
-    At most about `max_bytes` of tries are in memory at once. More than fit on the disk are refused before
-    anything is written. `verify=False` skips the checksums of shards that are already there.
+    At most about `max_bytes` of tries are in memory at once. Paths that do not fit on the disk are refused before
+    anything is written. `verify=False` skips the checksums of existing shards.
 
     ```python
     task = load_dataset("csl")
@@ -156,17 +156,17 @@ def build_shards(
 def open_shards(
     folder: Path, key: dict[str, object], options: PathOptions, *, verify: bool = True
 ) -> ShardedTries | None:
-    """The tries in `folder`, or None if they are not there, not whole, or built from something else."""
+    """Open the tries in `folder`; None if they are missing, damaged or built from another key."""
     shards = _manifest_shards(folder, key)
     if shards is None:
         return None
     for shard in shards:
         path = folder / shard["file"]
         if not path.is_file() or path.stat().st_size != shard["bytes"]:
-            log.info("%s is built anew: %s is missing or cut off", folder, shard["file"])
+            log.info("%s is rebuilt: %s is missing or truncated", folder, shard["file"])
             return None
         if verify and sha256(path) != shard["sha256"]:
-            log.info("%s is built anew: %s is damaged", folder, shard["file"])
+            log.info("%s is rebuilt: %s is damaged", folder, shard["file"])
             return None
     tries = tuple(from_tensors(map_safetensors(folder / shard["file"]), options) for shard in shards)
     return ShardedTries(tries, offsets(torch.tensor([len(part) for part in tries])))
@@ -214,7 +214,7 @@ def _digest(body: object) -> str:
 
 
 def _pick(tries: RaggedTries, index: Tensor) -> RaggedTries:
-    """The tries of some graphs of a shard, in memory."""
+    """Copy the tries of some graphs of a shard to memory."""
     trie = tries.select(index)
     return RaggedTries.from_trie(
         trie, offsets(tries.segments.num_nodes[index]), offsets(tries.segments.num_edges[index])

@@ -1,4 +1,4 @@
-"""Downloads: into a temporary file, checked, then renamed."""
+"""Find the files of datasets: in the cache, in the mirror, or on the network."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ log = logging.getLogger(__name__)
 
 
 TIMEOUT = 30.0
-"""Seconds without any answer after which a download is given up."""
+"""Seconds without an answer until a download fails."""
 
 
 class DownloadError(DataError):
-    """A download that failed, or that brought another file than the one expected."""
+    """A download failed, or the file is not the expected one."""
 
 
 def download(url: str, target: Path, *, sha256: str | None = None, timeout: float = TIMEOUT) -> Path:
-    """Fetch `url` into `target`; a file with another checksum than `sha256` is refused.
+    """Download `url` to `target` and check its checksum, if `sha256` is given.
 
-    Without `sha256` the checksum of what came is written beside the file, so that later damage is noticed.
+    The checksum is written beside the file, so that later damage is noticed.
     """
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"url={url!r}: expected an http or https address.")
@@ -54,7 +54,7 @@ def download(url: str, target: Path, *, sha256: str | None = None, timeout: floa
 
 
 def checksum_path(path: Path) -> Path:
-    """Where the checksum of a downloaded file is kept."""
+    """Return where the checksum of a downloaded file is stored."""
     return path.with_name(path.name + ".sha256")
 
 
@@ -63,13 +63,13 @@ class DataFile:
     """One file of a dataset.
 
     Attributes:
-        name: how it is called in the cache and in the mirror.
-        sha256: the checksum of the copy this library was tested with, where there is one.
-        url: the public address of the original, None where no public file of this form exists.
-        url_sha256: the checksum of the file at `url`, where it is known.
-        exact: whether a copy with another checksum is refused (a file of our own form), or read all the same
-            (an original of which several packings are about; the reader checks its facts).
-        made_by: what a user can call to make it.
+        name: its name in the cache and in the mirror.
+        sha256: the checksum of the copy that this library was tested with, if known.
+        url: the public address of the original; None without a public file of this form.
+        url_sha256: the checksum of the file at `url`, if known.
+        exact: whether a copy with another checksum is refused (files that this project made) or read (originals that
+            exist in several packings; the reader checks their content).
+        made_by: the function that writes it.
     """
 
     name: str
@@ -81,12 +81,12 @@ class DataFile:
 
 
 def find_file(file: DataFile) -> Path | None:
-    """The file in the cache or in the mirror, None where it is in neither. Nothing is fetched."""
+    """Return the file in the cache or in the mirror, or None; download nothing."""
     return next((path for path in _candidates(file) if path.is_file() and _sound(file, path)), None)
 
 
 def get_file(*files: DataFile) -> Path:
-    """The first of `files` (forms of the same data) at hand, else the first the network gives."""
+    """Return the first of `files` (forms of the same data) on this machine, else download the first possible."""
     for file in files:
         path = find_file(file)
         if path is not None:
@@ -108,7 +108,7 @@ def get_file(*files: DataFile) -> Path:
 
 
 def verify_file(file: DataFile) -> bool | None:
-    """Whether the copy at hand has the known checksum; None where there is no copy or no known checksum."""
+    """Return whether the local copy has the known checksum; None without a copy or a known checksum."""
     path = next((path for path in _candidates(file) if path.is_file()), None)
     known = {digest for digest in (file.sha256, file.url_sha256) if digest}
     if path is not None and checksum_path(path).is_file():
@@ -117,13 +117,13 @@ def verify_file(file: DataFile) -> bool | None:
 
 
 def recorded_checksum(path: Path) -> str:
-    """The checksum in a file of ours, or in one that sha256sum wrote (checksum, two blanks, name)."""
+    """Read the checksum in a file that `download` or sha256sum wrote."""
     words = path.read_text().split()
     return words[0].lstrip("\\").lower() if words else ""
 
 
 def offline() -> bool:
-    """Whether the network must not be used: `PATHNN_OFFLINE` is set to anything but 0."""
+    """Return whether `PATHNN_OFFLINE` forbids the network: it is set to anything but 0."""
     return os.environ.get("PATHNN_OFFLINE", "0") not in ("", "0")
 
 
@@ -132,7 +132,7 @@ def _download_path(file: DataFile) -> Path:
 
 
 def _candidates(file: DataFile) -> list[Path]:
-    """The places that are looked at, in order; a mirror may have the file in a subfolder."""
+    """Return the possible places, in order; a mirror may have the file in a subfolder."""
     places = [_download_path(file)]
     mirror = mirror_dir()
     if mirror is not None:
@@ -141,7 +141,7 @@ def _candidates(file: DataFile) -> list[Path]:
 
 
 def _sound(file: DataFile, path: Path) -> bool:
-    """Whether the copy may be read: not if it changed since its download, nor if it must be exact."""
+    """Return whether the copy may be read; raise `DataError` for a damaged file of the mirror."""
     recorded = checksum_path(path)
     expected = None
     if recorded.is_file():
@@ -151,7 +151,7 @@ def _sound(file: DataFile, path: Path) -> bool:
     if expected is None or sha256(path) == expected:
         return True
     if path == _download_path(file):
-        log.warning("%s is damaged and is left aside: its checksum is not %s", path, expected)
+        log.warning("%s is damaged and is ignored: its checksum is not %s", path, expected)
         return False
     raise DataError(f"{path} is damaged: its SHA-256 is not {expected}. Put a whole copy in its place.")
 

@@ -1,4 +1,4 @@
-"""Splits where none is published: random, by folds, or stratified by class; always from a seed."""
+"""Split graphs: stratified folds, by scaffolds, or by a column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathnn.data.task import Split
 
 
 def stratified_folds(y: Tensor, *, folds: int, seed: int = 0) -> tuple[Split, ...]:
-    """Cross-validation with equal shares of each class: fold i tests, fold i + 1 validates.
+    """Make cross-validation splits with equal fractions of each class: fold i tests, fold i + 1 validates.
 
     >>> [split.test.tolist() for split in stratified_folds(torch.tensor([0, 0, 0, 1, 1, 1]), folds=3, seed=1)]
     [[1, 5], [2, 3], [0, 4]]
@@ -31,7 +31,7 @@ def stratified_folds(y: Tensor, *, folds: int, seed: int = 0) -> tuple[Split, ..
 
 
 def _fold_of_each(y: Tensor, folds: int, seed: int) -> Tensor:
-    """Shuffle each class and deal it to the folds like cards, going on where the last class ended."""
+    """Shuffle each class and deal it to the folds in turn, starting after the fold of the last class."""
     shuffle = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(seed))
     order = shuffle[torch.sort(y[shuffle], stable=True).indices]
     fold = torch.empty_like(order)
@@ -40,7 +40,7 @@ def _fold_of_each(y: Tensor, folds: int, seed: int) -> Tensor:
 
 
 SCAFFOLD = "scaffold"
-"""What to split by instead of a column."""
+"""The value of `split_by` that is not a column."""
 
 
 PARTS = {
@@ -52,7 +52,7 @@ PARTS = {
 
 
 def column_split(table: CsvTable, column: str, rows: Sequence[int]) -> Split:
-    """The split that a column spells out: train, val or test, for the rows that became graphs (counted from 1).
+    """Split by a column with the values train, val and test; `rows` are the rows of the graphs, from 1.
 
     >>> table = CsvTable("my.csv", ("smiles", "part"), (("C", "train"), ("CC", "Valid"), ("CCC", "test")))
     >>> column_split(table, "part", [1, 2, 3])
@@ -65,18 +65,18 @@ def column_split(table: CsvTable, column: str, rows: Sequence[int]) -> Split:
         part = PARTS.get(word.lower())
         if part is None:
             raise DataError(
-                f"{table.source}, row {row}: {word!r} in the column {column!r}, by which to split: expected train, "
-                f"val or test. To split by scaffolds, say {SCAFFOLD}."
+                f"{table.source}, row {row}: {word!r} in the column {column!r} of the split: expected train, val "
+                f"or test. To split by scaffolds, use {SCAFFOLD}."
             )
         parts[part].append(graph)
     for part in ("train", "val"):
         if not parts[part]:
-            raise DataError(f"{table.source}: the column {column!r} has no {part}, and training needs some.")
+            raise DataError(f"{table.source}: the column {column!r} has no {part}: expected at least one row.")
     return _split(parts["train"], parts["val"], parts["test"])
 
 
 def scaffolds(smiles: Sequence[str]) -> list[str]:
-    """The Bemis-Murcko scaffold of each molecule, rings and what joins them, as SMILES; "" where there is no ring.
+    """Return the Bemis-Murcko scaffold of each molecule as SMILES (rings and linkers); "" without rings.
 
     >>> scaffolds(["CCO", "Cc1ccccc1", "OCc1ccccc1"])
     ['', 'c1ccccc1', 'c1ccccc1']
@@ -88,10 +88,10 @@ def scaffolds(smiles: Sequence[str]) -> list[str]:
 
 
 def scaffold_split(groups: Sequence[str], *, seed: int | None = None, val: float = 0.1, test: float = 0.1) -> Split:
-    """A split that never parts the molecules of one scaffold, with about these shares for validation and test.
+    """Split so that molecules of one scaffold stay together, with about these fractions for validation and test.
 
-    The largest groups are for training, the rarest scaffolds for validation and testing. With a `seed`, groups that are
-    small against the parts come in random order: other seeds give other splits.
+    The largest groups are for training, the rarest scaffolds for validation and test. With a `seed`, small groups come
+    in random order: other seeds give other splits.
 
     >>> scaffold_split(["a"] * 6 + ["b", "c", "b", "d"], val=0.2, test=0.2).test.tolist()
     [7, 9]
@@ -112,14 +112,14 @@ def scaffold_split(groups: Sequence[str], *, seed: int | None = None, val: float
     if not all(parts):
         largest = max(map(len, members.values()))
         raise DataError(
-            f"{len(groups)} molecules with {len(members)} scaffolds, of which one has {largest}, cannot be split by "
-            "scaffolds into parts to train on, validate and test. Give more molecules, or a random split."
+            f"{len(groups)} molecules with {len(members)} scaffolds (the largest has {largest}) cannot be split by "
+            "scaffolds into three parts. Give more molecules, or use a random split."
         )
     return _split(*parts)
 
 
 def _order(groups: list[list[int]], small: int | None, seed: int) -> list[list[int]]:
-    """Groups from the largest to the smallest, those that came first before others; up to `small`, in random order."""
+    """Sort groups from large to small, then by first member; groups of at most `small` in random order."""
     ordered = sorted(groups, key=lambda group: (-len(group), group[0]))
     if small is None:
         return ordered

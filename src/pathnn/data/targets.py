@@ -1,4 +1,4 @@
-"""Names of classes: what stands in a column of words or codes, in an order that does not depend on the rows'."""
+"""Targets: names of classes, kinds of targets with their losses and metrics, and the scale of a regression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathnn.data.task import Task
 
 
 def class_key(name: str) -> Hashable:
-    """What makes two names those of one class: the number, if they are numbers.
+    """Return a key that is equal for two names of one class: the number, if they are numbers.
 
     >>> class_key("3") == class_key(" 3.0"), class_key("toxic") == class_key("Toxic")
     (True, False)
@@ -26,7 +26,7 @@ def class_key(name: str) -> Hashable:
 
 
 def class_names(values: Iterable[str]) -> tuple[str, ...]:
-    """One name per class, the shortest: in the order of numbers if all are numbers, else of text.
+    """Return one name per class, the shortest; sorted as numbers if all are numbers, else as text.
 
     >>> class_names(["10", "9", "9.0"]), class_names(["toxic", "safe", "toxic"])
     (('9', '10'), ('safe', 'toxic'))
@@ -40,7 +40,7 @@ def class_names(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def number_name(value: float) -> str:
-    """The name of a class that is given as a number.
+    """Name a class that is given as a number.
 
     >>> number_name(1234567.0), number_name(-1), number_name(0.5)
     ('1234567', '-1', '0.5')
@@ -67,7 +67,7 @@ def is_missing_number(value: str | None) -> bool:
 
 
 def as_number(text: str) -> float | None:
-    """The number that a text is, maybe infinite or NaN; None where it is none. 1_2 is a name, though Python reads 12.
+    """Parse a number, maybe infinite or NaN; None for other text. 1_2 is a name, although Python reads 12.
 
     >>> as_number(" 1e3"), as_number("1_2"), as_number("high")
     (1000.0, None, None)
@@ -79,13 +79,13 @@ def as_number(text: str) -> float | None:
 
 
 def finite_number(text: str) -> float | None:
-    """The number that a text is, None where it is none."""
+    """Parse a finite number; None for other text."""
     value = as_number(text)
     return value if value is not None and math.isfinite(value) else None
 
 
 def known_fraction(y: Tensor | None) -> float:
-    """The share of the targets that are known.
+    """Return the fraction of the targets that are known.
 
     >>> known_fraction(torch.tensor([[1.0, torch.nan], [0.0, 3.0]]))
     0.75
@@ -96,12 +96,11 @@ def known_fraction(y: Tensor | None) -> float:
 
 
 class MaskedLoss(nn.Module):
-    """A loss of each target, over those that are known: each weighs as much as any other, whichever batch it is in.
+    """A loss over the known targets, which all have the same weight, whatever their batch.
 
-    The sum over a batch is divided by the number of targets times `share`, the share of them that is known in all of
-    the data that is gone through (`loss_for`), and not by the number of those known in the batch. So the loss of a
-    batch is the mean over its graphs still, and several processes, and steps that are padded, find the same one.
-    Without a share a batch is taken to be all there is.
+    The sum over a batch is divided by its number of targets times `share`, the fraction of known targets in all data
+    (`loss_for`), not by the number of known targets in the batch. The loss of a batch is then a mean over its graphs,
+    and is the same with several processes and with padded batches. Without `share`, the batch is all data.
 
     >>> loss = MaskedLoss(nn.L1Loss)
     >>> loss(torch.tensor([[1.0, 5.0]]), torch.tensor([[3.0, torch.nan]]))
@@ -111,11 +110,11 @@ class MaskedLoss(nn.Module):
     def __init__(self, loss: type[nn.Module], share: float | None = None) -> None:
         super().__init__()
         if share is not None and not 0 < share <= 1:
-            raise ValueError(f"share={share}: expected the share of known targets, above 0 and at most 1.")
+            raise ValueError(f"share={share}: expected the fraction of known targets, above 0 and at most 1.")
         self.each, self.share, self.reduction = loss(reduction="none"), share, "mean"
 
     def forward(self, out: Tensor, y: Tensor) -> Tensor:
-        """The mean, or with `reduction = "none"` a loss for each target: 0 where it is not known."""
+        """Return the mean; with `reduction = "none"`, the loss of each target, 0 for an unknown one."""
         known = ~y.isnan()
         share = known.sum().clamp(min=1) / known.numel() if self.share is None else self.share
         each = torch.where(known, self.each(out, torch.where(known, y, 0.0)), 0.0) / share
@@ -123,7 +122,7 @@ class MaskedLoss(nn.Module):
 
 
 def loss_for(make: Callable[[], nn.Module], y: Tensor) -> nn.Module:
-    """The loss that `make` makes, for batches of these targets: that of all is the mean over those that are known.
+    """Make the loss for batches of the targets `y`; over all of `y` it is the mean over the known targets.
 
     >>> y = torch.tensor([[3.0, torch.nan], [1.0, 1.0]])
     >>> loss = loss_for(lambda: MaskedLoss(nn.L1Loss), y)
@@ -137,7 +136,7 @@ def loss_for(make: Callable[[], nn.Module], y: Tensor) -> nn.Module:
 
 
 def classification(num_classes: int) -> dict[str, Any]:
-    """One class per graph: cross-entropy, accuracy in percent.
+    """Describe one class per graph: cross-entropy, accuracy in percent.
 
     >>> classification(3)["target"], classification(3)["out_channels"]
     ('class', 3)
@@ -154,7 +153,7 @@ def classification(num_classes: int) -> dict[str, Any]:
 
 
 def regression(num_targets: int = 1, *, has_missing_targets: bool = False, metric: str = "mae") -> dict[str, Any]:
-    """Numbers per graph: mean absolute error, as loss and as metric, or another metric (`METRICS`).
+    """Describe numbers per graph: mean absolute error as loss and metric, or another metric (`METRICS`).
 
     >>> regression()["maximize"], regression(metric="rmse")["metric_name"]
     (False, 'RMSE')
@@ -163,19 +162,19 @@ def regression(num_targets: int = 1, *, has_missing_targets: bool = False, metri
 
 
 def binary(*, metric: str = "roc-auc") -> dict[str, Any]:
-    """Yes or no per graph: binary cross-entropy, area under the ROC curve in percent, or another metric."""
+    """Describe a target of 0 or 1 per graph: binary cross-entropy, ROC-AUC in percent, or another metric."""
     return _numbers("binary", 1, nn.BCEWithLogitsLoss, False, metric)
 
 
 def multilabel(num_labels: int, *, has_missing_targets: bool = False, metric: str = "ap") -> dict[str, Any]:
-    """Several yes or no per graph: binary cross-entropy, average precision (mean over labels) in percent, or another
-    metric.
+    """Describe several targets of 0 or 1 per graph: binary cross-entropy, and the mean over labels of the average
+    precision in percent, or another metric.
     """
     return _numbers("multilabel", num_labels, nn.BCEWithLogitsLoss, has_missing_targets, metric)
 
 
 def with_metric(task: Task, metric: str | None) -> Task:
-    """The task measured by another metric (None: as it is).
+    """Replace the metric of a task (None: keep it).
 
     >>> from pathnn.data import load_dataset
     >>> with_metric(load_dataset("csl"), "rmse")
@@ -187,12 +186,12 @@ def with_metric(task: Task, metric: str | None) -> Task:
         return task
     check_metric(metric, task.target)
     if task.target == "class" or METRICS[metric].name == task.metric_name:
-        return task  # its own
+        return task
     return replace(task, **_measured_by(metric))
 
 
 def _numbers(kind: str, channels: int, loss: type[nn.Module], has_missing_targets: bool, metric: str) -> dict[str, Any]:
-    """What is said of targets that are numbers, some of which may be unknown."""
+    """Describe targets that are numbers; some may be unknown."""
     check_metric(metric, kind)
     return {
         "target": kind,
@@ -222,8 +221,7 @@ def _accuracy(num_classes: int) -> Any:
 
 @dataclass(frozen=True)
 class TargetScale:
-    """Mean and standard deviation of each target over the training graphs; empty where targets stay as they
-    are.
+    """Mean and standard deviation of each target over the training graphs; empty for targets without a scale.
 
     >>> scale = TargetScale.of(torch.tensor([[1.0], [3.0]]))
     >>> scale.decode(scale.encode(torch.tensor([[2.5]]))).item()
@@ -235,26 +233,25 @@ class TargetScale:
 
     @staticmethod
     def of(y: Tensor) -> TargetScale:
-        """The scale of training targets `[graphs, targets]`; a constant target is only shifted. NaN is not known, and
-        passed over."""
+        """Compute the scale of training targets `[graphs, targets]`; skip NaN, and only shift a constant target."""
         y = y.double()
         mean, std = _known_mean_std(y) if bool(y.isnan().any()) else (y.mean(dim=0), y.std(dim=0, correction=0))
         std = std.where(std > 0, 1.0)
         return TargetScale(tuple(mean.tolist()), tuple(std.tolist()))
 
     def encoder(self, device: torch.device) -> Callable[[Tensor], Tensor]:
-        """`encode` for targets on this device, with its numbers there already: nothing is copied in a call."""
+        """Return `encode` for targets on `device`; a call copies nothing to it."""
         if not self.mean:
             return lambda y: y
         mean, std = self._tensors(device)
         return lambda y: (y.double() - mean) / std
 
     def encode(self, y: Tensor) -> Tensor:
-        """Targets as the network learns them, in float64; unchanged where there is no scale."""
+        """Standardize targets, in float64; unchanged without a scale."""
         return self.encoder(y.device)(y)
 
     def decode(self, out: Tensor) -> Tensor:
-        """The network's outputs in the targets' own unit, in float64; unchanged where there is no scale."""
+        """Convert outputs of the network to the unit of the targets, in float64; unchanged without a scale."""
         if not self.mean:
             return out
         mean, std = self._tensors(out.device)

@@ -1,4 +1,4 @@
-"""Splits where none is published: random, by folds, or stratified by class; always from a seed."""
+"""A task: graphs with their features, targets, loss, metric and splits."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pathnn.data.packed import PackedGraphs
 
 
 def random_split(num_graphs: int, *, seed: int = 0, val: float = 0.1, test: float = 0.1) -> Split:
-    """One split with the given shares for validation and test.
+    """Split at random from `seed`, with the given fractions for validation and test.
 
     >>> random_split(10)
     Split(train=8, val=1, test=1)
     """
     if not (0 <= val < 1 and 0 <= test < 1 and val + test < 1):
-        raise ValueError(f"val={val}, test={test}: expected shares that leave something to train on.")
+        raise ValueError(f"val={val}, test={test}: expected fractions of at least 0 with a sum below 1.")
     order = torch.randperm(num_graphs, generator=torch.Generator().manual_seed(seed))
     num_val, num_test = round(num_graphs * val), round(num_graphs * test)
     parts = torch.split(order, [num_graphs - num_val - num_test, num_val, num_test])
@@ -32,19 +32,19 @@ TargetKind = Literal["class", "binary", "multilabel", "regression", "none"]
 
 
 Vocabulary = Mapping[str, list[list[float]]]
-"""The numbers that codes stand for, in order: by the name of a table of a user's file, for each of its columns."""
+"""The numbers that codes stand for, in order, for each column of a table of TU data, by the name of the table."""
 
 
 @dataclass(frozen=True)
 class Categorical:
-    """Integer codes, one column per entry of `sizes`, each below that size: to be embedded and summed."""
+    """Integer codes to be embedded and summed: one column per entry of `sizes`, each code below that size."""
 
     sizes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Continuous:
-    """Input of `channels` floating numbers (one-hot codes included)."""
+    """Features of `channels` floating numbers (one-hot codes included)."""
 
     channels: int
 
@@ -54,7 +54,7 @@ Features = Categorical | Continuous
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Graph numbers to train on, to choose the epoch by, and to report."""
+    """The numbers of the graphs for training, validation and test."""
 
     train: Tensor
     val: Tensor
@@ -66,25 +66,24 @@ class Split:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
-    """Graphs with what is asked of them.
+    """Graphs, their targets, and how to train and evaluate on them.
 
     `loss()` makes the loss, called as `loss(out, y)` with `out` `[G, out_channels]`. `metric()` makes the
-    torchmetrics metric, updated with `task.scores(out, y)`. Classes are `y` `[G]`, int64; everything else is
-    `[G, out_channels]`, float32, or float64 for the numbers of a user's own regression.
+    torchmetrics metric, updated with `task.metric_inputs(out, y)`. `y` is `[G]`, int64, for
+    classes; else `[G, out_channels]`, float32, or float64 for a regression on a user's data.
 
     Attributes:
-        score: the metric of one target, None for classes.
-        has_missing_targets: whether `y` is NaN where a target is unknown; loss and metric then skip it.
-        splits: one or more, empty where nothing is trained.
-        node_features, edge_features: what `x` and `edge_attr` hold; None where there is nothing.
+        score: the metric of one target; None for classes.
+        has_missing_targets: whether `y` is NaN for unknown targets, which loss and metric skip.
+        splits: one or more; empty for a task without training.
+        node_features, edge_features: the form of `x` and `edge_attr`; None without them.
         maximize: whether a larger metric is better.
         scale: the factor from the metric to the unit of tables (100 for percent).
-        pairs: `[pairs, 2]` graph numbers to be told apart, "all" for all pairs, None where this is no
-            question.
+        pairs: graph numbers to be distinguished, `[pairs, 2]`; "all" for all pairs; None for other tasks.
         classes: names of the classes, or of the target columns.
-        notes: licence, source, and where this differs from the published data.
+        notes: remarks on the data, such as differences from the published files.
         skipped: rows of a user's file that were left out.
-        vocabulary: what the codes of a user's labels stand for, so that other files can be read with the same codes.
+        vocabulary: the meaning of the codes of a user's labels, for reading other files with the same codes.
     """
 
     name: str
@@ -116,29 +115,29 @@ class Task:
             f"out_channels={self.out_channels}, splits={len(self.splits)})"
         )
 
-    def scores(self, out: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Predictions and targets in the shapes and types that torchmetrics wants."""
+    def metric_inputs(self, out: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return predictions and targets in the shapes that torchmetrics expects."""
         return (out.flatten(), y.flatten()) if self.target == "binary" else (out, y)
 
     def pair_index(self) -> Tensor:
-        """The pairs of graphs to be told apart, `[pairs, 2]`, int64."""
+        """Return the pairs of graphs to be distinguished, `[pairs, 2]`, int64."""
         if self.pairs is None:
-            raise ValueError(f"{self.name} asks for no pairs: expected a task of graph pairs such as EXP, SR or BREC.")
+            raise ValueError(f"{self.name} has no pairs of graphs: expected a task such as EXP, SR or BREC.")
         if isinstance(self.pairs, Tensor):
             return self.pairs
         return torch.combinations(torch.arange(len(self.graphs)))
 
     def rows(self) -> list[int]:
-        """The row of the user's file that each graph comes from, counted from 1; rows left out are passed over."""
+        """Return the row of the user's file, counted from 1, that each graph comes from."""
         left_out = {bad.row for bad in self.skipped}
         return [row for row in range(1, len(self.graphs) + len(left_out) + 1) if row not in left_out]
 
     def with_graphs(self, graphs: PackedGraphs) -> Task:
-        """The same task on other tensors of the same graphs, such as those with paths."""
+        """Replace the graphs, for example by the same graphs with paths."""
         return replace(self, graphs=graphs)
 
     def validate(self) -> Task:
-        """Return itself, or raise `ValueError` that names the first thing that is wrong."""
+        """Return the task, or raise `ValueError` for the first inconsistency."""
         self.graphs.validate()
         _check_features("node_features", self.node_features, self.graphs.x)
         _check_features("edge_features", self.edge_features, self.graphs.edge_attr)
@@ -165,7 +164,7 @@ class Task:
 def _check_features(name: str, features: Features | None, values: Tensor | None) -> None:
     if features is None or values is None:
         if (features is None) != (values is None):
-            raise ValueError(f"{name}: {features} does not go with a tensor that is {type(values).__name__}.")
+            raise ValueError(f"{name}: {features} does not match a {type(values).__name__}.")
         return
     columns = values.size(1) if values.dim() > 1 else 1
     if isinstance(features, Continuous):

@@ -71,7 +71,7 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale, *, metric: M
         metric = task.metric().to(out.device)
         metric.set_dtype(decoded.dtype)
     metric.reset()
-    metric.update(*task.scores(decoded, y))
+    metric.update(*task.metric_inputs(decoded, y))
     return Evaluation(loss, float(metric.compute()) * task.scale, out.size(0))
 
 

@@ -1,4 +1,4 @@
-"""The form of a dataset's entry in the registry: its files, how to build it, and how its task reads."""
+"""What the families of datasets share: the entry in the registry, built graphs, arrays."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class DatasetSpec:
     """One dataset by name.
 
     Attributes:
-        num_graphs: how many graphs it has, checked after building.
-        files: for each thing that is needed, the forms it may come in, the preferred one first.
-        build: makes the graphs and splits from one path per entry of `files` (None for an optional one not at
-            hand).
-        task: adds the facts.
+        num_graphs: its number of graphs, checked after building.
+        files: for each file, its possible forms, the preferred one first.
+        build: makes the graphs and splits from one path per entry of `files` (None for an optional file that is
+            missing).
+        task: makes the task of the built graphs.
         optional: whether it can be built without its files.
-        version: raised when `build` changes what it makes; caches of other versions are rebuilt.
+        version: increased when `build` changes its result; caches of other versions are rebuilt.
     """
 
     name: str
@@ -41,7 +41,7 @@ class DatasetSpec:
 
 
 def needed(path: Path | None) -> Path:
-    """The path of a file that a builder cannot do without."""
+    """Return the path of a file that a builder needs."""
     assert path is not None, "a file that is not optional was not looked for"
     return path
 
@@ -54,10 +54,9 @@ FIELDS = ("edge_index", "node_ptr", "edge_ptr", "x", "edge_attr", "y")
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """The parts of a task that are data: graphs and splits. Its other facts are code.
+    """The graphs and splits of a dataset; the rest of its task is code.
 
-    `published` says whether the splits are the published ones (or were made here because no file was at
-    hand).
+    `published` says whether the splits are the published ones, or were made here without a file.
     """
 
     graphs: PackedGraphs
@@ -65,7 +64,7 @@ class Built:
     published: bool = True
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Everything as tensors by name; `from_tensors` reads them back."""
+        """Return everything as tensors by name; `from_tensors` is the inverse."""
         tensors = self.graphs.tensors()
         if self.graphs.names is not None:
             tensors["names"] = text_to_tensor("\n".join(self.graphs.names))
@@ -77,7 +76,7 @@ class Built:
 
     @staticmethod
     def from_tensors(tensors: dict[str, Tensor]) -> Built:
-        """Read back what `to_tensors` wrote."""
+        """Return the object that `to_tensors` was called on."""
         fields = {name: tensors.get(name) for name in FIELDS}
         if fields["edge_index"] is None or fields["node_ptr"] is None or fields["edge_ptr"] is None:
             raise DataError(f"a cached dataset without graphs: it holds {sorted(tensors)}.")
@@ -97,7 +96,7 @@ class Built:
 
 
 def text_to_tensor(text: str) -> Tensor:
-    """Text as UTF-8 bytes.
+    """Encode text as UTF-8 bytes.
 
     >>> tensor_to_text(text_to_tensor("CC=O"))
     'CC=O'
@@ -106,12 +105,12 @@ def text_to_tensor(text: str) -> Tensor:
 
 
 def tensor_to_text(tensor: Tensor) -> str:
-    """The text that `text_to_tensor` stored."""
+    """Decode the text of `text_to_tensor`."""
     return bytes(tensor.numpy()).decode()
 
 
 def load_arrays(path: Path, names: Sequence[str]) -> dict[str, Tensor]:
-    """The arrays `names` of an `.npz` file as tensors."""
+    """Read the arrays `names` of an `.npz` file as tensors."""
     try:
         # numpy would leave a damaged file open
         with path.open("rb") as content, np.load(content, allow_pickle=False) as file:
@@ -126,7 +125,7 @@ def load_arrays(path: Path, names: Sequence[str]) -> dict[str, Tensor]:
 
 
 def with_ones(graphs: PackedGraphs, y: Tensor | None = None) -> PackedGraphs:
-    """The same graphs with `x = 1` (one channel) and the targets `y`.
+    """Replace the features by `x = 1` (one channel), and the targets by `y` if given.
 
     >>> with_ones(PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]])], [2]))[0].x.tolist()
     [[1.0], [1.0]]

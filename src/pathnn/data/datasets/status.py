@@ -1,4 +1,4 @@
-"""The state of each dataset on this machine: what is at hand, fetching it, and checking it."""
+"""The state of each dataset on this machine: list, fetch and verify."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathnn.data.sources import find_file, verify_file
 
 @dataclass(frozen=True)
 class DatasetStatus:
-    """Where a dataset stands: built in the cache, its files at hand, or to be had from the network."""
+    """The state of a dataset: built in the cache, its files on this machine, or on the network."""
 
     name: str
     title: str
@@ -27,7 +27,7 @@ class DatasetStatus:
 
     @property
     def available(self) -> bool:
-        """Whether it can be loaded without the network."""
+        """Whether the dataset can be loaded without the network."""
         return self.cached or self.files_at_hand or self.built_in
 
 
@@ -40,7 +40,7 @@ class FileCheck:
 
 
 def dataset_status() -> list[DatasetStatus]:
-    """The state of every dataset; builds nothing, but checks files at hand.
+    """Return the state of every dataset; check local files, but build nothing.
 
     ```python
     missing = [status.name for status in dataset_status() if not status.available]
@@ -50,7 +50,7 @@ def dataset_status() -> list[DatasetStatus]:
 
 
 def fetch(name: str) -> Path:
-    """Make a dataset available in the cache (mirror first, then the network), and say where it is.
+    """Build a dataset in the cache (files from the mirror, then the network) and return its file.
 
     ```python
     path = fetch("csl")

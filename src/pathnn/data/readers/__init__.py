@@ -1,1 +1,1 @@
-"""Read files of users: tables of SMILES, graph6, TU folders, networkx graphs."""
+"""Read users' data: tables of SMILES, graph6, TU folders, networkx graphs."""

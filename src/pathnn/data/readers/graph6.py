@@ -25,7 +25,7 @@ LINES_AT_ONCE = 4096
 
 
 def read_graph6(path: Path, *, skip_invalid: bool = False) -> tuple[PackedGraphs, list[BadRow]]:
-    """The graphs of a graph6 file (plain, `.gz`, `.xz`), named by their lines, and the lines left out."""
+    """Read a graph6 file (plain, `.gz`, `.xz`); return the graphs, named by their lines, and the lines left out."""
     lines = read_text(path).splitlines()
     return parse_graph6(lines, source=str(path), skip_invalid=skip_invalid)
 
@@ -33,7 +33,7 @@ def read_graph6(path: Path, *, skip_invalid: bool = False) -> tuple[PackedGraphs
 def parse_graph6(
     lines: Sequence[str], *, source: str = "graph6", skip_invalid: bool = False
 ) -> tuple[PackedGraphs, list[BadRow]]:
-    """The graphs of graph6 lines: both directions of each edge, sorted; empty lines are passed over, and not counted.
+    """Parse graph6 lines: both directions of each edge, sorted; empty lines are not counted.
 
     >>> graphs, bad = parse_graph6(["Bw", "A_"])      # a triangle, an edge
     >>> graphs[0].edge_index.tolist(), graphs[1].edge_index.tolist()
@@ -52,12 +52,12 @@ def parse_graph6(
     if bad and not good:
         raise BadRowsError(source, bad, len(rows), "give a file with one graph6 line per graph")
     if not good:
-        raise DataError(f"{source} holds no graph that can be read: expected one graph6 line per graph.")
+        raise DataError(f"{source} has no graphs: expected one graph6 line per graph.")
     return _pack(good), bad
 
 
 def _size(line: str) -> tuple[int, int]:
-    """Number of vertices and number of characters that say so."""
+    """Return the number of vertices and the number of characters that encode it."""
     codes = [ord(c) - 63 for c in line[:8]]
     if codes[0] < 63:
         return codes[0], 1
@@ -83,7 +83,7 @@ def _fault(line: str) -> str | None:
 
 
 def _pack(lines: list[str]) -> PackedGraphs:
-    """Graphs of the same size are decoded together, some thousand lines at once."""
+    """Decode graphs of the same size together, up to `LINES_AT_ONCE` lines at once."""
     sizes = np.array([_size(line)[0] for line in lines])
     edges: list[NDArray[np.int64]] = []
     for n in np.unique(sizes):
@@ -101,7 +101,7 @@ def _pack(lines: list[str]) -> PackedGraphs:
 
 
 def _decode(lines: list[str], n: int, members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Directed edges of lines of `n` vertices: rows graph number, u, v."""
+    """Return the directed edges of lines of `n` vertices: rows graph number, u, v."""
     used = _size(lines[0])[1]
     codes = np.frombuffer("".join(lines).encode(), dtype=np.uint8).reshape(len(lines), -1)[:, used:] - 63
     bits = np.unpackbits(codes[:, :, None], axis=2)[:, :, 2:].reshape(len(lines), -1)
@@ -112,6 +112,6 @@ def _decode(lines: list[str], n: int, members: NDArray[np.int64]) -> NDArray[np.
 
 
 def _upper(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The pairs u < v in graph6's order: (0,1), (0,2), (1,2), (0,3), ..."""
+    """Return the pairs u < v in graph6's order: (0,1), (0,2), (1,2), (0,3), ..."""
     v, u = np.tril_indices(n, -1)
     return u.astype(np.int64), v.astype(np.int64)

@@ -1,4 +1,4 @@
-"""networkx graphs into packed graphs."""
+"""Read networkx graphs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pathnn.data.packed import PackedGraphs
 def from_networkx(graphs: Iterable[Any]) -> PackedGraphs:
     """Pack a list of `networkx.Graph`: vertices in networkx's order, both directions of each edge, no loops.
 
-    Where every vertex of every graph has the attribute `x` (a number or a list of numbers) it becomes `x`;
-    the same goes for the graph attribute `y`.
+    If every vertex of every graph has the attribute `x` (a number or a list of numbers), it becomes `x`. The graph
+    attribute `y` becomes `y`.
 
     >>> import networkx
     >>> from_networkx([networkx.path_graph(3), networkx.cycle_graph(4)])
     PackedGraphs(graphs=2, nodes=7, edges=12, device='cpu')
     """
     if hasattr(graphs, "is_directed"):
-        raise DataError(f"one {type(graphs).__name__} came: expected a list of graphs, from_networkx([graph]).")
+        raise DataError(f"got one {type(graphs).__name__}: expected a list of graphs, from_networkx([graph]).")
     members = list(graphs)
     edges = [_edges(i, graph) for i, graph in enumerate(members)]
     packed = PackedGraphs.from_edges(edges, [graph.number_of_nodes() for graph in members])

@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TUData:
-    """What a TU folder holds, vertices of a graph contiguous, edges sorted, in both directions and once each.
+    """The content of a TU folder: vertices of a graph contiguous, edges sorted, in both directions and once each.
 
     `node_labels` and `edge_labels` are codes 0, 1, ... of the distinct values, column by column. `classes`
     are the graph labels in order, `y` their codes; `targets` are graph attributes.
@@ -106,8 +106,9 @@ def read_tu(path: Path, known: Vocabulary | None = None) -> TUData:
 
 
 def one_hot(codes: Tensor, sizes: Sequence[int] | None = None) -> Tensor:
-    """One-hot codes of each column, side by side: of its distinct values in order, or of all from 0 to its size,
-    whichever of them occur. `[N, sum of distinct or of sizes]`, bool.
+    """Encode each column one-hot, side by side: `[N, sum of sizes]`, bool.
+
+    Without `sizes`, a column has one code per distinct value.
 
     >>> one_hot(torch.tensor([7, 3, 7])).int().tolist(), one_hot(torch.tensor([1, 1]), [3]).int().tolist()
     ([[0, 1], [1, 0], [0, 1]], [[0, 1, 0], [0, 1, 0]])
@@ -118,7 +119,7 @@ def one_hot(codes: Tensor, sizes: Sequence[int] | None = None) -> Tensor:
 
 
 def _open(path: Path) -> tuple[str, dict[str, str]]:
-    """The name of the set and the text of each of its files."""
+    """Return the name of the set and the text of each of its files."""
     try:
         found = _zip_texts(path) if path.is_file() else _folder_texts(path)
     except ARCHIVE_ERRORS as error:
@@ -145,7 +146,7 @@ def _folder_texts(path: Path) -> dict[tuple[str, str], str]:
 
 
 def _split_name(filename: str) -> tuple[str, str] | None:
-    """`"X_node_labels.txt"` as `("X", "node_labels")`, None for a file that is not of the format."""
+    """Split `"X_node_labels.txt"` into `("X", "node_labels")`; None for other files."""
     if filename.startswith("."):  # ._NAME_A.txt, which macOS adds to zips and to foreign disks
         return None
     for part in PARTS:
@@ -174,12 +175,12 @@ def _table(file: str, text: str) -> Array:
 def _indicator(table: Array) -> NDArray[np.int64]:
     graph = table[:, 0].astype(np.int64) - 1 if table.size else np.empty(0, dtype=np.int64)
     if graph.size == 0 or graph[0] != 0 or (np.diff(graph) < 0).any() or (np.diff(graph) > 1).any():
-        raise DataError("_graph_indicator.txt: expected graph numbers 1, 1, ..., 2, ... that never fall or skip.")
+        raise DataError("_graph_indicator.txt: expected graph numbers 1, 1, ..., 2, ... that never decrease or skip.")
     return graph
 
 
 def _edges(table: Array, graph: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Edges in both directions, sorted, and for each the row of `_A.txt` that it comes from."""
+    """Return the edges in both directions, sorted, and the row of `_A.txt` that each comes from."""
     pairs = table.astype(np.int64).reshape(-1, 2) - 1
     u, v = pairs.T
     num_nodes = graph.size
@@ -201,7 +202,7 @@ def _check_rows(part: str, table: Array | None, expected: int) -> None:
 
 
 def _values(table: Array) -> list[list[float]]:
-    """The distinct values of each column, in order."""
+    """Return the distinct values of each column, in order."""
     return [np.unique(column).tolist() for column in table.T]
 
 
@@ -215,7 +216,7 @@ def _codes(
 
 
 def encode(table: Array, values: list[list[float]], what: str) -> NDArray[np.int32]:
-    """The position of each number among the values of its column; one that is not among them is an error."""
+    """Return the position of each number among the values of its column; raise `DataError` for other numbers."""
     if table.shape[1] != len(values):
         raise DataError(f"{what}: {table.shape[1]} columns; the model was trained on {len(values)}.")
     codes = np.empty(table.shape, dtype=np.int32)
