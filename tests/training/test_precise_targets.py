@@ -17,7 +17,7 @@ from engine_tasks import tiny_config, tiny_task
 from pathnn.cli.app import make_app
 from pathnn.data import Task, from_networkx, from_pyg, task_from_graphs
 from pathnn.inference import prediction_columns, score
-from pathnn.training import Ensemble, RunConfig, RunError, infer, load_model, run, score_ensemble
+from pathnn.training import Ensemble, RunConfig, RunError, load_model, predict, run, score_ensemble
 
 
 def task_of(factor: float, offset: float, dtype: torch.dtype = torch.float64) -> Task:
@@ -48,7 +48,7 @@ def test_the_error_does_not_depend_on_mean_and_unit(plain, tmp_path, factor, off
         assert found[part] / factor == pytest.approx(plain[part], rel=1e-3), part
     trained, test = load_model(tmp_path / "run" / "model.safetensors"), task.splits[0].test
     assert score(trained, task, test).score == pytest.approx(found["test_score"], rel=1e-6)
-    wrong = trained.facts.target_scale.decode(infer(trained, task, test)) - task.graphs.y[test]
+    wrong = trained.signature.target_scale.decode(predict(trained, task, test)) - task.graphs.y[test]
     assert float(wrong.abs().mean()) == pytest.approx(found["test_score"], rel=1e-6)
 
 
@@ -60,16 +60,16 @@ def test_several_targets_are_measured_alike(tmp_path):
     ensemble = Ensemble((load_model(tmp_path / "run" / "model.safetensors"),))
     found = score_ensemble(ensemble, task)
     assert sum(found.targets) / 2 == pytest.approx(found.together.score, rel=1e-9)
-    out = ensemble.facts.target_scale.decode(infer(ensemble.members[0], task))
+    out = ensemble.signature.target_scale.decode(predict(ensemble.members[0], task))
     assert found.targets == pytest.approx((out - task.graphs.y).abs().mean(dim=0).tolist(), rel=1e-6)
 
 
 def test_columns_have_the_digits_that_differ(tmp_path):
     run(config_of(), tmp_path / "run", task=task_of(1, 1e7), curves=False)
     trained = load_model(tmp_path / "run" / "model.safetensors")
-    out = infer(trained, task_of(1, 1e7))
-    (mean,), (std,) = trained.facts.target_mean, trained.facts.target_std
-    written = prediction_columns(out, trained.facts)["prediction"]
+    out = predict(trained, task_of(1, 1e7))
+    (mean,), (std,) = trained.signature.target_mean, trained.signature.target_std
+    written = prediction_columns(out, trained.signature)["prediction"]
     assert [(value - mean) / std for value in written] == pytest.approx(out[:, 0].tolist(), abs=1e-6)
     assert all(len(repr(value)) <= 17 for value in written), "and none that the network does not have"
 

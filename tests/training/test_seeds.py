@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.training import RunConfig, run, run_ensemble
-from pathnn.training.config import data_key, run_seed
+from pathnn.training.config import run_seed
+from pathnn.training.setup import data_key
 
 ROWS = [f"{'C' * n}{tail},{n + 0.25 * len(tail)}" for n in range(1, 7) for tail in ("O", "N", "c1ccccc1", "Cl")]
 

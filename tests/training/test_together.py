@@ -17,10 +17,10 @@ from engine_tasks import one_thread, tiny_config, tiny_task
 from pathnn.data import PackedGraphs
 from pathnn.nn import PathNN
 from pathnn.nn.stack import Stack
-from pathnn.training import RunFolder, RunStoppedError, make_fabric, run
+from pathnn.training import RunFolder, RunStoppedError, fabric_for, run
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.loop import Epoch
-from pathnn.training.runs import Checkpoints, prepare
+from pathnn.training.runs import CheckpointWriter, prepare
 from pathnn.training.stacked_steps import StackedAdam
 from pathnn.training.together import TogetherError, most_together, run_together
 from stacked_stub import saved_epoch, stub_training
@@ -51,7 +51,7 @@ def test_other_options_are_refused(tmp_path: Path) -> None:
 
 def test_how_many_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny_config(max_entries=20_000)
-    ready = prepare(config, tiny_task(), RunFolder(tmp_path), make_fabric(config), resume=False)
+    ready = prepare(config, tiny_task(), RunFolder(tmp_path), fabric_for(config), resume=False)
     entries = sum(PaddedShape.shapes(graph_sizes(ready.loaders.train.graphs), 8)[-1].levels)
     assert most_together(ready) == 20_000 // (2 * entries) > 1
     ready.loaders.train.max_entries = entries
@@ -91,7 +91,7 @@ def test_a_state_is_saved_with_the_weights_of_its_epoch(tmp_path: Path, monkeypa
     """The clock goes on while an epoch is noted down: whenever the state is saved, its weights are brought first."""
     stub_training(monkeypatch)
     clock = count()
-    monkeypatch.setattr(sys.modules[Checkpoints.__module__], "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(sys.modules[CheckpointWriter.__module__], "monotonic", lambda: float(next(clock)))
     configs, outs, seen = [tiny_config(seed=seed, epochs=20) for seed in (0, 1)], [tmp_path / "a", tmp_path / "b"], []
 
     def report(number: int, epoch: Epoch) -> None:
