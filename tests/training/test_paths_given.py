@@ -93,7 +93,7 @@ def test_a_run_goes_on_with_the_sample_that_it_began_with(tmp_path: Path) -> Non
     sampled = task.with_graphs(task.graphs.with_paths(max_paths_per_source=1, **options))
     with pytest.raises(RunStoppedError):
         run(config, tmp_path / "run", task=sampled, stop=lambda: True)
-    with pytest.raises(RunError, match=r"begun with max_paths_per_source=1.*now.*max_paths_per_source=None"):
+    with pytest.raises(RunError, match=r"with max_paths_per_source=1.*now.*max_paths_per_source=None"):
         run(config, tmp_path / "run", task=task, resume=True)
     assert run(config, tmp_path / "run", task=sampled, resume=True)["epochs"] == 3
 

@@ -22,8 +22,8 @@ from pathlib import Path
 import torch
 torch.set_num_threads(1)
 from engine_tasks import tiny_config, tiny_task
-from pathnn.engine import run
-from pathnn.engine.devices import is_first_process
+from pathnn.training import run
+from pathnn.device import is_first_process
 
 plain = {"hidden_channels": 8, "norm": None, "encoder_norm": False}
 config = tiny_config(devices=int(sys.argv[1]), options=plain, batch_size=5, epochs=4, precision="64-true")
@@ -73,5 +73,5 @@ def environment() -> dict[str, str]:
     """This process' environment, in which the helper module is found and no launcher is running."""
     found = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "LOCAL_RANK"))}
     here = Path(__file__).resolve()
-    folders = [str(here.parent), str(here.parents[2] / "src"), os.environ.get("PYTHONPATH", "")]
+    folders = [str(here.parents[1] / "helpers"), str(here.parents[2] / "src"), os.environ.get("PYTHONPATH", "")]
     return {**found, "PYTHONPATH": os.pathsep.join(folders), "OMP_NUM_THREADS": "1"}

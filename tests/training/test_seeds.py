@@ -99,7 +99,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 
 def test_however_the_path_is_written_the_model_is_the_same(files, tmp_path):
-    results = {name: run(csv_config(data), tmp_path / name, curves=False) for name, data in files.items()}
+    results = {name: run(csv_config(data), tmp_path / name) for name, data in files.items()}
     first = weights(tmp_path / "plain")
     for name in ("dot", "absolute", "copy", "compressed", "wide"):
         assert same(first, weights(tmp_path / name)), name
@@ -120,8 +120,8 @@ def test_a_run_is_resumed_under_another_name_and_ends_the_same(files, tmp_path):
     def stop(epoch, ready) -> None:
         raise KeyboardInterrupt
 
-    run(csv_config(files["plain"]), tmp_path / "whole", curves=False)
+    run(csv_config(files["plain"]), tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        run(csv_config(files["plain"]), tmp_path / "cut", curves=False, report=stop)
-    run(csv_config(files["copy"]), tmp_path / "cut", curves=False, resume=True)
+        run(csv_config(files["plain"]), tmp_path / "cut", report=stop)
+    run(csv_config(files["copy"]), tmp_path / "cut", resume=True)
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))

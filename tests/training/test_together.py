@@ -32,7 +32,7 @@ def test_without_a_gpu_runs_are_done_one_by_one(tmp_path: Path) -> None:
     configs, outs = [tiny_config(seed=seed) for seed in (0, 1)], [tmp_path / "a", tmp_path / "b"]
     with pytest.raises(TogetherError, match="not on an NVIDIA GPU"):
         list(run_together(configs, outs, task=tiny_task()))
-    assert run(configs[0], outs[0], task=tiny_task(), resume=True, curves=False)["epochs"] == 3  # nothing is locked
+    assert run(configs[0], outs[0], task=tiny_task(), resume=True)["epochs"] == 3  # nothing is locked
 
 
 @pytest.mark.parametrize("number", [0, 2])
@@ -131,7 +131,7 @@ def test_a_run_that_cannot_begin_leaves_the_others_alone(tmp_path: Path, monkeyp
     stub_training(monkeypatch)
     outs, told = [tmp_path / str(seed) for seed in range(3)], set()
     configs = [tiny_config(seed=seed) for seed in range(3)]
-    run(replace(configs[1], epochs=1), outs[1], task=tiny_task(), curves=False)
+    run(replace(configs[1], epochs=1), outs[1], task=tiny_task())
     (outs[1] / "last.ckpt").write_bytes(b"damaged")
     found = dict(run_together(configs, outs, task=tiny_task(), report=lambda number, epoch: told.add(number)))
     assert "last.ckpt is damaged" in str(found[1])
