@@ -134,7 +134,7 @@ def test_a_model_that_is_not_at_hand_is_no_reason_to_take_another(done, tmp_path
 def test_an_unknown_name_lists_what_exists(done, tmp_path: Path) -> None:
     tiny, ledger, work = done
     export_models(tiny, tiny.runs, ledger, work, tmp_path / "cache" / "models")
-    with pytest.raises(ValueError, match=r"no trained model 'zinc-bp' here: there are .*csl-sp.*looked in"):
+    with pytest.raises(ValueError, match=r"no trained model 'zinc-bp' here: .*csl-sp.*searched"):
         PathNN.from_pretrained("zinc-bp")
     assert model_folders()[0] == tmp_path / "cache" / "models"
 
