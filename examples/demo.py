@@ -20,7 +20,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from pathnn.cli.app import app
 from pathnn.data import Task, load_data
-from pathnn.training import EnsembleFolder, score_ensemble
+from pathnn.training import load_ensemble, score_ensemble
 
 EXAMPLES = Path(__file__).resolve().parent
 FOLDER = Path("demo")
@@ -105,7 +105,7 @@ def score_table() -> str:
 
 
 def path_nn_score(task: Task, metric: str) -> float:
-    networks = EnsembleFolder(MODEL).load()
+    networks = load_ensemble(MODEL)
     return score_ensemble(networks, task, task.splits[0].test, metric=metric).together.score
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pathnn.cli.trained import load_run
+from pathnn.hub import NON_COMMERCIAL
 from pathnn.nn import PathNN, pretrained
-from pathnn.nn.pretrained import NON_COMMERCIAL
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = {path.stem: path.with_suffix(".md").read_text() for path in (ROOT / "models").glob("*.safetensors")}

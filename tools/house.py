@@ -37,7 +37,7 @@ LEVEL = {"transforms": "paths", "testing": "nn", "estimators": "inference"}
 PLACE = {name: number for number, name in enumerate(ORDER)} | {"pathnn": -1}
 PLACE |= {name: PLACE[other] for name, other in LEVEL.items()}
 
-KNOWN: frozenset[tuple[str, str]] = frozenset({("pathnn.nn.pretrained", "pathnn.training.checkpoint")})
+KNOWN: frozenset[tuple[str, str]] = frozenset()
 """Wrong imports that are not fixed yet: (module, imported module)."""
 
 TRACES = {"model": 16, "train": 48, "reproduce": 20}

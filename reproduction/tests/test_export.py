@@ -10,7 +10,7 @@ import torch
 
 from pathnn import PathNN
 from pathnn.data import load_dataset
-from pathnn.nn.pretrained import model_folders, pretrained_names
+from pathnn.hub import model_folders, pretrained_names
 from pathnn.training import load_model, load_task
 from pathnn.training.checkpoint import save_model
 from pathnn_reproduction import export
@@ -60,12 +60,12 @@ def test_classes_are_named_as_the_dataset_does_now(done, tmp_path: Path, monkeyp
     source = work / "tiny" / tiny.runs[0].folder / "model.safetensors"
     old, names = load_model(source), tuple("abcdefghij")
     save_model(
-        source, old.model, old.model.state_dict(), config=old.config, facts=replace(old.facts, classes=[]),
+        source, old.model, old.model.state_dict(), config=old.config, signature=replace(old.signature, classes=[]),
         epoch=old.epoch, val_score=old.val_score, made_with={"torch": "0.1"},
     )  # fmt: skip
     monkeypatch.setattr(export, "load_task", lambda config: replace(load_task(config), classes=names))
     new = load_model(export_models(tiny, tiny.runs, ledger, work, tmp_path / "models")[0])
-    assert new.facts == replace(old.facts, classes=list(names))
+    assert new.signature == replace(old.signature, classes=list(names))
     assert (new.config, new.epoch, new.val_score) == (old.config, old.epoch, old.val_score)
     assert new.versions == {"torch": "0.1"}
 
@@ -134,7 +134,7 @@ def test_a_model_that_is_not_at_hand_is_no_reason_to_take_another(done, tmp_path
 def test_an_unknown_name_lists_what_exists(done, tmp_path: Path) -> None:
     tiny, ledger, work = done
     export_models(tiny, tiny.runs, ledger, work, tmp_path / "cache" / "models")
-    with pytest.raises(ValueError, match=r"no trained model 'zinc-bp' here: there are .*csl-sp.*looked in"):
+    with pytest.raises(ValueError, match=r"no trained model 'zinc-bp' here: .*csl-sp.*searched"):
         PathNN.from_pretrained("zinc-bp")
     assert model_folders()[0] == tmp_path / "cache" / "models"
 

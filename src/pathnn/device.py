@@ -1,20 +1,61 @@
-"""How much memory is free, and how many trie entries fit into it."""
+"""Resolve a device, measure its free memory, and start Lightning Fabric on it."""
 
 from __future__ import annotations
 
+import atexit
+import os
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-CGROUP = Path("/sys/fs/cgroup")
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
+    from torch import nn
 
+T = TypeVar("T")
+
+CGROUP = Path("/sys/fs/cgroup")
 
 STATES_PER_ENTRY = 8
 """Vectors of the hidden width that training keeps per entry: states, cells, gradients, gates."""
 
 
+def resolve(name: str) -> torch.device:
+    """Return the device of a name: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:N".
+
+    >>> resolve("cpu")
+    device(type='cpu')
+    >>> resolve("gpu")
+    Traceback (most recent call last):
+    ...
+    ValueError: device='gpu' is unknown: expected auto, cpu, cuda or cuda:N.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if not re.fullmatch(r"cpu|cuda(:[0-9]+)?", name):
+        raise ValueError(f"device={name!r} is unknown: expected auto, cpu, cuda or cuda:N.")
+    device = torch.device(name)
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        count = torch.cuda.device_count()
+        found = f"this machine has {count} CUDA devices" if count else "there is no CUDA device here"
+        raise ValueError(f"device={name!r}: {found}. Use auto or cpu.")
+    return device
+
+
+def device_name(device: torch.device) -> str:
+    """Return the name of a GPU, or "cpu".
+
+    >>> device_name(torch.device("cpu"))
+    'cpu'
+    """
+    return str(torch.cuda.get_device_name(device)) if device.type == "cuda" else "cpu"
+
+
 def free_memory(device: torch.device | str = "cpu") -> int:
-    """Bytes that could be allocated on `device` now."""
+    """Return how many bytes can be allocated on `device` now."""
     device = torch.device(device)
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0]) + _cached_by_torch(device)
@@ -22,7 +63,7 @@ def free_memory(device: torch.device | str = "cpu") -> int:
 
 
 def default_max_entries(device: torch.device | str = "cpu", *, hidden_channels: int = 128) -> int:
-    """How many trie entries may be worked on at once: what fits into half of the free memory while training.
+    """Return how many trie entries half of the free memory holds during training.
 
     >>> default_max_entries("cpu", hidden_channels=64) >= 2 * default_max_entries("cpu", hidden_channels=512)
     True
@@ -32,12 +73,12 @@ def default_max_entries(device: torch.device | str = "cpu", *, hidden_channels: 
 
 
 def _cached_by_torch(device: torch.device) -> int:
-    """Memory that torch holds but does not use: free for us, not for others."""
+    """Return the bytes that torch holds but does not use: free for this process, not for others."""
     return int(torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
 
 
 def _available_ram() -> int:
-    """Bytes of memory this process can still have: the machine's, or its control group's if that is less."""
+    """Return the free bytes of the machine, or of this process' control group if that is less."""
     available = [size for size in (_meminfo(), _cgroup()) if size is not None]
     return min(available) if available else 4 * 2**30
 
@@ -60,3 +101,88 @@ def _cgroup() -> int | None:
     except (OSError, ValueError):
         return None
     return None if limit == "max" else max(int(limit) - used, 0)
+
+
+def make_fabric(device: str = "auto", *, devices: int = 1, num_nodes: int = 1, precision: str = "32-true") -> Fabric:
+    """Return a launched Fabric; with several processes, return in each of them.
+
+    Starts the other processes, unless torchrun or SLURM has started them. Precision "tf32" is "32-true" with TF32
+    products on a GPU. Fabric chooses the GPUs: `device` says only whether to use any.
+
+    >>> make_fabric("cpu").device
+    device(type='cpu')
+    """
+    from lightning.fabric import Fabric
+
+    accelerator = resolve(device).type
+    if accelerator == "cuda" and devices > torch.cuda.device_count():
+        raise ValueError(f"devices={devices}: this machine has {torch.cuda.device_count()} CUDA devices.")
+    if precision == "16-mixed" and accelerator == "cpu":
+        raise ValueError("precision='16-mixed' needs a GPU. Use 'bf16-mixed' or '32-true' on a CPU.")
+    if accelerator == "cuda":
+        small_cublas_workspace()
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    fabric_precision: Any = "32-true" if precision == "tf32" else precision
+    several = devices * num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1
+    fabric = Fabric(
+        accelerator=accelerator,
+        devices=devices,
+        num_nodes=num_nodes,
+        strategy="ddp" if several else "auto",
+        precision=fabric_precision,
+    )
+    fabric.launch()
+    if several:
+        atexit.register(leave_processes)
+    return fabric
+
+
+def leave_processes() -> None:
+    """Leave the group of processes, if there is one.
+
+    Otherwise a process that ends can meet running threads of the group, and crash after all work is done.
+    """
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
+def small_cublas_workspace() -> None:
+    """Give cuBLAS 8 MiB instead of 32, unless the environment sets another size.
+
+    NVIDIA requires this setting for runs that repeat bit by bit.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:2:16:8")
+
+
+def is_first_process() -> bool:
+    """Return whether this is the first, or the only, process.
+
+    >>> is_first_process()
+    True
+    """
+    distributed = torch.distributed
+    return not (distributed.is_available() and distributed.is_initialized()) or distributed.get_rank() == 0
+
+
+def on_first(fabric: Fabric, function: Callable[[], T]) -> T:
+    """Call `function` in the first process, and return its result, or raise its error, in all processes."""
+    if fabric.world_size == 1:
+        return function()
+    answer: tuple[Any, Exception | None] = (None, None)
+    if fabric.is_global_zero:
+        try:
+            answer = (function(), None)
+        except (ValueError, OSError) as error:
+            answer = (None, error)
+    result, failure = fabric.broadcast(answer)
+    if failure is not None:
+        raise failure
+    return result
+
+
+def share_buffers(fabric: Fabric, model: nn.Module) -> None:
+    """Copy the buffers (statistics of BatchNorm) of the first process, which saves them, to all processes."""
+    if fabric.world_size > 1:
+        for buffer in model.buffers():
+            torch.distributed.broadcast(buffer, src=0)

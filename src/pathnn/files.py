@@ -1,29 +1,40 @@
-"""Write files as a whole, add to them without following symbolic links, lock them, and compute their checksums."""
+"""Write files as a whole, lock them, and read and write checksummed files of tensors.
+
+A tensor file is a safetensors file with a format, a version, JSON and a checksum in its metadata. Any safetensors
+reader can open it, and nothing in it can execute code.
+"""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class FileError(ValueError):
+    """A file that is missing, damaged, or of another format or version."""
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file beside `path` and rename it to `path` when all went well.
+    """Open a temporary file beside `path`, and rename it to `path` if the block succeeds.
 
-    It gets the mode that the umask gives to any new file. Two processes may write the same path at once: each has its
-    own temporary file and the last rename wins. A process that is killed leaves a temporary file, whose name ends in
-    `.tmp` and which nobody reads.
+    The file gets the mode that the umask gives to new files. If two processes write the same path, each has its own
+    temporary file, and the last rename wins. A killed process leaves a temporary file, whose name ends in `.tmp`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Not mkstemp: its files are for their owner alone, and the umask cannot be read without setting it.
+    # Not mkstemp: only the owner may read its files, and the umask cannot be read without setting it.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -37,7 +48,7 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
 
 
 def plain_file(path: str, flags: int) -> int:
-    """Open a plain file and nothing else, as `opener` of `open`: what a symbolic link names must not be written."""
+    """Open a regular file without following symbolic links; pass it to `open` as `opener`."""
     try:
         handle = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
     except OSError as error:
@@ -52,10 +63,10 @@ def plain_file(path: str, flags: int) -> int:
 
 @contextmanager
 def locked_file(path: Path, *, wait: bool = True) -> Iterator[BinaryIO]:
-    """Open a file to read and append to it, and keep other processes that ask for the same from it.
+    """Open a file for reading and appending, and lock it against other processes that call this function.
 
-    The file is made if it does not exist, and never truncated. Raises `BlockingIOError` where another process has it
-    and `wait` is False, and another `OSError` for a symbolic link. A process that is killed leaves no lock.
+    The file is created if it does not exist, and is never truncated. Raises `BlockingIOError` if another process has
+    the lock and `wait` is False, and another `OSError` for a symbolic link. A killed process leaves no lock.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, locked_file(Path(folder) / ".lock") as file:
@@ -70,8 +81,8 @@ def locked_file(path: Path, *, wait: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Keep other processes that ask for the same from a folder; nothing is left there afterwards."""
-    if os.name == "nt":  # no folder can be opened there
+    """Lock a folder against other processes that call this function; leave no file in it."""
+    if os.name == "nt":  # Windows cannot open a folder
         yield
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -83,7 +94,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def _lock(handle: int, *, wait: bool) -> None:
-    """Lock an open file until it is closed; on Windows, which has no `flock`, nothing is locked."""
+    """Lock an open file until it is closed; do nothing on Windows, which has no `flock`."""
     try:
         import fcntl
     except ImportError:
@@ -92,19 +103,19 @@ def _lock(handle: int, *, wait: bool) -> None:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def cache_dir() -> Path:
-    """Where data is kept: `PATHNN_DATA`, by default `pathnn` in the user's cache folder."""
+    """Return the folder of downloads and caches: `PATHNN_DATA`, or `pathnn` in the user's cache folder."""
     chosen = os.environ.get("PATHNN_DATA")
     return Path(chosen).expanduser() if chosen else _user_cache() / "pathnn"
 
 
 def mirror_dir() -> Path | None:
-    """A folder that is searched before the network is (`PATHNN_MIRROR`), or None."""
+    """Return the folder that is searched before the network (`PATHNN_MIRROR`), or None."""
     chosen = os.environ.get("PATHNN_MIRROR")
     return Path(chosen).expanduser() if chosen else None
 
@@ -115,3 +126,125 @@ def _user_cache() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def write_tensors(
+    path: Path, tensors: Mapping[str, Tensor], *, kind: str, version: int, meta: Mapping[str, Any]
+) -> None:
+    """Write tensors and `meta` (plain values) as a whole file; `kind` names its format.
+
+    >>> import tempfile, torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tensors(Path(folder) / "a", {"x": torch.ones(2)}, kind="demo", version=1, meta={"k": 4})
+    ...     read_tensors(Path(folder) / "a", kind="demo", version=1)
+    ({'x': tensor([1., 1.])}, {'k': 4})
+    """
+    import safetensors.torch
+    import torch
+
+    own = {
+        name: tensor.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
+    text = {"format": kind, "version": str(version), "meta": json.dumps(meta, sort_keys=True)}
+    text["sha256"] = _checksum(own, text)
+    with atomic_write(path) as file:
+        file.write(safetensors.torch.save(own, metadata=text))
+
+
+def read_tensors(path: Path, *, kind: str, version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors and `meta` of a file that `write_tensors` wrote; raise `FileError` for any other file."""
+    from safetensors import SafetensorError, safe_open
+
+    if path.is_dir():
+        raise FileError(f"{path} is a folder: expected a file, such as the model.safetensors of a run folder.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            text = dict(file.metadata() or {})
+            expected = text.get("format") == kind and text.get("version") == str(version)
+            tensors = {name: file.get_tensor(name) for name in file.keys()} if expected else {}  # noqa: SIM118
+    except FileNotFoundError:
+        raise FileError(f"{path} does not exist: expected a {kind} file.") from None
+    except (SafetensorError, OSError, ValueError, UnicodeDecodeError) as error:
+        raise FileError(f"{path} is damaged or not a {kind} file ({error}). Use a copy of it.") from error
+    if text.get("format") != kind:
+        raise FileError(f"{path} is not a {kind} file: its format is {text.get('format')!r}.")
+    if text.get("version") != str(version):
+        raise FileError(
+            f"{path} has version {text.get('version')} of the format {kind}; this pathnn reads version {version}. "
+            "Use the pathnn that wrote it."
+        )
+    if text.get("sha256") != _checksum(tensors, text):
+        raise FileError(f"{path} is damaged: its checksum is wrong. Use a copy of it.")
+    return tensors, dict(json.loads(text["meta"]))
+
+
+def file_format(path: Path) -> str | None:
+    """Return the format that a tensor file names, or None for any other file."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            return (file.metadata() or {}).get("format")
+    except (SafetensorError, OSError, ValueError):
+        return None
+
+
+def _checksum(tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> str:
+    """Return the SHA-256 of the tensors (name, type, shape, bytes) and the metadata."""
+    import torch
+
+    digest = hashlib.sha256()
+    for key in ("format", "version", "meta"):
+        digest.update(text.get(key, "").encode() + b"\0")
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b"")
+    return digest.hexdigest()
+
+
+_TENSOR, _DICT, _TUPLE = "$tensor", "$dict", "$tuple"
+
+
+def flatten(tree: Any, prefix: str, tensors: dict[str, Tensor]) -> Any:
+    """Return nested values as JSON can hold them, and add their tensors to `tensors`; names begin with `prefix`.
+
+    >>> import torch
+    >>> tensors = {}
+    >>> flatten({0: (1.5, torch.ones(2))}, "state", tensors)
+    {'$dict': [[0, {'$tuple': [1.5, {'$tensor': 'state.0.1'}]}]]}
+    >>> list(tensors)
+    ['state.0.1']
+    """
+    from torch import Tensor
+
+    if isinstance(tree, Tensor):
+        tensors[prefix] = tree
+        return {_TENSOR: prefix}
+    if isinstance(tree, dict):
+        return {_DICT: [[key, flatten(value, f"{prefix}.{key}", tensors)] for key, value in tree.items()]}
+    if isinstance(tree, list | tuple):
+        entries = [flatten(value, f"{prefix}.{i}", tensors) for i, value in enumerate(tree)]
+        return {_TUPLE: entries} if isinstance(tree, tuple) else entries
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return tree
+    raise TypeError(f"{prefix}: a {type(tree).__name__} cannot be saved; expected tensors and plain values.")
+
+
+def unflatten(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
+    """Return the nested values that `flatten` was given.
+
+    >>> import torch
+    >>> unflatten({"$dict": [[0, {"$tensor": "a"}]]}, {"a": torch.tensor(2)})
+    {0: tensor(2)}
+    """
+    if isinstance(tree, list):
+        return [unflatten(value, tensors) for value in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if _TENSOR in tree:
+        return tensors[tree[_TENSOR]]
+    if _TUPLE in tree:
+        return tuple(unflatten(value, tensors) for value in tree[_TUPLE])
+    return {key: unflatten(value, tensors) for key, value in tree[_DICT]}

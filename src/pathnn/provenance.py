@@ -1,4 +1,4 @@
-"""What every result file carries: where, when and with what it was made."""
+"""Describe how a result was computed: commit, time, device and versions."""
 
 from __future__ import annotations
 
@@ -6,43 +6,55 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import torch
+from pathnn.device import device_name, resolve
 
 
 def provenance(device: str = "cpu") -> dict[str, Any]:
-    """Commit, time, device and versions of work that was done on a device ("auto": on a GPU if there is one).
+    """Return commit, time, device and versions of a computation on a device (see `pathnn.device.resolve`).
 
     >>> provenance()["device"] == f"{platform.machine()}, {os.cpu_count()} cores"
     True
     """
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    gpu = torch.device(device).type == "cuda"
+    chosen = resolve(device)
     return {
         "commit": commit(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "device": torch.cuda.get_device_name(device) if gpu else f"{platform.machine()}, {os.cpu_count()} cores",
-        "versions": {"python": platform.python_version(), **{name: installed_version(name) for name in PACKAGES}},
+        "device": device_name(chosen) if chosen.type == "cuda" else f"{platform.machine()}, {os.cpu_count()} cores",
+        "versions": versions(),
     }
 
 
-PACKAGES = ("pathnn", "torch", "torch_geometric", "numba", "numpy", "igraph", "triton")
+PACKAGES = (
+    "pathnn", "torch", "torch_geometric", "lightning", "torchmetrics", "numba", "numpy", "igraph", "triton",
+)  # fmt: skip
+"""Packages that results depend on."""
+
+
+@cache
+def _versions() -> dict[str, str | None]:
+    return {"python": platform.python_version(), **{name: installed_version(name) for name in PACKAGES}}
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of Python and of the packages that results depend on; None for a missing package."""
+    return dict(_versions())
 
 
 def commit() -> str | None:
-    """The commit of the checkout, with a `+` if code differs from it; `PATHNN_COMMIT` where there is no git.
+    """Return the commit of the checkout, with a `+` if code has changed since; `PATHNN_COMMIT` overrides it.
 
-    Only what is run counts: results and docs change while results are being made.
+    Changes of results and docs do not count: they change while results are computed.
     """
     if "PATHNN_COMMIT" in os.environ:
         return os.environ["PATHNN_COMMIT"]
     try:
         if Path(_git("rev-parse", "--show-toplevel").stdout.strip()).resolve() != ROOT.resolve():
-            return None  # installed into a folder of someone else's repository
+            return None  # installed into a folder of another repository
         head = _git("rev-parse", "--short=12", "HEAD").stdout.strip()
         changed = _git("diff", "--name-only", "HEAD", "--", *CODE).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
@@ -60,7 +72,7 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def installed_version(name: str) -> str | None:
-    """The version of a package, None where it is not installed."""
+    """Return the version of a package, or None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

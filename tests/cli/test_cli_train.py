@@ -676,21 +676,25 @@ def test_graphs_of_the_training_are_known_again(molecules, trained, tmp_path):
     found = call("evaluate", trained, tmp_path / "some.csv", "--json")
     assert found.exit_code == 0, found.stderr
     document = json.loads(found.stdout)
-    assert 0 < document["seen"] < document["graphs"] == len(rows) - 4
-    assert f"{document['seen']} of the {document['graphs']} graphs were there in training" in found.stderr
+    assert 0 < document["training_overlap"] < document["graphs"] == len(rows) - 4
+    assert (
+        f"{document['training_overlap']} of the {document['graphs']} graphs were in the training data" in found.stderr
+    )
     test = call("evaluate", trained, molecules, "--json")
-    assert json.loads(test.stdout)["seen"] == 0
+    assert json.loads(test.stdout)["training_overlap"] == 0
     assert "in training" not in test.stderr
     everything = json.loads(call("evaluate", trained, molecules, "--split", "all", "--json").stdout)
     train = json.loads(call("evaluate", trained, molecules, "--split", "train", "--json").stdout)
-    assert everything["seen"] == train["graphs"]
+    assert everything["training_overlap"] == train["graphs"]
     chem = pytest.importorskip("rdkit.Chem")
     turned = [chem.MolToSmiles(m, rootedAtAtom=m.GetNumAtoms() - 1) for m in map(chem.MolFromSmiles, MOLECULES)]
     assert sum(a != b for a, b in zip(turned, MOLECULES, strict=True)) > 20
     for texts, expected in ((turned, ("test", 0)), (turned[::-1], ("all", train["graphs"]))):
         (tmp_path / "turned.csv").write_text("\n".join(["smiles,size", *(f"{s},{len(s)}" for s in texts)]) + "\n")
         again = json.loads(call("evaluate", trained, tmp_path / "turned.csv", "--json").stdout)
-        assert (again["split"], again["seen"]) == expected, "the training's data is known, however it is written"
+        assert (again["split"], again["training_overlap"]) == expected, (
+            "the training's data is known, however it is written"
+        )
 
 
 @pytest.mark.parametrize("option", ["--target", "--smiles", "--kind"])

@@ -29,7 +29,7 @@ def of_a_run(folder: Path):
 @contextmanager
 def of_a_member(folder: Path):
     """What an ensemble locks before it removes the runs of its seeds."""
-    from pathnn.training.ensemble_folder import EnsembleFolder
+    from pathnn.training import EnsembleFolder
 
     EnsembleFolder(folder.parent).clear([0])
     yield

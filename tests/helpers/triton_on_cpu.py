@@ -105,13 +105,13 @@ def _no_graphs(patch: pytest.MonkeyPatch) -> None:
     from pathnn.training.cuda_graphs import padded_batch as graphs_batch
     from pathnn.training.cuda_graphs import padded_edges as graphs_edges
 
-    def record(run: Callable[[], None], pool: Any = None) -> Any:
+    def capture(run: Callable[[], None], pool: Any = None) -> Any:
         run()
         return SimpleNamespace(replay=run)
 
-    whole = graphs.CudaGraphStep._record
+    whole = graphs.CudaGraphStep._capture
 
-    def record_step(self: Any) -> None:
+    def capture_step(self: Any) -> None:
         whole(self)
         again = self._graph.replay
 
@@ -121,9 +121,9 @@ def _no_graphs(patch: pytest.MonkeyPatch) -> None:
 
         self._graph = SimpleNamespace(replay=replay)
 
-    patch.setattr(graphs, "record", record)
-    patch.setattr(stacked_steps, "record", record)
-    patch.setattr(graphs.CudaGraphStep, "_record", record_step)
+    patch.setattr(graphs, "capture_cuda_graph", capture)
+    patch.setattr(stacked_steps, "capture_cuda_graph", capture)
+    patch.setattr(graphs.CudaGraphStep, "_capture", capture_step)
     patch.setattr(graphs, "_check_backend", lambda model: None)
     patch.setattr(graphs_batch, "on_gpu", lambda graphs: True)
     patch.setattr(graphs_edges, "on_gpu", lambda graphs: True)

@@ -77,7 +77,7 @@ def test_baselines_are_trained_together_as_alone(name: str, tmp_path: Path) -> N
     configs = [replace(config_of(seed), model=name, preset=None, options=options) for seed in range(3)]
     list(run_together(configs, [tmp_path / f"together{i}" for i in range(3)], task=task))
     for i, config in enumerate(configs):
-        run(config, tmp_path / f"alone{i}", task=task, curves=False)
+        run(config, tmp_path / f"alone{i}", task=task)
         losses = [[epoch["train_loss"] for epoch in metrics(tmp_path / f"{how}{i}")] for how in ("together", "alone")]
         assert losses[0] == pytest.approx(losses[1], rel=2e-3)
 
@@ -93,7 +93,7 @@ def test_baselines_on_molecules_are_trained_together_as_alone(name: str, tmp_pat
     configs = [replace(config_of(seed), model=name, preset=None, options=options, **plateau) for seed in range(3)]
     list(run_together(configs, [tmp_path / f"together{i}" for i in range(3)], task=task))
     for i, config in enumerate(configs):
-        run(config, tmp_path / f"alone{i}", task=task, curves=False)
+        run(config, tmp_path / f"alone{i}", task=task)
         for key in ("train_loss", "val_score", "lr"):
             values = [[epoch[key] for epoch in metrics(tmp_path / f"{how}{i}")] for how in ("together", "alone")]
             assert values[0] == pytest.approx(values[1], rel=5e-3)
@@ -107,7 +107,7 @@ def test_runs_together_are_the_runs_alone(tmp_path: Path) -> None:
     task, configs = tiny_task(60, classes=True), [config_of(seed) for seed in range(3)]
     found = dict(run_together(configs, [tmp_path / f"together{i}" for i in range(3)], task=task))
     for i, config in enumerate(configs):
-        alone = run(config, tmp_path / f"alone{i}", task=task, curves=False)
+        alone = run(config, tmp_path / f"alone{i}", task=task)
         result = found[i]
         assert isinstance(result, dict)
         assert (result["epochs"], result["together"], alone["together"]) == (alone["epochs"], 3, 1)
@@ -125,7 +125,7 @@ def test_runs_that_were_stopped_go_on_together_or_alone(tmp_path: Path) -> None:
     asked = iter([False, True])
     with pytest.raises(RunStoppedError, match="3 runs were stopped"):
         list(run_together(configs, parts, task=task, stop=lambda: next(asked)))
-    run(configs[2], parts[2], task=task, resume=True, curves=False)
+    run(configs[2], parts[2], task=task, resume=True)
     assert sorted(number for number, _ in run_together(configs, parts, task=task)) == [0, 1, 2]
     for i in range(3):
         losses = [[epoch["train_loss"] for epoch in metrics(folder[i])] for folder in (whole, parts)]
@@ -136,7 +136,7 @@ def test_one_run_that_diverges_does_not_disturb_the_others(tmp_path: Path) -> No
     task, configs = tiny_task(60, classes=True), [config_of(seed, collection="ap", k=3) for seed in range(2)]
     expected = dict(run_together(configs, [tmp_path / "a0", tmp_path / "a1"], task=task))
     wrong = replace(configs[1], seed=7)
-    run(replace(wrong, epochs=1), tmp_path / "b1", task=task, curves=False)
+    run(replace(wrong, epochs=1), tmp_path / "b1", task=task)
     from pathnn.training.checkpoint import load_state, save_state
 
     state = load_state(tmp_path / "b1" / "last.ckpt")
@@ -157,7 +157,7 @@ def test_each_network_has_its_own_dropout(tmp_path: Path) -> None:
     task, configs = tiny_task(60, classes=True), [config_of(0), config_of(0, dropout=0.5), config_of(0, dropout=0.9)]
     folders = [tmp_path / str(i) for i in range(3)]
     list(run_together(configs, folders, task=task))
-    run(configs[0], tmp_path / "alone", task=task, curves=False)
+    run(configs[0], tmp_path / "alone", task=task)
     losses = [[epoch["train_loss"] for epoch in metrics(folder)] for folder in [*folders, tmp_path / "alone"]]
     assert losses[0] == pytest.approx(losses[3], rel=2e-3)
     assert losses[0][0] != pytest.approx(losses[1][0], rel=1e-2)

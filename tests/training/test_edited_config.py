@@ -13,7 +13,8 @@ import pytest
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.training import EnsembleFolder, RunConfig, RunFolder, RunFolderError, load_model, run, run_ensemble
-from pathnn.training.run_folder import WHERE
+from pathnn.training.checkpoint import checked_config
+from pathnn.training.run_folder import RESUMABLE
 
 EDITS: dict[str, Any] = {
     "data": "other", "fold": 1, "split_seed": 1, "split_by": "part", "smiles": "drug", "target": ["logS"],
@@ -66,7 +67,7 @@ def test_every_option_is_tried():
     assert all(before[name] != value for name, value in EDITS.items())
 
 
-@pytest.mark.parametrize("name", [name for name in EDITS if name not in WHERE])
+@pytest.mark.parametrize("name", [name for name in EDITS if name not in RESUMABLE])
 @pytest.mark.parametrize("stage", ["interrupted", "finished", "tidied"])
 def test_an_edited_config_is_refused_and_nothing_is_changed(runs, tmp_path, stage, name):
     folder = edited(runs, stage, tmp_path, **{name: EDITS[name]})
@@ -83,11 +84,11 @@ def test_an_edited_config_is_refused_and_nothing_is_changed(runs, tmp_path, stag
     assert everything(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", WHERE)
+@pytest.mark.parametrize("name", RESUMABLE)
 @pytest.mark.parametrize("stage", ["interrupted", "finished"])
 def test_where_and_how_long_a_run_goes_may_be_edited(runs, tmp_path, stage, name):
     folder = edited(runs, stage, tmp_path, **{name: EDITS[name]})
-    assert folder.checked_config() == replace(tiny_config(), **{name: EDITS[name]})
+    assert checked_config(folder) == replace(tiny_config(), **{name: EDITS[name]})
     if name == "epochs":
         assert run(folder.read_config(), folder.path, task=tiny_task(), resume=True)["epochs"] == 4
 
@@ -95,7 +96,7 @@ def test_where_and_how_long_a_run_goes_may_be_edited(runs, tmp_path, stage, name
 def test_all_that_was_edited_is_shown(runs, tmp_path):
     folder = edited(runs, "finished", tmp_path, lr=0.5, k=1, epochs=9, options={"dropout": 0.2, "phi": "relu"})
     with pytest.raises(RunFolderError) as error:
-        folder.checked_config()
+        checked_config(folder)
     for part in (
         "k is 1 there and 2 in last.ckpt",
         "lr is 0.5 there and 0.001 in",

@@ -21,9 +21,10 @@ from pathnn.training import (
     RunError,
     RunFolder,
     RunFolderError,
-    infer,
-    infer_each,
+    load_ensemble,
     load_model,
+    predict,
+    predict_each,
     run,
     run_ensemble,
     score_ensemble,
@@ -34,32 +35,38 @@ from pathnn.training.ensemble import EnsembleScore, combine
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> EnsembleFolder:
-    out = tmp_path_factory.mktemp("ensembles") / "three"
+    """Three networks, trained on one thread: this fixture runs before `one_thread`."""
+    out, threads = tmp_path_factory.mktemp("ensembles") / "three", torch.get_num_threads()
+    torch.set_num_threads(1)
     run_ensemble(tiny_config(seed=4), out, 3, task=tiny_task())
+    torch.set_num_threads(threads)
     return EnsembleFolder(out)
 
 
 def test_each_is_the_run_of_its_seed(folder, tmp_path):
     alone = run(tiny_config(seed=5), tmp_path / "alone", task=tiny_task())
     assert folder.seeds == [4, 5, 6]
-    ours, theirs = folder.load().members[1].model, load_model(tmp_path / "alone" / "model.safetensors").model
+    ours, theirs = (
+        load_ensemble(folder.path).members[1].model,
+        load_model(tmp_path / "alone" / "model.safetensors").model,
+    )
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
     assert folder.member(5).read_result()["test_score"] == alone["test_score"]
 
 
 def test_the_mean_is_the_mean_of_what_each_says(folder):
-    task, ensemble = tiny_task(), folder.load()
-    each = torch.stack([infer(one, task) for one in ensemble.members])
-    assert torch.equal(infer_each(ensemble, task), each)
+    task, ensemble = tiny_task(), load_ensemble(folder.path)
+    each = torch.stack([predict(one, task) for one in ensemble.members])
+    assert torch.equal(predict_each(ensemble, task), each)
     test = task.splits[0].test
-    torch.testing.assert_close(infer_each(ensemble, task, test), each[:, test])
+    torch.testing.assert_close(predict_each(ensemble, task, test), each[:, test])
     found = score_ensemble(ensemble, task, test)
     assert found.each == tuple(score(one, task, test) for one in ensemble.members)
-    scale = ensemble.facts.target_scale
+    scale = ensemble.signature.target_scale
     assert found.together.score == pytest.approx(
         float((scale.decode(each[:, test]).mean(dim=0) - task.graphs.y[test]).abs().mean()), rel=1e-5
     )
-    columns = ensemble_columns(each, ensemble.facts)
+    columns = ensemble_columns(each, ensemble.signature)
     values = scale.decode(each)[:, :, 0].double()
     assert list(columns) == ["prediction", "prediction_std"]
     assert columns["prediction"] == pytest.approx(values.mean(dim=0).tolist(), rel=1e-5)
@@ -78,8 +85,8 @@ def test_probabilities_are_averaged_not_outputs(target, unit):
 def test_classes_have_error_bars_for_their_probabilities(tmp_path):
     task = tiny_task(classes=True)
     result = run_ensemble(tiny_config(), tmp_path / "two", 2, task=task)
-    ensemble = EnsembleFolder(tmp_path / "two").load()
-    columns = ensemble_columns(infer_each(ensemble, task), ensemble.facts)
+    ensemble = load_ensemble(tmp_path / "two")
+    columns = ensemble_columns(predict_each(ensemble, task), ensemble.signature)
     names = [f"probability_{name}" for name in task.classes]
     assert list(columns) == ["predicted_class", *(name + end for name in names for end in ("", "_std"))]
     assert result["metric"] == "accuracy"
@@ -99,7 +106,7 @@ def test_the_result_says_how_far_they_differ(folder):
     assert (result["seeds"], result["test_each"]) == ([4, 5, 6], each)
     assert result["test_mean"] == pytest.approx(sum(each) / 3)
     assert result["test_std"] == pytest.approx(float(torch.tensor(each, dtype=torch.float64).std()))
-    together = score_ensemble(folder.load(), tiny_task(), tiny_task().splits[0].test).together.score
+    together = score_ensemble(load_ensemble(folder.path), tiny_task(), tiny_task().splits[0].test).together.score
     assert result["test_score"] == pytest.approx(together)
     assert result["commit"] == commit()
 
@@ -124,20 +131,20 @@ def test_a_stopped_ensemble_goes_on_and_can_grow(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run_ensemble(tiny_config(), out, 3, task=tiny_task(), report=Stop(1, 2))
     with pytest.raises(RunFolderError, match=f"the 3 seeds in .* --seeds 3 --out {out} --resume"):
-        EnsembleFolder(out).load()
+        load_ensemble(out)
     result = run_ensemble(tiny_config(), out, 3, task=tiny_task(), resume=True)
     whole = run_ensemble(tiny_config(), tmp_path / "whole", 4, task=tiny_task())
     assert result["test_each"] == whole["test_each"][:3]
-    with pytest.raises(RunError, match="0, 1, 2, not all of which are among 0 to 1"):
+    with pytest.raises(RunError, match=r"0, 1, 2.* not in 0 to 1"):
         run_ensemble(tiny_config(), out, 2, task=tiny_task(), resume=True)
-    with pytest.raises(RunError, match="begun with lr"):
+    with pytest.raises(RunError, match="with lr"):
         run_ensemble(tiny_config(lr=0.5), out, 4, task=tiny_task(), resume=True)
     assert EnsembleFolder(out).read_result() == result, "what is refused changes nothing"
     with pytest.raises(KeyboardInterrupt):
         run_ensemble(tiny_config(), out, 4, task=tiny_task(), resume=True, report=Stop(3, 1))
     assert EnsembleFolder(out).seeds == [0, 1, 2, 3]
-    with pytest.raises(RunFolderError, match="not all over"):
-        EnsembleFolder(out).load()
+    with pytest.raises(RunFolderError, match="not all finished"):
+        load_ensemble(out)
     grown = run_ensemble(tiny_config(), out, 4, task=tiny_task(), resume=True)
     assert (grown["test_each"], grown["test_score"]) == (whole["test_each"], whole["test_score"])
 
@@ -147,10 +154,10 @@ def test_an_ensemble_that_gets_more_epochs_is_unfinished_meanwhile(tmp_path):
     run_ensemble(tiny_config(), out, 2, task=tiny_task())
     with pytest.raises(KeyboardInterrupt):
         run_ensemble(tiny_config(epochs=5), out, 2, task=tiny_task(), resume=True, report=Stop(0, 5))
-    with pytest.raises(RunFolderError, match="not all over"):
-        EnsembleFolder(out).load()
+    with pytest.raises(RunFolderError, match="not all finished"):
+        load_ensemble(out)
     run_ensemble(tiny_config(epochs=5), out, 2, task=tiny_task(), resume=True)
-    assert [one.config.epochs for one in EnsembleFolder(out).load().members] == [5, 5]
+    assert [one.config.epochs for one in load_ensemble(out).members] == [5, 5]
 
 
 def test_overwriting_leaves_nothing_of_the_old_one_even_if_stopped(tmp_path):
@@ -160,14 +167,14 @@ def test_overwriting_leaves_nothing_of_the_old_one_even_if_stopped(tmp_path):
         run_ensemble(tiny_config(epochs=1), out, 3, task=task)
     with pytest.raises(RunError, match="has 1 splits"):
         run_ensemble(tiny_config(epochs=1, fold=3), out, 2, task=task, overwrite=True)
-    assert EnsembleFolder(out).load().config.lr == tiny_config().lr, "a run that is refused removes nothing"
+    assert load_ensemble(out).config.lr == tiny_config().lr, "a run that is refused removes nothing"
     other = tiny_config(lr=0.1, seed=10)
     with pytest.raises(KeyboardInterrupt):
         run_ensemble(other, out, 2, task=task, overwrite=True, report=Stop(10, 1))
     assert names(out) == ["ensemble.json", "seed-10"]
     run_ensemble(other, out, 2, task=task, resume=True)
     assert names(out) == ["ensemble.json", "result.json", "seed-10", "seed-11"]
-    assert EnsembleFolder(out).load().config.lr == 0.1
+    assert load_ensemble(out).config.lr == 0.1
 
 
 def test_nothing_is_taken_from_another_process(tmp_path):
@@ -176,7 +183,7 @@ def test_nothing_is_taken_from_another_process(tmp_path):
     for at_work in (RunFolder(out), RunFolder(out / "seed-1")):
         with at_work.lock(), pytest.raises(RunFolderError, match="being written by another process"):
             run_ensemble(tiny_config(epochs=1, seed=5), out, 2, task=task, overwrite=True)
-        assert len(EnsembleFolder(out).load().members) == 2
+        assert len(load_ensemble(out).members) == 2
 
 
 def test_a_run_folder_is_one_whatever_lies_in_it(tmp_path):
@@ -191,7 +198,7 @@ def test_runs_beside_it_are_left_alone(tmp_path):
     run(tiny_config(epochs=1, seed=7, lr=0.3), tmp_path / "seed-7", task=tiny_task())
     run_ensemble(tiny_config(epochs=1), tmp_path, 2, task=tiny_task())
     run_ensemble(tiny_config(epochs=1), tmp_path, 2, task=tiny_task(), overwrite=True)
-    assert len(EnsembleFolder(tmp_path).load().members) == 2
+    assert len(load_ensemble(tmp_path).members) == 2
     assert RunFolder(tmp_path / "seed-7").read_config().lr == 0.3
 
 
@@ -215,7 +222,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
     first = trained("first", tiny_task())
     with pytest.raises(MismatchError, match=r"different options \(lr\)"):
         Ensemble((first, trained("other", tiny_task(), seed=1, lr=0.1)))
-    with pytest.raises(MismatchError, match="other data"):
+    with pytest.raises(MismatchError, match="different data"):
         Ensemble((first, trained("elsewhere", tiny_task(seed=7), seed=1)))
     with pytest.raises(ValueError, match="at least one"):
         Ensemble(())
@@ -238,7 +245,7 @@ def test_folders_of_something_else_are_refused(tmp_path, folder):
     with pytest.raises(RunFolderError, match="holds a single run"):
         run_ensemble(tiny_config(), folder.member(4).path, 2, task=tiny_task(), overwrite=True)
     with pytest.raises(RunFolderError, match="has no runs"):
-        EnsembleFolder(tmp_path / "nowhere").load()
+        load_ensemble(tmp_path / "nowhere")
 
 
 def test_the_error_bar_of_a_target_is_not_written_over_by_another() -> None:

@@ -14,10 +14,10 @@ from pathnn.data import task_from_graphs
 from pathnn.data.targets import TargetScale, with_metric
 from pathnn.data.task import random_split
 from pathnn.inference import score
-from pathnn.training import RunError, TrainState, build_model, load_model, make_fabric, make_loaders, run
-from pathnn.training.ensemble import Ensemble, infer, score_ensemble
+from pathnn.training import RunError, TrainState, build_model, fabric_for, load_model, make_loaders, run
+from pathnn.training.ensemble import Ensemble, predict, score_ensemble
 from pathnn.training.errors import NotFiniteError
-from pathnn.training.loop import train_epoch
+from pathnn.training.loop import EagerStepper, train_epoch
 from pathnn.training.run_folder import RunFolder
 from pathnn.training.runs import prepare
 from pathnn.training.together import together_fault
@@ -28,7 +28,7 @@ nan = torch.nan
 def test_a_step_learns_from_what_is_known_only():
     """One batch by hand: the gradients of the mean over the known targets, each written as a term."""
     task, config = partly_known_task(), tiny_config(batch_size=100, options={"hidden_channels": 8, "dropout": 0.0})
-    model, fabric = build_model(config, task), make_fabric(config)
+    model, fabric = build_model(config, task), fabric_for(config)
     loaders = make_loaders(task, config, model, device="cpu")
     state = TrainState.start(model, config, fabric, maximize=task.maximize)
     split, y = task.splits[0], task.graphs.y
@@ -38,7 +38,7 @@ def test_a_step_learns_from_what_is_known_only():
     terms = [(out[i, j] - y[g, j]).abs() for i, g in enumerate(split.train) for j in range(2) if not y[g, j].isnan()]
     mean = torch.stack(terms).mean()
     expected = torch.autograd.grad(mean, list(model.parameters()), allow_unused=True)
-    loss = train_epoch(state, loaders, config)
+    loss = train_epoch(state, loaders, config, EagerStepper(state, loaders))
     assert loss == pytest.approx(float(mean.detach()), rel=1e-5)
     for parameter, gradient in zip(model.parameters(), expected, strict=True):
         if gradient is not None:
@@ -52,7 +52,7 @@ def test_a_run_and_the_scores_of_each_target(tmp_path: Path):
     test = task.splits[0].test
     found = score_ensemble(Ensemble((trained,)), task, test)
     assert task.graphs.y is not None
-    out, y = infer(trained, task, test), trained.facts.target_scale.encode(task.graphs.y[test])
+    out, y = predict(trained, task, test), trained.signature.target_scale.encode(task.graphs.y[test])
     known = ~y.isnan()
     assert found.together.loss == pytest.approx(float((out - y)[known].abs().mean()), rel=1e-5)
     assert found.together.score == pytest.approx(result["test_score"], rel=1e-5)
@@ -93,7 +93,7 @@ def test_graphs_without_targets_can_be_predicted(tmp_path: Path):
     run(tiny_config(epochs=1), tmp_path / "run", task=task)
     trained = load_model(tmp_path / "run" / "model.safetensors")
     unknown = task_from_graphs(replace(task.graphs, y=torch.full((24, 2), nan)), kind="regression")
-    torch.testing.assert_close(infer(trained, unknown), infer(trained, task))
+    torch.testing.assert_close(predict(trained, unknown), predict(trained, task))
     with pytest.raises(NotFiniteError, match="targets of graph 0 of own"):
         score(trained, unknown)
 
@@ -126,7 +126,7 @@ def test_folds_with_another_share_are_not_trained_together(tmp_path: Path):
     for fold in (0, 1):
         (tmp_path / str(fold)).mkdir()
     runs = [
-        prepare(tiny_config(fold=fold), task, RunFolder(tmp_path / str(fold)), make_fabric(tiny_config()), resume=False)
+        prepare(tiny_config(fold=fold), task, RunFolder(tmp_path / str(fold)), fabric_for(tiny_config()), resume=False)
         for fold in (0, 1)
     ]
     fault = "some targets are not known, another share of them in each fold."
@@ -149,7 +149,7 @@ def test_a_model_is_measured_by_the_metric_of_its_training(told_by: str, tmp_pat
     result = run(config, tmp_path / "run", task=task if by_rmse else with_metric(task, "rmse"))
     trained, test = load_model(tmp_path / "run" / "model.safetensors"), task.splits[0].test
     assert task.graphs.y is not None
-    error = infer(trained, task, test) - task.graphs.y[test]
+    error = predict(trained, task, test) - task.graphs.y[test]
     assert score(trained, task, test).score == pytest.approx(float(error.square().mean().sqrt()), rel=1e-5)
     assert score(trained, task, test).score == pytest.approx(result["test_score"], rel=1e-5)
     assert score_ensemble(Ensemble((trained,)), task, test).metric == "RMSE"

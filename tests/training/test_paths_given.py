@@ -15,14 +15,14 @@ from pathnn.data.shards import ShardedTries
 from pathnn.inference import score
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training import (
-    EnsembleFolder,
     RunError,
     RunStoppedError,
     build_model,
-    infer,
-    infer_each,
+    load_ensemble,
     load_model,
     make_loaders,
+    predict,
+    predict_each,
     run,
     run_ensemble,
 )
@@ -76,15 +76,15 @@ def test_scores_and_outputs_are_of_the_paths_that_graphs_have(tmp_path: Path, mo
     assert result["max_paths_per_source"] == 1
     trained, index = load_model(tmp_path / "run" / "model.safetensors"), task.splits[0].test
     on_disk = task.with_graphs(build_shards(task.graphs, tmp_path / "shards", max_bytes=2000, **options))
-    all_paths = infer(trained, task)
+    all_paths = predict(trained, task)
     run_ensemble(config, tmp_path / "two", 2, task=task)
     monkeypatch.setattr(PackedGraphs, "with_paths", refuse)
     assert score(trained, sampled, index).score == pytest.approx(result["test_score"])
-    assert torch.allclose(infer(trained, sampled, index), infer(trained, sampled)[index])
-    assert torch.allclose(infer(trained, on_disk, index), all_paths[index])
-    assert not torch.allclose(infer(trained, sampled), all_paths)
-    ensemble = EnsembleFolder(tmp_path / "two").load()
-    assert torch.allclose(infer_each(ensemble, on_disk, index), infer_each(ensemble, on_disk)[:, index])
+    assert torch.allclose(predict(trained, sampled, index), predict(trained, sampled)[index])
+    assert torch.allclose(predict(trained, on_disk, index), all_paths[index])
+    assert not torch.allclose(predict(trained, sampled), all_paths)
+    ensemble = load_ensemble(tmp_path / "two")
+    assert torch.allclose(predict_each(ensemble, on_disk, index), predict_each(ensemble, on_disk)[:, index])
 
 
 def test_a_run_goes_on_with_the_sample_that_it_began_with(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_run_goes_on_with_the_sample_that_it_began_with(tmp_path: Path) -> Non
     sampled = task.with_graphs(task.graphs.with_paths(max_paths_per_source=1, **options))
     with pytest.raises(RunStoppedError):
         run(config, tmp_path / "run", task=sampled, stop=lambda: True)
-    with pytest.raises(RunError, match=r"begun with max_paths_per_source=1.*now.*max_paths_per_source=None"):
+    with pytest.raises(RunError, match=r"with max_paths_per_source=1.*now.*max_paths_per_source=None"):
         run(config, tmp_path / "run", task=task, resume=True)
     assert run(config, tmp_path / "run", task=sampled, resume=True)["epochs"] == 3
 
@@ -111,4 +111,4 @@ def test_no_graphs_on_disk_are_no_graphs(tmp_path: Path) -> None:
     run(config, tmp_path / "run", task=task)
     none = build_shards(task.graphs.chunk(0, 0), tmp_path / "none", collection=config.collection, k=config.k)
     with pytest.raises(RunError, match="no graphs to predict for"):
-        infer(load_model(tmp_path / "run" / "model.safetensors"), task.with_graphs(none))
+        predict(load_model(tmp_path / "run" / "model.safetensors"), task.with_graphs(none))

@@ -17,7 +17,7 @@ from engine_tasks import tiny_config, tiny_task
 from pathnn.cli.app import make_app
 from pathnn.data import Task, from_networkx, from_pyg, task_from_graphs
 from pathnn.inference import prediction_columns, score
-from pathnn.training import Ensemble, RunConfig, RunError, infer, load_model, run, score_ensemble
+from pathnn.training import Ensemble, RunConfig, RunError, load_model, predict, run, score_ensemble
 
 
 def task_of(factor: float, offset: float, dtype: torch.dtype = torch.float64) -> Task:
@@ -37,18 +37,18 @@ def config_of(**changes) -> RunConfig:
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     torch.set_num_threads(1)
-    return run(config_of(), tmp_path_factory.mktemp("plain") / "run", task=task_of(1, 0), curves=False)
+    return run(config_of(), tmp_path_factory.mktemp("plain") / "run", task=task_of(1, 0))
 
 
 @pytest.mark.parametrize(("factor", "offset"), [(1, 1e7), (1, -1e9), (1e6, 0), (1e-6, 0), (1e6, 1e13), (1e-30, 1e-24)])
 def test_the_error_does_not_depend_on_mean_and_unit(plain, tmp_path, factor, offset):
     task = task_of(factor, offset)
-    found = run(config_of(), tmp_path / "run", task=task, curves=False)
+    found = run(config_of(), tmp_path / "run", task=task)
     for part in ("val_score", "test_score"):
         assert found[part] / factor == pytest.approx(plain[part], rel=1e-3), part
     trained, test = load_model(tmp_path / "run" / "model.safetensors"), task.splits[0].test
     assert score(trained, task, test).score == pytest.approx(found["test_score"], rel=1e-6)
-    wrong = trained.facts.target_scale.decode(infer(trained, task, test)) - task.graphs.y[test]
+    wrong = trained.signature.target_scale.decode(predict(trained, task, test)) - task.graphs.y[test]
     assert float(wrong.abs().mean()) == pytest.approx(found["test_score"], rel=1e-6)
 
 
@@ -56,20 +56,20 @@ def test_several_targets_are_measured_alike(tmp_path):
     """One of them far from zero: the scores of each, and their mean."""
     near, far = task_of(1, 0).graphs, task_of(1, 1e7).graphs
     task = task_from_graphs(replace(near, y=torch.cat([near.y, far.y], dim=1)), name="two")
-    run(config_of(), tmp_path / "run", task=task, curves=False)
+    run(config_of(), tmp_path / "run", task=task)
     ensemble = Ensemble((load_model(tmp_path / "run" / "model.safetensors"),))
     found = score_ensemble(ensemble, task)
     assert sum(found.targets) / 2 == pytest.approx(found.together.score, rel=1e-9)
-    out = ensemble.facts.target_scale.decode(infer(ensemble.members[0], task))
+    out = ensemble.signature.target_scale.decode(predict(ensemble.members[0], task))
     assert found.targets == pytest.approx((out - task.graphs.y).abs().mean(dim=0).tolist(), rel=1e-6)
 
 
 def test_columns_have_the_digits_that_differ(tmp_path):
-    run(config_of(), tmp_path / "run", task=task_of(1, 1e7), curves=False)
+    run(config_of(), tmp_path / "run", task=task_of(1, 1e7))
     trained = load_model(tmp_path / "run" / "model.safetensors")
-    out = infer(trained, task_of(1, 1e7))
-    (mean,), (std,) = trained.facts.target_mean, trained.facts.target_std
-    written = prediction_columns(out, trained.facts)["prediction"]
+    out = predict(trained, task_of(1, 1e7))
+    (mean,), (std,) = trained.signature.target_mean, trained.signature.target_std
+    written = prediction_columns(out, trained.signature)["prediction"]
     assert [(value - mean) / std for value in written] == pytest.approx(out[:, 0].tolist(), abs=1e-6)
     assert all(len(repr(value)) <= 17 for value in written), "and none that the network does not have"
 
@@ -104,7 +104,7 @@ def test_targets_that_cannot_be_represented_are_refused(tmp_path, task, changes,
     ],
 )
 def test_others_are_not(tmp_path, task, changes):
-    assert run(replace(config_of(), epochs=1, **changes), tmp_path / "run", task=task, curves=False)["epochs"] == 1
+    assert run(replace(config_of(), epochs=1, **changes), tmp_path / "run", task=task)["epochs"] == 1
 
 
 def test_numbers_of_python_keep_their_digits():

@@ -23,7 +23,7 @@ import torch
 torch.set_num_threads(1)
 from engine_tasks import tiny_config, tiny_task
 from pathnn.training import run
-from pathnn.training.devices import is_first_process
+from pathnn.device import is_first_process
 
 plain = {"hidden_channels": 8, "norm": None, "encoder_norm": False}
 config = tiny_config(devices=int(sys.argv[1]), options=plain, batch_size=5, epochs=4, precision="64-true")

@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.training import RunConfig, run, run_ensemble
-from pathnn.training.config import data_key, run_seed
+from pathnn.training.config import run_seed
+from pathnn.training.setup import data_key
 
 ROWS = [f"{'C' * n}{tail},{n + 0.25 * len(tail)}" for n in range(1, 7) for tail in ("O", "N", "c1ccccc1", "Cl")]
 
@@ -98,7 +99,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 
 def test_however_the_path_is_written_the_model_is_the_same(files, tmp_path):
-    results = {name: run(csv_config(data), tmp_path / name, curves=False) for name, data in files.items()}
+    results = {name: run(csv_config(data), tmp_path / name) for name, data in files.items()}
     first = weights(tmp_path / "plain")
     for name in ("dot", "absolute", "copy", "compressed", "wide"):
         assert same(first, weights(tmp_path / name)), name
@@ -119,8 +120,8 @@ def test_a_run_is_resumed_under_another_name_and_ends_the_same(files, tmp_path):
     def stop(epoch, ready) -> None:
         raise KeyboardInterrupt
 
-    run(csv_config(files["plain"]), tmp_path / "whole", curves=False)
+    run(csv_config(files["plain"]), tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        run(csv_config(files["plain"]), tmp_path / "cut", curves=False, report=stop)
-    run(csv_config(files["copy"]), tmp_path / "cut", curves=False, resume=True)
+        run(csv_config(files["plain"]), tmp_path / "cut", report=stop)
+    run(csv_config(files["copy"]), tmp_path / "cut", resume=True)
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "cut"))

@@ -18,10 +18,10 @@ from engine_tasks import one_thread, tiny_config, tiny_task
 from pathnn.data import PackedGraphs
 from pathnn.nn import PathNN
 from pathnn.nn.stack import Stack
-from pathnn.training import RunFolder, RunStoppedError, make_fabric, run
+from pathnn.training import RunFolder, RunStoppedError, fabric_for, run
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.loop import Epoch
-from pathnn.training.runs import Checkpoints, prepare
+from pathnn.training.runs import CheckpointWriter, prepare
 from pathnn.training.scoring import Evaluation
 from pathnn.training.stacked_steps import StackedAdam
 from pathnn.training.together import TogetherError, most_together, run_together
@@ -34,7 +34,7 @@ def test_without_a_gpu_runs_are_done_one_by_one(tmp_path: Path) -> None:
     configs, outs = [tiny_config(seed=seed) for seed in (0, 1)], [tmp_path / "a", tmp_path / "b"]
     with pytest.raises(TogetherError, match="not on an NVIDIA GPU"):
         list(run_together(configs, outs, task=tiny_task()))
-    assert run(configs[0], outs[0], task=tiny_task(), resume=True, curves=False)["epochs"] == 3  # nothing is locked
+    assert run(configs[0], outs[0], task=tiny_task(), resume=True)["epochs"] == 3  # nothing is locked
 
 
 @pytest.mark.parametrize("number", [0, 2])
@@ -53,7 +53,7 @@ def test_other_options_are_refused(tmp_path: Path) -> None:
 
 def test_how_many_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny_config(max_entries=20_000)
-    ready = prepare(config, tiny_task(), RunFolder(tmp_path), make_fabric(config), resume=False)
+    ready = prepare(config, tiny_task(), RunFolder(tmp_path), fabric_for(config), resume=False)
     entries = sum(PaddedShape.shapes(graph_sizes(ready.loaders.train.graphs), 8)[-1].levels)
     assert most_together(ready) == 20_000 // (2 * entries) > 1
     ready.loaders.train.max_entries = entries
@@ -93,7 +93,7 @@ def test_a_state_is_saved_with_the_weights_of_its_epoch(tmp_path: Path, monkeypa
     """The clock goes on while an epoch is noted down: whenever the state is saved, its weights are brought first."""
     stub_training(monkeypatch)
     clock = count()
-    monkeypatch.setattr(sys.modules[Checkpoints.__module__], "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(sys.modules[CheckpointWriter.__module__], "monotonic", lambda: float(next(clock)))
     configs, outs, seen = [tiny_config(seed=seed, epochs=20) for seed in (0, 1)], [tmp_path / "a", tmp_path / "b"], []
 
     def report(number: int, epoch: Epoch) -> None:
@@ -133,7 +133,7 @@ def test_a_run_that_cannot_begin_leaves_the_others_alone(tmp_path: Path, monkeyp
     stub_training(monkeypatch)
     outs, told = [tmp_path / str(seed) for seed in range(3)], set()
     configs = [tiny_config(seed=seed) for seed in range(3)]
-    run(replace(configs[1], epochs=1), outs[1], task=tiny_task(), curves=False)
+    run(replace(configs[1], epochs=1), outs[1], task=tiny_task())
     (outs[1] / "last.ckpt").write_bytes(b"damaged")
     found = dict(run_together(configs, outs, task=tiny_task(), report=lambda number, epoch: told.add(number)))
     assert "last.ckpt is damaged" in str(found[1])

@@ -11,11 +11,12 @@ import torch
 from pathnn.data.task import Task
 from pathnn.device import default_max_entries
 from pathnn.provenance import commit
-from pathnn.training import RunFolder, build_model, load_model, load_task, run
+from pathnn.training import RunFolder, build_model, load_model, load_task
+from pathnn.training.checkpoint import checked_config
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import RunError
 from pathnn.training.loop import Epoch
-from pathnn.training.runs import Run
+from pathnn.training.runs import Run, finish_run, open_run, saved_result, train_run
 from pathnn.training.setup import with_paths
 from pathnn.training.together import run_together
 from pathnn.training.together_epochs import Outcome
@@ -126,7 +127,7 @@ class Executor:
 
     def _line(self, planned: RunSpec, done: dict[str, Any]) -> Line:
         folder = self._folder(planned)
-        line = result_line(planned, folder.checked_config(), done)
+        line = result_line(planned, checked_config(folder), done)
         tidy(folder)
         return line
 
@@ -140,10 +141,12 @@ class Executor:
         config = replace(config, **self._where(config, folder))
         task = self.task(config)
         try:
-            return run(
-                config, folder.path, task=task, resume=True, report=report, stop=stop,
-                checkpoint_every=CHECKPOINT_EVERY, curves=False,
-            )  # fmt: skip
+            with open_run(config, folder.path, task=task, resume=True) as ready:
+                done = saved_result(ready)
+                if done is None:
+                    train_run(ready, report=report, stop=stop, checkpoint_every=CHECKPOINT_EVERY)
+                    done = finish_run(ready)
+                return done
         finally:
             release_memory()
 

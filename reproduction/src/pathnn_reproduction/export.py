@@ -110,7 +110,9 @@ def _export(
         trained.model,
         trained.model.state_dict(),
         config=trained.config,
-        facts=replace(trained.facts, classes=list(task.classes)),  # a dataset's names may be younger than the run
+        signature=replace(
+            trained.signature, classes=list(task.classes)
+        ),  # a dataset's names may be younger than the run
         epoch=trained.epoch,
         val_score=trained.val_score,
         test_score=trained.test_score,

@@ -140,7 +140,7 @@ def result_line(planned: RunSpec, config: RunConfig, result: dict[str, Any]) -> 
         **{name: result[name] for name in ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters")},
         **{name: result[name] for name in ("device", "commit", "time", "versions")},
         "together": result.get("together", 1),
-        **({"legs": result["legs"]} if "legs" in result else {}),
+        **({"legs": result["history"]} if "history" in result else {}),
         "config": options,
         "config_hash": config_hash(options),
     }

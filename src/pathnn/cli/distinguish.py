@@ -8,6 +8,7 @@ import typer
 
 from pathnn.cli.console import note, number_text, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
+from pathnn.cli.trained import pick_device
 
 if TYPE_CHECKING:
     from pathnn.paths.options import Collection
@@ -51,7 +52,7 @@ Memory = Annotated[int, typer.Option("--memory", min=1, metavar="MIB", help="Wha
 MaxSteps = Annotated[
     int, typer.Option("--max-steps", min=1, help="Refuse a graph that takes the exact test more steps than this.")
 ]
-Device = Annotated[str, typer.Option("--device", help="Where the network runs: cpu, cuda, cuda:1, ...")]
+Device = Annotated[str, typer.Option("--device", help="Where the network runs: auto, cpu, cuda, cuda:1, ...")]
 
 
 def distinguish_command(
@@ -91,7 +92,7 @@ def distinguish_command(
             found = isomorphism_test(
                 task.graphs, pairs, collection=cast("Collection", collection), k=k, distances=distances, extend=extend,
                 residual=residual, phi=cast("UntrainedPhi", phi), hidden_channels=hidden, seeds=seeds,
-                threshold=threshold, merge=merge, memory=memory * 2**20, device=check_device(device),
+                threshold=threshold, merge=merge, memory=memory * 2**20, device=pick_device(device),
                 max_steps=max_steps,
             )  # fmt: skip
     if collection == "sp":
@@ -101,22 +102,6 @@ def distinguish_command(
         print_json({**asked, **found.to_dict()})
     else:
         _print(found, f"{task.name}: {number_text(len(task.graphs), 'graph')}, {collection.upper()}, k = {k}")
-
-
-def check_device(name: str) -> str:
-    """Return `name` if torch can use that device, raise `ValueError` otherwise."""
-    import torch
-
-    unknown = f"--device {name} is unknown: expected cpu, cuda or cuda:N."
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise ValueError(unknown) from error
-    if device.type not in ("cpu", "cuda"):
-        raise ValueError(unknown)
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"--device {name}: there is no CUDA device here. Leave it out to use the CPU.")
-    return name
 
 
 def _print(found: IsomorphismTest, title: str) -> None:

@@ -67,19 +67,21 @@ def evaluate_command(
             **target_options(trained, target),
         )
         with progress(f"evaluating on {data}"):
-            task = load_task(replace(config, split_by=None), trained.facts.molecule_features, trained.facts.vocabulary)
+            task = load_task(
+                replace(config, split_by=None), trained.signature.molecule_features, trained.signature.vocabulary
+            )
             task = task if split == "all" else with_split(trained, task, config)
             part = choose_part(trained, task, config, split)
             index = choose(task, config, part)
-            seen = None if part == "train" else training_overlap(trained.facts, task, index)
+            overlap = None if part == "train" else training_overlap(trained.signature, task, index)
             found = score_ensemble(trained, task, index, metric=metric, device=pick_device(device))
     note_not_read(task, index)
-    if seen is not None and bool(seen.any()):
+    if overlap is not None and bool(overlap.any()):
         note(
-            f"{int(seen.sum())} of the {seen.numel()} graphs were there in training, or look like graphs that were: "
-            "what is measured on them says nothing about new ones"
+            f"{int(overlap.sum())} of the {overlap.numel()} graphs were in the training data, or look like graphs "
+            "that were: what is measured on them says nothing about new ones"
         )
-    elif seen is None and split is None and part == "all":
+    elif overlap is None and split is None and part == "all":
         note(f"{data} is not what {run} was trained on: all its graphs are measured, known to the model or not")
     if json:
         together, each = found.together, [one.score for one in found.each]
@@ -88,7 +90,7 @@ def evaluate_command(
             {
                 "run": run, "data": data, "split": part, "graphs": together.graphs, "metric": found.metric,
                 "score": together.score, "loss": together.loss,
-                **({} if seen is None else {"seen": int(seen.sum())}),
+                **({} if overlap is None else {"training_overlap": int(overlap.sum())}),
                 **({"targets": _each_target(found, task.classes)} if found.targets else {}),
                 **({"epoch": trained.members[0].epoch} if len(each) == 1 else several),
             }
@@ -120,14 +122,14 @@ def target_options(trained: Ensemble | TrainedModel, target: list[str] | None) -
 
     Of another column than the model was trained on, only classes are taken for granted.
     """
-    facts = trained.facts
-    if facts.target == "class":
+    signature = trained.signature
+    if signature.target == "class":
         return {"target": tuple(target) if target else trained.config.target, "kind": "class"}
-    if target and sorted(target) == sorted(facts.classes):
-        return {"target": tuple(facts.classes), "kind": facts.target}  # in the order of the model's outputs
+    if target and sorted(target) == sorted(signature.classes):
+        return {"target": tuple(signature.classes), "kind": signature.target}  # in the order of the model's outputs
     if target:
         return {"target": tuple(target)}
-    return {"target": trained.config.target or tuple(facts.classes) or None, "kind": facts.target}
+    return {"target": trained.config.target or tuple(signature.classes) or None, "kind": signature.target}
 
 
 def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
@@ -141,7 +143,7 @@ def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
 
     if config.split_by is None:
         return task
-    before, path = trained.facts.data, Path(config.data).expanduser()
+    before, path = trained.signature.data, Path(config.data).expanduser()
     same_size = before is not None and before.num_graphs == len(task.graphs)
     if find_data(config.data).kind == "table" and (same_size or config.split_by != SCAFFOLD):
         with suppress(DataError):
@@ -159,7 +161,7 @@ def choose_part(trained: Ensemble | TrainedModel, task: Task, config: RunConfig,
 
     if asked == "all":
         return asked
-    before, same_name = trained.facts.data, same_place(config.data, trained.config.data)
+    before, same_name = trained.signature.data, same_place(config.data, trained.config.data)
     changed = None if before is None else _difference(before, task, config)
     if changed is not None and (same_name or (asked is not None and changed == OTHER_SPLIT)):
         raise ValueError(

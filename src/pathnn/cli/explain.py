@@ -67,8 +67,8 @@ def explain_command(
         if out is not None:
             subject.picture.draw({}, {})  # what would fail at the end fails now
         outputs = torch.stack([subject.outputs(one) for one in trained.members])
-        together = combine(outputs.unsqueeze(1), trained.facts.target)[0]
-        answer = choose_answer(trained.facts, together, output, networks=len(models))
+        together = combine(outputs.unsqueeze(1), trained.signature.target)[0]
+        answer = choose_answer(trained.signature, together, output, networks=len(models))
         with progress(f"explaining {subject.title}"):
             graph_of = (subject.x, subject.edge_index)
             options: dict[str, Any] = {"edge_attr": subject.edge_attr, "output": answer.number}

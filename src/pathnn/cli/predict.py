@@ -53,13 +53,13 @@ def predict_command(
     with result_only(json):
         from pathnn.cli.console import progress
         from pathnn.inference import ensemble_columns
-        from pathnn.training import infer_each
+        from pathnn.training import predict_each
 
         trained = load_runs(run)
         with progress(f"predicting for {data}"):
             task, bad = _read(trained, data, smiles or trained.config.smiles, strict=strict)
             if task is not None:
-                predicted = ensemble_columns(infer_each(trained, task, device=pick_device(device)), trained.facts)
+                predicted = ensemble_columns(predict_each(trained, task, device=pick_device(device)), trained.signature)
             else:
                 predicted = _no_predictions(trained)
         header, rows = add_columns(input_table(data, task, bad), bad, predicted)
@@ -74,8 +74,8 @@ def _read(trained: Ensemble, data: str, smiles: str | None, *, strict: bool) -> 
     """The rows that can be read, None if there are none, and those that cannot."""
     from pathnn.data import BadRowsError, load_data
 
-    facts = trained.facts
-    options: dict[str, Any] = {"features": facts.molecule_features, "vocabulary": facts.vocabulary}
+    signature = trained.signature
+    options: dict[str, Any] = {"features": signature.molecule_features, "vocabulary": signature.vocabulary}
     try:
         task = load_data(data, smiles=smiles, targets=[], skip_invalid=True, **options)
         bad, total = task.skipped, len(task.graphs) + len(task.skipped)
@@ -92,8 +92,8 @@ def _no_predictions(trained: Ensemble) -> dict[str, list[Any]]:
 
     from pathnn.inference import ensemble_columns
 
-    one = torch.zeros(len(trained.members), 1, trained.facts.out_channels)
-    return {name: [] for name in ensemble_columns(one, trained.facts)}
+    one = torch.zeros(len(trained.members), 1, trained.signature.out_channels)
+    return {name: [] for name in ensemble_columns(one, trained.signature)}
 
 
 def input_table(data: str, task: Task | None, bad: tuple[BadRow, ...]) -> Table:

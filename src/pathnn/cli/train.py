@@ -117,7 +117,7 @@ def train_command(
     options = {name: value for name, value in widths.items() if value is not None}
     with result_only(json):
         result = _train(data, out, config, chosen, options, seeds=seeds, resume=resume, overwrite=overwrite)
-        from pathnn.training.devices import is_first_process
+        from pathnn.device import is_first_process
 
         first = is_first_process()
     if first and json:
@@ -139,9 +139,10 @@ def _train(
 ) -> dict[str, Any]:
     """Fill in a config and run it, with one seed or several."""
     from pathnn.cli.console import epoch_line, note_not_read
+    from pathnn.device import is_first_process
     from pathnn.training import RunConfig, RunFolder, run, run_ensemble
+    from pathnn.training.checkpoint import checked_config
     from pathnn.training.config import yaml_options
-    from pathnn.training.devices import is_first_process
 
     if file is not None:
         chosen = {**yaml_options(file.read_text()), **chosen}
@@ -153,7 +154,7 @@ def _train(
     folder = _folder(out, several=seeds is not None)
     first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.seeds, default=0))
     if resume and first.begun:
-        saved = first.checked_config().to_dict()
+        saved = checked_config(first).to_dict()
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
         task = _load(base)
     else:

@@ -20,14 +20,14 @@ Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="
 
 def load_runs(run: Path) -> Ensemble:
     """The best models of a folder of several seeds, or what `load_run` gives, as an ensemble of one."""
-    from pathnn.training import Ensemble, EnsembleFolder
+    from pathnn.training import Ensemble, EnsembleFolder, load_ensemble
 
-    return EnsembleFolder(run).load() if EnsembleFolder(run).begun else Ensemble((load_run(run),))
+    return load_ensemble(run) if EnsembleFolder(run).begun else Ensemble((load_run(run),))
 
 
 def load_run(run: Path) -> TrainedModel:
     """The best model of a run folder, of a model file, or a trained model by its name."""
-    from pathnn.nn.pretrained import NON_COMMERCIAL, pretrained_file, pretrained_names
+    from pathnn.hub import NON_COMMERCIAL, pretrained_file, pretrained_names
     from pathnn.training import RunFolder, load_model
 
     if not run.exists():
@@ -42,13 +42,7 @@ def load_run(run: Path) -> TrainedModel:
 
 
 def pick_device(device: str) -> str:
-    """The device of a name; "auto" is the GPU where there is one."""
-    import torch
+    """Return the device of a name; "auto" is a GPU if there is one."""
+    from pathnn.device import resolve
 
-    if device not in ("auto", "cpu", "cuda"):
-        raise typer.BadParameter(f"{device!r} is unknown: expected auto, cpu or cuda.", param_hint="--device")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--device cuda: there is no CUDA device here. Use cpu or auto.")
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return device
+    return str(resolve(device))

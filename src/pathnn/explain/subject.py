@@ -35,29 +35,29 @@ class ExplainedOutput:
 
 
 def choose_answer(
-    facts: TaskSignature, outputs: Tensor, asked: str | None = None, *, networks: int = 1
+    signature: TaskSignature, outputs: Tensor, asked: str | None = None, *, networks: int = 1
 ) -> ExplainedOutput:
     """Choose an output by its name; by default the predicted class, the likeliest label, or the first target.
 
     For several networks, the explained output is the mean of their logits, and `words` has their mean probability.
 
     >>> import torch
-    >>> facts = TaskSignature("a", "class", 2, 3, None, "accuracy", True, 1.0, ["safe", "toxic"])
-    >>> choose_answer(facts, torch.tensor([0.0, 2.0]))
+    >>> signature = TaskSignature("a", "class", 2, 3, None, "accuracy", True, 1.0, ["safe", "toxic"])
+    >>> choose_answer(signature, torch.tensor([0.0, 2.0]))
     ExplainedOutput(number=1, name="the logit of 'toxic'", words='a probability of 0.881', factor=1.0, shift=0.0)
     """
-    names = facts.classes if len(facts.classes) == outputs.numel() else [str(i) for i in range(outputs.numel())]
+    names = signature.classes if len(signature.classes) == outputs.numel() else [str(i) for i in range(outputs.numel())]
     if asked is not None and asked not in names:
         raise ValueError(f"output={asked!r} does not exist: expected one of {', '.join(names)}.")
-    if facts.target == "regression":
+    if signature.target == "regression":
         number = 0 if asked is None else names.index(asked)
-        scale = facts.target_scale
+        scale = signature.target_scale
         factor, shift = (scale.std[number], scale.mean[number]) if scale.mean else (1.0, 0.0)
-        return ExplainedOutput(number, names[number] if facts.classes else "the prediction", "", factor, shift)
+        return ExplainedOutput(number, names[number] if signature.classes else "the prediction", "", factor, shift)
     number = int(outputs.argmax()) if asked is None else names.index(asked)
-    probability = outputs.softmax(dim=0) if facts.target == "class" else outputs.sigmoid()
+    probability = outputs.softmax(dim=0) if signature.target == "class" else outputs.sigmoid()
     mean = "mean " if networks > 1 else ""
-    name = f"the {mean}logit of {names[number]!r}" if facts.classes or outputs.numel() > 1 else f"the {mean}logit"
+    name = f"the {mean}logit of {names[number]!r}" if signature.classes or outputs.numel() > 1 else f"the {mean}logit"
     return ExplainedOutput(number, name, f"a {mean}probability of {float(probability[number]):.3g}")
 
 
@@ -96,7 +96,7 @@ def read_subject(
         )  # fmt: skip
     if table:
         return _molecule(trained, path, row or 1, smiles)
-    task, number = load_data(data, targets=[], vocabulary=trained.facts.vocabulary), graph or 0
+    task, number = load_data(data, targets=[], vocabulary=trained.signature.vocabulary), graph or 0
     if number >= len(task.graphs):
         raise ValueError(f"graph={number} does not exist: {task.name} has {len(task.graphs)} graphs, counted from 0.")
     edge_index, num_nodes = task.graphs[number].edge_index, task.graphs[number].num_nodes
@@ -111,7 +111,7 @@ def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -
     if row > len(texts):
         raise ValueError(f"row={row} does not exist: {path} has {len(texts)} rows, counted from 1.")
     text = texts[row - 1]
-    known = trained.facts.molecule_features
+    known = trained.signature.molecule_features
     molecule = molecule_graph(text, known)
     if isinstance(molecule, str) or text is None:
         raise DataError(f"{path}, row {row}: {molecule}.")
@@ -132,7 +132,7 @@ def _molecule_name(table: CsvTable, row: int) -> str:
 def _subject(
     trained: TrainedModel, task: Task, number: int, title: str, place: str, order: Tensor, picture: Picture
 ) -> ExplainedGraph:
-    trained.facts.check_inputs(task)
+    trained.signature.check_inputs(task)
     data = task.graphs[number]
     if data.num_nodes == 0:
         raise ValueError(f"{title} has no vertices, so there is nothing to explain. Choose another graph.")

@@ -11,8 +11,8 @@ from torch import Tensor
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.training.checkpoint import TaskSignature, TrainedModel
-from pathnn.training.ensemble import combine, comparable, infer
-from pathnn.training.scoring import Evaluation, measure, targets
+from pathnn.training.ensemble import combine
+from pathnn.training.scoring import Evaluation, comparable, measure, predict, targets
 
 
 def score(
@@ -33,33 +33,33 @@ def score(
     print(score(trained, task, task.splits[0].test, metric="rmse").score)
     ```
     """
-    task = with_metric(comparable(trained.facts, task), metric or trained.facts.metric)
+    task = with_metric(comparable(trained.signature, task), metric or trained.signature.metric)
     index = torch.arange(len(task.graphs)) if index is None else index
-    out = infer(trained, task, index, device=device)
-    return measure(out, targets(task, index), task, trained.facts.target_scale)
+    out = predict(trained, task, index, device=device)
+    return measure(out, targets(task, index), task, trained.signature.target_scale)
 
 
-def prediction_columns(out: Tensor, facts: TaskSignature) -> dict[str, list[str | int | float]]:
+def prediction_columns(out: Tensor, signature: TaskSignature) -> dict[str, list[str | int | float]]:
     """Outputs as columns for people: predicted values, classes, or probabilities.
 
-    >>> facts = TaskSignature("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
-    >>> prediction_columns(torch.tensor([[0.1]]), facts)
+    >>> signature = TaskSignature("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
+    >>> prediction_columns(torch.tensor([[0.1]]), signature)
     {'predicted_logS': [0.1]}
     >>> shifted = TaskSignature("a", "regression", 1, 3, None, "MAE", False, 1.0, ["mass"], (1e7,), (0.5,))
     >>> prediction_columns(torch.tensor([[0.1]]), shifted)
     {'predicted_mass': [10000000.05]}
     """
-    std = facts.target_scale.std
-    out = facts.target_scale.decode(out).cpu()
-    count = 1 if facts.target == "binary" else facts.out_channels
-    given = facts.classes if len(facts.classes) == count else []
+    std = signature.target_scale.std
+    out = signature.target_scale.decode(out).cpu()
+    count = 1 if signature.target == "binary" else signature.out_channels
+    given = signature.classes if len(signature.classes) == count else []
     names = given or [str(i) for i in range(count)]
-    if facts.target == "class":
+    if signature.target == "class":
         probability = out.softmax(dim=1)
         chosen = [names[i] for i in out.argmax(dim=1).tolist()]
         columns = {f"probability_{name}": _numbers(probability[:, i]) for i, name in enumerate(names)}
         return {"predicted_class": chosen, **columns}
-    if facts.target in ("binary", "multilabel"):
+    if signature.target in ("binary", "multilabel"):
         plain = ["probability"] if count == 1 and not given else [f"probability_{name}" for name in names]
         return {name: _numbers(out[:, i].sigmoid()) for i, name in enumerate(plain)}
     plain = ["prediction"] if count == 1 and not given else [f"predicted_{name}" for name in names]
@@ -74,18 +74,18 @@ def _numbers(column: Tensor, std: float | None = None) -> list[str | int | float
     return [float(str(value)) for value in column.numpy()]
 
 
-def ensemble_columns(outputs: Tensor, facts: TaskSignature) -> dict[str, list[str | int | float]]:
+def ensemble_columns(outputs: Tensor, signature: TaskSignature) -> dict[str, list[str | int | float]]:
     """Outputs of several networks as columns for people: what `prediction_columns` makes of their mean, and after each
     number its standard deviation over the networks.
 
-    >>> facts = TaskSignature("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
-    >>> ensemble_columns(torch.tensor([[[1.0]], [[3.0]]]), facts)
+    >>> signature = TaskSignature("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
+    >>> ensemble_columns(torch.tensor([[[1.0]], [[3.0]]]), signature)
     {'predicted_logS': [2.0], 'predicted_logS_std': [1.4142...]}
     """
-    mean = prediction_columns(combine(outputs, facts.target), facts)
+    mean = prediction_columns(combine(outputs, signature.target), signature)
     if outputs.size(0) == 1:
         return mean
-    each, columns = [prediction_columns(out, facts) for out in outputs], {}
+    each, columns = [prediction_columns(out, signature) for out in outputs], {}
     for name, values in mean.items():
         columns[name] = values
         if not any(isinstance(value, str) for value in values):

@@ -408,8 +408,8 @@ class PathNN(nn.Module):
 
     @classmethod
     def from_pretrained(cls, name: str) -> Self:
-        """A trained model by name, such as "zinc-ap", in evaluation mode; see `pathnn.nn.pretrained`."""
-        from pathnn.nn.pretrained import load_pretrained
+        """Return a trained model by name, such as "zinc-ap", in evaluation mode; see `pathnn.hub`."""
+        from pathnn.nn.model_file import load_pretrained
 
         return cls._of(load_pretrained(name))
 

@@ -1,12 +1,13 @@
-"""The facts of a task that a trained model needs later: written into its file, compared with new data."""
+"""Read and write the files of a run that hold tensors: the best model, and the state to resume from.
+
+A model file also has the config of the run and the signature of its task, which new data is compared with.
+"""
 
 from __future__ import annotations
 
 import base64
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,22 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
 from pathnn.data.targets import TargetScale
 from pathnn.data.task import Categorical, Features, Task, Vocabulary
-from pathnn.provenance import installed_version
+from pathnn.files import FileError, flatten, read_tensors, unflatten, write_tensors
+from pathnn.nn.model_file import MODEL, MODEL_VERSION, Model, describe, read_model
+from pathnn.provenance import versions
 from pathnn.training.config import RunConfig
-from pathnn.training.errors import CheckpointError, MismatchError
-from pathnn.training.setup import Model, describe, from_description
-from pathnn.training.tensor_file import read_tensors, write_tensors
-from pathnn.training.tree import flatten, unflatten
+from pathnn.training.errors import CheckpointError, MismatchError, RunFolderError
+from pathnn.training.run_folder import RESUMABLE, RunFolder, config_differences, writing
 
 
 @dataclass(frozen=True)
 class TaskSignature:
-    """What a model was trained for, as plain values.
+    """What a trained model must know about its task, as plain values.
 
-    >>> facts = TaskSignature("a", "regression", 1, [119, 9], None, "MAE", False, 1.0, ["logS"])
-    >>> TaskSignature.from_dict(facts.to_dict()) == facts
+    `training_graphs` has the fingerprints of the graphs that it was trained on (`training_fingerprints`).
+
+    >>> signature = TaskSignature("a", "regression", 1, [119, 9], None, "MAE", False, 1.0, ["logS"])
+    >>> TaskSignature.from_dict(signature.to_dict()) == signature
     True
     """
 
@@ -49,13 +52,14 @@ class TaskSignature:
     target_mean: tuple[float, ...] = ()
     target_std: tuple[float, ...] = ()
     data: DataFingerprint | None = None
-    seen: str = field(default="", compare=False)
+    training_graphs: str = field(default="", compare=False)
     vocabulary: Vocabulary = field(default_factory=dict)
 
     @staticmethod
-    def of(task: Task, scale: TargetScale, data: DataFingerprint | None = None, seen: str = "") -> TaskSignature:
-        """The facts of a task, the scale of its targets, the print of its data, and those of the graphs to train on
-        (`pathnn.training.checkpoint`)."""
+    def of(
+        task: Task, scale: TargetScale, data: DataFingerprint | None = None, training_graphs: str = ""
+    ) -> TaskSignature:
+        """Return the signature of a task whose targets were standardized with `scale`."""
         return TaskSignature(
             name=task.name,
             target=task.target,
@@ -69,43 +73,43 @@ class TaskSignature:
             target_mean=scale.mean,
             target_std=scale.std,
             data=data,
-            seen=seen,
+            training_graphs=training_graphs,
             vocabulary=dict(task.vocabulary),
         )
 
     @property
     def target_scale(self) -> TargetScale:
-        """How outputs become targets."""
+        """Return the transformation between outputs and targets."""
         return TargetScale(tuple(self.target_mean), tuple(self.target_std))
 
     @property
     def metric(self) -> str | None:
-        """The name of the metric of training, as `with_metric` takes it; None where there is nothing to choose."""
-        return next((name for name, facts in METRICS.items() if facts.name == self.metric_name), None)
+        """Return the name of the metric of training for `with_metric`; None if there is no choice."""
+        return next((name for name, info in METRICS.items() if info.name == self.metric_name), None)
 
     @property
     def molecule_features(self) -> MoleculeFeatures:
-        """The features of SMILES that the model can read, if it can read any."""
+        """Return which features of SMILES the model reads, if it reads any."""
         mine = self.node_features, self.edge_features
         known = {name: tuple(_features(entry) for entry in pair) for name, pair in FEATURES.items()}
         return next((name for name, sizes in known.items() if sizes == mine), "cip")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TaskSignature:
-        """The inverse of `to_dict`."""
+        """Return the signature that `to_dict` was called on."""
         known = {entry.name for entry in fields(cls)}
         try:
-            facts = {name: value for name, value in values.items() if name in known}
+            found = {name: value for name, value in values.items() if name in known}
             for name in ("target_mean", "target_std"):
-                facts[name] = tuple(facts.get(name, ()))
-            facts["data"] = DataFingerprint.from_dict(facts.get("data"))
-            return cls(**facts)
+                found[name] = tuple(found.get(name, ()))
+            found["data"] = DataFingerprint.from_dict(found.get("data"))
+            return cls(**found)
         except TypeError as error:
-            raise CheckpointError(f"the facts of the task cannot be read: {error}.") from error
+            raise CheckpointError(f"the signature of the task cannot be read: {error}.") from error
 
     def check_inputs(self, task: Task) -> None:
         """Raise `MismatchError` unless the model can read the features of `task`."""
@@ -123,8 +127,8 @@ class TaskSignature:
         """Raise `MismatchError` unless the model's outputs can be compared with the targets of `task`."""
         if (task.target, task.out_channels) != (self.target, self.out_channels):
             raise MismatchError(
-                f"{task.name} asks for {task.target} of {task.out_channels}, but the model was trained on "
-                f"{self.name} for {self.target} of {self.out_channels}. Name the target column that it was "
+                f"{task.name} has {task.out_channels} outputs of the kind {task.target}, but the model was trained on "
+                f"{self.name} for {self.out_channels} of the kind {self.target}. Name the target column that it was "
                 "trained on (--target), or use predict, which needs no targets."
             )
 
@@ -136,7 +140,7 @@ def _features(features: Features | None) -> int | list[int] | None:
 
 
 def _fits(came: int | list[int] | None, expected: int | list[int] | None) -> bool:
-    """Equal widths; of categories, as many columns with no more values than the model knows."""
+    """Return whether widths are equal; categories need as many columns, with no more values than in training."""
     if isinstance(came, list) and isinstance(expected, list):
         return len(came) == len(expected) and all(a <= b for a, b in zip(came, expected, strict=True))
     return came == expected
@@ -148,81 +152,76 @@ def _words(features: int | list[int] | None) -> str:
     return "nothing" if features is None else f"{features} numbers"
 
 
-Leg = dict[str, Any]
-"""`device`, `commit`, and `epochs`: the number of the last epoch that was done there."""
-
-
 @dataclass(frozen=True)
 class RunHistory:
-    """The legs of a run: those `before`, and the one under way.
+    """On which devices and commits a run was computed: the parts `before`, and the current one.
+
+    Each part has `device`, `commit` and `epochs`, the number of its last epoch.
 
     >>> RunHistory("cpu", "a1").until(3)
     [{'device': 'cpu', 'commit': 'a1', 'epochs': 3}]
-    >>> RunHistory.after([{"device": "cpu", "commit": "a1", "epochs": 3}], 3, "cpu", "a1").until(7)
+    >>> RunHistory.resume([{"device": "cpu", "commit": "a1", "epochs": 3}], "cpu", "a1").until(7)
     [{'device': 'cpu', 'commit': 'a1', 'epochs': 7}]
     """
 
     device: str
     commit: str | None
-    before: tuple[Leg, ...] = ()
+    before: tuple[dict[str, Any], ...] = ()
 
     @staticmethod
-    def after(before: Sequence[Leg] | None, epoch: int, device: str, commit: str | None) -> RunHistory:
-        """Those of a run that goes on after `epoch`; `before` is None where its state does not say."""
-        legs = [{"device": None, "commit": None, "epochs": epoch}] if before is None else list(before)
-        if legs and (legs[-1]["device"], legs[-1]["commit"]) == (device, commit):
-            legs.pop()
-        return RunHistory(device, commit, tuple(legs))
+    def resume(before: Sequence[dict[str, Any]], device: str, commit: str | None) -> RunHistory:
+        """Return the history of a run that is resumed; a part on the same device and commit is continued."""
+        last = before[-1] if before else {}
+        same = bool(before) and (last["device"], last["commit"]) == (device, commit)
+        return RunHistory(device, commit, tuple(before[:-1] if same else before))
 
-    def until(self, epoch: int) -> list[Leg]:
-        """All of them, when `epoch` is done; one that has brought no epoch is none."""
+    def until(self, epoch: int) -> list[dict[str, Any]]:
+        """Return all parts after `epoch`; leave out the current one if it has no epoch."""
         done = self.before[-1]["epochs"] if self.before else 0
         here = {"device": self.device, "commit": self.commit, "epochs": epoch}
         return [*self.before, *([here] if epoch > done else [])]
 
 
 MOST = 200_000
-"""Prints of more graphs than that would be larger than the model."""
+"""Fingerprints of more training graphs are not kept: they would be larger than the model."""
 
 
 def training_fingerprints(graphs: PackedGraphs, index: Tensor) -> str:
-    """The prints of the graphs `index`, as text for `TaskSignature.seen`; "" where there are too many."""
+    """Return the fingerprints of the graphs `index` as text for `TaskSignature`; "" for more than `MOST` graphs."""
     if index.numel() > MOST:
         return ""
     prints = np.unique(graph_fingerprints(graphs.subset(index.cpu()))).astype("<u8")
     return base64.b64encode(prints.tobytes()).decode()
 
 
-def training_overlap(facts: TaskSignature, task: Task, index: Tensor | None = None) -> Tensor | None:
-    """For each of the graphs `index` of a task (None: all) whether the model was trained on it, or on one that looks
-    the same whatever the order of its vertices; None where the model's file does not say.
+def training_overlap(signature: TaskSignature, task: Task, index: Tensor | None = None) -> Tensor | None:
+    """Return for each of the graphs `index` (None: all) whether it was in the training data of a model.
+
+    The numbering of the vertices does not matter. Returns None if the model's file has no fingerprints.
 
     ```python
     trained = load_model(Path("run/model.safetensors"))
-    seen = training_overlap(trained.facts, load_data("new.csv", targets=[]))
+    overlap = training_overlap(trained.signature, load_data("new.csv", targets=[]))
     ```
     """
-    if not facts.seen:
+    if not signature.training_graphs:
         return None
     graphs = task.graphs if index is None else task.graphs.subset(index)
-    before = np.frombuffer(base64.b64decode(facts.seen), dtype="<u8")
+    before = np.frombuffer(base64.b64decode(signature.training_graphs), dtype="<u8")
     return torch.from_numpy(np.isin(graph_fingerprints(graphs), before))
 
 
-MODEL, MODEL_VERSION = "pathnn-model", 1
-
-
 STATE, STATE_VERSION = "pathnn-state", 1
-"""Names of the formats. Versions are raised when the meaning of what is written changes."""
+"""The format of a state; raise the version when the meaning of its content changes."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A trained model, in evaluation mode, with the run that made it and the task it was made for."""
+    """A trained model, in evaluation mode, with the config of its run and the signature of its task."""
 
     model: Model
     config: RunConfig
-    facts: TaskSignature
+    signature: TaskSignature
     epoch: int
     val_score: float
     versions: Mapping[str, str | None]
@@ -235,25 +234,27 @@ def save_model(
     weights: Mapping[str, Tensor],
     *,
     config: RunConfig,
-    facts: TaskSignature,
+    signature: TaskSignature,
     epoch: int,
     val_score: float,
     test_score: float | None = None,
     made_with: Mapping[str, str | None] | None = None,
 ) -> None:
-    """Write a model with the `weights` of one of its epochs. `made_with`: the versions of what trained it, if not
-    those here.
+    """Write a model with the `weights` of one of its epochs.
+
+    `made_with` has the versions that it was trained with; None for the installed ones.
     """
     meta = {
         "model": describe(model),
         "config": config.to_dict(),
-        "task": facts.to_dict(),
+        "task": signature.to_dict(),
         "epoch": epoch,
         "val_score": val_score,
         "test_score": test_score,
         "versions": versions() if made_with is None else dict(made_with),
     }
-    write_tensors(path, weights, kind=MODEL, version=MODEL_VERSION, meta=meta)
+    with writing(path):
+        write_tensors(path, weights, kind=MODEL, version=MODEL_VERSION, meta=meta)
 
 
 def load_model(path: Path) -> TrainedModel:
@@ -264,13 +265,10 @@ def load_model(path: Path) -> TrainedModel:
     trained.model, trained.config, trained.val_score
     ```
     """
-    tensors, meta = read_tensors(path, kind=MODEL, version=MODEL_VERSION)
     try:
-        model = from_description(meta["model"])
-        dtype = next((tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()), None)
-        model.to(dtype).load_state_dict(tensors)
+        model, meta = read_model(path)
         return TrainedModel(
-            model.eval(),
+            model,
             RunConfig.from_dict(meta["config"]),
             TaskSignature.from_dict(meta["task"]),
             int(meta["epoch"]),
@@ -278,49 +276,63 @@ def load_model(path: Path) -> TrainedModel:
             dict(meta["versions"]),
             meta.get("test_score"),  # not in the files of earlier versions
         )
-    except (KeyError, TypeError, RuntimeError, ValueError) as error:
+    except FileError as error:
+        raise CheckpointError(f"{error} {TRAIN_AGAIN}") from error
+    except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} does not hold a whole model: {error}") from error
 
 
+TRAIN_AGAIN = "Expected a file that pathnn train wrote; to replace it, train again with --overwrite."
+
+
 def save_state(path: Path, state: Mapping[str, Any], *, config: RunConfig) -> None:
-    """Write the state of a run, as `TrainState.state_dict` gives it."""
+    """Write the state of a run, as `TrainState.state_dict` returns it."""
     tensors: dict[str, Tensor] = {}
     tree = flatten(dict(state), "state", tensors)
     meta = {"state": tree, "config": config.to_dict(), "versions": versions()}
-    write_tensors(path, tensors, kind=STATE, version=STATE_VERSION, meta=meta)
+    with writing(path):
+        write_tensors(path, tensors, kind=STATE, version=STATE_VERSION, meta=meta)
 
 
 def load_state(path: Path) -> dict[str, Any]:
     """Read a state that `save_state` wrote, on the CPU."""
-    tensors, meta = read_tensors(path, kind=STATE, version=STATE_VERSION)
+    tensors, meta = _read(path, STATE, STATE_VERSION)
     try:
-        state = unflatten(meta["state"], tensors)
-        return dict(state)
+        return dict(unflatten(meta["state"], tensors))
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{path} does not hold a whole state: {error!r}.") from error
 
 
-def config_of_model(path: Path) -> RunConfig:
-    """The config of the run that wrote a model file; the file's checksum vouches for it."""
-    return _config(path, read_tensors(path, kind=MODEL, version=MODEL_VERSION)[1])
-
-
-def config_of_state(path: Path) -> RunConfig:
-    """The config of the run that wrote a state; the file's checksum vouches for it."""
-    return _config(path, read_tensors(path, kind=STATE, version=STATE_VERSION)[1])
-
-
-def _config(path: Path, meta: Mapping[str, Any]) -> RunConfig:
+def _read(path: Path, kind: str, version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
-        return RunConfig.from_dict(meta["config"])
+        return read_tensors(path, kind=kind, version=version)
+    except FileError as error:
+        raise CheckpointError(f"{error} {TRAIN_AGAIN}") from error
+
+
+def checked_config(folder: RunFolder) -> RunConfig:
+    """Read `config.yaml`, and raise `RunFolderError` if the run was trained with another config.
+
+    `last.ckpt` holds that config, or `model.safetensors` if there is no state. The options `RESUMABLE` may differ.
+    """
+    config, file = folder.read_config(), folder.state if folder.state.exists() else folder.model
+    if not file.exists():
+        return config  # nothing was trained yet
+    kind = (STATE, STATE_VERSION) if file == folder.state else (MODEL, MODEL_VERSION)
+    try:
+        trained = RunConfig.from_dict(_read(file, *kind)[1]["config"])
+    except CheckpointError:
+        raise
     except (KeyError, ValueError) as error:
-        raise CheckpointError(f"{path} holds no config that this version can read: {error}") from error
-
-
-@cache
-def versions() -> dict[str, str | None]:
-    """The versions of what trains: Python and the packages that numbers depend on."""
-    return {"python": platform.python_version(), **{name: installed_version(name) for name in PACKAGES}}
-
-
-PACKAGES = ("pathnn", "torch", "torch_geometric", "lightning", "torchmetrics", "numba", "numpy")
+        raise CheckpointError(f"{file} holds no config that this version can read: {error}") from error
+    different = [
+        f"{name} is {now!r} there and {before!r} in {file.name}"
+        for name, now, before in config_differences(config, trained)
+        if name not in RESUMABLE
+    ]
+    if different:
+        raise RunFolderError(
+            f"{folder.config} was changed after the run began: {'; '.join(different)}. Restore these values in "
+            "config.yaml, or start a new run in another folder."
+        )
+    return config

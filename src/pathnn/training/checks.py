@@ -1,4 +1,4 @@
-"""What a task must have before anything is computed: numbers that are finite, answers that can be learned."""
+"""Check that a task can be trained on: finite numbers, and targets that can be learned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathnn.data.task import Split, Task
 from pathnn.training.errors import NotFiniteError, RunError
 
 COARSE = 0.01
-"""The largest share of the standard deviation by which rounding may change targets."""
+"""Rounding may change targets by at most this share of their standard deviation."""
 
 
 def check_finite(task: Task) -> None:
@@ -27,21 +27,21 @@ def check_finite(task: Task) -> None:
             graph = int(torch.searchsorted(ptr, torch.tensor(row), right=True)) - 1
             raise NotFiniteError(
                 f"the {name} of graph {graph} of {task.name}, counted from 0, have a NaN or an infinity: expected "
-                "finite numbers. Mend or leave out that graph."
+                "finite numbers. Fix or leave out that graph."
             )
 
 
 def check_finite_targets(task: Task) -> None:
     """Raise `NotFiniteError`, which names a graph, if a target is NaN or infinite.
 
-    Where `task.has_missing_targets`, some targets of a graph may be NaN, but not all.
+    If `task.has_missing_targets`, some targets of a graph may be NaN, but not all.
     """
     y = task.graphs.y
     infinite = _first(y, lambda rows: rows.isinf().any(dim=1))
     if infinite is not None:
         raise NotFiniteError(
             f"the targets of graph {infinite} of {task.name}, counted from 0, have an infinity: expected finite "
-            "numbers. Mend or leave out that graph."
+            "numbers. Fix or leave out that graph."
         )
     unknown = _first(y, lambda rows: rows.isnan().all(dim=1) if task.has_missing_targets else rows.isnan().any(dim=1))
     if unknown is not None:
@@ -52,7 +52,7 @@ def check_finite_targets(task: Task) -> None:
 
 
 def check_precision(task: Task, index: Tensor, dtype: torch.dtype) -> None:
-    """Raise `RunError` where numbers of type `dtype` are too coarse for the targets of the graphs `index`.
+    """Raise `RunError` if numbers of type `dtype` are too coarse for the targets of the graphs `index`.
 
     They are if rounding changes the targets of a regression by more than `COARSE` of their standard deviation.
     """
@@ -84,7 +84,7 @@ def _finer(given: torch.finfo, read: torch.finfo) -> str:
 
 
 def _first(values: Tensor | None, wrong: Callable[[Tensor], Tensor]) -> int | None:
-    """The first row of floating numbers that is wrong, or None."""
+    """Return the first row of floating-point numbers that is wrong, or None."""
     if values is None or not values.is_floating_point() or bool(values.isfinite().all()):
         return None
     found = wrong(values.reshape(values.size(0), -1)).nonzero()
@@ -92,9 +92,10 @@ def _first(values: Tensor | None, wrong: Callable[[Tensor], Tensor]) -> int | No
 
 
 def check_answers(task: Task, split: Split) -> None:
-    """Raise `RunError` where there is nothing to learn, or no best epoch: a yes-or-no target is the same in all
-    training or validation graphs; one of several targets is not known for any training graph; the metric is not defined
-    for any of them in validation.
+    """Raise `RunError` if a split has nothing to learn, or no best epoch.
+
+    That is so if a binary target is the same in all training or validation graphs, if one of several targets is not
+    known for any training graph, or if the metric is not defined for any target of the validation graphs.
     """
     y = task.graphs.y
     if y is None:
@@ -123,6 +124,18 @@ def _check_known(task: Task, y: Tensor) -> None:
     if never:
         name = repr(task.classes[never[0]]) if task.classes else f"number {never[0]}"
         raise RunError(
-            f"the target {name} of {task.name} is not known for any of the {y.size(0)} training graphs: nothing "
-            "teaches it. Leave it out, give more data, or another split (--split-seed)."
+            f"the target {name} of {task.name} is not known for any of the {y.size(0)} training graphs, so it "
+            "cannot be learned. Leave it out, give more data, or another split (--split-seed)."
         )
+
+
+def check_targets(task: Task) -> None:
+    """Raise `RunError` if all targets are the same, or if no two graphs share a class."""
+    y = task.graphs.y
+    if y is None or len(task.graphs) < 2:
+        return
+    if task.target == "class" and torch.unique(y).numel() == len(task.graphs):
+        raise RunError(f"{task.name} has {len(y)} classes for as many graphs: expected a target that graphs share.")
+    first = y.nan_to_num(-torch.inf).amax(dim=0) if task.has_missing_targets else y[:1]
+    if task.target != "class" and bool(((y == first) | (y.isnan() & task.has_missing_targets)).all()):
+        raise RunError(f"all targets of {task.name} are the same: there is nothing to learn. Name another --target.")

@@ -1,4 +1,7 @@
-"""YAML of plain values, in which numbers such as 1e-4 are numbers: PyYAML alone reads them as text."""
+"""Define the options of a training run, read and write them as YAML, and derive seeds from them.
+
+This module imports neither torch nor the other packages, so that the command line can read it quickly.
+"""
 
 from __future__ import annotations
 
@@ -11,71 +14,32 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
-import torch
-import yaml
-
 from pathnn.checks import check_choice
-from pathnn.data.datasets.registry import is_dataset
-from pathnn.data.fingerprints import DataFingerprint
-from pathnn.data.metrics import METRIC_NAMES
-from pathnn.data.splits import SCAFFOLD
-from pathnn.data.task import Task
-from pathnn.nn.baselines import BaselineName
 from pathnn.paths.options import Collection, check_collection, check_k
 from pathnn.training.errors import RunError
 
-EXPONENT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
-
-
-class _Loader(yaml.SafeLoader):
-    """Makes nothing but plain values."""
-
-
-class _Dumper(yaml.SafeDumper):
-    """Puts texts that `_Loader` would take for numbers in quotes."""
-
-
-for _kind in (_Loader, _Dumper):
-    _kind.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
-
-
-def read_yaml(text: str) -> Any:
-    """The values in a text; `yaml.YAMLError` where it is no YAML, or asks for more than plain values.
-
-    >>> read_yaml("lr: 1e-4")
-    {'lr': 0.0001}
-    """
-    return yaml.load(text, Loader=_Loader)
-
-
-def write_yaml(values: Any) -> str:
-    """Plain values as a text, in their order.
-
-    >>> write_yaml({"lr": 1e-4, "target": "1e5"})
-    "lr: 0.0001\\ntarget: '1e5'\\n"
-    """
-    return str(yaml.dump(values, Dumper=_Dumper, sort_keys=False))
-
-
 Device = Literal["auto", "cpu", "cuda"]
-
 
 Precision = Literal["32-true", "tf32", "64-true", "16-mixed", "bf16-mixed"]
 
-
 Direction = Literal["metric", "released"]
 
-
 KINDS = ("class", "binary", "multilabel", "regression")
+"""Kinds of targets that can be asked for."""
 
+METRICS = ("mae", "rmse", "roc-auc", "ap", "accuracy")
+"""The names of `pathnn.data.metrics`."""
 
-MODELS: tuple[str, ...] = ("pathnn", *get_args(BaselineName))
+MODELS = ("pathnn", "gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp")
+"""PathNN, and the names of `pathnn.nn.baselines`."""
+
+SCAFFOLD = "scaffold"
+"""The value of `split_by` that is not a column (`pathnn.data.splits`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """One training run. The defaults are for a user's own molecules; the paper's settings are in
-    `pathnn.training.recipes`.
+    """The options of one training run. `pathnn.training.recipes` has those of the paper.
 
     >>> config = RunConfig(data="zinc", collection="ap", k=4, options={"hidden_channels": 140})
     >>> RunConfig.from_yaml(config.to_yaml()) == config
@@ -86,35 +50,34 @@ class RunConfig:
     pathnn.training.errors.RunError: the option 'epoch' does not exist: did you mean 'epochs'?
 
     Attributes:
-        data: a dataset's name or the path of a file. The name, or the content of the file, seeds the run together with
-            `fold` and `seed`.
-        fold: which of the task's splits.
-        split_seed: a random split from this seed instead of the task's own splits.
-        split_by: how a CSV of molecules is split: "scaffold" (another such split for each `split_seed`), or the name of
-            a column that says train, val or test.
-        metric: by which epochs are compared and scores are reported (`pathnn.data.metrics`); None for the default of
-            the kind of target, or the paper's.
+        data: the name of a dataset, or the path of a file. The name, or the content of the file, seeds the run together
+            with `fold` and `seed`.
+        fold: the number of the task's split.
+        split_seed: use a random split from this seed instead of the task's splits.
+        split_by: split a CSV of molecules by "scaffold" (another split for each `split_seed`), or by a column with the
+            values train, val and test.
+        metric: the metric that compares epochs and is reported (`pathnn.data.metrics`); None for the default of the
+            kind of target, or the paper's.
         smiles, target, kind, skip_invalid: how to read a CSV; see `pathnn.data.load_data`.
-        model: "pathnn", or a baseline's name.
-        options: of `PathNN` or `Baseline`, such as `hidden_channels`; what the data decides is left out.
-        preset: name of a model of the paper (`pathnn.nn.paper_config`), which `options` then change.
-        variant: of the preset; "released" follows the authors' code where it departs from the text.
-        collection, k: which paths; a baseline does not read them.
+        model: "pathnn", or the name of a baseline.
+        options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
+        preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.
+        variant: of the preset; "released" follows the authors' code where it differs from the text.
+        collection, k: the paths; baselines do not read them.
         batch_size: graphs per step, over all processes together.
-        drop_single: leave out a last training batch of one graph; None: if the model has BatchNorm.
-        max_entries: trie entries to work on at once; "auto" is replaced by what half of the memory holds.
-        epochs: most epochs.
-        patience: stop after so many epochs without a validation score at least as good as the best.
-        min_lr: stop when the learning rate is not above this.
-        stop_at: stop when the validation score (in the paper's unit, percent for accuracy) is as good as
-            this.
-        plateau_factor, plateau_patience: ReduceLROnPlateau on the validation score; None for none.
-        plateau_direction: "metric" for the metric's own direction; "released" always takes lower for better,
-            as the authors' code does (it differs for average precision on Peptides-func).
-        clip: largest norm of the gradient, None for no limit.
-        standardize: learn targets of a regression minus their mean, over their standard deviation.
-        device, devices, num_nodes: as Lightning Fabric has them; `devices` are processes per machine.
-        precision: as Lightning Fabric has them; besides, "tf32" lets products on a GPU have 11 bits.
+        drop_single: leave out a last training batch of one graph; None: only if the model has BatchNorm.
+        max_entries: trie entries that are computed at once; "auto": as many as half of the memory holds.
+        epochs: the largest number of epochs.
+        patience: stop after this many epochs without a validation score at least as good as the best.
+        min_lr: stop when the learning rate has fallen to this value.
+        stop_at: stop when the validation score (in the paper's unit, percent for accuracy) is at least as good.
+        plateau_factor, plateau_patience: of ReduceLROnPlateau on the validation score; None for no scheduler.
+        plateau_direction: "metric" for the direction of the metric; "released" takes lower for better, as the authors'
+            code does (it differs for average precision on Peptides-func).
+        clip: the largest norm of the gradient; None for no limit.
+        standardize: subtract the mean of regression targets, and divide them by their standard deviation.
+        device, devices, num_nodes: as in Lightning Fabric; `devices` is the number of processes per machine.
+        precision: as in Lightning Fabric; also "tf32", which allows TF32 products on a GPU.
     """
 
     data: str
@@ -159,7 +122,7 @@ class RunConfig:
         if self.kind is not None:
             check_choice("kind", self.kind, KINDS)
         if self.metric is not None:
-            check_choice("metric", self.metric, METRIC_NAMES)
+            check_choice("metric", self.metric, METRICS)
         check_choice("variant", self.variant, ("paper", "released"))
         check_choice("device", self.device, get_args(Device))
         check_choice("precision", self.precision, get_args(Precision))
@@ -171,7 +134,7 @@ class RunConfig:
         if self.split_by not in (None, SCAFFOLD) and self.split_seed is not None:
             raise RunError(
                 f"split_by={self.split_by!r} takes the split from a column, and split_seed={self.split_seed} asks for "
-                "another: give one of them."
+                "another one: give only one of them."
             )
         for name in ("lr", "clip"):
             _positive(name, self.__dict__[name])
@@ -191,44 +154,80 @@ class RunConfig:
         object.__setattr__(self, "options", _plain(self.options))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON or YAML: tuples are lists."""
+        """Return plain values, ready for JSON or YAML: tuples become lists."""
         values: dict[str, Any] = _plain(asdict(self))
         return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
-        """The inverse of `to_dict`; an option that does not exist is refused with the closest names."""
+        """Return the config of `to_dict`; an error for an unknown option names the closest ones."""
         known = [entry.name for entry in fields(cls)]
         for name in values:
             if name not in known:
                 raise RunError(f"the option {name!r} does not exist: {_closest(str(name), known)}")
         if "data" not in values:
-            raise RunError("the option 'data' is missing: expected a dataset's name or a file.")
+            raise RunError("the option 'data' is missing: expected the name of a dataset or a file.")
         try:
             return cls(**values)
         except TypeError as error:
             raise RunError(f"an option has a value of the wrong type: {error}.") from error
 
     def to_yaml(self) -> str:
-        """The options as YAML, in the order of the attributes."""
+        """Return the options as YAML, in the order of the attributes."""
         return write_yaml(self.to_dict())
 
     @classmethod
     def from_yaml(cls, text: str) -> RunConfig:
-        """Read what `to_yaml` wrote, or what a user wrote in its form."""
+        """Return the config in a YAML text, as `to_yaml` or a user wrote it."""
         return cls.from_dict(yaml_options(text))
 
     def digest(self) -> str:
-        """A short checksum of the options, to tell runs apart."""
+        """Return a short checksum of the options, which identifies a run."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
 
 
+EXPONENT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+"""Numbers such as 1e-4, which PyYAML reads as text."""
+
+
+def read_yaml(text: str) -> Any:
+    """Return the plain values of a YAML text; raise `yaml.YAMLError` for anything else.
+
+    >>> read_yaml("lr: 1e-4")
+    {'lr': 0.0001}
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Reads 1e-4 as a number."""
+
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
+    return yaml.load(text, Loader=Loader)
+
+
+def write_yaml(values: Any) -> str:
+    """Return plain values as YAML, in their order.
+
+    >>> write_yaml({"lr": 1e-4, "target": "1e5"})
+    "lr: 0.0001\\ntarget: '1e5'\\n"
+    """
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Quotes text that `read_yaml` would take for a number."""
+
+    Dumper.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
+    return str(yaml.dump(values, Dumper=Dumper, sort_keys=False))
+
+
 def yaml_options(text: str) -> dict[str, Any]:
-    """The options in a YAML text, unchecked; only plain values can come out of it.
+    """Return the options in a YAML text without checking them.
 
     >>> yaml_options("epochs: 3")
     {'epochs': 3}
     """
+    import yaml
+
     try:
         values = read_yaml(text)
     except yaml.YAMLError as error:
@@ -241,7 +240,7 @@ def yaml_options(text: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Mappings as dicts and tuples as lists, all the way down, as JSON and YAML have them."""
+    """Return nested values with dicts for mappings and lists for tuples, as JSON and YAML have them."""
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}
     return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
@@ -275,24 +274,8 @@ def _positive(name: str, value: Any) -> None:
         raise RunError(f"{name}={value!r}: expected a number above 0.")
 
 
-def data_key(config: RunConfig, task: Task) -> str:
-    """What stands for the data of a run in its seeds, however the path of a file is written.
-
-    >>> from pathnn.data import load_dataset
-    >>> csl = load_dataset("csl")
-    >>> data_key(RunConfig(data="csl"), csl)
-    'csl'
-    >>> data_key(RunConfig(data="mine.g6"), csl) == data_key(RunConfig(data="/home/me/mine.g6"), csl)
-    True
-    """
-    if is_dataset(config.data):
-        return config.data.lower()
-    data = DataFingerprint.of(task, None)
-    return f"{data.graphs} {data.targets}"
-
-
 def run_seed(config: RunConfig, data: str, *parts: int | str) -> int:
-    """The seed of a run, or with `parts` that of a part of it; 63 bits. `data` is what `data_key` returns.
+    """Return the 63-bit seed of a run, or of a part of it; `data` is the key that `setup.data_key` returns.
 
     >>> a, b = RunConfig(data="csl", seed=1), RunConfig(data="csl", seed=2)
     >>> run_seed(a, "csl") == run_seed(a, "csl"), run_seed(a, "csl") == run_seed(b, "csl")
@@ -300,8 +283,3 @@ def run_seed(config: RunConfig, data: str, *parts: int | str) -> int:
     """
     key = "\0".join(map(str, (data, config.fold, config.seed, *parts)))
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 1
-
-
-def seed_torch(config: RunConfig, data: str, *parts: int | str) -> None:
-    """Seed torch's generators (CPU and every GPU) for a run or a part of it."""
-    torch.manual_seed(run_seed(config, data, *parts))

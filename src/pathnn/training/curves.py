@@ -1,4 +1,4 @@
-"""Losses and scores of a run as a picture."""
+"""Draw the losses and scores of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pathnn.training.tensor_file import write_file
+from pathnn.training.run_folder import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ INK, BLUE, ORANGE = "#333333", "#0072B2", "#D55E00"
 
 
 def draw_curves(epochs: Sequence[Mapping[str, Any]], *, metric_name: str) -> Figure:
-    """The lines of `metrics.jsonl` as two panels: losses, and the validation score with its best epoch.
+    """Draw the lines of `metrics.jsonl`: losses, and the validation score with its best epoch.
 
     >>> epoch = {"epoch": 1, "train_loss": 2.0, "val_loss": 2.1, "val_score": 10.0, "best": True}
     >>> len(draw_curves([epoch], metric_name="accuracy").axes)
@@ -26,7 +26,7 @@ def draw_curves(epochs: Sequence[Mapping[str, Any]], *, metric_name: str) -> Fig
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3.2), layout="constrained")
-    FigureCanvasAgg(figure)  # no screen is needed
+    FigureCanvasAgg(figure)  # without a display
     losses, scores = figure.subplots(1, 2)
     numbers = [epoch["epoch"] for epoch in epochs]
     marker = "o" if len(epochs) < 3 else None
@@ -46,7 +46,7 @@ def draw_curves(epochs: Sequence[Mapping[str, Any]], *, metric_name: str) -> Fig
 
 
 def save_curves(path: Path, epochs: Sequence[Mapping[str, Any]], *, metric_name: str) -> bool:
-    """Write the picture; returns False where matplotlib (extra `plot`) is not installed."""
+    """Write the curves as PNG; return False if matplotlib (extra `plot`) is not installed."""
     try:
         figure = draw_curves(epochs, metric_name=metric_name)
     except ImportError:

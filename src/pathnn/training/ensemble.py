@@ -1,75 +1,38 @@
-"""A trained model on new data: its outputs in the targets' own unit, its score, and a table for people."""
+"""Train, load and score networks that differ only in their seeds."""
 
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from pathnn.data.loader import PackedLoader
-from pathnn.data.packed import PackedGraphs
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
-from pathnn.training.checkpoint import TaskSignature, TrainedModel
-from pathnn.training.checks import check_finite, check_finite_targets
-from pathnn.training.classes import align_classes
+from pathnn.device import resolve
+from pathnn.provenance import commit
+from pathnn.training.checkpoint import TaskSignature, TrainedModel, checked_config, load_model
+from pathnn.training.checks import check_finite
 from pathnn.training.config import RunConfig
-from pathnn.training.errors import MismatchError, RunError
-from pathnn.training.scoring import Evaluation, measure, predict, target_scores, targets
-from pathnn.training.setup import Model, has_paths, resolve_max_entries, with_paths
-
-
-def infer(
-    trained: TrainedModel, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
-) -> Tensor:
-    """The network's outputs for the graphs `index` of a task (None: all), in the network's own unit.
-
-    ```python
-    trained = load_model(Path("run/model.safetensors"))
-    out = infer(trained, load_data("new.csv", targets=[]))
-    logS = trained.facts.target_scale.decode(out)                # in the unit of the target
-    ```
-    """
-    trained.facts.check_inputs(task)
-    check_finite(task)
-    model = trained.model.to(device)
-    graphs, index = graphs_to_read(task.graphs, index, model)
-    if (len(graphs) if index is None else index.numel()) == 0:
-        raise RunError(f"{task.name}: there are no graphs to predict for.")
-    loader = PackedLoader(
-        with_paths(graphs, model, device),
-        index,
-        batch_size=trained.config.batch_size,
-        max_entries=resolve_max_entries("auto", model, device),
-        device=device,
-    )
-    return predict(model, loader)
-
-
-def graphs_to_read(graphs: PackedGraphs, index: Tensor | None, model: Model) -> tuple[PackedGraphs, Tensor | None]:
-    """Of graphs without paths those that are asked for alone, since a subset has no paths; of others all, and which."""
-    if index is None or has_paths(graphs, model):
-        return graphs, index
-    return graphs.subset(index), None
-
-
-def comparable(facts: TaskSignature, task: Task) -> Task:
-    """The task with its classes numbered as in training, if its targets can be compared with the model's outputs."""
-    facts.check_inputs(task)
-    if facts.target == "class":
-        task = align_classes(task, facts.classes)
-    facts.check_targets(task)
-    check_finite_targets(task)
-    return task
+from pathnn.training.errors import MismatchError, RunError, RunFolderError
+from pathnn.training.loop import Epoch, fabric_for
+from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, RunFolder
+from pathnn.training.runs import Run, load_task, run
+from pathnn.training.scoring import Evaluation, comparable, graphs_to_read, measure, predict, target_scores, targets
+from pathnn.training.setup import build_model, choose_split, make_loaders, with_paths
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """TrainedModel networks of one task that differ in their seeds; a single network is an ensemble of one."""
+    """Trained networks of one task that differ in their seeds; a single network is an ensemble of one."""
 
     members: tuple[TrainedModel, ...]
 
@@ -78,10 +41,10 @@ class Ensemble:
             raise ValueError("an ensemble needs at least one network.")
         first = self.members[0]
         for other in self.members[1:]:
-            if replace(other.facts, name=first.facts.name) != first.facts:
+            if replace(other.signature, name=first.signature.name) != first.signature:
                 raise MismatchError(
-                    f"the networks of seeds {first.config.seed} and {other.config.seed} were trained on other data, or "
-                    "another split of it: expected the same. Train them again with --overwrite."
+                    f"the networks of seeds {first.config.seed} and {other.config.seed} were trained on different "
+                    "data, or on different splits: expected the same. Train them again with --overwrite."
                 )
             different = _different(first.config, other.config)
             if different:
@@ -93,17 +56,17 @@ class Ensemble:
 
     @property
     def config(self) -> RunConfig:
-        """How the first network was trained; the others differ in the seed."""
+        """Return the config of the first network; the others differ in the seed."""
         return self.members[0].config
 
     @property
-    def facts(self) -> TaskSignature:
-        """What all were trained for."""
-        return self.members[0].facts
+    def signature(self) -> TaskSignature:
+        """Return the signature of the task."""
+        return self.members[0].signature
 
 
-MAY_DIFFER = {"seed", "data", "max_entries", "device", "devices", "num_nodes", "epochs"}
-"""Options that may differ: the seed, what the data was called, where it ran and how long it might."""
+MAY_DIFFER = {"seed", "data", "max_entries", *RESUMABLE}
+"""Options that may differ between the networks: the name of the data may, since its fingerprint is compared."""
 
 
 def _different(first: RunConfig, other: RunConfig) -> list[str]:
@@ -113,8 +76,9 @@ def _different(first: RunConfig, other: RunConfig) -> list[str]:
 
 @dataclass(frozen=True)
 class EnsembleScore:
-    """What came out: of the mean of all predictions, and of each network by itself; of several targets also the scores
-    of each target by the mean of all predictions. `metric` is the name of what was measured.
+    """Scores of the mean of all predictions (`together`) and of each network.
+
+    For several targets, `targets` has the score of the mean prediction for each. `metric` is the name of the metric.
     """
 
     metric: str
@@ -124,38 +88,39 @@ class EnsembleScore:
 
     @property
     def mean(self) -> float:
-        """The mean of the networks' own scores."""
+        """Return the mean of the networks' scores."""
         return mean(one.score for one in self.each)
 
     @property
     def std(self) -> float:
-        """The sample standard deviation of the networks' own scores; NaN for a single one, and where one is NaN."""
+        """Return the sample standard deviation of the networks' scores; NaN for one network, or if one is NaN."""
         scores = [one.score for one in self.each]
         return stdev(scores) if len(scores) > 1 and all(map(math.isfinite, scores)) else math.nan
 
 
-def infer_each(
+def predict_each(
     ensemble: Ensemble, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
 ) -> Tensor:
-    """The outputs of every network for the graphs `index` of a task (None: all): `[networks, graphs, channels]`.
+    """Return the outputs of every network for the graphs `index` (None: all): `[networks, graphs, channels]`.
 
     ```python
-    ensemble = EnsembleFolder(Path("three")).load()
-    outputs = infer_each(ensemble, load_data("new.csv", targets=[]))
-    print(outputs.std(dim=0))                                    # how far the networks differ
+    ensemble = load_ensemble(Path("three"))
+    outputs = predict_each(ensemble, load_data("new.csv", targets=[]))
+    print(outputs.std(dim=0))                                    # how much the networks differ
     ```
     """
-    ensemble.facts.check_inputs(task)
+    ensemble.signature.check_inputs(task)
     check_finite(task)
     model = ensemble.members[0].model
     graphs, index = graphs_to_read(task.graphs, index, model)
     task = task.with_graphs(with_paths(graphs, model, device) if len(graphs) else graphs)  # once for all
-    return torch.stack([infer(trained, task, index, device=device) for trained in ensemble.members])
+    return torch.stack([predict(trained, task, index, device=device) for trained in ensemble.members])
 
 
 def combine(outputs: Tensor, target: str) -> Tensor:
-    """One output for each graph, from those of several networks, `[networks, graphs, channels]`: their mean, or where
-    outputs stand for probabilities, what stands for the mean probability.
+    """Return one output for each graph from those of several networks, `[networks, graphs, channels]`.
+
+    It is their mean, or the logit of the mean probability for classes and labels.
 
     >>> combine(torch.tensor([[[1.0]], [[2.0]]]), "regression")
     tensor([[1.5000]])
@@ -179,19 +144,167 @@ def score_ensemble(
     metric: str | None = None,
     device: torch.device | str = "cpu",
 ) -> EnsembleScore:
-    """Loss and score on the graphs `index` of a task (None: all), as `pathnn.training.score` has them for one network.
+    """Return loss and score on the graphs `index` of a task (None: all); see `pathnn.inference.score`.
 
     ```python
-    ensemble = EnsembleFolder(Path("three")).load()
+    ensemble = load_ensemble(Path("three"))
     found = score_ensemble(ensemble, load_data("molecules.csv", targets="logS"))
     print(found.together.score, [one.score for one in found.each])
     ```
     """
-    task = with_metric(comparable(ensemble.facts, task), metric or ensemble.facts.metric)
+    task = with_metric(comparable(ensemble.signature, task), metric or ensemble.signature.metric)
     index = torch.arange(len(task.graphs)) if index is None else index
-    outputs, y = infer_each(ensemble, task, index, device=device), targets(task, index)
-    scale = ensemble.facts.target_scale
-    mean = combine(outputs, ensemble.facts.target)
+    outputs, y = predict_each(ensemble, task, index, device=device), targets(task, index)
+    scale = ensemble.signature.target_scale
+    mean = combine(outputs, ensemble.signature.target)
     each = tuple(measure(out, y, task, scale) for out in outputs)
     together = measure(mean, y, task, scale)
     return EnsembleScore(task.metric_name, together, each, target_scores(scale.decode(mean), y, task))
+
+
+def load_ensemble(path: Path) -> Ensemble:
+    """Return the best model of every run of a folder that `run_ensemble` wrote; all runs must be finished.
+
+    ```python
+    ensemble = load_ensemble(Path("three"))
+    print([trained.val_score for trained in ensemble.members])
+    ```
+    """
+    folder = EnsembleFolder(path)
+    if not folder.begun:
+        raise RunFolderError(f"{path} has no runs: expected a folder that pathnn train --seeds wrote.")
+    if not folder.result.exists():
+        raise RunFolderError(
+            f"the runs of the {len(folder.seeds)} seeds in {path} are not all finished. Resume them with pathnn train "
+            f"DATA --seeds {len(folder.seeds)} --out {path} --resume, or give one of the runs in it."
+        )
+    return _load_members(folder)
+
+
+def _load_members(folder: EnsembleFolder) -> Ensemble:
+    return Ensemble(tuple(load_model(folder.member(seed).model) for seed in folder.seeds))
+
+
+MOST_SEEDS = 1000
+"""A larger number is a typing error."""
+
+
+def run_ensemble(
+    config: RunConfig,
+    out: Path,
+    seeds: int,
+    *,
+    task: Task | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    report: Callable[[Epoch, Run], None] | None = None,
+) -> dict[str, Any]:
+    """Train `seeds` networks, starting with the seed of `config`, into folders in `out`; return the result.
+
+    `out/result.json` holds the result. The other arguments are those of `run`. With `resume`, finished runs are kept,
+    and `seeds` may be larger than before.
+
+    ```python
+    config = RunConfig(data="molecules.csv", target="logS", collection="sp", k=2, epochs=2)
+    result = run_ensemble(config, Path("three"), seeds=3)
+    print(result["test_score"], result["test_std"])
+    ```
+    """
+    if not 2 <= seeds <= MOST_SEEDS:
+        raise RunError(f"seeds={seeds}: expected 2 to {MOST_SEEDS}. For a single network, use run.")
+    if config.devices * config.num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise RunError("several seeds are trained one after another in one process: leave out devices and num_nodes.")
+    folder, wanted = EnsembleFolder(out), range(config.seed, config.seed + seeds)
+    folder.check(wanted, resume=resume, overwrite=overwrite)
+    if resume and not set(folder.seeds) <= set(wanted):
+        raise RunError(
+            f"{out} holds runs of the seeds {', '.join(map(str, folder.seeds))}, and some are not in {wanted[0]} to "
+            f"{wanted[-1]}. Ask for at least these, or start again with --overwrite."
+        )
+    if resume:
+        for member in map(folder.member, wanted):
+            if member.begun:
+                checked_config(member)  # check all before one of them is trained
+    task = _checked(config, load_task(config) if task is None else with_metric(task, config.metric))
+    new = not out.exists()
+    RunFolder(out).make()
+    try:
+        with RunFolder(out).lock():
+            if overwrite:
+                folder.clear({*folder.seeds, *wanted})
+            results = _train(config, folder, wanted, task, resume=resume, report=report)
+            result = summary(config, task, _load_members(folder), results)
+            folder.write_result(result)
+            return result
+    finally:
+        if new and not folder.begun:
+            RunFolder(out).abandon()
+
+
+def _checked(config: RunConfig, task: Task) -> Task:
+    """Return the task with its paths; raise the errors of a run now, before any file is removed or network trained."""
+    fabric_for(config)
+    return make_loaders(task, config, build_model(config, task), device="cpu").task
+
+
+def _train(
+    config: RunConfig,
+    folder: EnsembleFolder,
+    wanted: range,
+    task: Task,
+    *,
+    resume: bool,
+    report: Callable[[Epoch, Run], None] | None,
+) -> list[dict[str, Any]]:
+    """Train all networks. A resumed ensemble becomes unfinished when its first epoch is added."""
+    if not folder.begun:
+        folder.write_seeds(wanted)
+
+    def tell(epoch: Epoch, ready: Run) -> None:
+        if folder.result.exists() or folder.seeds != list(wanted):
+            folder.write_seeds(wanted)
+        if report is not None:
+            report(epoch, ready)
+
+    results = []
+    for seed in wanted:
+        own = replace(config, seed=seed)
+        results.append(run(own, folder.member(seed).path, task=task, resume=resume, report=tell))
+    return results
+
+
+def summary(config: RunConfig, task: Task, ensemble: Ensemble, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the content of `result.json`: `test_score` is that of the mean of all predictions."""
+    test = choose_split(task, config).test
+    together = score_ensemble(ensemble, task, test, device=resolve(config.device)) if test.numel() else None
+    first = results[0]
+    return {
+        **{name: first[name] for name in ("data", "model", "metric", "parameters", "fold", "device", "versions")},
+        "split_seed": config.split_seed,
+        "split_by": config.split_by,
+        "seeds": [result["seed"] for result in results],
+        "test_score": None if together is None else together.together.score,
+        **_statistics("test", [result["test_score"] for result in results]),
+        **_statistics("val", [result["val_score"] for result in results]),
+        "seconds": sum(result["seconds"] for result in results),
+        "commit": commit(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _statistics(part: str, scores: Sequence[float | None]) -> dict[str, Any]:
+    """Return mean and sample standard deviation of scores; None if one is missing or not finite.
+
+    >>> _statistics("test", [1.0, 3.0])
+    {'test_each': [1.0, 3.0], 'test_mean': 2.0, 'test_std': 1.4142...}
+    >>> _statistics("test", [1.0, None])
+    {'test_each': [1.0, None], 'test_mean': None, 'test_std': None}
+    """
+    each = [None if score is None or not math.isfinite(score) else score for score in scores]
+    known = [score for score in each if score is not None]
+    whole = len(known) == len(each)
+    return {
+        f"{part}_each": each,
+        f"{part}_mean": mean(known) if whole else None,
+        f"{part}_std": stdev(known) if whole else None,
+    }

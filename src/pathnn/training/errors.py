@@ -1,14 +1,14 @@
-"""What can go wrong in a run, as errors that say what came, what was expected and the way out."""
+"""Errors of a run: each says what is wrong, what was expected and how to fix it."""
 
 from __future__ import annotations
 
 
 class RunError(ValueError):
-    """A run that cannot begin or go on."""
+    """A run that cannot begin or continue."""
 
 
 class RunStoppedError(RunError):
-    """A run that was asked to stop after an epoch; its state is saved, and it can go on."""
+    """A run that was stopped after an epoch; its state is saved, and it can be resumed."""
 
 
 class NotFiniteError(RunError):
@@ -16,11 +16,11 @@ class NotFiniteError(RunError):
 
 
 class MismatchError(RunError):
-    """Data that does not fit the model: another kind or width of features or targets."""
+    """Data that does not match the model: another kind or width of features or targets."""
 
 
 class RunFolderError(RunError):
-    """A run folder that exists already, is not one, or cannot be written."""
+    """A run folder that exists already, is another folder, or cannot be written."""
 
 
 class CheckpointError(RunFolderError):

@@ -1,33 +1,44 @@
-"""The training loop: visible, on Lightning Fabric, one record an epoch."""
+"""Train a model epoch by epoch on Lightning Fabric.
+
+`train` is the loop, `TrainState` what changes during a run, and a `Stepper` how batches are computed: operation by
+operation (`EagerStepper`), or on a GPU as CUDA graphs (`pathnn.training.cuda_graphs.run_steps`).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.optim import Adam, Optimizer
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from pathnn.training.config import RunConfig, seed_torch
-from pathnn.training.cuda_graphs.run_steps import CudaGraphSteps, make_cuda_graph_steps
-from pathnn.training.devices import make_fabric, share_buffers
+from pathnn.data.loader import PackedLoader
+from pathnn.device import make_fabric, share_buffers
+from pathnn.training.config import RunConfig
 from pathnn.training.errors import NotFiniteError, RunError
-from pathnn.training.scoring import Evaluation, Handle, as_targets, evaluate, targets
-from pathnn.training.setup import Loaders, Model, batch_indices, own_share
-from pathnn.training.state import Best, TrainState, at_least_as_good
+from pathnn.training.scoring import Evaluation, Handle, Step, apply, as_targets, evaluate, targets
+from pathnn.training.setup import Loaders, Model, batch_indices, own_share, seed_torch
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What happened in one epoch. Scores are in the unit of the paper (percent for accuracy).
+    """The losses and scores of one epoch. Scores are in the unit of the paper (percent for accuracy).
 
     Attributes:
-        epoch: its number, from 1.
-        train_loss: mean over the graphs trained on.
-        test_score: only where the validation score is the best so far; None elsewhere.
-        lr: the learning rate it was trained with.
-        seconds: its wall-clock time, evaluation included.
+        epoch: the number of the epoch, from 1.
+        train_loss: the mean over the training graphs.
+        test_score: None unless the validation score is the best so far.
+        lr: the learning rate of the epoch.
+        seconds: the wall-clock time, including evaluation.
     """
 
     epoch: int
@@ -40,32 +51,192 @@ class Epoch:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Best:
+    """The best epoch so far by validation score (the later one of ties), its scores and weights."""
+
+    epoch: int
+    val_score: float
+    test_score: float | None
+    weights: dict[str, Tensor] = field(repr=False)
+
+
+@dataclass
+class TrainState:
+    """A model, its optimizer and scheduler, the number of finished epochs, and the best of them.
+
+    `step` and `optimizer` are the model and `plain_optimizer` as Fabric wraps them. A checkpoint holds this state.
+    """
+
+    fabric: Fabric
+    model: Model
+    step: Any
+    optimizer: Any
+    plain_optimizer: Optimizer
+    scheduler: ReduceLROnPlateau | None
+    epoch: int = 0
+    seconds: float = 0.0
+    best: Best | None = None
+
+    @staticmethod
+    def start(model: Model, config: RunConfig, fabric: Fabric, *, maximize: bool) -> TrainState:
+        """Return the state before the first epoch, and move the model to the device."""
+        if config.precision == "64-true":
+            model.double()
+        on_gpu = fabric.device.type == "cuda" and config.precision != "16-mixed"
+        optimizer = Adam(
+            model.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=True if on_gpu else None
+        )
+        step, fabric_optimizer = fabric.setup(Step(model), optimizer)
+        scheduler = None
+        if config.plateau_factor is not None:
+            upwards = maximize and config.plateau_direction == "metric"
+            scheduler = ReduceLROnPlateau(
+                optimizer,
+                mode="max" if upwards else "min",
+                factor=config.plateau_factor,
+                patience=config.plateau_patience,
+            )
+        return TrainState(fabric, model, step, fabric_optimizer, optimizer, scheduler)
+
+    @property
+    def lr(self) -> float:
+        """Return the learning rate of the next step."""
+        return float(self.plain_optimizer.param_groups[0]["lr"])
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return a copy of the model's parameters and buffers."""
+        return {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that changes during a run, as tensors and plain values."""
+        best = self.best
+        return {
+            "epoch": self.epoch,
+            "seconds": self.seconds,
+            "model": self.model.state_dict(),
+            "optimizer": self.plain_optimizer.state_dict(),
+            "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
+            "precision": self.fabric.strategy.precision.state_dict(),
+            "best": None if best is None else dict(vars(best)),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the state of a call of `state_dict`."""
+        self.model.load_state_dict(state["model"])
+        self.plain_optimizer.load_state_dict(state["optimizer"])
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(state["scheduler"])
+        self.fabric.strategy.precision.load_state_dict(state["precision"])
+        self.epoch, self.seconds = state["epoch"], state["seconds"]
+        best = state["best"]
+        if best is not None:
+            device = self.fabric.device
+            weights = {name: tensor.to(device) for name, tensor in best["weights"].items()}
+            self.best = Best(**{**best, "weights": weights})
+
+    def stop_reason(self, config: RunConfig, *, maximize: bool) -> str | None:
+        """Return why training is finished, or None."""
+        best = self.best
+        if self.epoch >= config.epochs:
+            return f"{config.epochs} epochs"
+        if best is None:
+            return None
+        if config.stop_at is not None and at_least_as_good(best.val_score, config.stop_at, maximize):
+            return f"validation score {best.val_score:g} reached {config.stop_at:g}"
+        if config.patience is not None and self.epoch - best.epoch >= config.patience:
+            return f"{config.patience} epochs without a better validation score"
+        if config.min_lr is not None and self.lr <= config.min_lr:
+            return f"learning rate {self.lr:g} fell to {config.min_lr:g}"
+        return None
+
+
+class Stepper(Protocol):
+    """How the batches of a run are computed."""
+
+    def train_step(self, index: Tensor, share: float) -> Tensor:
+        """Compute the gradients of a batch of training graphs, and return its loss times `share`."""
+        ...
+
+    def predict(self, loader: PackedLoader, index: Tensor) -> Tensor:
+        """Return the outputs for a batch of the graphs of a loader."""
+        ...
+
+
+class EagerStepper:
+    """Compute batches operation by operation."""
+
+    def __init__(self, state: TrainState, loaders: Loaders) -> None:
+        if loaders.task.loss is None:
+            raise RunError(f"{loaders.task.name} has no targets to train on.")
+        self.state, self.loaders = state, loaders
+        self.loss = loaders.task.loss().to(state.fabric.device)
+
+    def train_step(self, index: Tensor, share: float) -> Tensor:
+        """Compute the gradients of a batch of training graphs, and return its loss times `share`."""
+        state, loaders = self.state, self.loaders
+        out = state.step(Handle(loaders.train.batch(index)))
+        y = loaders.scale.encode(targets(loaders.task, index))
+        loss: Tensor = self.loss(out, as_targets(y, out)) * share
+        state.optimizer.zero_grad()
+        # DDP takes the mean over processes; the shares are for their sum.
+        state.fabric.backward(loss * state.fabric.world_size)
+        return loss.detach()
+
+    def predict(self, loader: PackedLoader, index: Tensor) -> Tensor:
+        """Return the outputs for a batch of the graphs of a loader."""
+        return apply(self.state.model, loader.batch(index))
+
+
+def make_stepper(state: TrainState, loaders: Loaders, config: RunConfig) -> Stepper:
+    """Return how to compute the batches of a run: as CUDA graphs on a GPU that can, else operation by operation."""
+    eager = EagerStepper(state, loaders)
+    if state.fabric.device.type != "cuda":
+        return eager
+    from pathnn.training.cuda_graphs.run_steps import make_cuda_graph_stepper
+
+    return make_cuda_graph_stepper(eager, config) or eager
+
+
+def fabric_for(config: RunConfig) -> Fabric:
+    """Return a launched Fabric for the device, the processes and the precision of a run.
+
+    >>> fabric_for(RunConfig(data="csl", device="cpu")).device
+    device(type='cpu')
+    """
+    try:
+        return make_fabric(
+            config.device, devices=config.devices, num_nodes=config.num_nodes, precision=config.precision
+        )
+    except ValueError as error:
+        raise RunError(str(error)) from error
+
+
 def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainState | None = None) -> Iterator[Epoch]:
-    """Train `model`, epoch by epoch, until `config` says stop; `state` is where to begin, and is kept up to
-    date.
+    """Train `model` until `config` says stop, and yield each epoch; start from `state`, and keep it up to date.
 
     ```python
     task, config = load_dataset("csl"), RunConfig(data="csl", collection="sp", k=2, epochs=2)
     model = build_model(config, task)
     for epoch in train(model, make_loaders(task, config, model, device="cpu"), config):
-        print(epoch.val_score)                             # print, save, or break: `state` is whole here
+        print(epoch.val_score)                             # print, save, or break: `state` is complete here
     ```
 
-    An epoch is better when its validation score is at least as good as the best. The weights of the best
-    epoch are in `state.best`; the model itself holds those of the last.
+    An epoch is better if its validation score is at least as good as the best. `state.best` has the weights of the best
+    epoch; the model itself has those of the last.
     """
     maximize = loaders.task.maximize
     if state is None:
-        state = TrainState.start(model, config, make_fabric(config), maximize=maximize)
-    graphed = make_cuda_graph_steps(state, loaders, config)
+        state = TrainState.start(model, config, fabric_for(config), maximize=maximize)
+    stepper = make_stepper(state, loaders, config)
     while state.stop_reason(config, maximize=maximize) is None:
         started, lr = perf_counter(), state.lr
-        train_loss = train_epoch(state, loaders, config, graphed)
+        train_loss = train_epoch(state, loaders, config, stepper)
         share_buffers(state.fabric, state.model)
-        val = _evaluate(state, loaders, "val", graphed)
+        val = _evaluate(state, loaders, loaders.val, stepper)
         state.epoch += 1
         better = state.best is None or at_least_as_good(val.score, state.best.val_score, maximize)
-        test_score = _evaluate(state, loaders, "test", graphed).score if better and len(loaders.test) else None
+        test_score = _evaluate(state, loaders, loaders.test, stepper).score if better and len(loaders.test) else None
         if better:
             state.best = Best(state.epoch, val.score, test_score, state.weights())
         if state.scheduler is not None:
@@ -75,57 +246,49 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
         yield Epoch(state.epoch, train_loss, val.loss, val.score, test_score, better, lr, seconds)
 
 
-def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, graphed: CudaGraphSteps | None = None) -> float:
-    """One pass over the training graphs; returns the mean loss. The random numbers are those of the epoch.
-
-    Batches go through the CUDA graphs of `graphed` where they fit one.
-    """
-    fabric, task = state.fabric, loaders.task
-    if task.loss is None:
-        raise RunError(f"{task.name} has no targets to train on.")
-    loss_function = task.loss().to(fabric.device)
+def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, stepper: Stepper) -> float:
+    """Train on all graphs once, with random numbers that depend on the epoch, and return the mean loss."""
+    fabric = state.fabric
     seed_torch(config, loaders.data_key, "epoch", state.epoch, fabric.global_rank)
     state.model.train()
     batches = batch_indices(loaders.train, state.epoch)
     losses: list[Tensor] = []
     for index, share in own_share(batches, fabric.global_rank, fabric.world_size):
-        loss = None if graphed is None else graphed.step(index)
-        if loss is None:
-            loss = _single_step(state, loaders, loss_function, index, share)
+        losses.append(stepper.train_step(index, share))
         if config.clip is not None:
             fabric.clip_gradients(state.step, state.optimizer, max_norm=config.clip, error_if_nonfinite=False)
         state.optimizer.step()
-        losses.append(loss)
     total = fabric.all_reduce(torch.stack(losses), reduce_op="sum") if losses else torch.zeros(0)
     return _mean_loss(total, batches, state.epoch + 1)
 
 
-def _single_step(state: TrainState, loaders: Loaders, loss_function: nn.Module, index: Tensor, share: float) -> Tensor:
-    """Gradients of one batch, operation by operation; its loss, of which no graph of autograd is left."""
-    out = state.step(Handle(loaders.train.batch(index)))
-    y = loaders.scale.encode(targets(loaders.task, index))
-    loss: Tensor = loss_function(out, as_targets(y, out)) * share
-    state.optimizer.zero_grad()
-    # DDP takes the mean over processes; the shares are for their sum.
-    state.fabric.backward(loss * state.fabric.world_size)
-    return loss.detach()
-
-
 def _mean_loss(losses: Tensor, batches: list[Tensor], epoch: int) -> float:
-    """The mean over graphs. Looked at once an epoch, because every look waits for the GPU."""
+    """Return the mean over graphs; called once per epoch, because reading a loss waits for the GPU."""
     if not batches:
         raise RunError("there is no batch to train on: all training graphs were left out.")
     wrong = (~losses.isfinite()).nonzero()
     if wrong.numel():
         raise NotFiniteError(
             f"the loss is not a finite number in epoch {epoch}, batch {int(wrong[0]) + 1} of {len(batches)}. "
-            "Lower lr, set clip (--clip 1), or look for very large features; what was saved before is kept."
+            "Lower lr, set clip (--clip 1), or look for very large features. The last checkpoint is kept."
         )
     sizes = torch.tensor([batch.numel() for batch in batches], dtype=torch.float64)
     return float((losses.cpu().double() * sizes).sum() / sizes.sum())
 
 
-def _evaluate(state: TrainState, loaders: Loaders, part: str, graphed: CudaGraphSteps | None) -> Evaluation:
-    loader = loaders.val if part == "val" else loaders.test
-    forward = None if graphed is None else graphed.forward(part)
+def _evaluate(state: TrainState, loaders: Loaders, loader: PackedLoader, stepper: Stepper) -> Evaluation:
+    forward = partial(stepper.predict, loader)
     return evaluate(state.model, loader, loaders.task, scale=loaders.scale, fabric=state.fabric, forward=forward)
+
+
+def at_least_as_good(score: float, other: float, maximize: bool) -> bool:
+    """Return whether `score` is at least as good as `other`; NaN is worse than any number.
+
+    >>> at_least_as_good(0.5, 0.5, True), at_least_as_good(float("nan"), 0.1, False)
+    (True, False)
+    >>> at_least_as_good(0.1, float("nan"), True)
+    True
+    """
+    if math.isnan(score) or math.isnan(other):
+        return not math.isnan(score)
+    return score >= other if maximize else score <= other

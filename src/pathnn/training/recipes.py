@@ -1,6 +1,6 @@
-"""The paper's runs: each a function that returns a config (section 5 and appendix D of the paper).
+"""Return the configs of the paper's runs (section 5 and appendix D), and the defaults for a user's data.
 
-The model of each is `pathnn.nn.paper_config`; here are the data, the optimiser and when to stop.
+`pathnn.nn.paper_config` has the models of the paper; here are the data, the optimizer and when to stop.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from pathnn.paths.options import Collection
 from pathnn.training.config import RunConfig
 
 PLATEAU = {"plateau_factor": 0.5, "plateau_patience": 20}
+
+PAPER: dict[str, Any] = {"lr": 1e-3, "weight_decay": 0.0, "clip": None, "standardize": False, "variant": "paper"}
+"""Options of all runs of the paper, unless a run changes them; written out, so that no default changes a run."""
 
 
 def zinc(collection: Collection = "ap") -> RunConfig:
@@ -32,8 +35,9 @@ def molhiv(collection: Collection = "ap") -> RunConfig:
 
 
 def peptides_func(collection: Collection = "ap", *, released: bool = False) -> RunConfig:
-    """Table 3: K = 8 (AP: 7), four seeds. `released` steps the scheduler as the authors' code does, as if a
-    lower average precision were better.
+    """Table 3: K = 8 (AP: 7), four seeds.
+
+    With `released`, the scheduler takes a lower average precision for better, as the authors' code does.
     """
     direction = "released" if released else "metric"
     return _paper("peptides-func", collection, **_PEPTIDES, plateau_direction=direction)
@@ -96,11 +100,11 @@ RUNS: dict[str, Callable[[Collection], RunConfig]] = {
     "cexp": exp,
     **{name: partial(tu, name) for name in TU_SETS},
 }
-"""By dataset, the run that the paper reports."""
+"""The paper's run for each dataset."""
 
 
 def paper_run(data: str, collection: Collection = "ap") -> RunConfig | None:
-    """The paper's run on a dataset, or None where the paper trains nothing on it.
+    """Return the paper's run on a dataset, or None if the paper trains nothing on it.
 
     >>> paper_run("zinc", "sp").epochs, paper_run("atlas")
     (1000, None)
@@ -111,7 +115,7 @@ def paper_run(data: str, collection: Collection = "ap") -> RunConfig | None:
 
 def _paper(name: str, collection: Collection, **options: Any) -> RunConfig:
     k = options.pop("k", None) or paper_config(name, collection=collection).k
-    return RunConfig(data=name, preset=name, collection=collection, k=k, **options)
+    return RunConfig(**{**PAPER, "data": name, "preset": name, "collection": collection, "k": k, **options})
 
 
 MOLECULES = {"k": 4, "options": {"hidden_channels": 64, "phi": "mlp"}}
@@ -121,10 +125,10 @@ OTHERS = {"k": 2, "options": {"hidden_channels": 64}}
 
 
 def default_options(task: Task) -> dict[str, Any]:
-    """Options of a `RunConfig` for a task that comes from a user's file.
+    """Return the default options of a `RunConfig` for a user's data.
 
-    Molecules (categorical vertices and edges) get the paper's model for ZINC, of half its width; other graphs
-    its model for the TUDatasets, and short paths, of which even dense graphs do not have too many.
+    Molecules (categorical vertices and edges) get the paper's model for ZINC at half its width. Other graphs get its
+    model for the TUDatasets with short paths, since dense graphs have very many long ones.
 
     ```python
     task = load_data("molecules.csv", targets="logS")

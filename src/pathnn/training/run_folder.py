@@ -1,26 +1,26 @@
-"""The folder of a run: what was asked, what happened, the best model, and where to go on."""
+"""Name, write and check the files of a run folder, and of a folder with runs of several seeds."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pathnn.files import locked_file, plain_file
-from pathnn.training.checkpoint import config_of_model, config_of_state
+from pathnn.files import atomic_write, file_format, locked_file, plain_file
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import CheckpointError, RunError, RunFolderError
-from pathnn.training.loop import Epoch
-from pathnn.training.tensor_file import format_of, write_file, writing
 
-WHERE = ("device", "devices", "num_nodes", "epochs")
+if TYPE_CHECKING:
+    from pathnn.training.loop import Epoch
+
+RESUMABLE = ("device", "devices", "num_nodes", "epochs")
 """Options that a resumed run may change: where it runs, and how long."""
-
 
 FILES = ("config.yaml", "metrics.jsonl", "model.safetensors", "last.ckpt", "result.json", "curves.png")
 
@@ -29,11 +29,10 @@ FILES = ("config.yaml", "metrics.jsonl", "model.safetensors", "last.ckpt", "resu
 class RunFolder:
     """The files of a run.
 
-    `config.yaml` has every option; `metrics.jsonl` one line an epoch; `model.safetensors` the best model by
-    validation; `last.ckpt` the state after the last epoch; `result.json` what came out; `curves.png` losses
-    and scores. All but `metrics.jsonl` are replaced as a whole. A line is added to `metrics.jsonl` *before*
-    the state is saved, so that it never has fewer epochs than the state; `truncate` cuts off those that it
-    has too many after a kill.
+    `config.yaml` has all options; `metrics.jsonl` one line per epoch; `model.safetensors` the best model by validation
+    score; `last.ckpt` the state after the last epoch; `result.json` the scores; `curves.png` losses and scores. All but
+    `metrics.jsonl` are written as a whole. A line is added to `metrics.jsonl` *before* the state is saved, so it never
+    has fewer epochs than the state; after a kill, `truncate` removes the lines that the state does not have.
     """
 
     path: Path
@@ -70,47 +69,47 @@ class RunFolder:
 
     @property
     def begun(self) -> bool:
-        """Whether a run has been written here; one whose `config.yaml` was removed is still there."""
+        """Return whether the folder holds a run, even if its `config.yaml` was removed."""
         return self.config.exists() or self.state.exists() or self.model.exists()
 
     def create(self, *, resume: bool = False, overwrite: bool = False) -> None:
-        """Make the folder, after `check`."""
+        """Check the folder, and create it."""
         self.check(resume=resume, overwrite=overwrite)
         self.make()
 
     def make(self) -> None:
-        """Make the folder itself, if it is not there."""
+        """Create the folder if it does not exist."""
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
 
     def abandon(self) -> None:
-        """Remove the folder if no run was begun in it and nothing else is there."""
+        """Remove the folder if it is empty except for the lock."""
         with suppress(OSError):
             (self.path / LOCK).unlink(missing_ok=True)
             self.path.rmdir()
 
     def check(self, *, resume: bool = False, overwrite: bool = False) -> None:
-        """Make sure that the folder may be written to.
+        """Raise `RunFolderError` if the folder must not be written.
 
-        A folder with a run in it is refused unless `resume` or `overwrite`; a folder without a run and with anything
-        else in it is always refused. Nothing is removed here: see `clear`.
+        A folder with a run needs `resume` or `overwrite`; a folder with other files and no run is always refused.
+        Nothing is removed: see `clear`.
         """
-        check_wishes(resume=resume, overwrite=overwrite)
+        check_modes(resume=resume, overwrite=overwrite)
         check_free(self.path, lambda name: self.config.exists() or is_run_file(name))
         if self.begun and not resume:
             self._check_config()
         if self.begun and not (resume or overwrite):
             raise RunFolderError(
-                f"{self.path} holds a run already. Go on with it (--resume), replace it (--overwrite), "
-                "or give another folder."
+                f"{self.path} holds a run already. Resume it (--resume), replace it (--overwrite), or give another "
+                "folder."
             )
 
     def _check_config(self) -> None:
-        """Raise `RunFolderError` where `config.yaml` is another program's: it is not ours to replace."""
+        """Raise `RunFolderError` if `config.yaml` is a file of another program."""
         try:
             self.read_config()
         except RunFolderError as error:
-            if any((format_of(file) or "").startswith("pathnn-") for file in (self.state, self.model)):
+            if any((file_format(file) or "").startswith("pathnn-") for file in (self.state, self.model)):
                 return  # ours, damaged or of another version
             raise RunFolderError(
                 f"{self.path} holds no run that can be read: {error} Give another folder, or remove this one."
@@ -128,7 +127,7 @@ class RunFolder:
         self._write(self.config, config.to_yaml())
 
     def read_config(self) -> RunConfig:
-        """Read `config.yaml`, which may have been edited: `checked_config` makes sure that it was not."""
+        """Read `config.yaml`, which may have been edited; `checkpoint.checked_config` checks that it was not."""
         try:
             return RunConfig.from_yaml(self.config.read_text())
         except FileNotFoundError:
@@ -139,39 +138,18 @@ class RunFolder:
         except (RunError, ValueError, OSError) as error:
             raise CheckpointError(f"{self.config} cannot be read: {error}") from error
 
-    def checked_config(self) -> RunConfig:
-        """Read `config.yaml`, and raise `RunFolderError` where the run was trained with another config.
-
-        That is in `last.ckpt`, and in `model.safetensors` where there is no state. The options of `WHERE` may differ.
-        """
-        config, file = self.read_config(), self.state if self.state.exists() else self.model
-        if not file.exists():
-            return config  # nothing was trained yet
-        trained = config_of_state(file) if file == self.state else config_of_model(file)
-        different = [
-            f"{name} is {now!r} there and {before!r} in {file.name}"
-            for name, now, before in config_differences(config, trained)
-            if name not in WHERE
-        ]
-        if different:
-            raise RunFolderError(
-                f"{self.config} was changed after the run began: {'; '.join(different)}. Restore these values in "
-                "config.yaml, or start a new run in another folder."
-            )
-        return config
-
     def add_epoch(self, epoch: Epoch) -> None:
-        """Add a line to `metrics.jsonl`; `sync_epochs` brings it to the disk."""
+        """Add a line to `metrics.jsonl`; `sync_epochs` forces it to disk."""
         with writing(self.metrics), open(self.metrics, "a", opener=plain_file) as file:
             file.write(json.dumps(finite(asdict(epoch))) + "\n")
 
     def sync_epochs(self) -> None:
-        """Bring all lines of `metrics.jsonl` to the disk."""
+        """Force all lines of `metrics.jsonl` to disk."""
         with writing(self.metrics), open(self.metrics, "a", opener=plain_file) as file:
             os.fsync(file.fileno())
 
     def read_epochs(self) -> list[dict[str, Any]]:
-        """The lines of `metrics.jsonl`; a last line that was cut off is left out."""
+        """Return the lines of `metrics.jsonl`, without an incomplete last line."""
         if not self.metrics.exists():
             return []
         epochs: list[dict[str, Any]] = []
@@ -189,7 +167,7 @@ class RunFolder:
         kept = self.read_epochs()[:epochs]
         if len(kept) < epochs:
             raise CheckpointError(
-                f"{self.metrics} has {len(kept)} epochs, but {self.state.name} is of epoch {epochs}. "
+                f"{self.metrics} has {len(kept)} epochs, but {self.state.name} has {epochs}. "
                 "Use a copy of it, or train again with --overwrite."
             )
         self._write(self.metrics, "".join(json.dumps(epoch) + "\n" for epoch in kept))
@@ -199,7 +177,7 @@ class RunFolder:
         self._write(self.result, json.dumps(finite(dict(result)), indent=1) + "\n")
 
     def read_result(self) -> dict[str, Any] | None:
-        """What came out, or None while the run is not over."""
+        """Return `result.json`, or None while the run is unfinished."""
         if not self.result.exists():
             return None
         try:
@@ -209,7 +187,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep another process from training into the same folder; a killed process leaves no lock."""
+        """Lock the folder against training by other processes; a killed process leaves no lock."""
         with ExitStack() as lock:
             try:
                 lock.enter_context(locked_file(self.path / LOCK, wait=False))
@@ -229,7 +207,7 @@ LOCK = ".lock"
 
 
 def config_differences(one: RunConfig, other: RunConfig) -> list[tuple[str, Any, Any]]:
-    """The options in which two configs differ, with both values; those of the model have names like `options.phi`.
+    """Return the options that differ, with both values; options of the model have names such as `options.phi`.
 
     >>> config_differences(RunConfig(data="a"), RunConfig(data="a", k=2, options={"phi": "relu"}))
     [('k', 4, 2), ('options.phi', None, 'relu')]
@@ -246,7 +224,7 @@ def _flat(config: RunConfig) -> dict[str, Any]:
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
-    """The same with None for NaN and infinity, which JSON does not have.
+    """Return the values with None for NaN and infinity, which JSON does not have.
 
     >>> finite({"loss": float("nan"), "epoch": 1})
     {'loss': None, 'epoch': 1}
@@ -256,14 +234,14 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def check_wishes(*, resume: bool, overwrite: bool) -> None:
-    """Raise `RunError` for wishes that contradict each other."""
+def check_modes(*, resume: bool, overwrite: bool) -> None:
+    """Raise `RunError` if both are asked for."""
     if resume and overwrite:
         raise RunError("resume and overwrite contradict each other: give one of --resume and --overwrite.")
 
 
 def check_free(path: Path, known: Callable[[str], bool]) -> None:
-    """Raise `RunFolderError` where a file is, or a folder with anything whose name is not `known`."""
+    """Raise `RunFolderError` if the path is a file, or a folder with a name that is not `known`."""
     with writing(path):
         if path.is_file():
             raise RunFolderError(f"{path} is a file: expected the name of a folder to write to.")
@@ -276,10 +254,120 @@ def check_free(path: Path, known: Callable[[str], bool]) -> None:
 
 
 def is_leftover(name: str, files: Sequence[str] = FILES) -> bool:
-    """Whether it is a temporary file of one of `files` that a killed process has left."""
+    """Return whether it is a temporary file that a killed process left while writing one of `files`."""
     return name.startswith(tuple(f".{file}." for file in files)) and name.endswith(".tmp")
 
 
 def is_run_file(name: str) -> bool:
-    """Whether it is the name of a file that runs write."""
+    """Return whether a run writes a file of this name."""
     return name in FILES or name == LOCK or is_leftover(name)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace a file as a whole."""
+    with writing(path), atomic_write(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an `OSError` while `path` is written, such as a full disk, into a `RunFolderError`."""
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} could not be written: {error.strerror or error}. What was there before is kept: "
+            "make room or fix the folder, then resume with --resume."
+        ) from error
+
+
+SEED = re.compile(r"seed-(0|[1-9][0-9]*)")
+
+
+@dataclass(frozen=True)
+class EnsembleFolder:
+    """The files of runs that differ in the seed.
+
+    `ensemble.json` has the seeds, `seed-0`, `seed-1`, ... are run folders, and `result.json` has the scores. It exists
+    only while all runs are finished.
+    """
+
+    path: Path
+
+    @property
+    def seeds_file(self) -> Path:
+        """`ensemble.json`."""
+        return self.path / "ensemble.json"
+
+    @property
+    def result(self) -> Path:
+        """`result.json`."""
+        return RunFolder(self.path).result
+
+    def member(self, seed: int) -> RunFolder:
+        """Return the run folder of a seed."""
+        return RunFolder(self.path / f"seed-{seed}")
+
+    @property
+    def begun(self) -> bool:
+        """Return whether the folder holds runs of several seeds. A run folder does not, whatever else is in it."""
+        return self.seeds_file.is_file() and not RunFolder(self.path).begun
+
+    @property
+    def seeds(self) -> list[int]:
+        """Return the seeds of the runs; none if no run has begun."""
+        if not self.begun:
+            return []
+        try:
+            return [int(seed) for seed in json.loads(self.seeds_file.read_text())["seeds"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"{self.seeds_file} is damaged: {error!r}. Remove it, and resume with pathnn train DATA --seeds N "
+                f"--out {self.path} --resume, which keeps the runs."
+            ) from error
+
+    def check(self, wanted: Iterable[int] = (), *, resume: bool = False, overwrite: bool = False) -> None:
+        """Raise `RunFolderError` if the runs of the seeds `wanted` must not be written."""
+        check_modes(resume=resume, overwrite=overwrite)
+        if RunFolder(self.path).begun:
+            raise RunFolderError(f"{self.path} holds a single run: give another folder for several seeds.")
+        check_free(self.path, _is_ensemble_file)
+        if self.begun and not (resume or overwrite):
+            raise RunFolderError(
+                f"{self.path} holds runs of {len(self.seeds)} seeds already. Resume them (--resume), replace them "
+                "(--overwrite), or give another folder."
+            )
+        for member in map(self.member, wanted):
+            member.check(resume=resume, overwrite=overwrite)
+            if overwrite:
+                check_free(member.path, is_run_file)
+
+    def write_seeds(self, seeds: Iterable[int]) -> None:
+        """Write the seeds of the runs, and remove the result of other seeds."""
+        self.result.unlink(missing_ok=True)
+        write_file(self.seeds_file, (json.dumps({"seeds": list(seeds)}) + "\n").encode())
+
+    def clear(self, seeds: Iterable[int]) -> None:
+        """Remove the runs of some seeds, and nothing else; remove none if another process trains one of them."""
+        members = [self.member(seed) for seed in seeds if self.member(seed).path.is_dir()]
+        with ExitStack() as locks:
+            for member in members:
+                locks.enter_context(member.lock())
+            self.seeds_file.unlink(missing_ok=True)
+            self.result.unlink(missing_ok=True)
+            for member in members:
+                member.clear()
+                member.abandon()
+
+    def write_result(self, result: Mapping[str, Any]) -> None:
+        """Write `result.json`."""
+        RunFolder(self.path).write_result(result)
+
+    def read_result(self) -> dict[str, Any] | None:
+        """Return `result.json`, or None while runs are unfinished."""
+        return RunFolder(self.path).read_result()
+
+
+def _is_ensemble_file(name: str) -> bool:
+    known = ("ensemble.json", "result.json", LOCK)
+    return name in known or SEED.fullmatch(name) is not None or is_leftover(name, known)

@@ -1,30 +1,38 @@
-"""The loss and the metric of a model on some graphs, by its task's own rules."""
+"""Compute the outputs, the loss and the metric of a model: during training, and of a trained model on new data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import torch
-from lightning.fabric import Fabric
 from torch import Tensor, nn
-from torchmetrics import Metric
 
 from pathnn.data.batch import GraphBatch
 from pathnn.data.loader import PackedLoader
-from pathnn.data.targets import TargetScale, loss_for
+from pathnn.data.metrics import score_targets
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.targets import TargetScale, class_key, classification, loss_for
 from pathnn.data.task import Task
 from pathnn.nn import PathNN
 from pathnn.nn.backends.base import Budget
-from pathnn.training.errors import RunError
-from pathnn.training.setup import Model, batch_indices
+from pathnn.training.checkpoint import TaskSignature, TrainedModel
+from pathnn.training.checks import check_finite, check_finite_targets
+from pathnn.training.errors import MismatchError, RunError
+from pathnn.training.setup import Model, batch_indices, has_paths, resolve_max_entries, with_paths
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
+    from torchmetrics import Metric
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came out: `score` is the metric in the unit of the paper (percent for accuracy), NaN where it is not
-    defined: the ROC curve of graphs that are all yes, or all no.
+    """A loss and a score. `score` is the metric in the unit of the paper (percent for accuracy).
+
+    It is NaN if it is not defined: the area under the ROC curve of graphs of a single class.
     """
 
     loss: float
@@ -41,27 +49,28 @@ def evaluate(
     fabric: Fabric | None = None,
     forward: Forward | None = None,
 ) -> Evaluation:
-    """Loss and score of `model` on the graphs of `loader`, the same in every process.
+    """Return loss and score of `model` on the graphs of `loader`, the same in every process.
 
-    The metric sees all graphs at once, so that it does not depend on the batch size. `forward` is as in `predict`.
+    The metric gets all graphs at once, so it does not depend on the batch size. `forward` is that of `model_outputs`.
 
     ```python
     task, config = load_dataset("csl"), RunConfig(data="csl", collection="sp", k=2)
     model = build_model(config, task)
     loaders = make_loaders(task, config, model, device="cpu")
-    print(evaluate(model, loaders.test, loaders.task).score)     # of a network that has learned nothing
+    print(evaluate(model, loaders.test, loaders.task).score)     # of an untrained network
     ```
     """
     if loader.index.numel() == 0:
         raise RunError(f"{task.name}: there are no graphs to evaluate on.")
     scale = TargetScale() if scale is None else scale
-    out = predict(model, loader, fabric=fabric, forward=forward)
+    out = model_outputs(model, loader, fabric=fabric, forward=forward)
     return measure(out, targets(task, loader.index), task, scale)
 
 
 def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale, *, metric: Metric | None = None) -> Evaluation:
-    """Loss and score of the network's outputs (in its own unit) against targets. `metric` is one that `task` has made,
-    to be used again.
+    """Return loss and score of a network's outputs (in its own unit) for some targets.
+
+    `metric` is a metric of `task` to use again.
     """
     if task.loss is None or task.metric is None:
         raise RunError(f"{task.name} has no targets: expected a task with a loss and a metric.")
@@ -76,7 +85,7 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale, *, metric: M
 
 
 def targets(task: Task, index: Tensor) -> Tensor:
-    """The targets of some graphs."""
+    """Return the targets of some graphs."""
     y = task.graphs.y
     if y is None:
         raise RunError(f"{task.name} has no targets: for a CSV, name the column with --target.")
@@ -84,7 +93,7 @@ def targets(task: Task, index: Tensor) -> Tensor:
 
 
 def as_targets(y: Tensor, out: Tensor) -> Tensor:
-    """Targets as the loss of these outputs reads them: there, and of their type unless they are classes.
+    """Return targets as a loss reads them: on the device of the outputs, and in their type unless they are classes.
 
     >>> as_targets(torch.tensor([True, False]), torch.zeros(2)).dtype
     torch.float32
@@ -94,30 +103,30 @@ def as_targets(y: Tensor, out: Tensor) -> Tensor:
 
 
 Forward = Callable[[Tensor], Tensor]
-"""From the numbers of some graphs to the outputs for them."""
+"""From the numbers of some graphs to their outputs."""
 
 
 class Step(nn.Module):
-    """A model as a function of a batch, handed over as one thing: Fabric would look for tensors inside it."""
+    """A model as a function of a `Handle`, so that Fabric does not look for tensors in a batch."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, batch: Handle) -> Tensor:
-        """The outputs of the graphs of a batch."""
+        """Return the outputs for the graphs of a batch."""
         return apply(self.model, batch.content)
 
 
 class Handle:
-    """Something that is passed on as it is."""
+    """A batch that Fabric passes on unchanged."""
 
     def __init__(self, content: GraphBatch) -> None:
         self.content = content
 
 
 def apply(model: Model, batch: GraphBatch) -> Tensor:
-    """The outputs of `model` for the graphs of a batch, `[num_graphs, out_channels]`."""
+    """Return the outputs of `model` for the graphs of a batch, `[num_graphs, out_channels]`."""
     x, edge_attr = features(model, batch.x, batch.edge_attr)
     out: Tensor = model(
         x,
@@ -132,7 +141,7 @@ def apply(model: Model, batch: GraphBatch) -> Tensor:
 
 
 def features(model: Model, x: Tensor | None, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Features as `model` reads them: real numbers in its type, and edges only if it reads them."""
+    """Return features as `model` reads them: numbers in its type, and edge features only if it reads them."""
     if x is None:
         raise ValueError("the graphs have no vertex features: give them an x.")
     dtype = next(model.parameters()).dtype
@@ -140,20 +149,19 @@ def features(model: Model, x: Tensor | None, edge_attr: Tensor | None) -> tuple[
     return _cast(x, dtype), _cast(edge_attr, dtype) if reads_edges and edge_attr is not None else None
 
 
-def predict(
+def model_outputs(
     model: Model, loader: PackedLoader, *, fabric: Fabric | None = None, forward: Forward | None = None
 ) -> Tensor:
-    """The model's outputs for the graphs of `loader`, in its order: `[graphs, out_channels]`, float32 or
-    more. `forward` takes the place of calling the model on a batch of the loader.
+    """Return the outputs of a network for the graphs of `loader`, in its order.
 
-    With several processes each works on its share of the batches, and each gets all outputs. The model is
-    called as it is, not as DDP wraps it: that would wait for the others at every batch, of which each process
-    may have another number.
+    They are `[graphs, out_channels]`, in float32 or a wider type. `forward` replaces the call of the model on a batch.
+    With several processes, each computes its share of the batches, and each gets all outputs. The model is called
+    without DDP, which would wait for the other processes at every batch, and their numbers of batches may differ.
 
     ```python
     graphs = load_dataset("csl").graphs.with_paths(collection="sp", k=2)
     model = PathNN(1, 32, 10, collection="sp", k=2)
-    out = predict(model, PackedLoader(graphs, batch_size=32))
+    out = model_outputs(model, PackedLoader(graphs, batch_size=32))
     ```
     """
     rank, world_size = (0, 1) if fabric is None else (fabric.global_rank, fabric.world_size)
@@ -182,13 +190,88 @@ def _cast(values: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def target_scores(out: Tensor, y: Tensor, task: Task) -> tuple[float, ...]:
-    """The metric of each target by itself, over the graphs for which it is known; none for one target or for classes.
+    """Return the metric of each target over the graphs for which it is known; () for one target or for classes.
 
-    `out` is in the targets' unit. NaN is not defined: nothing is known, or nothing is yes. The mean of the others is
-    the metric of the task.
+    `out` is in the unit of the targets. A metric that is not defined is NaN; the mean of the others is the metric of
+    the task.
     """
-    from pathnn.data.metrics import score_targets
-
     if task.score is None or task.out_channels < 2:
         return ()
     return tuple((score_targets(task.score, out, y.to(out.device)) * task.scale).tolist())
+
+
+def predict(
+    trained: TrainedModel, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
+) -> Tensor:
+    """Return the outputs of a trained model for the graphs `index` of a task (None: all), in the network's unit.
+
+    ```python
+    trained = load_model(Path("run/model.safetensors"))
+    out = predict(trained, load_data("new.csv", targets=[]))
+    logS = trained.signature.target_scale.decode(out)                # in the unit of the target
+    ```
+    """
+    trained.signature.check_inputs(task)
+    check_finite(task)
+    model = trained.model.to(device)
+    graphs, index = graphs_to_read(task.graphs, index, model)
+    if (len(graphs) if index is None else index.numel()) == 0:
+        raise RunError(f"{task.name}: there are no graphs to predict for.")
+    loader = PackedLoader(
+        with_paths(graphs, model, device),
+        index,
+        batch_size=trained.config.batch_size,
+        max_entries=resolve_max_entries("auto", model, device),
+        device=device,
+    )
+    return model_outputs(model, loader)
+
+
+def graphs_to_read(graphs: PackedGraphs, index: Tensor | None, model: Model) -> tuple[PackedGraphs, Tensor | None]:
+    """Return the graphs to read, and which of them: graphs with paths stay together, since a subset has no paths."""
+    if index is None or has_paths(graphs, model):
+        return graphs, index
+    return graphs.subset(index), None
+
+
+def comparable(signature: TaskSignature, task: Task) -> Task:
+    """Return the task with its classes numbered as in training; raise `MismatchError` if targets do not match."""
+    signature.check_inputs(task)
+    if signature.target == "class":
+        task = align_classes(task, signature.classes)
+    signature.check_targets(task)
+    check_finite_targets(task)
+    return task
+
+
+def align_classes(task: Task, known: Sequence[str]) -> Task:
+    """Return the task with its classes numbered as in `known`, the names of the classes in training.
+
+    Names that are numbers are compared as numbers ("3" is "3.0"). Without names of classes, the task is unchanged.
+    Raises `MismatchError` for a class that is not known.
+
+    >>> from pathnn.data import PackedGraphs, task_from_graphs
+    >>> edge = torch.tensor([[0, 1], [1, 0]])
+    >>> graphs = replace(PackedGraphs.from_edges([edge, edge], [2, 2]), y=torch.tensor([9, 3]))
+    >>> align_classes(task_from_graphs(graphs), ["3", "7", "9"]).graphs.y
+    tensor([2, 0])
+    """
+    y = task.graphs.y
+    if task.target != "class" or y is None or not task.classes or not known:
+        return task
+    number = {class_key(name): i for i, name in enumerate(known)}
+    unseen = [name for name in task.classes if class_key(name) not in number]
+    if unseen:
+        raise MismatchError(
+            f"{task.name} has {_words(unseen)}, which the model was not trained on: expected {_words(known)}. "
+            "Leave those graphs out, name another column (--target), or train a model on data that has them."
+        )
+    codes = torch.tensor([number[class_key(name)] for name in task.classes], device=y.device)
+    graphs = replace(task.graphs, y=codes[y])
+    return replace(task, graphs=graphs, classes=tuple(known), **classification(len(known)))
+
+
+def _words(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    kind = "the class" if len(names) == 1 else "the classes"
+    return f"{kind} {', '.join(map(repr, names[:most]))}{more}"

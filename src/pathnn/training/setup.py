@@ -1,8 +1,8 @@
-"""The model of a run, made to fit its task, and what is written of it into a checkpoint."""
+"""Build the model and the loaders of a run from its config and its task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from pathnn.checks import check_choice
+from pathnn.data.datasets.registry import dataset_names
 from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.loader import PackedLoader
 from pathnn.data.packed import PackedGraphs
@@ -19,16 +19,36 @@ from pathnn.data.targets import TargetScale, loss_for
 from pathnn.data.task import Categorical, Features, Split, Task, random_split
 from pathnn.device import default_max_entries, free_memory
 from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
+from pathnn.nn.model_file import Model as Model
 from pathnn.paths.ragged import RaggedTries
-from pathnn.training.checks import check_answers, check_finite, check_finite_targets, check_precision
-from pathnn.training.config import RunConfig, data_key, run_seed, seed_torch
-from pathnn.training.errors import CheckpointError, RunError
+from pathnn.training.checks import check_answers, check_finite, check_finite_targets, check_precision, check_targets
+from pathnn.training.config import RunConfig, run_seed
+from pathnn.training.errors import RunError
 
-Model = PathNN | Baseline
+
+def data_key(config: RunConfig, task: Task) -> str:
+    """Return the text that stands for the data in the seeds of a run: a name, or fingerprints of a file's content.
+
+    >>> from pathnn.data import load_dataset
+    >>> csl = load_dataset("csl")
+    >>> data_key(RunConfig(data="csl"), csl)
+    'csl'
+    >>> data_key(RunConfig(data="mine.g6"), csl) == data_key(RunConfig(data="/home/me/mine.g6"), csl)
+    True
+    """
+    if config.data.lower() in dataset_names():
+        return config.data.lower()
+    data = DataFingerprint.of(task, None)
+    return f"{data.graphs} {data.targets}"
+
+
+def seed_torch(config: RunConfig, data: str, *parts: int | str) -> None:
+    """Seed torch's generators (CPU and every GPU) for a run or a part of it."""
+    torch.manual_seed(run_seed(config, data, *parts))
 
 
 def build_model(config: RunConfig, task: Task) -> Model:
-    """The untrained model of a run: its weights come from the run's seed, its widths from the task.
+    """Build the untrained model of a run: its seed gives the weights, its task the widths.
 
     ```python
     task = load_dataset("csl")
@@ -46,32 +66,13 @@ def build_model(config: RunConfig, task: Task) -> Model:
         raise RunError(f"an option of the model has a value of the wrong type: {error}.") from error
 
 
-def describe(model: Model) -> dict[str, Any]:
-    """A model without its weights, as plain values.
-
-    >>> describe(Baseline("gin", 3, 8, 2))["class"]
-    'Baseline'
-    """
-    return {"class": type(model).__name__, "config": model.config.to_dict()}
-
-
-def from_description(description: Mapping[str, Any]) -> Model:
-    """The untrained model that `describe` described."""
-    makers: dict[str, type[PathNN] | type[Baseline]] = {"PathNN": PathNN, "Baseline": Baseline}
-    try:
-        maker = makers[check_choice("class", description["class"], tuple(makers))]
-        return maker.from_config(description["config"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"the checkpoint describes a model that this version cannot make: {error}") from error
-
-
 def has_batch_norm(model: nn.Module) -> bool:
-    """Whether a batch of one graph could be too little for this model to learn from."""
+    """Return whether a model has BatchNorm, which learns nothing from a batch of one graph."""
     return any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
 
 
 def path_options(model: Model) -> PathNNConfig | None:
-    """Which paths a model reads, None for a baseline."""
+    """Return the config with the paths that a model reads; None for a baseline."""
     return None if isinstance(model.config, BaselineConfig) else model.config
 
 
@@ -82,14 +83,14 @@ def _preset(config: RunConfig) -> dict[str, Any]:
 
 
 def _fitting(task: Task) -> dict[str, Any]:
-    """What the data decides: widths, kinds of encoders, number of outputs."""
+    """Return the options that the data determines: widths, kinds of encoders, number of outputs."""
     if task.loss is None or task.target == "none":
         raise RunError(
             f"{task.name} has no targets to train on ({task.notes}). For a CSV name the column: --target COLUMN "
             "(in Python: target=(COLUMN,))."
         )
     if task.target == "class" and task.out_channels < 2:
-        raise RunError(f"{task.name} has one class only: there is nothing to tell apart. Name another --target.")
+        raise RunError(f"{task.name} has only one class: there is nothing to learn. Name another --target.")
     check_targets(task)
     if task.node_features is None:
         raise RunError(f"{task.name} has no vertex features: give graphs an x, or pack them with ones.")
@@ -101,18 +102,6 @@ def _fitting(task: Task) -> dict[str, Any]:
     }
 
 
-def check_targets(task: Task) -> None:
-    """Raise `RunError` where the targets teach nothing: all the same, or no two graphs of a class."""
-    y = task.graphs.y
-    if y is None or len(task.graphs) < 2:
-        return
-    if task.target == "class" and torch.unique(y).numel() == len(task.graphs):
-        raise RunError(f"{task.name} has {len(y)} classes for as many graphs: expected a target that graphs share.")
-    first = y.nan_to_num(-torch.inf).amax(dim=0) if task.has_missing_targets else y[:1]
-    if task.target != "class" and bool(((y == first) | (y.isnan() & task.has_missing_targets)).all()):
-        raise RunError(f"all targets of {task.name} are the same: there is nothing to learn. Name another --target.")
-
-
 def _width(features: Features) -> int | tuple[int, ...]:
     return features.sizes if isinstance(features, Categorical) else features.channels
 
@@ -122,9 +111,7 @@ UNSCALED = TargetScale()
 
 @dataclass(frozen=True, eq=False)
 class Loaders:
-    """What a run reads: batches to train on, to choose the epoch by, and to report; the facts of the task; and what
-    stands for the data in seeds (`pathnn.training.config`).
-    """
+    """The task of a run, the loaders of its split, the fingerprint of its data, and its `data_key`."""
 
     task: Task
     train: PackedLoader
@@ -136,13 +123,13 @@ class Loaders:
 
     @property
     def sampled(self) -> int | None:
-        """The most paths of a source and length, where they are a sample (`max_paths_per_source`)."""
+        """Return `max_paths_per_source` of the paths, or None for all paths."""
         tries = _in_memory(self.task.graphs.tries)
         return None if tries is None else tries.sampled
 
 
 def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.device | str) -> Loaders:
-    """The loaders of the split `config.fold`; the dataset lies on `device` where it fits.
+    """Build the loaders of the split `config.fold`; move the dataset to `device` if it fits.
 
     ```python
     task, config = load_dataset("csl"), RunConfig(data="csl", collection="sp", k=2)
@@ -163,7 +150,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
         raise RunError(f"{task.name} has one graph to train on: expected at least 2 for BatchNorm.")
     if drop and config.batch_size == 1:
         raise RunError(
-            "batch_size=1: batches of one graph are left out, since BatchNorm learns nothing from them. Expected at "
+            "batch_size=1: BatchNorm learns nothing from batches of one graph, so they are left out. Expected at "
             "least 2 (--batch-size)."
         )
 
@@ -182,7 +169,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     y = task.graphs.y
     if config.standardize and task.target != "regression":
         raise RunError(
-            f"standardize=True is for regression, and the target of {task.name} is of the kind {task.target!r}: "
+            f"standardize=True is for regression, but the target of {task.name} is of the kind {task.target!r}: "
             "expected standardize=False (in a config file: standardize: false)."
         )
     if task.has_missing_targets and task.loss is not None and y is not None:
@@ -200,15 +187,16 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
 
 
 def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
-    """The graphs with the paths that `model` reads, on `device` if they take at most half of its free
-    memory. Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
+    """Return the graphs with the paths that `model` reads, on `device` if they fit into half of its free memory.
+
+    Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
     """
     reads = path_options(model)
     if reads is not None and not _are_read(graphs.tries, reads):
         if isinstance(graphs.tries, ShardedTries):
             raise RunError(
-                f"the paths on disk are not the model's: expected collection={reads.collection!r}, k={reads.k}, "
-                f"distances={reads.distances}, extend={reads.extend}. Make them with these options of build_shards."
+                f"the model does not read the paths on disk: expected collection={reads.collection!r}, k={reads.k}, "
+                f"distances={reads.distances}, extend={reads.extend}. Call build_shards with these options."
             )
         graphs = graphs.with_paths(
             collection=reads.collection, k=reads.k, distances=reads.distances, extend=reads.extend
@@ -218,13 +206,13 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 
 
 def has_paths(graphs: PackedGraphs, model: Model) -> bool:
-    """Whether graphs have paths that are to be kept: those that `model` reads, or any on disk."""
+    """Return whether graphs have paths to keep: those that `model` reads, or any on disk."""
     reads = path_options(model)
     return reads is not None and (isinstance(graphs.tries, ShardedTries) or _are_read(graphs.tries, reads))
 
 
 def _in_memory(tries: object) -> RaggedTries | None:
-    """The tries themselves; of those on disk the first, which are like the others. None where there are none."""
+    """Return tries in memory; of tries on disk the first shard, which has the same options; or None."""
     if isinstance(tries, ShardedTries):
         return next(iter(tries.shards), None)
     return tries if isinstance(tries, RaggedTries) else None
@@ -240,15 +228,15 @@ def _are_read(given: object, reads: PathNNConfig) -> bool:
 
 
 def batch_indices(loader: PackedLoader, epoch: int) -> list[Tensor]:
-    """The graphs of each batch of an epoch, in the order they are visited."""
+    """Return the graphs of each batch of an epoch, in order."""
     return loader.indices(epoch)
 
 
 def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tuple[Tensor, float]]:
-    """One process' part of each batch, and its share of the batch's loss.
+    """Yield one process' part of each batch, and its share of the batch's loss.
 
-    Every process takes part in every step: where a batch has fewer graphs than there are processes, the
-    others see its first graph with a share of 0.
+    Every process takes part in every step: if a batch has fewer graphs than there are processes, the other processes
+    get its first graph with a share of 0.
 
     >>> list(own_share([torch.tensor([4, 5, 6])], 0, 2))
     [(tensor([4, 5]), 0.6666...)]
@@ -261,10 +249,10 @@ def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tup
 
 
 def choose_split(task: Task, config: RunConfig) -> Split:
-    """The split of a run."""
+    """Return the split of a run."""
     splits = splits_of(task, config)
     if not config.fold < len(splits):
-        raise RunError(f"fold={config.fold}: {task.name} has {len(splits)} splits, counted from 0.")
+        raise RunError(f"fold={config.fold}: {task.name} has {len(splits)} splits, numbered from 0.")
     split = splits[config.fold]
     for part, index in (("train", split.train), ("validation", split.val)):
         if index.numel() == 0:
@@ -276,7 +264,7 @@ def choose_split(task: Task, config: RunConfig) -> Split:
 
 
 def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
-    """The splits that a run chooses from: the task's, or the random one of `split_seed`."""
+    """Return the splits that a run chooses from: those of the task, or the random one of `split_seed`."""
     if config.split_seed is None or config.split_by is not None:
         return task.splits
     return (random_split(len(task.graphs), seed=config.split_seed),)
@@ -285,9 +273,9 @@ def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
 def resolve_max_entries(
     max_entries: int | Literal["auto"] | None, model: Model, device: torch.device | str
 ) -> int | None:
-    """A number for "auto": what half of the free memory holds, rounded down to a power of two.
+    """Return a number for "auto": as many entries as half of the free memory holds, rounded down to a power of two.
 
-    Rounded, so that a little less memory does not cut other pieces, which would round other sums.
+    Rounding keeps the pieces, and so the rounding of sums, the same if a little less memory is free.
     """
     if max_entries != "auto":
         return max_entries
@@ -296,5 +284,5 @@ def resolve_max_entries(
 
 
 def resolve(config: RunConfig, model: Model, device: torch.device | str) -> RunConfig:
-    """The config with every "auto" replaced by what it meant here."""
+    """Return the config with a number for `max_entries="auto"`."""
     return replace(config, max_entries=resolve_max_entries(config.max_entries, model, device))

@@ -16,7 +16,7 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.nn.backends.triton.kernels.blocks import cover
 from pathnn.nn.stack import Stack
 from pathnn.nn.stacked import stacked_twin
-from pathnn.training.cuda_graphs.capture import padded_batches, predict_padded, record
+from pathnn.training.cuda_graphs.capture import capture_cuda_graph, padded_batches, predict_padded
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape
 from pathnn.training.setup import Model
 
@@ -111,14 +111,14 @@ class StackedSteps:
 
     def prepare(self, plan: Tensor, pace: Tensor) -> None:
         """Put the batches of `plan` in place; record the step if that has not been done."""
-        self.batches.plan.copy_(plan)
+        self.batches.layout.copy_(plan)
         self._pace.copy_(pace)
         if self._step is None:
             self._step = self._record_step()
 
     def predict(self, plan: Tensor) -> Tensor:
         """The outputs for the batches of `plan`, `[models, graphs, channels]`; overwritten by the next call."""
-        self.batches.plan.copy_(plan)
+        self.batches.layout.copy_(plan)
         if self._forward is None:
             self._forward = self._record_forward()
         self._forward.replay()
@@ -133,7 +133,7 @@ class StackedSteps:
         out, y = predict_padded(self._twin, self.batches)
         assert y is not None
         each = self._loss(out, y).view(models, self.capacity.graphs, -1).mean(dim=2)
-        count = self.batches.plan[:, -1, -1:]
+        count = self.batches.layout[:, -1, -1:]
         true = torch.arange(self.capacity.graphs, device=out.device) < count
         losses = torch.where(true, each, 0.0).sum(dim=1)
         (losses / count.squeeze(1).clamp(min=1)).sum().backward()  # type: ignore[no-untyped-call]
@@ -153,7 +153,7 @@ class StackedSteps:
         changed = [self.stack.flat.detach(), self.adam.mean, self.adam.square, self.total]
         changed += self.stack.statistics.values()
         before, random = [tensor.clone() for tensor in changed], torch.cuda.get_rng_state()
-        graph = record(self.run_step, self._pool)
+        graph = capture_cuda_graph(self.run_step, self._pool)
         for tensor, kept in zip(changed, before, strict=True):
             tensor.copy_(kept)
         torch.cuda.set_rng_state(random)
@@ -165,7 +165,7 @@ class StackedSteps:
         def run() -> None:
             self._out = self.run_forward()
 
-        return record(run, self._pool)
+        return capture_cuda_graph(run, self._pool)
 
 
 def plan_of(batches: Sequence[Sequence[Tensor]], sizes: Tensor, graphs: int) -> Tensor:

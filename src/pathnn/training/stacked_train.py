@@ -11,12 +11,11 @@ from torch import Tensor, nn
 from pathnn.data.loader import PackedLoader
 from pathnn.nn import PathNN
 from pathnn.nn.stack import Stack
-from pathnn.training.config import seed_torch
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.padded_edges import with_room
 from pathnn.training.runs import Run
 from pathnn.training.scoring import Evaluation, as_targets, measure, targets
-from pathnn.training.setup import batch_indices
+from pathnn.training.setup import batch_indices, seed_torch
 from pathnn.training.stacked_steps import StackedAdam, StackedSteps, plan_of
 
 

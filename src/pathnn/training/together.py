@@ -21,9 +21,8 @@ from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig
 from pathnn.training.cuda_graphs.capture import padding_problem
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
-from pathnn.training.devices import make_fabric
 from pathnn.training.errors import RunError
-from pathnn.training.loop import Epoch
+from pathnn.training.loop import Epoch, fabric_for
 from pathnn.training.run_folder import RunFolder
 from pathnn.training.runs import Run, load_task, prepare
 from pathnn.training.together_epochs import Outcome, Together
@@ -86,7 +85,7 @@ def _counted(numbers: list[int], report: Callable[[int, Epoch], None], place: in
 
 
 def _prepare(config: RunConfig, out: Path, task: Task, locks: ExitStack) -> Run:
-    folder, fabric = RunFolder(out), make_fabric(config)
+    folder, fabric = RunFolder(out), fabric_for(config)
     folder.create(resume=True)
     locks.enter_context(folder.lock())
     return prepare(config, task, folder, fabric, resume=True)

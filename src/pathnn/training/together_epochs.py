@@ -10,10 +10,9 @@ from time import perf_counter
 from typing import Any
 
 from pathnn.training.errors import NotFiniteError, RunError, RunStoppedError
-from pathnn.training.loop import Epoch
-from pathnn.training.runs import Checkpoints, Run, finish, noted_result
+from pathnn.training.loop import Best, Epoch, at_least_as_good
+from pathnn.training.runs import CheckpointWriter, Run, finish_run, saved_result
 from pathnn.training.stacked_train import StackedTrainer
-from pathnn.training.state import Best, at_least_as_good
 
 Outcome = dict[str, Any] | RunError
 """What came of a run: its result, or the error that ended it."""
@@ -30,7 +29,7 @@ class Together:
         stop: Callable[[], bool] | None,
     ) -> None:
         self.runs, self.report, self.stop = [replace(run, together=len(runs)) for run in runs], report, stop
-        self.checkpoints = [Checkpoints(run, checkpoint_every) for run in self.runs]
+        self.checkpoints = [CheckpointWriter(run, checkpoint_every) for run in self.runs]
         self._trainer: StackedTrainer | None = None
         self.places: dict[int, int] = {}  # by run, which of the trainer's networks it is
 
@@ -39,7 +38,7 @@ class Together:
         numbers = []
         for number, run in enumerate(self.runs):
             if self._over(number):
-                yield number, noted_result(run) or self._finish(number)
+                yield number, saved_result(run) or self._finish(number)
             else:
                 numbers.append(number)
         while numbers:  # again with fewer networks when half of them are done
@@ -130,4 +129,4 @@ class Together:
         return run.state.stop_reason(run.config, maximize=self._maximize(number)) is not None
 
     def _finish(self, number: int) -> dict[str, Any]:
-        return finish(self.runs[number], curves=False)
+        return finish_run(self.runs[number])

@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,13 +19,10 @@ import torch
 from pathnn.data.task import Task
 from pathnn.nn import PathNN
 from pathnn.training.config import RunConfig
-from pathnn.training.cuda_graphs.run_steps import CudaGraphSteps, make_cuda_graph_steps
-from pathnn.training.devices import make_fabric
-from pathnn.training.loop import train_epoch
+from pathnn.training.loop import EagerStepper, Stepper, TrainState, fabric_for, make_stepper, train_epoch
 from pathnn.training.runs import load_task
 from pathnn.training.scoring import evaluate
 from pathnn.training.setup import Loaders, batch_indices, build_model, make_loaders
-from pathnn.training.state import TrainState
 
 
 @dataclass
@@ -34,7 +32,7 @@ class Training:
     config: RunConfig
     loaders: Loaders
     state: TrainState
-    graphed: CudaGraphSteps | None
+    stepper: Stepper
 
     @classmethod
     def start(
@@ -42,24 +40,24 @@ class Training:
     ) -> Training:
         """A run before its first epoch; with `graphs`, on so many of the training graphs only."""
         task = load_task(config) if task is None else task
-        model, fabric = build_model(config, task), make_fabric(config)
+        model, fabric = build_model(config, task), fabric_for(config)
         if isinstance(model, PathNN):
             model.lstm.backend = backend
         loaders = make_loaders(task, config, model, device=fabric.device)
         if graphs is not None:
             loaders.train.index = loaders.train.index[:graphs]
         state = TrainState.start(model, config, fabric, maximize=task.maximize)
-        return cls(config, loaders, state, make_cuda_graph_steps(state, loaders, config))
+        return cls(config, loaders, state, make_stepper(state, loaders, config))
 
     def epoch(self) -> None:
         """Train on every graph once."""
-        train_epoch(self.state, self.loaders, self.config, self.graphed)
+        train_epoch(self.state, self.loaders, self.config, self.stepper)
         self.state.epoch += 1
 
     def evaluate(self, part: str = "val") -> None:
         """Predict and score the validation or the test graphs."""
         loader = self.loaders.val if part == "val" else self.loaders.test
-        forward = None if self.graphed is None else self.graphed.forward(part)
+        forward = partial(self.stepper.predict, loader)
         evaluate(self.state.model, loader, self.loaders.task, fabric=self.state.fabric, forward=forward)
 
 
@@ -88,7 +86,8 @@ def _measure(config: RunConfig, backend: str, epochs: int, graphs: int | None) -
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
     training = Training.start(config, backend=backend, graphs=graphs)
-    for _ in range(2 if training.graphed is not None else 1):
+    cuda_graphs = not isinstance(training.stepper, EagerStepper)
+    for _ in range(2 if cuda_graphs else 1):
         training.epoch()  # kernels are compiled and graphs recorded
     training.evaluate()
     cuda = training.state.fabric.device.type == "cuda"
@@ -98,7 +97,7 @@ def _measure(config: RunConfig, backend: str, epochs: int, graphs: int | None) -
         "mib": (torch.cuda.max_memory_allocated() - before) / 2**20 if cuda else None,
         "graphs": training.loaders.train.index.numel(),
         "steps": len(batch_indices(training.loaders.train, 0)),
-        "cuda_graphs": training.graphed is not None,
+        "cuda_graphs": cuda_graphs,
     }
 
 

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 
 from pathnn.data.datasets.registry import load_dataset
+from pathnn.device import small_cublas_workspace
 from pathnn.nn import PathNN
 from pathnn.nn.backends.base import Budget
-from pathnn.training.devices import small_cublas_workspace
 from pathnn_reproduction.bench import user_loop
 from pathnn_reproduction.bench.gpu_exactness import gradients, measure_exactness, predictions, set_tf32
 from pathnn_reproduction.bench.gpu_sides import WORKLOADS, Bench, adam, eager_steps, graphed_steps

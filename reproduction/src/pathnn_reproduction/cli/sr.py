@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
-from pathnn.cli.distinguish import Device, check_device
+from pathnn.cli.distinguish import Device
 from pathnn.cli.options import Json, K
+from pathnn.cli.trained import pick_device
 
 EXAMPLE = "Example: pathnn reproduce sr --families sr16622,sr251256 --longest 5"
 
@@ -62,7 +63,7 @@ def sr_command(
             for job in wanted:
                 if job.key() in todo:
                     note(f"{job.family}: {job.test}{f', k = {job.k}' if job.k else ''}")
-                    add_row(results, job.key(), run(job, device=check_device(device)), device=device)
+                    add_row(results, job.key(), run(job, device=pick_device(device)), device=device)
                     step()
         rows = [row for row in summarize(results) if row["family"] in {job.family for job in wanted}]
     if json:

@@ -10,9 +10,9 @@ import torch
 
 from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
+from pathnn.provenance import versions
 from pathnn.theory.isomorphism import confused_pairs
-from pathnn.training import build_model, predict
-from pathnn.training.checkpoint import versions
+from pathnn.training import build_model, model_outputs
 from pathnn.training.config import RunConfig
 
 
@@ -23,7 +23,7 @@ def count_confused(config: RunConfig, task: Task, device: torch.device | str) ->
     """
     model = build_model(config, task).double().to(device)
     loader = PackedLoader(task.graphs, batch_size=config.batch_size, device=device)
-    rows, pairs = predict(model, loader), task.pair_index().to(device)
+    rows, pairs = model_outputs(model, loader), task.pair_index().to(device)
     return int(confused_pairs(rows, pairs).sum()), sum(p.numel() for p in model.parameters())
 
 

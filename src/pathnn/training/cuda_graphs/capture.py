@@ -41,12 +41,12 @@ def _side_stream(device: int) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
-def record(run: Callable[[], None], pool: Any = None) -> torch.cuda.CUDAGraph:
+def capture_cuda_graph(run: Callable[[], None], pool: Any = None) -> torch.cuda.CUDAGraph:
     """The launches of `run`, which is called some times before, on a stream beside the current one: whatever it changes
     has to be put back by the caller.
 
     ```python
-    graph = record(lambda: out.copy_(model(x)))
+    graph = capture_cuda_graph(lambda: out.copy_(model(x)))
     x.copy_(batch)
     graph.replay()                             # now `out` is that of the batch
     ```
@@ -134,9 +134,9 @@ class CudaGraphStep:
         """Put the batch of these graphs, which has to fit, in place; record the step if that has not been done."""
         self.batches.load(index)
         if self._graph is None:
-            self._record()
+            self._capture()
 
-    def _record(self) -> None:
+    def _capture(self) -> None:
         self.model.train()
         twin = padded_copy(self.model, self.batches.valid)
         random = torch.cuda.get_rng_state()
@@ -146,7 +146,7 @@ class CudaGraphStep:
             self.model.zero_grad(set_to_none=True)
             self._loss = self._run(twin)
 
-        self._graph = record(run, self._pool)
+        self._graph = capture_cuda_graph(run, self._pool)
         self._grads = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
         for buffer, before in buffers:
             buffer.copy_(before)
@@ -196,17 +196,17 @@ class CudaGraphForward:
         self.model.eval()
         self.batches.load(index)
         if self._graph is None:
-            self._record()
+            self._capture()
         assert self._graph is not None
         assert self._out is not None
         self._graph.replay()
         return self._out.clone()
 
-    def _record(self) -> None:
+    def _capture(self) -> None:
         def run() -> None:
             self._out = self._predict()
 
-        self._graph = record(run, self._pool)
+        self._graph = capture_cuda_graph(run, self._pool)
 
     def _predict(self) -> Tensor:
         with autocast(self._autocast):

@@ -149,7 +149,7 @@ class PaddedRows:
     batch has. What a model reads of the structure, `trie` or `edge_index`, is for subclasses.
 
     With several `models` there is a batch for each of them, one after the other (level by level in the trie), all of
-    the given capacity; what to take is then written to `plan` by the caller.
+    the given capacity; what to take is then written to `layout` by the caller.
     """
 
     trie: PathTrie | None = None
@@ -159,7 +159,7 @@ class PaddedRows:
     ) -> None:
         self.graphs, self.capacity, self.sizes, self._origin, self.models = graphs, capacity, sizes, origin, models
         device, self._levels = graphs.device, len(capacity.levels)
-        self.plan = torch.zeros(models, capacity.graphs + 1, self._levels + 3, dtype=torch.int32, device=device)
+        self.layout = torch.zeros(models, capacity.graphs + 1, self._levels + 3, dtype=torch.int32, device=device)
         self.valid = torch.zeros(models, dtype=torch.int32, device=device)
         self._node = torch.zeros(models * capacity.nodes, dtype=torch.int64, device=device)
         self._edge = torch.zeros(models * capacity.edges, dtype=torch.int64, device=device)
@@ -176,10 +176,10 @@ class PaddedRows:
 
     def load(self, index: Tensor) -> None:
         """Say which graphs (`index` is on the CPU) `assemble` is to take."""
-        plan = torch.zeros(self.plan.shape, dtype=torch.int32)
-        plan[0, 1:, :-1] = self.sizes[index].cumsum(dim=0)
-        plan[0, :-1, -1] = index
-        self.plan.copy_(plan.pin_memory(), non_blocking=True)
+        layout = torch.zeros(self.layout.shape, dtype=torch.int32)
+        layout[0, 1:, :-1] = self.sizes[index].cumsum(dim=0)
+        layout[0, :-1, -1] = index
+        self.layout.copy_(layout.pin_memory(), non_blocking=True)
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Fill the batch; return the features x and edge_attr and the targets y."""
@@ -187,12 +187,12 @@ class PaddedRows:
 
         capacity, graphs = self.capacity, self.graphs
         gather_rows[capacity.graphs + 1, self.models](
-            self.plan, self._origin, self._node, self._edge, self.batch, self.valid,
+            self.layout, self._origin, self._node, self._edge, self.batch, self.valid,
             capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
         )  # fmt: skip
         x = None if graphs.x is None else widen(graphs.x[self._node])
         edge_attr = None if graphs.edge_attr is None else widen(graphs.edge_attr[self._edge])
-        y = None if graphs.y is None else graphs.y[self.plan[:, :-1, -1].flatten().long()]
+        y = None if graphs.y is None else graphs.y[self.layout[:, :-1, -1].flatten().long()]
         return x, edge_attr, y
 
 
@@ -227,7 +227,7 @@ class PaddedBatches(PaddedRows):
 
         capacity, trie, tries = self.capacity, self.trie, self.tries
         gather_entries[(capacity.graphs + 1) * self.parts, self._levels, self.models](
-            self.plan, self._table, self._origin, self._first, self._first_child, self._capacity,
+            self.layout, self._table, self._origin, self._first, self._first_child, self._capacity,
             tries.vertex, tries.parent, tries.edge, tries.distance, trie.vertex, trie.parent, trie.edge, trie.distance,
             capacity.graphs, capacity.nodes, capacity.edges, self._distances, LEVELS=self._levels, BLOCK=self.block,
         )  # fmt: skip

@@ -43,7 +43,7 @@ class PaddedEdges(PaddedRows):
 
         capacity = self.capacity
         gather_edges[capacity.graphs + 1, self.models](
-            self.plan, self._origin, self._all, self._edge_index, self._all.size(1),
+            self.layout, self._origin, self._all, self._edge_index, self._all.size(1),
             capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
         )  # fmt: skip
         return super().assemble()

@@ -1,14 +1,14 @@
-"""A run's steps as CUDA graphs, where they can be: one launch a step instead of hundreds.
+"""Compute the batches of a run as CUDA graphs: one launch per step instead of hundreds.
 
-Batches are padded to a few shapes; a batch that fits none of them, and a run for which this is not made (several
-processes, some baselines, a dataset that is not on the GPU), is worked on operation by operation.
+Batches are padded to a few shapes. A batch that fits none of them is computed operation by operation, and so is a run
+that cannot use CUDA graphs: several processes, some baselines, or a dataset that is not on the GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -21,19 +21,21 @@ from pathnn.training.config import RunConfig
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep, padding_problem
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.padded_edges import with_room
-from pathnn.training.scoring import Forward, apply, as_targets
-from pathnn.training.setup import Loaders, Model, batch_indices
-from pathnn.training.state import TrainState
+from pathnn.training.scoring import as_targets
+from pathnn.training.setup import batch_indices
+
+if TYPE_CHECKING:
+    from pathnn.training.loop import EagerStepper
 
 
-class CudaGraphSteps:
-    """The graphs of a run, recorded when they are first needed."""
+class CudaGraphStepper:
+    """Compute batches as CUDA graphs, captured when first needed; other batches are left to `eager`."""
 
-    def __init__(self, model: Model, loaders: Loaders, config: RunConfig) -> None:
-        task = loaders.task
-        self._paths = isinstance(model, PathNN)
+    def __init__(self, eager: EagerStepper, config: RunConfig) -> None:
+        self.eager, self._model, self._loaders = eager, eager.state.model, eager.loaders
+        loaders, task = self._loaders, self._loaders.task
+        self._paths = isinstance(self._model, PathNN)
         assert task.loss is not None
-        self._model, self._loaders = model, loaders
         encode = loaders.scale.encoder(loaders.train.device)
         self._loss = partial(_loss, task.loss(), encode)
         self._options: dict[str, Any] = {
@@ -43,28 +45,28 @@ class CudaGraphSteps:
         self._sizes = graph_sizes(loaders.train.graphs, paths=self._paths)
         self._shapes: dict[int, list[PaddedShape]] = {}
         self._steps: dict[PaddedShape, CudaGraphStep] = {}
-        self._forwards: dict[str, Forward] = {}
+        self._forwards: dict[PackedLoader, dict[int, CudaGraphForward]] = {}
 
-    def step(self, index: Tensor) -> Tensor | None:
-        """The loss of a training step, its gradients in `p.grad`; None if the batch fits no graph."""
+    def train_step(self, index: Tensor, share: float) -> Tensor:
+        """Compute the gradients of a batch of training graphs, and return its loss times `share`, which is 1."""
         number = index.numel()
         if number not in self._shapes:
             self._shapes[number] = self._find_shapes(number)
         totals = self._sizes[index].sum(dim=0)
         shapes = [shape for shape in self._shapes[number] if shape.holds(totals)]
         if not shapes:
-            return None
+            return self.eager.train_step(index, share)
         smallest, largest = shapes[0], shapes[-1]
         if largest not in self._steps:
-            self._step_of(largest).prepare(index)  # before smaller ones, which then find room in its memory
+            self._step_of(largest).prepare(index)  # before smaller ones, which then use its memory
         return self._step_of(smallest)(index)
 
-    def forward(self, part: str) -> Forward:
-        """The outputs for a batch of the validation or the test graphs."""
-        if part not in self._forwards:
-            loader = self._loaders.val if part == "val" else self._loaders.test
-            self._forwards[part] = self._make_forward(loader)
-        return self._forwards[part]
+    def predict(self, loader: PackedLoader, index: Tensor) -> Tensor:
+        """Return the outputs for a batch of the graphs of a loader."""
+        if loader not in self._forwards:
+            self._forwards[loader] = self._make_forwards(loader)
+        forward = self._forwards[loader].get(index.numel())
+        return forward(index) if forward is not None and forward.fits(index) else self.eager.predict(loader, index)
 
     def _step_of(self, capacity: PaddedShape) -> CudaGraphStep:
         if capacity not in self._steps:
@@ -86,23 +88,17 @@ class CudaGraphSteps:
     def _room(self, capacity: PaddedShape) -> PaddedShape:
         return capacity if self._paths else with_room(capacity)
 
-    def _make_forward(self, loader: PackedLoader) -> Forward:
-        model, sizes = self._model, graph_sizes(loader.graphs, paths=self._paths)
+    def _make_forwards(self, loader: PackedLoader) -> dict[int, CudaGraphForward]:
+        """Return for each size of the loader's batches how to compute them, if the largest fits into memory."""
+        sizes = graph_sizes(loader.graphs, paths=self._paths)
         forwards: dict[int, CudaGraphForward] = {}
         batches = batch_indices(loader, 0)
         for number in {batch.numel() for batch in batches}:
             totals = torch.stack([sizes[batch].sum(dim=0) for batch in batches if batch.numel() == number])
             capacity = self._room(PaddedShape.holding(totals.amax(dim=0), number))
             if fits_memory(capacity, loader):
-                forwards[number] = CudaGraphForward(model, loader.graphs, capacity=capacity, **self._options)
-
-        def forward(index: Tensor) -> Tensor:
-            graphed = forwards.get(index.numel())
-            if graphed is not None and graphed.fits(index):
-                return graphed(index)
-            return apply(model, loader.batch(index))
-
-        return forward
+                forwards[number] = CudaGraphForward(self._model, loader.graphs, capacity=capacity, **self._options)
+        return forwards
 
 
 def _loss(function: nn.Module, encode: Callable[[Tensor], Tensor], out: Tensor, y: Tensor) -> Tensor:
@@ -110,10 +106,10 @@ def _loss(function: nn.Module, encode: Callable[[Tensor], Tensor], out: Tensor, 
     return loss
 
 
-def make_cuda_graph_steps(state: TrainState, loaders: Loaders, config: RunConfig) -> CudaGraphSteps | None:
-    """The graphs of a run, or None where it cannot have any."""
-    model, fabric = state.model, state.fabric
-    if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in GRAPHED_PRECISIONS:
+def make_cuda_graph_stepper(eager: EagerStepper, config: RunConfig) -> CudaGraphStepper | None:
+    """Return how to compute the batches of a run as CUDA graphs, or None if it cannot use them."""
+    model, fabric, loaders = eager.state.model, eager.state.fabric, eager.loaders
+    if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in PRECISIONS:
         return None
     if not base.on_triton(next(model.parameters())) or padding_problem(model) is not None:
         return None
@@ -124,13 +120,12 @@ def make_cuda_graph_steps(state: TrainState, loaders: Loaders, config: RunConfig
         return None
     if graphs.device.type != "cuda" or (isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries)):
         return None
-    return CudaGraphSteps(model, loaders, config)
+    return CudaGraphStepper(eager, config)
 
 
-GRAPHED_PRECISIONS = ("32-true", "tf32", "bf16-mixed")
+PRECISIONS = ("32-true", "tf32", "bf16-mixed")
 
 
 def fits_memory(capacity: PaddedShape, loader: PackedLoader, *, times: int = 1) -> bool:
-    """Whether a padded batch (that takes so many times the memory) can be worked on at once; larger ones are cut into
-    pieces, which no graph can do."""
+    """Return whether memory holds a padded batch, `times` over; a larger batch is cut into pieces, without a graph."""
     return loader.max_entries is None or times * sum(capacity.levels) <= loader.max_entries

@@ -15,8 +15,7 @@ from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.data import PackedGraphs, load_dataset
 from pathnn.data.fingerprints import graph_fingerprints
-from pathnn.training import checkpoint as seen
-from pathnn.training import load_model, run, training_overlap
+from pathnn.training import checkpoint, load_model, run, training_overlap
 from pathnn.training.checkpoint import training_fingerprints
 
 
@@ -57,15 +56,15 @@ def test_prints_of_many_graphs_are_those_of_each():
 def test_a_model_knows_its_training_graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     task = tiny_task()
     run(tiny_config(epochs=1), tmp_path / "run", task=task)
-    facts = load_model(tmp_path / "run" / "model.safetensors").facts
+    signature = load_model(tmp_path / "run" / "model.safetensors").signature
     split = task.splits[0]
-    found = training_overlap(facts, task)
+    found = training_overlap(signature, task)
     assert found is not None
     assert found.nonzero().flatten().tolist() == sorted(split.train.tolist())
-    again = training_overlap(facts, task, split.test)
+    again = training_overlap(signature, task, split.test)
     assert again is not None
     assert not again.any()
-    monkeypatch.setattr(seen, "MOST", 3)
+    monkeypatch.setattr(checkpoint, "MOST", 3)
     assert training_fingerprints(task.graphs, split.train) == ""
 
 
@@ -74,4 +73,4 @@ def test_a_model_of_a_named_dataset_does_not_say(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("PATHNN_MIRROR", raising=False)
     run(tiny_config(data="csl", epochs=1), tmp_path / "run")
     trained = load_model(tmp_path / "run" / "model.safetensors")
-    assert training_overlap(trained.facts, load_dataset("csl")) is None
+    assert training_overlap(trained.signature, load_dataset("csl")) is None

@@ -1,4 +1,4 @@
-"""A run says where all of it was done, not only its end."""
+"""The result of a run has the devices and commits of all its epochs, if they differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.training import RunStoppedError, run
-from pathnn.training.checkpoint import load_state, save_state
 
 
 def begin(out: Path, epochs: int) -> None:
@@ -18,37 +17,23 @@ def begin(out: Path, epochs: int) -> None:
         run(tiny_config(), out, task=tiny_task(), report=lambda e, _: done.append(e), stop=lambda: len(done) == epochs)
 
 
-def test_one_leg_is_not_mentioned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_part_is_not_mentioned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATHNN_COMMIT", "a1")
     begin(tmp_path / "run", 1)
     result = run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True)
     assert (result["commit"], result["device"]) == ("a1", "cpu")
-    assert "legs" not in result
+    assert "history" not in result
 
 
-def test_another_commit_is_another_leg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_commit_is_another_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATHNN_COMMIT", "a1")
     begin(tmp_path / "run", 1)
     monkeypatch.setenv("PATHNN_COMMIT", "b2")
     result = run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True)
     assert result["commit"] == "b2"
-    assert result["legs"] == [
+    assert result["history"] == [
         {"device": "cpu", "commit": "a1", "epochs": 1},
         {"device": "cpu", "commit": "b2", "epochs": 3},
-    ]
-
-
-def test_a_state_that_does_not_say_is_not_taken_for_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATHNN_COMMIT", "a1")
-    begin(tmp_path / "run", 2)
-    path = tmp_path / "run" / "last.ckpt"
-    state = load_state(path)
-    assert state.pop("legs") == [{"device": "cpu", "commit": "a1", "epochs": 2}]
-    save_state(path, state, config=tiny_config())
-    result = run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True)
-    assert result["legs"] == [
-        {"device": None, "commit": None, "epochs": 2},
-        {"device": "cpu", "commit": "a1", "epochs": 3},
     ]
 
 
@@ -60,4 +45,4 @@ def test_a_run_that_is_only_ended_elsewhere_says_where_it_was_done(
     (tmp_path / "run" / "result.json").unlink()
     monkeypatch.setenv("PATHNN_COMMIT", "b2")
     result = run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True)
-    assert result["legs"] == [{"device": "cpu", "commit": "a1", "epochs": 3}]
+    assert result["history"] == [{"device": "cpu", "commit": "a1", "epochs": 3}]

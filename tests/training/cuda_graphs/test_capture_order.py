@@ -11,10 +11,11 @@ from torch import Tensor
 
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-from pathnn.training import build_model, make_fabric, make_loaders, stacked_train
+from pathnn.training import build_model, fabric_for, make_loaders, stacked_train
 from pathnn.training.cuda_graphs import run_steps as graphed
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
-from pathnn.training.cuda_graphs.run_steps import CudaGraphSteps
+from pathnn.training.cuda_graphs.run_steps import CudaGraphStepper
+from pathnn.training.loop import EagerStepper, TrainState
 from pathnn.training.run_folder import RunFolder
 from pathnn.training.runs import prepare
 from pathnn.training.setup import batch_indices
@@ -55,12 +56,13 @@ def test_of_one_network(order: list[int]):
     task, config = tiny_task(200), tiny_config(batch_size=8)
     model = build_model(config, task)
     loaders = make_loaders(task, config, model, device="cpu")
-    steps = CudaGraphSteps(model, loaders, config)
+    state = TrainState.start(model, config, fabric_for(config), maximize=False)
+    steps = CudaGraphStepper(EagerStepper(state, loaders), config)
     shapes = PaddedShape.shapes(graph_sizes(loaders.train.graphs)[loaders.train.index], 8)
     for epoch in range(4):
         for index in batch_indices(loaders.train, epoch):
             if index.numel() == 8:
-                steps.step(index)
+                steps.train_step(index, 1.0)
     assert sorted(order) == sorted(shape.amount for shape in shapes)
     assert len(order) >= 3
     assert order[0] == max(order)
@@ -73,7 +75,7 @@ def test_of_several_networks(order: list[int], tmp_path: Path):
     for folder in folders:
         folder.path.mkdir()
     pairs = zip(configs, folders, strict=True)
-    runs = [prepare(config, task, folder, make_fabric(config), resume=False) for config, folder in pairs]
+    runs = [prepare(config, task, folder, fabric_for(config), resume=False) for config, folder in pairs]
     trainer = stacked_train.StackedTrainer(runs)
     trainer.train_epoch([True, True])
     assert len(order) >= 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import pytest
@@ -20,13 +19,14 @@ from pathnn.training import (
     TrainState,
     build_model,
     evaluate,
-    make_fabric,
+    fabric_for,
+    loop,
     make_loaders,
-    predict,
+    model_outputs,
     train,
 )
 from pathnn.training.checkpoint import TaskSignature
-from pathnn.training.loop import _mean_loss
+from pathnn.training.loop import EagerStepper, _mean_loss
 from pathnn.training.recipes import RUNS, exp, paper_run, peptides_func, zinc
 from pathnn.training.scoring import Evaluation, apply, measure
 from pathnn.training.setup import UNSCALED, batch_indices, own_share
@@ -36,7 +36,7 @@ def start(config: RunConfig, task=None):
     task = tiny_task() if task is None else task
     model = build_model(config, task)
     loaders = make_loaders(task, config, model, device="cpu")
-    state = TrainState.start(model, config, make_fabric(config), maximize=task.maximize)
+    state = TrainState.start(model, config, fabric_for(config), maximize=task.maximize)
     return model, loaders, state
 
 
@@ -45,12 +45,12 @@ def with_scores(monkeypatch, scores: list[float]) -> None:
     said = iter(scores)
     now: list[float] = []
 
-    def fake(state, loaders, part, graphed):
-        if part == "val":
+    def fake(state, loaders, loader, stepper):
+        if loader is loaders.val:
             now.append(next(said))
-        return Evaluation(0.0, now[-1] * (1 if part == "val" else 100), 1)
+        return Evaluation(0.0, now[-1] * (1 if loader is loaders.val else 100), 1)
 
-    monkeypatch.setattr(sys.modules["pathnn.training.loop"], "_evaluate", fake)
+    monkeypatch.setattr(loop, "_evaluate", fake)
 
 
 def test_ties_go_to_the_later_epoch(monkeypatch):
@@ -136,13 +136,12 @@ def test_a_scheduler_goes_on_counting_where_it_was(monkeypatch):
 def test_every_epoch_has_an_order_of_its_own(monkeypatch):
     seen = []
 
-    def step(state, loaders, loss_function, index, share):
-        seen.append(index)
-        return whole_step(state, loaders, loss_function, index, share)
+    class Recorder(EagerStepper):
+        def train_step(self, index, share):
+            seen.append(index)
+            return super().train_step(index, share)
 
-    module = sys.modules["pathnn.training.loop"]
-    whole_step = module._single_step
-    monkeypatch.setattr(module, "_single_step", step)
+    monkeypatch.setattr(loop, "EagerStepper", Recorder)
     config = tiny_config(epochs=2, batch_size=5)
     model, loaders, state = start(config)
     list(train(model, loaders, config, state=state))
@@ -194,7 +193,7 @@ def test_evaluation_is_the_plain_metric_of_all_graphs():
     found = evaluate(model, loader, task)
     assert found.score == pytest.approx(expected)
     assert found.loss == pytest.approx(float(torch.nn.functional.cross_entropy(out, batch.y)), rel=1e-5)
-    torch.testing.assert_close(predict(model, loader), out)
+    torch.testing.assert_close(model_outputs(model, loader), out)
 
 
 def test_a_metric_that_is_used_again_has_forgotten_what_it_saw():

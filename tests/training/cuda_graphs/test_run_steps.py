@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,13 @@ from pathnn.data import Task, task_from_graphs
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathLSTM
 from pathnn.paths.extract import extract_paths
-from pathnn.training import RunConfig, TrainState, build_model, make_fabric, make_loaders, run, train
+from pathnn.training import RunConfig, TrainState, build_model, fabric_for, make_loaders, run, train
+from pathnn.training.cuda_graphs import run_steps
 from pathnn.training.cuda_graphs.capture import CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.padded_edges import PADDED
-from pathnn.training.cuda_graphs.run_steps import make_cuda_graph_steps
+from pathnn.training.cuda_graphs.run_steps import CudaGraphStepper
+from pathnn.training.loop import make_stepper
 from pathnn.training.scoring import apply
 from pathnn.training.setup import batch_indices
 from pathnn_reproduction.groups import release_memory
@@ -40,12 +41,12 @@ def trained(
     """Losses and scores of each epoch, and the weights after the last."""
     task = tiny_task(60) if task is None else task
     model = build_model(config, task)
-    fabric = make_fabric(config)
+    fabric = fabric_for(config)
     loaders = make_loaders(task, config, model, device=fabric.device)
     state = TrainState.start(model, config, fabric, maximize=task.maximize)
-    assert make_cuda_graph_steps(state, loaders, config) is not None
+    assert isinstance(make_stepper(state, loaders, config), CudaGraphStepper)
     if not graphs:
-        monkeypatch.setattr(sys.modules["pathnn.training.loop"], "make_cuda_graph_steps", lambda *_: None)
+        monkeypatch.setattr(run_steps, "make_cuda_graph_stepper", lambda *_: None)
     epochs = [value for e in train(model, loaders, config, state=state) for value in (e.train_loss, e.val_loss)]
     return epochs, state.weights()
 
@@ -183,16 +184,16 @@ def test_several_shapes_take_little_more_memory_than_the_largest() -> None:
     for largest_only in (True, False):
         model = build_model(config, task).cuda()
         loaders = make_loaders(task, config, model, device="cuda")
-        state = TrainState.start(model, config, make_fabric(config), maximize=task.maximize)
-        graphed = make_cuda_graph_steps(state, loaders, config)
-        assert graphed is not None
+        state = TrainState.start(model, config, fabric_for(config), maximize=task.maximize)
+        graphed = make_stepper(state, loaders, config)
+        assert isinstance(graphed, CudaGraphStepper)
         amounts = graph_sizes(loaders.train.graphs)
         batches = [index for epoch in range(4) for index in batch_indices(loaders.train, epoch) if index.numel() == 32]
         batches.sort(key=lambda index: int(amounts[index].sum()), reverse=largest_only)
         release_memory()
         before = torch.cuda.memory_reserved()
         for index in batches[:1] if largest_only else batches:
-            graphed.step(index)
+            graphed.train_step(index, 1.0)
         release_memory()
         sizes.append(len(graphed._steps))
         used.append(torch.cuda.memory_reserved() - before)
