@@ -68,10 +68,10 @@ def test_the_test_score_does_not_choose_the_epoch(monkeypatch):
     val = iter([0.5, 0.3, 0.4, 0.2])
     test = iter([1.0, 2.0, 3.0])
 
-    def fake(state, loaders, part, graphed):
-        return Evaluation(0.0, next(val if part == "val" else test), 1)
+    def fake(state, loaders, loader, stepper):
+        return Evaluation(0.0, next(val if loader is loaders.val else test), 1)
 
-    monkeypatch.setattr(sys.modules["pathnn.training.loop"], "_evaluate", fake)
+    monkeypatch.setattr(loop, "_evaluate", fake)
     config = tiny_config(epochs=4)
     model, loaders, state = start(config)
     epochs = list(train(model, loaders, config, state=state))

@@ -129,7 +129,7 @@ def test_a_table_keeps_its_digits(tmp_path: Path) -> None:
     rows = [("C" * n + tail, 1e7 + n + 0.125 * i) for n in range(1, 9) for i, tail in enumerate(("O", "N", "Cl"))]
     path = tmp_path / "mol.csv"
     path.write_text("smiles,y\n" + "".join(f"{smiles},{y!r}\n" for smiles, y in rows))
-    options = ["--epochs", "40", "--hidden", "16", "--k", "2", "--lr", "0.01", "--device", "cpu"]
+    options = ["--epochs", "150", "--hidden", "16", "--k", "2", "--lr", "0.01", "--device", "cpu"]
     for arguments in (
         ["train", str(path), "--out", str(tmp_path / "run"), *options],
         ["predict", str(tmp_path / "run"), str(path), "-o", str(tmp_path / "out.csv")],
