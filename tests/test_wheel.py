@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pathnn.cli.trained import load_run
+from pathnn.inference.predictor import load_run
 from pathnn.nn import PathNN, pretrained
 from pathnn.nn.pretrained import NON_COMMERCIAL
 

@@ -678,10 +678,10 @@ def test_graphs_of_the_training_are_known_again(molecules, trained, tmp_path):
     assert found.exit_code == 0, found.stderr
     document = json.loads(found.stdout)
     assert 0 < document["seen"] < document["graphs"] == len(rows) - 4
-    assert f"{document['seen']} of the {document['graphs']} graphs were there in training" in found.stderr
+    assert f"{document['seen']} of the {document['graphs']} graphs were in the training data" in found.stderr
     test = call("evaluate", trained, molecules, "--json")
     assert json.loads(test.stdout)["seen"] == 0
-    assert "in training" not in test.stderr
+    assert "in the training data" not in test.stderr
     everything = json.loads(call("evaluate", trained, molecules, "--split", "all", "--json").stdout)
     train = json.loads(call("evaluate", trained, molecules, "--split", "train", "--json").stdout)
     assert everything["seen"] == train["graphs"]

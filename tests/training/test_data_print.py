@@ -9,9 +9,9 @@ import pytest
 
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-from pathnn.cli.evaluate import choose_part
 from pathnn.data import load_dataset
 from pathnn.data.fingerprints import DataFingerprint, same_place
+from pathnn.inference.predictor import choose_part
 from pathnn.training import load_model, run
 
 

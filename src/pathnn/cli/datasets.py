@@ -10,7 +10,6 @@ import typer
 
 from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
-from pathnn.paths.count import size_text
 
 if TYPE_CHECKING:
     from pathnn.data.datasets.status import DatasetStatus
@@ -72,6 +71,7 @@ def fetch_command(names: Names, json: Json = False) -> None:
     with result_only(json):
         from pathnn.data import fetch
         from pathnn.data.datasets import get_spec
+        from pathnn.paths.count import size_text
 
         for name in names:
             get_spec(name)  # all names are checked before anything is fetched

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pathnn.cli.console import print_json, print_table, progress, result_only, say
-from pathnn.cli.options import Data, Json, Smiles
-from pathnn.cli.trained import Run, load_runs
+from pathnn.cli.options import Data, Json, Run, Smiles
 
 if TYPE_CHECKING:
     from pathnn.explain import Explanation
@@ -56,10 +55,11 @@ def explain_command(
 
         from pathnn.explain import Explanation, explain_paths
         from pathnn.explain.subject import choose_answer, read_subject
+        from pathnn.inference.predictor import load_ensemble
         from pathnn.nn import PathNN
         from pathnn.training.ensemble import combine
 
-        trained = load_runs(run)
+        trained = load_ensemble(run)
         models = [one.model for one in trained.members if isinstance(one.model, PathNN)]
         if not models:
             raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")

@@ -9,7 +9,6 @@ import typer
 
 from pathnn.cli.console import note_not_read, number_text, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
-from pathnn.paths.count import size_text
 
 if TYPE_CHECKING:
     from pathnn.data import PathSummary, Task
@@ -63,8 +62,7 @@ def paths_command(
 
 
 def _summarize(task: Task, collection: Collection, k: int, max_paths: int) -> PathSummary:
-    from pathnn.cli.explosion import refuse_too_many
-    from pathnn.data import summarize_paths
+    from pathnn.data.paths import refuse_too_many, summarize_paths
 
     refuse_too_many(task.graphs, collection=collection, k=k, max_paths=max_paths)
     return summarize_paths(task, collection, k)
@@ -80,6 +78,8 @@ def _draw(task: Task, path: Path, graph: int, source: int, collection: Collectio
 
 
 def _print_summary(summary: PathSummary) -> None:
+    from pathnn.paths.count import size_text
+
     rows = [(str(length), f"{mean:,.1f}") for length, mean in summary.mean_paths.items()]
     title = f"{summary.dataset}: {number_text(summary.graphs, 'graph')}, {summary.collection.upper()}, k = {summary.k}"
     print_table(("length", "mean paths per graph"), rows, title=title)
