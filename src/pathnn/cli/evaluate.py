@@ -58,11 +58,12 @@ def evaluate_command(
 
         trained = load_ensemble(run)
         with progress(f"evaluating on {data}"):
-            task, part, index, overlap = evaluation_data(
+            chosen = evaluation_data(
                 trained, data, part=split, target=target, metric=metric, smiles=smiles, skip_invalid=skip_invalid
             )
-            found = score_ensemble(trained, task, index, metric=metric, device=pick_device(device))
-    note_not_read(task, index)
+            found = score_ensemble(trained, chosen.task, chosen.index, metric=metric, device=pick_device(device))
+    task, part, overlap = chosen.task, chosen.part, chosen.overlap
+    note_not_read(task, chosen.index)
     if overlap is not None and bool(overlap.any()):
         note(
             f"{int(overlap.sum())} of the {overlap.numel()} graphs were in the training data, or look like graphs that "

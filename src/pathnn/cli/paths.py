@@ -1,4 +1,4 @@
-"""`pathnn paths`: how many paths a dataset has, what their tries weigh, and a picture of some of them."""
+"""`pathnn paths`: count the paths of a dataset, measure their tries, and draw some of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Draw = Annotated[
 ]  # fmt: skip
 Graph = Annotated[int, typer.Option("--graph", min=0, help="Which graph to draw, counted from 0.")]
 Source = Annotated[int, typer.Option("--source", min=0, help="The vertex whose paths are drawn, counted from 0.")]
-MaxPaths = Annotated[int, typer.Option("--max-paths", min=1, help="Refuse data that have more paths than this.")]
+MaxPaths = Annotated[int, typer.Option("--max-paths", min=1, help="Refuse data with more paths than this.")]
 
 
 def paths_command(
@@ -46,7 +46,7 @@ def paths_command(
 
         name = cast("Collection", collection)
         with progress(f"reading {data}"):
-            # OGB's features leave atoms in the order of the SMILES, by which --source names one
+            # OGB's features keep the order of the atoms in the SMILES, which --source counts
             task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid, features="ogb")
         note_not_read(task)
         if draw is not None:

@@ -1,4 +1,4 @@
-"""`pathnn train`: options become a config, the config becomes a run folder."""
+"""`pathnn train`: turn options into a config, and run it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Out = Annotated[
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="A YAML file of options; those given here count more.",
+    typer.Option("--config", metavar="FILE", help="A YAML file of options; options of the command line override it.",
                  show_default=False),
 ]  # fmt: skip
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder, if there is one.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume the run in the folder, if there is one.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")]
 Seeds = Annotated[
     int | None,
     typer.Option("--seeds", min=2, metavar="N", show_default=False,
-                 help="Train N networks, from --seed on: evaluate and predict take their mean, with error bars."),
+                 help="Train N networks, with seeds from --seed on; predictions are their mean, with error bars."),
 ]  # fmt: skip
 
 
@@ -105,28 +105,28 @@ def _train(
     else:
         try:
             first_look = RunConfig.from_dict({**chosen, "data": data})
-        except ValueError as error:  # before data is read, which may take long
+        except ValueError as error:  # before reading the data, which may take long
             raise typer.BadParameter(str(error)) from error
         folder.check(resume=resume, overwrite=overwrite)
         task = _load(first_look)
         base = fill_in(data, task, chosen, options)
     if is_first_process():
         note_not_read(task)
-    wishes: dict[str, Any] = {"task": task, "resume": resume, "overwrite": overwrite}
+    settings: dict[str, Any] = {"task": task, "resume": resume, "overwrite": overwrite}
     try:
         with epoch_line(several=seeds is not None) as report:
             if seeds is None:
-                return run(base, out, report=report, **wishes)
-            return run_ensemble(base, out, seeds, report=report, **wishes)
+                return run(base, out, report=report, **settings)
+            return run_ensemble(base, out, seeds, report=report, **settings)
     except KeyboardInterrupt:
-        saved_one = RunFolder(out).state.exists() or any(out.glob("seed-*/last.ckpt"))
-        if saved_one and is_first_process():
-            note(f"stopped; what was done is in {out}, and --resume goes on with it")
+        has_checkpoint = RunFolder(out).state.exists() or any(out.glob("seed-*/last.ckpt"))
+        if has_checkpoint and is_first_process():
+            note(f"stopped; the checkpoint is in {out}, and --resume resumes the run")
         raise
 
 
 def _folder(out: Path, *, several: bool) -> RunFolder | EnsembleFolder:
-    """The folder of a run, or of the runs of several seeds. What one holds is not mistaken for the other."""
+    """Return the folder of a run or of several seeds; refuse a folder of several seeds for a single run."""
     from pathnn.training import EnsembleFolder, RunFolder
 
     if several:
@@ -135,7 +135,8 @@ def _folder(out: Path, *, several: bool) -> RunFolder | EnsembleFolder:
     if seeds:
         again = f"--seeds {len(seeds)} --resume"
         raise typer.BadParameter(
-            f"{out} holds runs of {len(seeds)} seeds. Go on with {again}, or give another folder.", param_hint="--out"
+            f"{out} holds runs of {len(seeds)} seeds. Resume them with {again}, or give another folder.",
+            param_hint="--out",
         )
     return RunFolder(out)
 
@@ -173,17 +174,17 @@ def _can_draw() -> bool:
 
 
 def _check_table_options(data: str, chosen: dict[str, Any]) -> None:
-    """Refuse options of tables for data that is none, which would not be read."""
+    """Refuse options of tables for other data, which would ignore them."""
     from pathnn.data.datasets.registry import dataset_names
     from pathnn.data.load import file_kind
 
     given = [f"--{name}" for name in ("target", "kind", "smiles") if chosen.get(name) is not None]
     if given and (data.lower() in dataset_names() or file_kind(Path(data)) != ".csv"):
-        raise typer.BadParameter(f"{', '.join(given)}: for .csv files of molecules, and {data} is none.")
+        raise typer.BadParameter(f"{', '.join(given)}: for .csv files of molecules, which {data} is not.")
 
 
 def _shown(score: float | None) -> str:
-    """A score for people; JSON has None for NaN."""
+    """Return a score as text; None stands for NaN, as in JSON."""
     return "not defined" if score is None or math.isnan(score) else f"{score:.4g}"
 
 

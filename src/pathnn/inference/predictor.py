@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -155,7 +155,8 @@ def _deviation(values: Sequence[Sequence[str | int | float]]) -> Values:
     return [float(f"{value:.6g}") for value in numbers.std(dim=0).tolist()]
 
 
-class EvaluationData(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class EvaluationData:
     """The graphs that a trained model is evaluated on.
 
     `part` is "train", "val", "test" or "all", `index` its graphs (None: all), and `overlap` marks those that were in
