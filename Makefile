@@ -1,7 +1,8 @@
-# Two commands do everything on a machine that has Python (>= 3.11) and make: `make demo` and `make test`.
+# Needs Python (>= 3.11) and make: `make demo` shows what pathnn does, `make test` checks the code.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PYTEST_ARGS ?= -m "not slow"
 
 .PHONY: demo demo-csl test lint install clean
 
@@ -11,8 +12,8 @@ demo: install  # molecules: predictions with error bars and the paths that matte
 demo-csl: install  # graphs that message passing cannot distinguish, in minutes
 	$(BIN)/python examples/demo_csl.py
 
-test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -o faulthandler_exit_on_timeout=true
+test: lint  # without slow tests; make test PYTEST_ARGS= runs them all
+	$(BIN)/python -m pytest -n 2 --dist worksteal -o faulthandler_exit_on_timeout=true $(PYTEST_ARGS)
 
 lint: install
 	$(BIN)/ruff check .

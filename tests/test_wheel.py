@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pathnn.cli.trained import load_run
+from pathnn import hub
 from pathnn.hub import NON_COMMERCIAL
-from pathnn.nn import PathNN, pretrained
+from pathnn.inference.predictor import load_run
+from pathnn.nn import PathNN
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = {path.stem: path.with_suffix(".md").read_text() for path in (ROOT / "models").glob("*.safetensors")}
@@ -58,7 +59,7 @@ def test_where_to_get_a_model_that_is_not_in_the_wheel(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = tmp_path / "cache" / "models"
-    monkeypatch.setattr(pretrained, "model_folders", lambda: [cache, tmp_path / "site-packages"])
+    monkeypatch.setattr(hub, "model_folders", lambda: [cache, tmp_path / "site-packages"])
     for load in (PathNN.from_pretrained, lambda name: load_run(Path(name))):
         with pytest.raises(ValueError, match=r"not in the wheel.*CC BY-NC 4\.0.*clone") as error:
             load(name)

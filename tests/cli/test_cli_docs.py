@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import typer
 
 from pathnn.cli.app import app
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "cli.md").read_text()
 LINES = [line for block in re.findall(r"```console\n(.*?)```", PAGE, re.S) for line in block.splitlines()]
 
 
@@ -31,3 +33,11 @@ def test_each_line_parses(line: str) -> None:
 def test_each_command_is_documented() -> None:
     for name in typer.main.get_command(app).commands:
         assert f"pathnn {name}" in PAGE or re.search(rf"pathnn train.*{name}", PAGE)
+
+
+def test_the_tables_of_options_are_those_of_the_commands() -> None:
+    tables = runpy.run_path(str(ROOT / "tools" / "cli_tables.py"))
+    assert tables["fill_tables"](PAGE) == PAGE, "run python tools/cli_tables.py"
+    assert set(re.findall(r"<!-- options of (.*?) -->", PAGE)) >= {
+        "paths", "distinguish", "train", "evaluate", "predict", "explain",
+    }  # fmt: skip

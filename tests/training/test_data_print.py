@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
-from pathnn.cli.evaluate import choose_part
+from engine_tasks import tiny_task
 from pathnn.data import load_dataset
 from pathnn.data.fingerprints import DataFingerprint, same_place
-from pathnn.training import load_model, run
 
 
 def print_of(task) -> DataFingerprint:
@@ -43,19 +41,6 @@ def test_more_than_a_chunk_is_read(monkeypatch):
     before = print_of(task)
     monkeypatch.setattr("pathnn.data.fingerprints.CHUNK", 7)
     assert print_of(task) == before
-
-
-def test_other_data_of_the_same_size_is_other_data(tmp_path: Path):
-    """Also where it has no fold of the number that the run was trained on."""
-    folds = replace(tiny_task(), splits=tiny_task().splits * 4)
-    run(tiny_config(fold=3, epochs=1), tmp_path / "run", task=folds)
-    trained = load_model(tmp_path / "run" / "model.safetensors")
-    other = replace(trained.config, data="other")
-    for asked, expected in ((None, "all"), ("all", "all"), ("val", "val")):
-        assert choose_part(trained, tiny_task(seed=1), other, asked) == expected
-    assert choose_part(trained, folds, other, None) == "test"
-    with pytest.raises(ValueError, match="its graphs are others"):
-        choose_part(trained, tiny_task(seed=1), trained.config, None)
 
 
 def test_a_dataset_is_no_folder_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

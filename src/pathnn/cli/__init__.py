@@ -8,7 +8,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line on `sys.argv` and leave with its exit code. What does not go to a terminal is UTF-8."""
+    """Run the command line on `sys.argv` and exit with its code. Output that is not for a terminal is UTF-8."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
             stream.reconfigure(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What can go wrong, in one or two sentences on standard error; never a traceback for bad input."""
+"""The commands, plug-ins of other packages, and errors as one or two sentences, never as a traceback."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from pathnn.cli.predict import predict_command
 from pathnn.cli.train import train_command
 
 EXTRAS = {"rdkit": "mol", "matplotlib": "plot", "igraph": "bench"}
-
+"""The extra of pathnn that installs a package."""
 
 TRACEBACK = "PATHNN_TRACEBACK"
-"""The environment variable that, set to anything, shows where an error came from."""
-
+"""Set this environment variable to anything to see the traceback of an error."""
 
 PLUGINS = {
     "reproduce": "Repeat a table of the paper, and print it with ours beside it.",
@@ -34,16 +33,41 @@ PLUGINS = {
 """The commands of the package `pathnn_reproduction`, which registers them as entry points."""
 
 
+class Plugin(TyperCommand):
+    """A command of another package, which is imported when the command is called, not when it is listed."""
+
+    def __init__(self, name: str) -> None:
+        settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+        super().__init__(name, help=PLUGINS[name], callback=self.refuse, context_settings=settings)
+
+    def load(self) -> Any:
+        """Return the command of the installed package; without it, this command, which says how to install it."""
+        found = next(iter(entry_points(group="pathnn.commands", name=self.name or "")), None)
+        return self if found is None else typer.main.get_command(found.load())
+
+    def refuse(self) -> None:
+        """Say how to install the package."""
+        raise ValueError(
+            f"pathnn {self.name} is in the package pathnn-reproduction, which is not installed: in a clone, run "
+            "make install, or pip install ./reproduction."
+        )
+
+
 class Commands(TyperGroup):
-    """The root of the command line: its plug-ins, and errors that a user can fix as a message and exit code 1."""
+    """The root of the command line: commands, plug-ins, and errors that a user can fix as messages with exit code 1."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Name the commands of the library and of its plug-ins."""
+        """Return the names of the commands of the library and of its plug-ins."""
         return [*super().list_commands(ctx), *PLUGINS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; a plug-in is imported when it is asked for."""
-        return plugin(cmd_name) if cmd_name in PLUGINS else super().get_command(ctx, cmd_name)
+        """Return a command; a plug-in is not imported yet."""
+        return Plugin(cmd_name) if cmd_name in PLUGINS else super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command to call; a plug-in is imported."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, Plugin) else command, rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
@@ -52,7 +76,7 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
         except BrokenPipeError:
-            raise  # typer ends quietly: the reader of a pipe has seen enough
+            raise  # typer exits quietly: the reader of a pipe has closed it
         except Exception as error:
             message = explain(error)
             if message is None or os.environ.get(TRACEBACK):
@@ -61,24 +85,8 @@ class Commands(TyperGroup):
             raise typer.Exit(1) from error
 
 
-def plugin(name: str) -> Any:
-    """Load a plug-in's command; without its package, return a command that says how to get it."""
-    found = next(iter(entry_points(group="pathnn.commands", name=name)), None)
-    if found is not None:
-        return typer.main.get_command(found.load())
-
-    def missing() -> None:
-        raise ValueError(
-            f"pathnn {name} is in the package pathnn-reproduction, which is not installed: in a clone, run "
-            "make install, or pip install ./reproduction."
-        )
-
-    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return TyperCommand(name, help=PLUGINS[name], callback=missing, context_settings=settings)
-
-
 def explain(error: Exception) -> str | None:
-    """What to tell the user, or None where the error is a fault of ours.
+    """Return the message for an error that the user can fix, or None for a defect of pathnn.
 
     >>> explain(ValueError("k=0 is no path length."))
     'k=0 is no path length.'
@@ -112,7 +120,7 @@ def _version(asked: bool) -> None:
 
 
 def make_app() -> typer.Typer:
-    """The command line with all its commands."""
+    """Return the command line with all its commands."""
     app = typer.Typer(
         name="pathnn",
         cls=Commands,

@@ -1,4 +1,4 @@
-"""What a command says: its result on standard output, everything else on standard error."""
+"""Print results on standard output, and notes, progress and epochs on standard error."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def print_json(document: Any) -> None:
-    """Write the one JSON document of a command to standard output; see `plain` for what it may hold."""
+    """Write the JSON document of a command to standard output; `plain` says which values it may hold."""
     print(json.dumps(plain(document), indent=1, allow_nan=False), flush=True)
 
 
 def plain(value: Any) -> Any:
-    """The same as what JSON knows: numbers are not rounded; NaN and infinity, which it does not know, are null.
+    """Return a value as JSON has it: numbers are not rounded, and NaN and infinity become None.
 
     >>> plain({1: float("nan"), "path": PurePath("a"), "pair": (1, 2.5)})
     {'1': None, 'path': 'a', 'pair': [1, 2.5]}
@@ -42,14 +42,14 @@ def plain(value: Any) -> Any:
         return str(value)
     if hasattr(value, "tolist"):  # tensors, arrays and their scalars
         return plain(value.tolist())
-    raise TypeError(f"a {type(value).__name__} has no form in JSON: expected numbers, text, lists or mappings.")
+    raise TypeError(f"JSON has no {type(value).__name__}: expected numbers, text, lists or mappings.")
 
 
 @contextmanager
 def result_only(as_json: bool) -> Iterator[None]:
-    """Under `--json`, keep standard output free for the document: what a library prints goes to standard error.
+    """With `--json`, redirect what libraries print to standard error, to keep standard output for the document.
 
-    The document itself is written with `print_json` after the block.
+    Write the document with `print_json` after the block.
     """
     if not as_json:
         yield
@@ -61,7 +61,7 @@ def result_only(as_json: bool) -> Iterator[None]:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None, left: int = 1
 ) -> None:
-    """A table on standard output; the first `left` columns hold words, the others numbers."""
+    """Print a table; the first `left` columns hold words, the others numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -71,23 +71,23 @@ def print_table(
         table.add_column(column, justify="left" if i < left else "right")
     for row in rows:
         table.add_row(*row)
-    # A pipe or a file has no width: nothing is to be cut there.
+    # A pipe or a file has no width: do not cut lines there.
     Console(width=None if sys.stdout.isatty() else 240, markup=False, highlight=False).print(table)
     sys.stdout.flush()
 
 
 def say(message: str) -> None:
-    """A line of the result on standard output."""
+    """Print a line of the result on standard output."""
     print(message, flush=True)
 
 
 def note(message: str) -> None:
-    """A line beside the result, on standard error."""
+    """Print a line that is not part of the result on standard error."""
     print(message, file=sys.stderr, flush=True)
 
 
 def number_text(number: int, thing: str) -> str:
-    """A number of things.
+    """Return a number of things as text.
 
     >>> number_text(1, "graph"), number_text(12000, "graph")
     ('1 graph', '12,000 graphs')
@@ -96,13 +96,14 @@ def number_text(number: int, thing: str) -> str:
 
 
 DELAY = 1.0
+"""Seconds until a bar appears."""
 
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a bar while the block runs; what it gives, called, says that one of `total` steps is done.
+    """Show a bar while the block runs; call the yielded function after each of `total` steps.
 
-    Without `total` the bar only says that work goes on, and for how long.
+    Without `total`, the bar shows only the elapsed time. It appears after `DELAY` seconds, on terminals only.
 
     >>> with progress("counting", total=2) as step:
     ...     for _ in range(2):
@@ -115,7 +116,7 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-    # The result may be on standard output: rich must leave that alone.
+    # The result may be on standard output: rich must not redirect it.
     bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
     task = bar.add_task(what, total=total)
     timer = threading.Timer(DELAY, bar.start)
@@ -130,11 +131,11 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]
 
 
 EVERY = 30.0
-"""Seconds between two lines where standard error is no terminal."""
+"""Seconds between two lines if standard error is not a terminal."""
 
 
 def epoch_text(epoch: Epoch, run: Run, rate: float) -> str:
-    """What to say after an epoch; `rate` is epochs per second."""
+    """Return the line that describes an epoch; `rate` is in epochs per second."""
     task, best = run.loaders.task, run.state.best
     left = (run.config.epochs - epoch.epoch) / rate if rate else 0.0
     best_text = "" if best is None else f" (best {best.val_score:.4g} in epoch {best.epoch})"
@@ -146,7 +147,7 @@ def epoch_text(epoch: Epoch, run: Run, rate: float) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """A time as a person reads it.
+    """Return a time in seconds, minutes or hours.
 
     >>> time_text(42.0), time_text(100.0), time_text(7500.0)
     ('42 s', '1 min 40 s', '2 h 5 min')
@@ -161,8 +162,9 @@ def time_text(seconds: float) -> str:
 
 @contextmanager
 def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None]]:
-    """Gives a function to call after each epoch. On a terminal one line is rewritten, elsewhere one is added
-    now and then. Of runs of several seeds, one after the other, it says which one it is.
+    """Yield a function to call after each epoch.
+
+    On a terminal it rewrites one line, elsewhere it adds a line every `EVERY` seconds. `several`: name the seed.
     """
     started, said, done = time.monotonic(), time.monotonic(), 0
     terminal = sys.stderr.isatty()
@@ -171,7 +173,7 @@ def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None
     def report(epoch: Epoch, run: Run) -> None:
         nonlocal started, said, done, seed
         now = time.monotonic()
-        if seed not in (None, run.config.seed):  # the next of several begins
+        if seed not in (None, run.config.seed):  # the next seed begins
             started, done = now - epoch.seconds, 0
         seed, done = run.config.seed, done + 1
         which = f"seed {run.config.seed}  " if several else ""
@@ -190,13 +192,13 @@ def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None
 
 
 def note_not_read(task: Task, index: Tensor | None = None) -> None:
-    """Say how many rows were left out, and how many targets (of the graphs `index`) are not known."""
+    """Say how many rows were skipped, and how many targets (of the graphs `index`) are unknown."""
     from pathnn.data.targets import known_fraction
 
     if task.skipped:
         rows = number_text(len(task.skipped), "row")
-        note(f"left out {rows} that cannot be read, the first is {task.skipped[0]}")
+        note(f"skipped {rows} that cannot be read, the first is {task.skipped[0]}")
     y = task.graphs.y
     if task.has_missing_targets and y is not None:
         unknown = 100 * (1 - known_fraction(y if index is None else y[index]))
-        note(f"{unknown:.3g} % of the targets are not known: loss and {task.metric_name} are over the others")
+        note(f"{unknown:.3g} % of the targets are unknown: loss and {task.metric_name} are over the others")

@@ -1,4 +1,4 @@
-"""`pathnn datasets`: what there is, what is at hand, fetching and checking it."""
+"""`pathnn datasets`: list, fetch and verify datasets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import typer
 
 from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
-from pathnn.paths.count import size_text
 
 if TYPE_CHECKING:
     from pathnn.data.datasets.status import DatasetStatus
@@ -24,7 +23,7 @@ datasets = typer.Typer(
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of datasets.", show_default=False)]
 SomeNames = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME...]", help="Names of datasets; none for all that are at hand.", show_default=False),
+    typer.Argument(metavar="[NAME...]", help="Names of datasets; by default all that are at hand.", show_default=False),
 ]
 
 
@@ -33,7 +32,7 @@ def list_command(context: typer.Context, json: Json = False) -> None:
     """List the datasets and where they are; fetch or verify some."""
     if context.invoked_subcommand is not None:
         if json:
-            raise typer.BadParameter("put --json behind fetch or verify.", param_hint="--json")
+            raise typer.BadParameter("put --json after fetch or verify.", param_hint="--json")
         return
     with result_only(json):
         from pathnn.data import dataset_status
@@ -72,9 +71,10 @@ def fetch_command(names: Names, json: Json = False) -> None:
     with result_only(json):
         from pathnn.data import fetch
         from pathnn.data.datasets import get_spec
+        from pathnn.paths.count import size_text
 
         for name in names:
-            get_spec(name)  # all names are checked before anything is fetched
+            get_spec(name)  # check all names before fetching
         fetched: list[tuple[str, Path, int]] = []
         with progress("fetching", total=len(names)) as step:
             for name in names:
@@ -91,9 +91,9 @@ def fetch_command(names: Names, json: Json = False) -> None:
 
 @datasets.command("verify", epilog="Example: pathnn datasets verify zinc")
 def verify_command(names: SomeNames = None, json: Json = False) -> None:
-    """Check the files of datasets, and what was built from them, against their checksums.
+    """Check the files of datasets and the builds in the cache against their checksums.
 
-    Exit code 1 if a file is damaged, or if a dataset that was named is not at hand.
+    The exit code is 1 if a file is damaged, or if a named dataset is not at hand.
     """
     with result_only(json):
         from pathnn.data import dataset_status, verify
@@ -111,7 +111,7 @@ def verify_command(names: SomeNames = None, json: Json = False) -> None:
     else:
         print_table(("dataset", "file", "state"), [tuple(check.values()) for check in checks], left=3)
     for check in damaged:
-        note(f"Error: {check['file']} of {check['dataset']} is damaged: put a whole copy in its place.")
+        note(f"Error: {check['file']} of {check['dataset']} is damaged: replace it by an intact copy.")
     for name in lost:
         note(f"Error: {name} is not at hand: pathnn datasets fetch {name}.")
     if damaged or lost:
@@ -119,7 +119,7 @@ def verify_command(names: SomeNames = None, json: Json = False) -> None:
 
 
 def _not_at_hand(checks: list[dict[str, str]]) -> list[str]:
-    """Datasets of which neither all files nor a sound build are there; a build is the last of a dataset's checks."""
+    """Return the datasets without all their files and without an intact build, the last check of a dataset."""
     lost = []
     for name in dict.fromkeys(check["dataset"] for check in checks):
         *files, built = [check["state"] for check in checks if check["dataset"] == name]

@@ -1,4 +1,4 @@
-"""`pathnn distinguish`: which graphs a PathNN tells apart, untrained and at best, beside 1-WL and 3-WL."""
+"""`pathnn distinguish`: which graphs a PathNN distinguishes, untrained and at best, next to 1-WL and 3-WL."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pathnn.cli.console import note, number_text, print_json, print_table, progress, result_only, say
-from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
-from pathnn.cli.trained import pick_device
+from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles, pick_device
 
 if TYPE_CHECKING:
     from pathnn.paths.options import Collection
@@ -31,24 +30,29 @@ Distances = Annotated[
     typer.Option("--distances/--no-distances", help="Tokens carry their distance to the source (default: for ap).",
                  show_default=False),
 ]  # fmt: skip
-Extend = Annotated[bool, typer.Option("--extend", help="Paths that nothing continues go on with dummy tokens.")]
+Extend = Annotated[bool, typer.Option("--extend", help="Extend paths that cannot grow with dummy tokens.")]
 Residual = Annotated[
     bool,
-    typer.Option("--residual/--no-residual", help="The exact test keeps what it knew before, as the network does."),
+    typer.Option(
+        "--residual/--no-residual",
+        help="The exact test keeps the representation of the layer before, as the network does.",
+    ),
 ]
 Hidden = Annotated[int, typer.Option("--hidden", min=1, help="Width of the untrained networks.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=0, help="Number of untrained networks; 0 for the exact test only.")]
 Phi = Annotated[
     str,
-    typer.Option("--phi", metavar="|".join(PHIS), callback=_phi, help="What follows each layer: identity "
-                 "in the paper; tanh (with BatchNorm over all graphs) tells apart what the exact test does."),
+    typer.Option("--phi", metavar="|".join(PHIS), callback=_phi, help="The function after each layer: identity "
+                 "in the paper; tanh (with BatchNorm over all graphs) distinguishes as much as the exact test."),
 ]  # fmt: skip
-Threshold = Annotated[float, typer.Option("--threshold", min=0, help="Representations that are closer are confused.")]
+Threshold = Annotated[
+    float, typer.Option("--threshold", min=0, help="Representations that are closer are not distinguished.")
+]
 OwnPairs = Annotated[
-    bool, typer.Option("--pairs/--all-pairs", help="The dataset's own pairs where it has some, or all pairs.")
+    bool, typer.Option("--pairs/--all-pairs", help="The pairs of the dataset, if it has any, or all pairs.")
 ]
 Merge = Annotated[bool, typer.Option("--merge/--plain", help="Read equal token sequences once, or every path.")]
-Memory = Annotated[int, typer.Option("--memory", min=1, metavar="MIB", help="What the network may use, roughly.")]
+Memory = Annotated[int, typer.Option("--memory", min=1, metavar="MIB", help="Memory of the network, roughly.")]
 MaxSteps = Annotated[
     int, typer.Option("--max-steps", min=1, help="Refuse a graph that takes the exact test more steps than this.")
 ]
@@ -75,9 +79,9 @@ def distinguish_command(
     skip_invalid: SkipInvalid = False,
     json: Json = False,
 ) -> None:
-    """Which pairs of graphs are told apart: by untrained networks, by annotated path sets, by 1-WL and 3-WL.
+    """Find the pairs of graphs that are distinguished by untrained networks, annotated path sets, 1-WL and 3-WL.
 
-    Only the structure counts, vertices start alike. The defaults are the paper's.
+    Only the structure counts: all vertices start alike. The defaults are the paper's.
     """
     with result_only(json):
         from pathnn.data import load_data
@@ -86,7 +90,7 @@ def distinguish_command(
         with progress(f"reading {data}"):
             task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid)
         if len(task.graphs) < 2:
-            raise ValueError(f"{task.name} has 1 graph: expected at least two, to compare them.")
+            raise ValueError(f"{task.name} has 1 graph: expected at least two graphs to compare.")
         pairs = task.pair_index() if own_pairs and task.pairs is not None else None
         with progress(f"testing {number_text(len(task.graphs), 'graph')}"):
             found = isomorphism_test(
@@ -96,7 +100,7 @@ def distinguish_command(
                 max_steps=max_steps,
             )  # fmt: skip
     if collection == "sp":
-        note("SP depends on the numbering of the vertices: it may tell relabelled copies of one graph apart.")
+        note("SP depends on the numbering of the vertices: it may distinguish relabelled copies of one graph.")
     if json:
         asked = {"dataset": task.name, "collection": collection, "k": k, "phi": phi}
         print_json({**asked, **found.to_dict()})
@@ -123,4 +127,4 @@ def _print(found: IsomorphismTest, title: str) -> None:
     for name, pairs in (("the exact test", found.confused), ("the network", found.confused_by_network)):
         if pairs:
             say(f"confused by {name}, the first: {', '.join(f'{a}-{b}' for a, b in pairs)}")
-    say(f"{found.seconds:.1f} s, of these {found.exact_seconds:.1f} s exact, {found.network_seconds:.1f} s network")
+    say(f"{found.seconds:.1f} s, including {found.exact_seconds:.1f} s exact, {found.network_seconds:.1f} s network")

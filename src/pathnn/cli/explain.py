@@ -1,4 +1,4 @@
-"""`pathnn explain`: which paths a prediction rests on, as a table and a page with a picture."""
+"""`pathnn explain`: the paths that a prediction depends on, as a table and a page with a picture."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pathnn.cli.console import print_json, print_table, progress, result_only, say
-from pathnn.cli.options import Data, Json, Smiles
-from pathnn.cli.trained import Run, load_runs
+from pathnn.cli.options import Data, Json, Run, Smiles
 
 if TYPE_CHECKING:
     from pathnn.explain import Explanation
@@ -44,10 +43,10 @@ def explain_command(
     smiles: Smiles = None,
     json: Json = False,
 ) -> None:
-    """Say which paths a prediction rests on: a score for each, and they add up to it.
+    """Score the paths that a prediction depends on; the scores sum to the prediction minus the baseline.
 
-    The baseline is what the model says without any path, from the vertices alone. Scores are integrated gradients
-    over the weights of the paths. Of several networks (train --seeds) their mean is explained.
+    The baseline is the output without any path, from the vertices alone. Scores are integrated gradients over the
+    weights of the paths. For several networks (train --seeds), their mean is explained.
     """
     if out is not None and (out.suffix.lower() != ".html" or out.is_dir()):
         raise typer.BadParameter(f"{out}: expected the name of a file that ends in .html.", param_hint="--out")
@@ -56,6 +55,7 @@ def explain_command(
 
         from pathnn.explain import Explanation, explain_paths
         from pathnn.explain.subject import choose_answer, read_subject
+        from pathnn.inference.predictor import load_runs
         from pathnn.nn import PathNN
         from pathnn.training.ensemble import combine
 
@@ -65,7 +65,7 @@ def explain_command(
             raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")
         subject = read_subject(trained.members[0], data, row=row, graph=graph, smiles=smiles or trained.config.smiles)
         if out is not None:
-            subject.picture.draw({}, {})  # what would fail at the end fails now
+            subject.picture.draw({}, {})  # fail now, not after the work
         outputs = torch.stack([subject.outputs(one) for one in trained.members])
         together = combine(outputs.unsqueeze(1), trained.signature.target)[0]
         answer = choose_answer(trained.signature, together, output, networks=len(models))

@@ -1,18 +1,21 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands share, and options derived from the fields of a config."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from dataclasses import Field, fields
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from pathnn.paths.options import check_collection
-
-MAX_K = 255
+from pathnn.paths.options import MAX_K, check_collection
 
 
 def check_collection_name(value: str) -> str:
-    """The name of a collection in any case; anything else is wrong usage."""
+    """Return the name of a collection, given in any case; anything else is wrong usage."""
     try:
         return check_collection(value.lower())
     except ValueError as error:
@@ -23,11 +26,17 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A dataset's name (see pathnn datasets), a .csv with a SMILES column, a .g6 file, "
+        help="The name of a dataset (see pathnn datasets), a .csv with a SMILES column, a .g6 file, "
         "or a folder in TU format.",
         show_default=False,
     ),
 ]
+
+Run = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, a model.safetensors file, or "
+                         "the name of a trained model (zinc-ap).",
+                         show_default=False),
+]  # fmt: skip
 
 CollectionName = Annotated[
     str,
@@ -42,12 +51,87 @@ CollectionName = Annotated[
 
 K = Annotated[int, typer.Option("--k", "-k", min=1, max=MAX_K, help="The largest path length, in edges.")]
 
+Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to compute.")]
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")]
 
-SkipInvalid = Annotated[
-    bool, typer.Option("--skip-invalid", help="Leave out rows that cannot be read, and say how many.")
-]
+SkipInvalid = Annotated[bool, typer.Option("--skip-invalid", help="Skip rows that cannot be read, and count them.")]
 
 Smiles = Annotated[
     str | None, typer.Option("--smiles", metavar="COLUMN", help="The SMILES column of a .csv.", show_default=False)
 ]
+
+
+def pick_device(device: str) -> str:
+    """Return the device of a name; "auto" is a GPU if there is one."""
+    from pathnn.device import resolve
+
+    return str(resolve(device))
+
+
+def options_from(*configs: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add an option to a command for each field of dataclasses that has a help text (`pathnn.training.config.option`).
+
+    The command gets the options that were set as `given: dict[str, Any]`, by the names of the fields. The options have
+    no defaults: those of the fields, or of a config file, count.
+    """
+    added = [_parameter(entry, kind) for entry, kind in config_fields(*configs)]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "given"]
+
+        def run(**values: Any) -> None:
+            derived = {parameter.name: values.pop(parameter.name) for parameter in added}
+            command(**values, given={name: value for name, value in derived.items() if value not in (None, [], ())})
+
+        run.__doc__, run.__name__ = command.__doc__, command.__name__
+        run.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
+        return run
+
+    return decorate
+
+
+def config_fields(*configs: type) -> list[tuple[Field[Any], Any]]:
+    """Return the fields of dataclasses that have a help text, and their types."""
+    found = [(entry, get_type_hints(config)[entry.name]) for config in configs for entry in fields(config)]
+    return [(entry, kind) for entry, kind in found if "help" in entry.metadata]
+
+
+def _parameter(entry: Field[Any], kind: Any) -> inspect.Parameter:
+    """Return the parameter of a command for a field."""
+    flags = entry.metadata.get("flags") or (f"--{entry.name.replace('_', '-')}",)
+    given, choices = _option_type(kind)
+    option = typer.Option(
+        *flags,
+        help=entry.metadata["help"],
+        metavar=entry.metadata.get("metavar"),
+        show_default=False,
+        callback=_choose(choices) if choices else None,
+    )
+    return inspect.Parameter(
+        entry.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[given | None, option]
+    )
+
+
+def _option_type(kind: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return the type of an option for the type of a field, and its choices if it is a `Literal`.
+
+    >>> _option_type(int | Literal["auto"] | None), _option_type(Literal["cpu", "cuda"])
+    ((<class 'int'>, ()), (<class 'str'>, ('cpu', 'cuda')))
+    """
+    if get_origin(kind) is Literal:
+        return str, get_args(kind)
+    if get_origin(kind) is tuple:
+        return list[get_args(kind)[0]], ()  # type: ignore[misc]
+    parts = [part for part in get_args(kind) if part is not NoneType]
+    return _option_type(parts[0]) if parts else (kind, ())
+
+
+def _choose(choices: tuple[str, ...]) -> Callable[[str | None], str | None]:
+    def check(value: str | None) -> str | None:
+        if value is None or value.lower() in choices:
+            return value and value.lower()
+        raise typer.BadParameter(f"{value!r} is unknown: expected one of {', '.join(map(repr, choices))}.")
+
+    return check

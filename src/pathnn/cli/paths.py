@@ -1,4 +1,4 @@
-"""`pathnn paths`: how many paths a dataset has, what their tries weigh, and a picture of some of them."""
+"""`pathnn paths`: count the paths of a dataset, measure their tries, and draw some of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import typer
 
 from pathnn.cli.console import note_not_read, number_text, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
-from pathnn.paths.count import size_text
 
 if TYPE_CHECKING:
     from pathnn.data import PathSummary, Task
@@ -26,7 +25,7 @@ Draw = Annotated[
 ]  # fmt: skip
 Graph = Annotated[int, typer.Option("--graph", min=0, help="Which graph to draw, counted from 0.")]
 Source = Annotated[int, typer.Option("--source", min=0, help="The vertex whose paths are drawn, counted from 0.")]
-MaxPaths = Annotated[int, typer.Option("--max-paths", min=1, help="Refuse data that have more paths than this.")]
+MaxPaths = Annotated[int, typer.Option("--max-paths", min=1, help="Refuse data with more paths than this.")]
 
 
 def paths_command(
@@ -47,7 +46,7 @@ def paths_command(
 
         name = cast("Collection", collection)
         with progress(f"reading {data}"):
-            # OGB's features leave atoms in the order of the SMILES, by which --source names one
+            # OGB's features keep the order of the atoms in the SMILES, which --source counts
             task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid, features="ogb")
         note_not_read(task)
         if draw is not None:
@@ -63,8 +62,7 @@ def paths_command(
 
 
 def _summarize(task: Task, collection: Collection, k: int, max_paths: int) -> PathSummary:
-    from pathnn.cli.explosion import refuse_too_many
-    from pathnn.data import summarize_paths
+    from pathnn.data.paths import refuse_too_many, summarize_paths
 
     refuse_too_many(task.graphs, collection=collection, k=k, max_paths=max_paths)
     return summarize_paths(task, collection, k)
@@ -80,6 +78,8 @@ def _draw(task: Task, path: Path, graph: int, source: int, collection: Collectio
 
 
 def _print_summary(summary: PathSummary) -> None:
+    from pathnn.paths.count import size_text
+
     rows = [(str(length), f"{mean:,.1f}") for length, mean in summary.mean_paths.items()]
     title = f"{summary.dataset}: {number_text(summary.graphs, 'graph')}, {summary.collection.upper()}, k = {summary.k}"
     print_table(("length", "mean paths per graph"), rows, title=title)

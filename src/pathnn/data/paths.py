@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
@@ -275,3 +276,41 @@ def summarize_paths(
 def _most_paths(device: str) -> int:
     """Return a hundred times the number of paths that fit into memory: more would take too long."""
     return 100 * free_memory(device) // BYTES_PER_PATH
+
+
+FIRST_LENGTH = 4
+
+
+def refuse_too_many(graphs: PackedGraphs, *, collection: Collection, k: int, max_paths: int) -> None:
+    """Raise `PathExplosionError` if there are more than `max_paths` paths of length 1..k.
+
+    Each range of sources has its own limit, and many graphs take minutes to reach it. So short paths are counted
+    first, and each next length is one that should have few enough paths to count.
+
+    >>> from pathnn.theory.graphs import edges_to_index
+    >>> complete = edges_to_index([(u, v) for u in range(30) for v in range(u)])
+    >>> graphs = PackedGraphs.from_edges([complete], [30])
+    >>> refuse_too_many(graphs, collection="ap", k=200, max_paths=10**5)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    ...
+    PathExplosionError: graph 0 has too many paths
+    """
+    length = min(k, FIRST_LENGTH) if collection == "ap" else k
+    while True:
+        counts = count_per_graph(graphs, PathOptions(collection, length), max_paths=max_paths)
+        totals = counts.sum(dim=0).tolist()
+        if length == k or totals[-1] == 0:
+            return
+        length = min(k, length + _extra_length(totals, max_paths))
+
+
+def _extra_length(totals: Sequence[int], max_paths: int) -> int:
+    """Return by how many edges paths may grow, at least 1, so that at this rate there are at most `max_paths`.
+
+    >>> _extra_length([10, 100], 100_000), _extra_length([10, 100], 200), _extra_length([10, 5], 200)
+    (3, 1, 2)
+    """
+    growth = totals[-1] / max(totals[-2], 1)
+    if growth <= 1:
+        return len(totals)
+    return max(1, int(math.log(max_paths / totals[-1]) / math.log(growth) + 1e-9))

@@ -1,18 +1,62 @@
-"""A trained model on new data: its outputs in the targets' own unit, its score, and a table for people."""
+"""Apply a trained model to new data: which model, which graphs, their scores, and predictions as a table."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Container, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from pathnn.checks import check_choice
+from pathnn.data.errors import BadRow, BadRowsError, DataError
+from pathnn.data.fingerprints import OTHER_SPLIT, DataFingerprint, same_place
+from pathnn.data.load import find_data, load_data, split_task
+from pathnn.data.readers.table import read_csv
+from pathnn.data.splits import SCAFFOLD
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
-from pathnn.training.checkpoint import TaskSignature, TrainedModel
-from pathnn.training.ensemble import combine
+from pathnn.hub import NON_COMMERCIAL, pretrained_file, pretrained_names
+from pathnn.training.checkpoint import TaskSignature, TrainedModel, load_model, training_overlap
+from pathnn.training.config import RunConfig
+from pathnn.training.ensemble import Ensemble, combine, load_ensemble, predict_each
+from pathnn.training.run_folder import EnsembleFolder, RunFolder
+from pathnn.training.runs import load_task
 from pathnn.training.scoring import Evaluation, comparable, measure, predict, targets
+from pathnn.training.setup import choose_split, splits_of
+
+PARTS = ("train", "val", "test", "all")
+
+ERROR = "error"
+"""The last column of predictions: why a row cannot be read. It is always there, whatever the data holds."""
+
+Values = list[str | int | float]
+
+
+def load_runs(run: Path) -> Ensemble:
+    """Load the models of a run folder of several seeds, or the model that `load_run` finds as an ensemble of one."""
+    return load_ensemble(run) if EnsembleFolder(run).begun else Ensemble((load_run(run),))
+
+
+def load_run(run: Path) -> TrainedModel:
+    """Load the best model of a run folder, a model file, or a trained model by its name.
+
+    >>> load_run(Path("zinc-ap")).config.data
+    'zinc'
+    """
+    if not run.exists():
+        names = pretrained_names()
+        if str(run) in (*names, *NON_COMMERCIAL):
+            return load_model(pretrained_file(str(run)))
+        known = f", or the name of a trained model ({', '.join(names)})" if names else ""
+        raise ValueError(f"{run} does not exist: expected a folder that pathnn train has written{known}.")
+    if run.is_dir() and not RunFolder(run).model.exists():
+        raise ValueError(f"{run} holds no model.safetensors: expected a folder in which a run has begun.")
+    return load_model(RunFolder(run).model if run.is_dir() else run)
 
 
 def score(
@@ -23,10 +67,10 @@ def score(
     metric: str | None = None,
     device: torch.device | str = "cpu",
 ) -> Evaluation:
-    """Loss and score of a trained model on the graphs `index` of a task (None: all).
+    """Compute loss and score of a trained model on the graphs `index` of a task (None: all).
 
-    Classes are compared by their names, however the task numbers them; see `align_classes`. `metric` is one of
-    `pathnn.data.metrics`; None for that of training.
+    Classes are compared by name, however the task numbers them; see `align_classes`. `metric` is the name of a metric
+    of `pathnn.data.metrics`; None stands for the metric of training.
 
     ```python
     trained, task = load_model(Path("run/model.safetensors")), load_data("molecules.csv", targets="logS")
@@ -39,8 +83,8 @@ def score(
     return measure(out, targets(task, index), task, trained.signature.target_scale)
 
 
-def prediction_columns(out: Tensor, signature: TaskSignature) -> dict[str, list[str | int | float]]:
-    """Outputs as columns for people: predicted values, classes, or probabilities.
+def prediction_columns(out: Tensor, signature: TaskSignature) -> dict[str, Values]:
+    """Return outputs as columns of a table: predicted values, classes, or probabilities.
 
     >>> signature = TaskSignature("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
     >>> prediction_columns(torch.tensor([[0.1]]), signature)
@@ -66,17 +110,20 @@ def prediction_columns(out: Tensor, signature: TaskSignature) -> dict[str, list[
     return {name: _numbers(out[:, i], std[i] if std else None) for i, name in enumerate(plain)}
 
 
-def _numbers(column: Tensor, std: float | None = None) -> list[str | int | float]:
-    """The numbers as short as their type allows: 0.1, and not 0.10000000149011612. With the standard deviation that
-    they were learned in they keep seven digits of it, which is what the network's outputs have, whatever their mean."""
+def _numbers(column: Tensor, std: float | None = None) -> Values:
+    """Return numbers as short as their type allows: 0.1, not 0.10000000149011612.
+
+    With the standard deviation of the targets, keep seven digits of it: the precision of the network's outputs.
+    """
     if std is not None:
         return [round(value, 7 - math.floor(math.log10(std))) for value in column.tolist()]
     return [float(str(value)) for value in column.numpy()]
 
 
-def ensemble_columns(outputs: Tensor, signature: TaskSignature) -> dict[str, list[str | int | float]]:
-    """Outputs of several networks as columns for people: what `prediction_columns` makes of their mean, and after each
-    number its standard deviation over the networks.
+def ensemble_columns(outputs: Tensor, signature: TaskSignature) -> dict[str, Values]:
+    """Return outputs of several networks as columns: `prediction_columns` of their mean, and standard deviations.
+
+    The column after each number has its standard deviation over the networks.
 
     >>> signature = TaskSignature("a", "regression", 1, 3, None, "MAE", False, 1.0, ["logS"])
     >>> ensemble_columns(torch.tensor([[[1.0]], [[3.0]]]), signature)
@@ -94,7 +141,7 @@ def ensemble_columns(outputs: Tensor, signature: TaskSignature) -> dict[str, lis
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """A name like `name` that is not taken.
+    """Return `name`, with underscores appended while it is taken.
 
     >>> free_name("y", ["x", "y"])
     'y_'
@@ -102,6 +149,207 @@ def free_name(name: str, taken: Container[str]) -> str:
     return name if name not in taken else free_name(f"{name}_", taken)
 
 
-def _deviation(values: Sequence[Sequence[str | int | float]]) -> list[str | int | float]:
+def _deviation(values: Sequence[Sequence[str | int | float]]) -> Values:
     numbers = torch.tensor([[float(value) for value in column] for column in values], dtype=torch.float64)
     return [float(f"{value:.6g}") for value in numbers.std(dim=0).tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationData:
+    """The graphs that a trained model is evaluated on.
+
+    `part` is "train", "val", "test" or "all", `index` its graphs (None: all), and `overlap` marks those that were in
+    the training data (None: not known, or the part is "train").
+    """
+
+    task: Task
+    part: str
+    index: Tensor | None
+    overlap: Tensor | None
+
+
+def evaluation_data(
+    trained: Ensemble,
+    data: str,
+    *,
+    part: str | None = None,
+    target: Sequence[str] | None = None,
+    metric: str | None = None,
+    smiles: str | None = None,
+    skip_invalid: bool = False,
+) -> EvaluationData:
+    """Read data as in training, and choose the graphs to evaluate a model on.
+
+    The default of `part` is "test" for the data of the training, and "all" for other data.
+
+    ```python
+    trained = load_runs(Path("run"))
+    found = evaluation_data(trained, "molecules.csv")
+    print(score_ensemble(trained, found.task, found.index).together.score)
+    ```
+    """
+    config = replace(
+        trained.config,
+        data=data,
+        smiles=smiles or trained.config.smiles,
+        skip_invalid=skip_invalid or trained.config.skip_invalid,
+        metric=metric or trained.config.metric,
+        **target_options(trained, target),
+    )
+    task = load_task(replace(config, split_by=None), trained.signature.molecule_features, trained.signature.vocabulary)
+    task = task if part == "all" else with_split(trained, task, config)
+    part = choose_part(trained, task, config, part)
+    index = choose_graphs(task, config, part)
+    overlap = None if part == "train" else training_overlap(trained.signature, task, index)
+    return EvaluationData(task, part, index, overlap)
+
+
+def target_options(trained: Ensemble | TrainedModel, target: Sequence[str] | None) -> dict[str, Any]:
+    """Return the target columns of a CSV and their kind: those of training, whatever a few rows look like.
+
+    Of other columns than those of training, only classes keep their kind.
+    """
+    signature = trained.signature
+    if signature.target == "class":
+        return {"target": tuple(target) if target else trained.config.target, "kind": "class"}
+    if target and sorted(target) == sorted(signature.classes):
+        return {"target": tuple(signature.classes), "kind": signature.target}  # in the order of the model's outputs
+    if target:
+        return {"target": tuple(target)}
+    return {"target": trained.config.target or tuple(signature.classes) or None, "kind": signature.target}
+
+
+def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
+    """Split a task as in training, by a column or by scaffolds.
+
+    A random split is left as it is. A task that lacks the column, or that cannot be the data of a training split by
+    scaffolds, gets no split.
+    """
+    if config.split_by is None:
+        return task
+    before, path = trained.signature.data, Path(config.data).expanduser()
+    same_size = before is not None and before.num_graphs == len(task.graphs)
+    if find_data(config.data).kind == "table" and (same_size or config.split_by != SCAFFOLD):
+        with suppress(DataError):
+            return split_task(task, read_csv(path), config.split_by, config.split_seed)
+    return replace(task, splits=())
+
+
+def choose_part(trained: Ensemble | TrainedModel, task: Task, config: RunConfig, part: str | None) -> str:
+    """Return `part`; by default "test" for the data of the training, and "all" for other data.
+
+    Raise `ValueError` if the data or its split have changed since the training: the graphs that are new to the model
+    are then unknown.
+    """
+    if part == "all":
+        return part
+    before, same_name = trained.signature.data, same_place(config.data, trained.config.data)
+    changed = None if before is None else _difference(before, task, config)
+    if changed is not None and (same_name or (part is not None and changed == OTHER_SPLIT)):
+        raise ValueError(
+            f"{config.data} has changed since the model was trained, or is read with other options (--target, "
+            f"--skip-invalid): {changed}. It is unknown which of its graphs are new to the model. Give the data as "
+            "it was, or --split all."
+        )
+    if part is not None and config.split_by is not None and not task.splits:
+        raise ValueError(
+            f"{config.data} has no split: the model was trained on data split by {config.split_by!r}, and this data is "
+            "other data, or lacks that column. Use --split all."
+        )
+    known = same_name if before is None else changed is None
+    return part or ("test" if known else "all")
+
+
+def _difference(before: DataFingerprint, task: Task, config: RunConfig) -> str | None:
+    """Return what differs from the data of the training, except targets: another column of the same graphs is fine."""
+    same_size = len(task.graphs) == before.num_graphs
+    splits = len(splits_of(task, config)) if same_size else 0
+    now = DataFingerprint.of(task, choose_split(task, config) if config.fold < splits else None)
+    return replace(before, targets=now.targets).difference(now)
+
+
+def choose_graphs(task: Task, config: RunConfig, part: str) -> Tensor | None:
+    """Return the graphs of a part of the run's split; None for all."""
+    check_choice("split", part, PARTS)
+    if part == "all":
+        return None
+    split = choose_split(task, config)
+    index = {"train": split.train, "val": split.val, "test": split.test}[part]
+    if not index.numel():
+        raise ValueError(f"the split of {config.data} has no {part} graphs: choose others with --split.")
+    return index
+
+
+class PredictionTable(NamedTuple):
+    """A table of data with predictions: `predicted` names the new columns, and `bad` the rows that have none."""
+
+    header: list[str]
+    rows: list[list[Any]]
+    predicted: tuple[str, ...]
+    bad: tuple[BadRow, ...]
+
+
+def predict_table(
+    trained: Ensemble, data: str, *, smiles: str | None = None, strict: bool = False, device: str = "cpu"
+) -> PredictionTable:
+    """Predict for data, and return its columns with the predictions and a column of errors.
+
+    A row that cannot be read has an empty prediction; with `strict`, it raises `BadRowsError`.
+
+    ```python
+    table = predict_table(load_runs(Path("run")), "new.csv")
+    print(table.header, table.rows[0])
+    ```
+    """
+    signature = trained.signature
+    task: Task | None
+    try:
+        task = load_data(
+            data, smiles=smiles or trained.config.smiles, targets=[], skip_invalid=True,
+            features=signature.molecule_features, vocabulary=signature.vocabulary,
+        )  # fmt: skip
+        bad, total = task.skipped, len(task.graphs) + len(task.skipped)
+    except BadRowsError as error:
+        task, bad, total = None, error.rows, len(error.rows)
+    if strict and bad:
+        raise BadRowsError(data, bad, total, "leave out --strict")
+    if task is None:  # the names of the columns, without values
+        one = torch.zeros(len(trained.members), 1, signature.out_channels)
+        columns: dict[str, Values] = {name: [] for name in ensemble_columns(one, signature)}
+    else:
+        columns = ensemble_columns(predict_each(trained, task, device=device), signature)
+    header, rows = add_columns(input_table(data, task, bad), bad, columns)
+    return PredictionTable(header, rows, tuple(columns), bad)
+
+
+Table = tuple[list[str], list[list[Any]]]
+
+
+def input_table(data: str, task: Task | None, bad: Sequence[BadRow]) -> Table:
+    """Return the columns of a CSV as they are; of other data, the numbers of the graphs and their names, if any."""
+    if find_data(data).kind == "table":
+        table = read_csv(Path(data).expanduser())
+        width = len(table.columns)
+        return list(table.columns), [[*row, *[""] * (width - len(row))][:width] for row in table.rows]
+    rows = range(1, 1 + len(bad) + (0 if task is None else len(task.graphs)))
+    if task is None or task.graphs.names is None:
+        return ["graph"], [[row - 1] for row in rows]
+    names = dict(zip(task.rows(), task.graphs.names, strict=True))
+    return ["graph", "name"], [[row - 1, names.get(row, "")] for row in rows]
+
+
+def add_columns(table: Table, bad: Sequence[BadRow], predicted: dict[str, Values]) -> Table:
+    """Add predicted columns, which are empty in bad rows, and a column that says what is wrong with a row.
+
+    >>> from pathnn.data.errors import BadRow
+    >>> add_columns((["smiles"], [["CO"], ["C("]]), (BadRow(2, "no molecule"),), {"prediction": [1.5]})
+    (['smiles', 'prediction', 'error'], [['CO', 1.5, ''], ['C(', '', 'no molecule']])
+    """
+    header, rows = table
+    reasons = {one.row: one.reason for one in bad}
+    values = iter(zip(*predicted.values(), strict=True))
+    empty = [""] * len(predicted)
+    new = [free_name(name, header) for name in (*predicted, ERROR)]
+    return header + new, [
+        [*row, *(empty if i in reasons else next(values)), reasons.get(i, "")] for i, row in enumerate(rows, start=1)
+    ]

@@ -37,6 +37,14 @@ SCAFFOLD = "scaffold"
 """The value of `split_by` that is not a column (`pathnn.data.splits`)."""
 
 
+def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str | None = None) -> Any:
+    """Return a field of a dataclass with a help text, which makes it an option of the command line.
+
+    `flags` are the names of the option; by default `--name` of the field.
+    """
+    return field(default=default, metadata={"help": text, "flags": flags, "metavar": metavar})
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """The options of one training run. `pathnn.training.recipes` has those of the paper.
@@ -81,39 +89,49 @@ class RunConfig:
     """
 
     data: str
-    fold: int = 0
-    split_seed: int | None = None
-    split_by: str | None = None
-    smiles: str | None = None
-    target: tuple[str, ...] | None = None
-    kind: str | None = None
-    skip_invalid: bool = False
-    metric: str | None = None
-    model: str = "pathnn"
+    fold: int = option(0, "Which of the dataset's splits, counted from 0.")
+    split_seed: int | None = option(None, "Split 80 / 10 / 10 with this seed, at random or by scaffold.")
+    split_by: str | None = option(
+        None,
+        "How to split a .csv: by scaffold, or as a column says (train, val, test).",
+        metavar="scaffold|COLUMN",
+    )
+    smiles: str | None = option(None, "The SMILES column of a .csv.", metavar="COLUMN")
+    target: tuple[str, ...] | None = option(
+        None, "The column of a .csv to predict; may be given several times.", metavar="COLUMN"
+    )
+    kind: str | None = option(None, "Kind of target: class, binary, multilabel or regression.")
+    skip_invalid: bool = option(False, "Skip rows that cannot be read, and count them.", flags=("--skip-invalid",))
+    metric: str | None = option(
+        None, "The metric to report and to choose the epoch by: mae, rmse, roc-auc, ap or accuracy."
+    )
+    model: str = option("pathnn", "pathnn, gin, gcn, gatedgcn, gat, graphsage or mlp.")
     options: Mapping[str, Any] = field(default_factory=dict)
     preset: str | None = None
     variant: Literal["paper", "released"] = "paper"
-    collection: Collection = "ap"
-    k: int = 4
-    batch_size: int = 32
+    collection: Collection = option("ap", "Which paths.", flags=("--collection", "-c"), metavar="sp|sp+|ap")  # noqa: RUF009
+    k: int = option(4, "The largest path length, in edges.", flags=("--k", "-k"))
+    batch_size: int = option(32, "Graphs per step, over all processes.")
     drop_single: bool | None = None
-    max_entries: int | Literal["auto"] | None = "auto"
-    epochs: int = 200
-    lr: float = 1e-3
-    weight_decay: float = 0.0
-    patience: int | None = None
+    max_entries: int | Literal["auto"] | None = option(
+        "auto", "Trie entries to work on at once; fewer need less memory."
+    )
+    epochs: int = option(200, "Train at most this many epochs.")
+    lr: float = option(1e-3, "Learning rate.")
+    weight_decay: float = option(0.0, "Weight decay.")
+    patience: int | None = option(None, "Stop after this many epochs without a better validation score.")
     min_lr: float | None = None
-    stop_at: float | None = None
+    stop_at: float | None = option(None, "Stop when the validation score is as good as this.")
     plateau_factor: float | None = None
     plateau_patience: int = 20
     plateau_direction: Direction = "metric"
-    clip: float | None = None
+    clip: float | None = option(None, "Largest norm of the gradient.")
     standardize: bool = False
-    seed: int = 0
-    device: Device = "auto"
-    devices: int = 1
-    num_nodes: int = 1
-    precision: Precision = "32-true"
+    seed: int = option(0, "Seed of weights, order of the graphs, and dropout.")
+    device: Device = option("auto", "Where to train.", metavar="auto|cpu|cuda")  # noqa: RUF009
+    devices: int = option(1, "Processes (GPUs) per machine.")
+    num_nodes: int = option(1, "Machines.")
+    precision: Precision = option("32-true", "32-true, tf32, 64-true, 16-mixed or bf16-mixed.")  # noqa: RUF009
 
     def __post_init__(self) -> None:
         check_collection(self.collection)

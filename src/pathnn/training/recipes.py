@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -146,3 +146,22 @@ def default_options(task: Task) -> dict[str, Any]:
         "plateau_patience": 15,
         "standardize": task.target == "regression",
     }
+
+
+def fill_in(data: str, task: Task, chosen: Mapping[str, Any], options: Mapping[str, Any]) -> RunConfig:
+    """Return the config of a new run: the paper's or the defaults for a user's own data, then what the user chose.
+
+    `chosen` has fields of `RunConfig`, and `options` those of the model.
+
+    ```python
+    task = load_data("molecules.csv", targets="logS")
+    config = fill_in("molecules.csv", task, {"target": "logS", "epochs": 20}, {"hidden_channels": 32})
+    ```
+    """
+    paper = paper_run(data, chosen.get("collection", "ap"))
+    base = {"data": data, **default_options(task)} if paper is None else paper.to_dict()
+    if chosen.get("model", "pathnn") != "pathnn":
+        # The options and the preset are those of a PathNN; a baseline shares only the width with it.
+        base["preset"] = None
+        base["options"] = {k: v for k, v in base["options"].items() if k in ("hidden_channels", "dropout")}
+    return RunConfig.from_dict({**base, **chosen, "data": data, "options": {**base["options"], **options}})

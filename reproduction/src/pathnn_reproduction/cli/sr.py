@@ -10,8 +10,7 @@ import typer
 
 from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
 from pathnn.cli.distinguish import Device
-from pathnn.cli.options import Json, K
-from pathnn.cli.trained import pick_device
+from pathnn.cli.options import Json, K, pick_device
 
 EXAMPLE = "Example: pathnn reproduce sr --families sr16622,sr251256 --longest 5"
 
