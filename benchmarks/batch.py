@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from pathnn_reproduction.bench import batch
-from pathnn_reproduction.result_file import write_result
+from pathnn_reproduction.results import write_result
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pathnn.training.recipes import zinc
 from pathnn_reproduction.bench import epoch
-from pathnn_reproduction.result_file import write_result
+from pathnn_reproduction.results import write_result
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from pathnn_reproduction.bench import extract
-from pathnn_reproduction.result_file import write_result
+from pathnn_reproduction.results import write_result
 
 TARGETS = {"list": {"ap": 100, "sp": 30, "sp+": 30}, "trie": {"ap": 40, "sp": 20, "sp+": 20}}
 

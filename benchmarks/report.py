@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from pathnn_reproduction.bench.headline import with_headline
-from pathnn_reproduction.bench.report import benchmark_page
+from pathnn_reproduction.bench.report import benchmark_page, with_headline
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

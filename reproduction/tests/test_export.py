@@ -14,13 +14,12 @@ from pathnn.nn.pretrained import model_folders, pretrained_names
 from pathnn.training import load_model, load_task
 from pathnn.training.checkpoint import save_model
 from pathnn_reproduction import export
-from pathnn_reproduction.cells import best_line
-from pathnn_reproduction.experiments.targets import TARGETS, experiment
+from pathnn_reproduction.experiments import TARGETS, get_experiment
 from pathnn_reproduction.export import ExportError, export_models, model_card, write_index
-from pathnn_reproduction.frozen_hash import config_hash, v1_options
-from pathnn_reproduction.ledger import Ledger
+from pathnn_reproduction.results import Results, config_hash, v1_options
 from pathnn_reproduction.runner import run_missing
 from pathnn_reproduction.settings import Settings
+from pathnn_reproduction.tables import best_line
 from tiny_experiments import InlinePool, made_up_line, tiny_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATHNN_DATA", str(tmp_path / "cache"))
     monkeypatch.delenv("PATHNN_MIRROR", raising=False)
-    tiny, ledger = tiny_experiment(2, epochs=1), Ledger.open(tmp_path / "tiny.jsonl")
+    tiny, ledger = tiny_experiment(2, epochs=1), Results.open(tmp_path / "tiny.jsonl")
     settings = Settings(tmp_path / "work", "cpu")
     run_missing(tiny, tiny.runs, ledger, InlinePool(settings))
     # The scores of a tiny run are ties: make seed 0 the best by validation, and seed 1 by test.
@@ -112,8 +111,8 @@ def test_the_cards_of_the_project_agree_with_its_results(mirror: Path, path: Pat
     """If this fails, export the model again, or write the card with `model_card`."""
     trained = load_model(path)
     key = config_hash(v1_options(trained.config))
-    run = next(run for name in TARGETS for run in experiment(name).runs if run.key[-1] == key)
-    plan, ledger = experiment(run.target), Ledger.open(ROOT / "results" / f"{run.target}.jsonl")
+    run = next(run for name in TARGETS for run in get_experiment(name).runs if run.key[-1] == key)
+    plan, ledger = get_experiment(run.target), Results.open(ROOT / "results" / f"{run.target}.jsonl")
     runs = [other for other in plan.runs if other.cell == run.cell]
     line = ledger.find(run)
     assert line is not None
@@ -128,7 +127,7 @@ def test_a_model_that_is_not_at_hand_is_no_reason_to_take_another(done, tmp_path
     with pytest.raises(ExportError, match="csl-sp-k2-s0 is the best by validation, but its model is not in"):
         export_models(tiny, tiny.runs, ledger, work, tmp_path / "models")
     with pytest.raises(ExportError, match="no finished run"):
-        export_models(tiny, tiny.runs, Ledger(tmp_path / "none.jsonl"), work, tmp_path / "models")
+        export_models(tiny, tiny.runs, Results(tmp_path / "none.jsonl"), work, tmp_path / "models")
 
 
 def test_an_unknown_name_lists_what_exists(done, tmp_path: Path) -> None:
@@ -144,7 +143,7 @@ def test_a_baseline_is_no_pathnn(done, tmp_path: Path) -> None:
     gin = replace(tiny.runs[0], model="gin", collection=None, k=None)
     gin = replace(gin, config=replace(gin.config, model="gin"))
     plan = replace(tiny, runs=(gin,))
-    run_missing(plan, plan.runs, Ledger.open(tmp_path / "gin.jsonl"), InlinePool(Settings(work, "cpu")))
+    run_missing(plan, plan.runs, Results.open(tmp_path / "gin.jsonl"), InlinePool(Settings(work, "cpu")))
     folder = tmp_path / "cache" / "models"
     folder.mkdir()
     (folder / "gin.safetensors").write_bytes((work / "tiny" / gin.folder / "model.safetensors").read_bytes())

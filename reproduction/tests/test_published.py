@@ -10,7 +10,7 @@ import pytest
 from pathnn.data import load_dataset
 from pathnn_reproduction.experiments.runtime import PAPER, PaperTime
 from pathnn_reproduction.published import TABLES, TU_DATA, Cell, Score
-from pathnn_reproduction.table_text import NAMES
+from pathnn_reproduction.tables import NAMES
 
 COLUMNS = {
     "csl": 1, "exp": 2, "cexp": 2, "exp-iso": 3, "zinc": 2, "molhiv": 1, "peptides-func": 2, "peptides-struct": 4,

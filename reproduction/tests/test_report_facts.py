@@ -8,7 +8,7 @@ import pytest
 
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
-from pathnn_reproduction.report import results_page
+from pathnn_reproduction.pages import results_page
 
 PAGE = results_page(Path(__file__).resolve().parents[2] / "results")
 PAPER_PARAMETERS = {  # the appendix's table of hyperparameters: SP and SP+, then AP

@@ -10,10 +10,9 @@ from tempfile import TemporaryDirectory
 
 from pathnn.files import atomic_write
 from pathnn.training import RunFolder
-from pathnn_reproduction.cells import best_line
-from pathnn_reproduction.experiment import Experiment
-from pathnn_reproduction.ledger import Ledger
-from pathnn_reproduction.planned import RunSpec
+from pathnn_reproduction.results import Results
+from pathnn_reproduction.spec import Experiment, RunSpec
+from pathnn_reproduction.tables import best_line
 
 UNDER_WAY = ("config.yaml", "metrics.jsonl", "last.ckpt")
 """What a run goes on from; the state holds the best weights, so that the model file is made again from it."""
@@ -26,7 +25,7 @@ class CarryError(ValueError):
     """A packed file that does not exist or is not one of ours."""
 
 
-def pack_runs(experiment: Experiment, ledger: Ledger, work: Path, file: Path, *, part_mib: float | None = None) -> int:
+def pack_runs(experiment: Experiment, ledger: Results, work: Path, file: Path, *, part_mib: float | None = None) -> int:
     """Pack the runs that the ledger does not have and the best one of every cell; returns how many runs that are.
 
     With `part_mib` the file is cut into `FILE.000`, `FILE.001`, … of at most so many MiB.
@@ -89,7 +88,7 @@ def _ours(file: Path, tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
     return members
 
 
-def _worth_carrying(experiment: Experiment, ledger: Ledger, work: Path) -> Iterator[tuple[RunFolder, tuple[str, ...]]]:
+def _worth_carrying(experiment: Experiment, ledger: Results, work: Path) -> Iterator[tuple[RunFolder, tuple[str, ...]]]:
     cells: dict[tuple[object, ...], list[RunSpec]] = {}
     for run in experiment.runs:
         cells.setdefault(run.cell, []).append(run)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean
 
-from pathnn_reproduction.experiment import Experiment, slots
-from pathnn_reproduction.ledger import Ledger
-from pathnn_reproduction.planned import Key, RunSpec, together_key
 from pathnn_reproduction.pool import Event, Pool
+from pathnn_reproduction.results import Results
+from pathnn_reproduction.spec import Experiment, Key, RunSpec, slots, together_key
 
 PATIENCE = 600.0
 """Seconds that workers are given to end their epoch when they are asked to stop."""
@@ -71,7 +70,7 @@ class Progress:
 def run_missing(
     experiment: Experiment,
     runs: Sequence[RunSpec],
-    ledger: Ledger,
+    ledger: Results,
     pool: Pool,
     *,
     limit: int | None = None,
@@ -112,7 +111,7 @@ def run_missing(
 class _Loop:
     experiment: Experiment
     runs: Sequence[RunSpec]
-    ledger: Ledger
+    ledger: Results
     pool: Pool
     progress: Progress
     limit: int | None

@@ -10,11 +10,10 @@ import torch
 from pathnn.paths import list_paths
 from pathnn.provenance import provenance
 from pathnn_reproduction.bench import extract
-from pathnn_reproduction.bench.headline import with_headline
-from pathnn_reproduction.bench.peer import igraph_paths, to_igraph
-from pathnn_reproduction.bench.report import benchmark_page
+from pathnn_reproduction.bench.extract import igraph_paths, to_igraph
+from pathnn_reproduction.bench.report import benchmark_page, with_headline
 from pathnn_reproduction.bench.shapes import SHAPES, graph_set
-from pathnn_reproduction.result_file import write_result
+from pathnn_reproduction.results import write_result
 
 ROOT = Path(__file__).parents[3]
 

@@ -8,12 +8,10 @@ from typing import Any
 
 from pathnn.training import RunConfig
 from pathnn_reproduction.execute import Executor
-from pathnn_reproduction.experiment import Experiment
-from pathnn_reproduction.frozen_hash import config_hash, v1_options
-from pathnn_reproduction.ledger import Line
-from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.pool import Event, attempt
+from pathnn_reproduction.results import Line, config_hash, v1_options
 from pathnn_reproduction.settings import Settings
+from pathnn_reproduction.spec import Experiment, RunSpec
 
 
 def tiny_run(seed: int = 0, *, epochs: int = 2, **options: Any) -> RunSpec:

@@ -235,7 +235,7 @@ def _model_cpu(workload: list[str] | None, threads: int, path: Path | None) -> d
 
 def _model_gpu(workload: list[str] | None, path: Path | None) -> dict[str, Any]:
     from pathnn_reproduction.bench import model_gpu
-    from pathnn_reproduction.bench.gpu_sides import WORKLOADS
+    from pathnn_reproduction.bench.model_gpu import WORKLOADS
 
     chosen = _known(workload or [*WORKLOADS], tuple(WORKLOADS))
     with progress("measuring", total=len(chosen)) as step:
@@ -246,7 +246,7 @@ def _saver(path: Path | None, step: Callable[[], None], device: str) -> Callable
     """What is done with the result after each part of it."""
 
     def save(result: dict[str, Any]) -> None:
-        from pathnn_reproduction.result_file import write_result
+        from pathnn_reproduction.results import write_result
 
         step()
         if path is not None:
