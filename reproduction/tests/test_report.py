@@ -19,7 +19,7 @@ from pathnn_reproduction.pages import (
     summary_table,
     write_report,
 )
-from pathnn_reproduction.published import TABLES, Score
+from pathnn_reproduction.paper import TABLES, Score
 from pathnn_reproduction.results import Results
 from pathnn_reproduction.spec import select
 from pathnn_reproduction.tables import compare, seconds_text

@@ -100,7 +100,7 @@ def tell_progress(
     experiment: Experiment, runs: list[RunSpec], ledger: Results, progress: Progress, *, as_json: bool
 ) -> None:
     """Print the tables of the datasets of `runs` (as JSON: all tables), what failed, and what is left."""
-    from pathnn_reproduction.published import TABLES
+    from pathnn_reproduction.paper import TABLES
     from pathnn_reproduction.tables import compare, plain_cell
 
     cells = compare(experiment, ledger)
@@ -140,7 +140,7 @@ def summary(experiment: Experiment, ledger: Results, progress: Progress) -> dict
 
 def print_cells(data: str, cells: list[Compared]) -> None:
     """The table of one dataset."""
-    from pathnn_reproduction.published import TABLES
+    from pathnn_reproduction.paper import TABLES
     from pathnn_reproduction.tables import row_label, row_texts
 
     table = TABLES[data]

@@ -85,11 +85,12 @@ def runtime_command(
     with result_only(json):
         from pathnn.provenance import provenance
         from pathnn_reproduction.bench.report import RUNTIME, runtime_cells
-        from pathnn_reproduction.experiments.runtime import PAPER, runtime
+        from pathnn_reproduction.experiments.runtime import runtime
+        from pathnn_reproduction.paper import TIMES
         from pathnn_reproduction.results import write_result
 
         found: list[MeasuredTime] = []
-        with progress("measuring", total=sum(row[0] in chosen for row in PAPER)) as step:
+        with progress("measuring", total=sum(row[0] in chosen for row in TIMES)) as step:
             for row in runtime(device=device, epochs=epochs, datasets=chosen):
                 found.append(row)
                 step()

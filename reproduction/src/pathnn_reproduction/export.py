@@ -12,7 +12,7 @@ from pathnn.data.task import Task
 from pathnn.training import RunFolder, load_model, load_task
 from pathnn.training.checkpoint import TrainedModel, save_model
 from pathnn_reproduction.pages import fill, write_pages
-from pathnn_reproduction.published import TABLES
+from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Line, Results
 from pathnn_reproduction.spec import Experiment, RunSpec
 from pathnn_reproduction.tables import Measured, best_line, measure, score_text

@@ -14,7 +14,7 @@ from pathnn.data.datasets.sr import FAMILIES
 from pathnn.files import atomic_write
 from pathnn.paths.options import COLLECTIONS
 from pathnn_reproduction.experiments import TARGETS, brec, get_experiment, sr
-from pathnn_reproduction.published import TABLES, PublishedTable
+from pathnn_reproduction.paper import TABLES, PaperTable
 from pathnn_reproduction.results import Line, Results, Row, read_rows
 from pathnn_reproduction.spec import Experiment
 from pathnn_reproduction.tables import (
@@ -110,7 +110,7 @@ def open_results(name: str, results: Path) -> Results:
     return Results.open(results / f"{name}.jsonl")
 
 
-def _section(table: PublishedTable, cells: Sequence[Compared]) -> str:
+def _section(table: PaperTable, cells: Sequence[Compared]) -> str:
     text = markdown_table(HEAD, [cells_of_row(cell, table) for cell in cells])
     direction = "larger" if table.maximize else "smaller"
     return f"### {table.title}\n\n{table.metric} ({direction} is better). {table.protocol}\n\n{text}\n"
@@ -186,10 +186,10 @@ def _misses(found: Mapping[str, Sequence[Compared]]) -> str:
     return words + ";\n".join(missed) + ".\n"
 
 
-def is_worse(cell: Compared, table: PublishedTable) -> bool:
+def is_worse(cell: Compared, table: PaperTable) -> bool:
     """Whether ours, with all its seeds or folds, misses the paper's number.
 
-    >>> from pathnn_reproduction.published import Score
+    >>> from pathnn_reproduction.paper import Score
     >>> from pathnn_reproduction.tables import Measured
     >>> ours = Measured(0.2, 0.01, 10, 10, "seeds", 10, 1.0, None, ("cpu",))
     >>> is_worse(Compared("zinc", "pathnn", "sp", 4, Score(0.104, 0.002), ours), TABLES["zinc"])  # less is better
@@ -201,7 +201,7 @@ def is_worse(cell: Compared, table: PublishedTable) -> bool:
     return difference < -1 if difference is not None else difference_text(cell, table).startswith("-")
 
 
-def _line(table: PublishedTable, k: int | None, cells: Sequence[Compared]) -> list[str]:
+def _line(table: PaperTable, k: int | None, cells: Sequence[Compared]) -> list[str]:
     """A line of the table, empty where nothing has been measured."""
     chosen = [cell for cell in cells if k in (None, cell.k)]
     if all(cell.ours is None for cell in chosen):
@@ -211,7 +211,7 @@ def _line(table: PublishedTable, k: int | None, cells: Sequence[Compared]) -> li
     return [label, *(texts[name] for name in COLLECTIONS)]
 
 
-def _text(cell: Compared, table: PublishedTable) -> str:
+def _text(cell: Compared, table: PaperTable) -> str:
     paper = f"({paper_text(cell, table)})"
     if cell.ours is None:
         return f"— {paper}"

@@ -43,6 +43,7 @@ PLACE = ("device", "devices", "num_nodes", "max_entries")
 def v1_options(config: RunConfig) -> dict[str, Any]:
     """Return the options of a config under the names that results files use.
 
+    >>> from pathnn.training.config import RunConfig
     >>> v1_options(RunConfig(data="csl"))["lr"]
     0.001
     """

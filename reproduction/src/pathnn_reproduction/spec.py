@@ -13,6 +13,7 @@ from pathnn.paths.options import Collection
 from pathnn.training.config import RunConfig
 from pathnn.training.cuda_graphs.capture import FIXED
 from pathnn.training.together import common
+from pathnn_reproduction.paper import maximizes
 from pathnn_reproduction.results import Key, Line, Results, config_hash, v1_options
 
 Kind = Literal["train", "isomorphism"]
@@ -139,13 +140,11 @@ class Experiment:
         name: the target.
         title: what it repeats.
         runs: every run that may be needed; those that assess a grid point are done for the winner alone.
-        maximize: whether a larger validation score is better.
     """
 
     name: str
     title: str
     runs: tuple[RunSpec, ...]
-    maximize: bool
 
     @cached_property
     def _grids(self) -> dict[tuple[object, ...], list[RunSpec]]:
@@ -164,7 +163,7 @@ class Experiment:
         found = [(choice.grid, ledger.find(choice)) for choice in self._grids[(run.cell, run.fold)]]
         if any(line is None for _, line in found):
             return None
-        sign = 1 if self.maximize else -1
+        sign = 1 if maximizes(run.dataset) else -1
         scores = {grid: sign * line["val"] for grid, line in found if line is not None}
         return max(scores, key=lambda grid: scores[grid])
 
@@ -209,7 +208,7 @@ def select(runs: Sequence[RunSpec], only: str | None) -> list[RunSpec]:
     >>> select(get_experiment("zinc").runs, "bp")
     Traceback (most recent call last):
     ...
-    pathnn_reproduction.select.SelectionError: 'bp' is unknown: expected model pathnn, gin, gcn, mlp; ...
+    pathnn_reproduction.spec.SelectionError: 'bp' is unknown: expected model pathnn, gin, gcn, mlp; ...
     """
     if not only:
         return list(runs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from pathnn_reproduction.published import PATHNNS, TABLES, Cell, PublishedTable, Score
+from pathnn_reproduction.paper import PATHNNS, TABLES, PaperTable, RowKey, Score, maximizes
 from pathnn_reproduction.results import Line, Results
 from pathnn_reproduction.spec import Experiment, RunSpec
 
@@ -63,14 +63,14 @@ def compare(experiment: Experiment, ledger: Results) -> dict[str, list[Compared]
     return found
 
 
-def _cells(experiment: Experiment, table: PublishedTable) -> list[Cell]:
+def _cells(experiment: Experiment, table: PaperTable) -> list[RowKey]:
     """The rows: other methods, baselines of ours, PathNNs as in the text, PathNNs as released."""
     ours = dict.fromkeys((run.model, run.collection, run.k) for run in experiment.runs if run.dataset == table.dataset)
     everything = dict.fromkeys([*table.rows, *ours])
     return sorted(everything, key=lambda cell: PATHNNS.index(cell[0]) if cell[0] in PATHNNS else -1)
 
 
-def _compare(experiment: Experiment, ledger: Results, table: PublishedTable, cell: Cell) -> Compared:
+def _compare(experiment: Experiment, ledger: Results, table: PaperTable, cell: RowKey) -> Compared:
     runs = [run for run in experiment.runs if run.cell == (table.dataset, *cell)]
     paper = table.rows.get(cell, Score(note="not in the paper"))
     return Compared(table.dataset, *cell, paper, measure(experiment, runs, ledger))
@@ -110,8 +110,7 @@ def measure(experiment: Experiment, runs: Sequence[RunSpec], ledger: Results) ->
 def best_line(experiment: Experiment, runs: Sequence[RunSpec], ledger: Results) -> tuple[RunSpec, Line] | None:
     """The finished run of the best validation score (the first of equal ones), None where there is none."""
     done = experiment.done(runs, ledger)
-    sign = 1 if experiment.maximize else -1
-    return max(done, key=lambda item: sign * item[1]["val"], default=None)
+    return max(done, key=lambda item: item[1]["val"] * (1 if maximizes(item[0].dataset) else -1), default=None)
 
 
 def plain_cell(cell: Compared, *, maximize: bool) -> dict[str, Any]:
@@ -136,7 +135,7 @@ NAMES = {"gin": "GIN", "gcn": "GCN", "mlp": "MLP (no structure)"}
 def row_label(cell: Compared) -> str:
     """What the model of a row is called; at K = 1 the collections are one.
 
-    >>> from pathnn_reproduction.published import Score
+    >>> from pathnn_reproduction.paper import Score
     >>> row_label(Compared("zinc", "pathnn", "sp+", 4, Score(0.1, 0.0), None))
     'PathNN-SP+ (K=4)'
     """
@@ -146,7 +145,7 @@ def row_label(cell: Compared) -> str:
     return f"PathNN-{'P' if cell.k == 1 else cell.collection.upper()} (K={cell.k}){released}"
 
 
-def paper_text(cell: Compared, table: PublishedTable) -> str:
+def paper_text(cell: Compared, table: PaperTable) -> str:
     """The paper's number, or why it has none."""
     paper = cell.paper
     if paper.mean is None:
@@ -154,7 +153,7 @@ def paper_text(cell: Compared, table: PublishedTable) -> str:
     return score_text(paper.mean, paper.std, table.decimals)
 
 
-def ours_text(cell: Compared, table: PublishedTable) -> str:
+def ours_text(cell: Compared, table: PaperTable) -> str:
     """Our number, or that there is none."""
     if cell.ours is not None:
         return score_text(cell.ours.mean, cell.ours.std, table.decimals + 1)
@@ -182,7 +181,7 @@ def count_text(cell: Compared) -> str:
     return f"{ours.count} {ours.unit}" if ours.count == ours.planned else f"{ours.count} of {ours.planned} {ours.unit}"
 
 
-def difference_text(cell: Compared, table: PublishedTable) -> str:
+def difference_text(cell: Compared, table: PaperTable) -> str:
     """Ours against the paper's, in its standard deviations; where it has none, whether the means are equal."""
     difference = cell.difference(maximize=table.maximize)
     if difference is not None:
@@ -203,7 +202,7 @@ def seconds_text(cell: Compared) -> str:
     return f"{cell.ours.seconds:,.0f}{where}"
 
 
-def row_texts(cell: Compared, table: PublishedTable) -> tuple[str, str, str, str, str]:
+def row_texts(cell: Compared, table: PaperTable) -> tuple[str, str, str, str, str]:
     """Paper, ours, how many, seconds and difference."""
     return (
         paper_text(cell, table),
@@ -243,7 +242,7 @@ DEVIATIONS = "Deviations are sample standard deviations."
 HEAD = ("model", "parameters", "paper", "ours", "over", "runs", "seconds", "difference")
 
 
-def cells_of_row(cell: Compared, table: PublishedTable) -> list[str]:
+def cells_of_row(cell: Compared, table: PaperTable) -> list[str]:
     """The texts of a row, in the order of `HEAD`."""
     ours = cell.ours
     parameters = "" if ours is None or ours.parameters is None else f"{ours.parameters:,}"
@@ -254,7 +253,7 @@ def cells_of_row(cell: Compared, table: PublishedTable) -> list[str]:
     ]  # fmt: skip
 
 
-def latex_table(table: PublishedTable, cells: Sequence[Compared]) -> str:
+def latex_table(table: PaperTable, cells: Sequence[Compared]) -> str:
     """Return a table as LaTeX (`booktabs`)."""
     rows = [
         f"{row_label(c)} & {paper_text(c, table)} & {ours_text(c, table)} & {count_text(c)} & "

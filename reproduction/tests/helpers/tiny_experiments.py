@@ -27,7 +27,7 @@ def tiny_run(seed: int = 0, *, epochs: int = 2, **options: Any) -> RunSpec:
 
 def tiny_experiment(count: int = 3, **options: Any) -> Experiment:
     """`count` seeds of it."""
-    return Experiment("tiny", "a tiny experiment", tuple(tiny_run(seed, **options) for seed in range(count)), True)
+    return Experiment("tiny", "a tiny experiment", tuple(tiny_run(seed, **options) for seed in range(count)))
 
 
 def made_up_line(run: RunSpec, val: float, test: float = 50.0) -> Line:

@@ -16,12 +16,12 @@ from pathnn_reproduction.spec import Experiment, RunSpec, as_released, baseline_
 
 def zinc() -> Experiment:
     """Plan table 5: ten seeds."""
-    return Experiment("zinc", TARGETS["zinc"], tuple(_seeds("zinc", recipes.zinc, 10)), False)
+    return Experiment("zinc", TARGETS["zinc"], tuple(_seeds("zinc", recipes.zinc, 10)))
 
 
 def molhiv() -> Experiment:
     """Plan table 4: ten seeds."""
-    return Experiment("molhiv", TARGETS["molhiv"], tuple(_seeds("molhiv", recipes.molhiv, 10)), True)
+    return Experiment("molhiv", TARGETS["molhiv"], tuple(_seeds("molhiv", recipes.molhiv, 10)))
 
 
 def peptides() -> Experiment:
@@ -30,7 +30,7 @@ def peptides() -> Experiment:
     for collection, seed in product(COLLECTIONS, range(4)):
         config = replace(recipes.peptides_func(collection, released=True), seed=seed)
         runs.append(as_released(pathnn_spec("peptides", config)))
-    return Experiment("peptides", TARGETS["peptides"], tuple(runs), True)
+    return Experiment("peptides", TARGETS["peptides"], tuple(runs))
 
 
 def _seeds(target: str, make: Callable[[Collection], RunConfig], count: int) -> Iterator[RunSpec]:

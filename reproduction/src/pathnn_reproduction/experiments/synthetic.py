@@ -29,7 +29,7 @@ UNTRAINED: dict[str, Any] = {"precision": "64-true", "epochs": 1, "patience": No
 
 def synthetic() -> Experiment:
     """Plan table 1."""
-    return Experiment("synthetic", TARGETS["synthetic"], tuple(_runs()), True)
+    return Experiment("synthetic", TARGETS["synthetic"], tuple(_runs()))
 
 
 def _runs() -> Iterator[RunSpec]:

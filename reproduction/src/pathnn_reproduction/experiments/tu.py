@@ -23,7 +23,7 @@ FOLDS, ASSESSED = 10, (1, 2, 3)
 
 def tu() -> Experiment:
     """Plan table 2."""
-    return Experiment("tu", TARGETS["tu"], tuple(_runs()), True)
+    return Experiment("tu", TARGETS["tu"], tuple(_runs()))
 
 
 def models_of(data: str) -> list[tuple[Collection, int]]:
