@@ -286,7 +286,8 @@ def write_expressive(target: str, results: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"target": target, "written": written})
     else:
-        say(*(f"wrote {path}" for path in written), sep="\n")
+        for path in written:
+            say(f"wrote {path}")
 
 
 LongestAP = Annotated[int, typer.Option("--k", "-k", min=1, help="Longest paths of AP.")]

@@ -264,7 +264,7 @@ def sr_section(rows: Sequence[Row], raw: Sequence[Row]) -> str:
     )
 
 
-def _equal(pairs: Sequence[tuple[Sequence[int] | None, Sequence[int] | None]]) -> str:
+def _equal(pairs: Sequence[tuple[Sequence[int | None] | None, Sequence[int | None] | None]]) -> str:
     """Say for how many seeds and families two counts are equal."""
     found = [a == b for ours, other in pairs if ours and other for a, b in zip(ours, other, strict=True)]
     return f"{sum(found)} of {len(found)}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from statistics import mean
 
 from pathnn_reproduction.pool import Event, Pool
-from pathnn_reproduction.results import Results
+from pathnn_reproduction.results import Key, Results
 from pathnn_reproduction.spec import Experiment, Key, RunSpec, slots, together_key
 
 PATIENCE = 600.0

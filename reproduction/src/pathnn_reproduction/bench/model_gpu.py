@@ -1,7 +1,5 @@
 """A training step and a prediction on a GPU: the trie engine as one CUDA graph against cuDNN's LSTM over every path.
 
-    PATHNN_MIRROR=... python -m pathnn_reproduction.bench.model_gpu --json result.json
-
 Both sides have the same weights, the same batches of real graphs, the same fused Adam, and TF32 off. The dense side
 gets its batches ready made; ours assembles them on the GPU within the step. Times are of several steps in a row, one
 wait at their end; memory is the peak above the resident dataset.
@@ -9,7 +7,6 @@ wait at their end; memory is the peak above the resident dataset.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import gc
 import logging
@@ -17,8 +14,6 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -34,7 +29,6 @@ from pathnn.training.cuda_graphs.padded_batch import PaddedShape
 from pathnn.training.devices import small_cublas_workspace
 from pathnn_reproduction.bench import user_loop
 from pathnn_reproduction.bench.model import USER_WORKLOAD, Save, prepare_datasets
-from pathnn_reproduction.results import write_result
 
 Step = Callable[[], None]
 
@@ -353,22 +347,3 @@ def run(names: list[str], *, rounds: int = 5, large: bool = True, save: Save = l
         result["user_loop"] = user_loop.run(device="cuda", graphs=10_000, batches=4, rounds=rounds)
         save(result)
     return result
-
-
-def main() -> None:
-    """Measure and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, required=True, help="where to write the result")
-    parser.add_argument("--workload", choices=[*WORKLOADS, "large"], action="append", help="default: all")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--kernels", action="store_true", help="also log where the GPU's time goes")
-    options = parser.parse_args()
-    logging.basicConfig(format="%(message)s")
-    log.setLevel(logging.DEBUG if options.kernels else logging.INFO)
-    chosen = options.workload or [*WORKLOADS, "large"]
-    names = [name for name in chosen if name != "large"]
-    run(names, rounds=options.rounds, large="large" in chosen, save=partial(write_result, options.json, device="cuda"))
-
-
-if __name__ == "__main__":
-    main()

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pathnn_reproduction.pages import replace_block
+from pathnn_reproduction.pages import replace_block, write_pages
 from pathnn_reproduction.tables import markdown_table as table
 
 Result = dict[str, Any]
 
 INTRO = """# Benchmarks
 
-This page is written by `python benchmarks/report.py` from `benchmarks/results/*.json`; each section says where and when
+This page is written by `pathnn bench --report` from `benchmarks/results/*.json`; each section says where and when
 its numbers were measured. Ratios are within one run on one machine. `benchmarks/NOTES.md` tells how the code got there.
 """
 
@@ -55,6 +55,14 @@ WAYS = {
 """What the rows of `pathnn_reproduction.bench.user_loop` are called, in the order of the table."""
 
 USER_HEAD = ("training on ZINC, AP", "parameters", "step, ms", "faster than dense", "epoch, s")
+
+
+def write_benchmarks(root: Path) -> list[Path]:
+    """Write `docs/benchmarks.md` and the README's table of a clone at `root`; return what was written."""
+    results, page, readme = root / "benchmarks" / "results", root / "docs" / "benchmarks.md", root / "README.md"
+    if not (results.is_dir() and page.parent.is_dir() and readme.exists()):
+        raise ValueError("benchmarks/results, docs and README.md are not all here: run --report in a clone of pathnn.")
+    return write_pages({page: benchmark_page(results), readme: with_headline(readme.read_text(), results)})
 
 
 def benchmark_page(folder: Path) -> str:
@@ -268,9 +276,7 @@ SECTIONS: dict[str, Callable[[Result], str]] = {
 }
 
 
-Result = dict[str, Any]
-
-BEGIN, END = "<!-- speed: written by python benchmarks/report.py -->", "<!-- end of speed -->"
+BEGIN, END = "<!-- speed: written by pathnn bench --report -->", "<!-- end of speed -->"
 HEAD = ("training on ZINC, AP, batches of 128", "where", "path by path", "pathnn", "faster", "PyG's GINE")
 USER_WAYS = {  # of pathnn_reproduction.bench.user_loop
     "pathnn train": "one step of `pathnn train`",

@@ -1,10 +1,8 @@
-"""A small run of the kernels, for a memory checker: `compute-sanitizer python benchmarks/memcheck.py`."""
+"""A small run of the kernels, for a memory checker: `compute-sanitizer python tools/memcheck.py`."""
 
 from __future__ import annotations
 
 import os
-
-os.environ.setdefault("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")  # so that each tensor has its own bounds
 
 import torch
 
@@ -16,6 +14,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 def main() -> None:
     """Forward and backward of AP and SP+ networks with edges, distances and dummy tokens, of odd widths."""
+    os.environ.setdefault("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")  # so that each tensor has its own bounds
     torch.manual_seed(0)
     one_way = torch.tensor([[0, 1, 2, 2, 3, 4, 5, 5, 6], [1, 2, 0, 3, 4, 5, 2, 6, 7]])
     edge_index = torch.cat([one_way, one_way.flip(0)], dim=1)
