@@ -75,8 +75,8 @@ def test_an_option_added_later_changes_only_the_runs_that_use_it(monkeypatch: py
 @pytest.mark.parametrize("target", TARGETS)
 def test_finished_runs_stay_finished(target: str) -> None:
     """New runs may be added; a changed plan or hash would make finished runs missing."""
-    plan, ledger = get_experiment(target), Results.open(RESULTS / f"{target}.jsonl")
-    done, missing = len(plan.done(plan.runs, ledger)), len(plan.missing(plan.runs, ledger))
+    plan, results_file = get_experiment(target), Results.open(RESULTS / f"{target}.jsonl")
+    done, missing = len(plan.done(plan.runs, results_file)), len(plan.missing(plan.runs, results_file))
     frozen_done, frozen_total = FINISHED[target]
     assert done >= frozen_done
     assert done + missing >= frozen_total

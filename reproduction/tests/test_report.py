@@ -29,10 +29,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def add(results: Path, target: str, only: str, tests: list[float]) -> None:
-    ledger = Results.open(results / f"{target}.jsonl")
-    runs = get_experiment(target).missing(select(get_experiment(target).runs, only), ledger)
+    results_file = Results.open(results / f"{target}.jsonl")
+    runs = get_experiment(target).missing(select(get_experiment(target).runs, only), results_file)
     for run, test in zip(runs, tests, strict=False):
-        ledger.add(made_up_line(run, val=run.seed, test=test))
+        results_file.add(made_up_line(run, val=run.seed, test=test))
 
 
 def cell(results: Path, target: str, dataset: str, collection: str | None, k: int | None, model: str = "pathnn"):
@@ -165,13 +165,13 @@ def test_the_papers_tables_are_whole() -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_line_of_the_projects_results_is_a_run_of_its_experiment(target: str) -> None:
-    ledger = Results.open(ROOT / "results" / f"{target}.jsonl")  # opening checks each line
+    results_file = Results.open(ROOT / "results" / f"{target}.jsonl")  # opening checks each line
     plan = get_experiment(target)
     keys = {run.key for run in plan.runs}
-    for line in ledger:
+    for line in results_file:
         key = tuple(line[name] for name in ("model", "dataset", "collection", "k", "fold", "seed", "config_hash"))
         assert key in keys, f"{key} is no run of {target}: was the experiment changed after it was run?"
-    assert len(ledger) == len({tuple(line[name] for name in ("config_hash", "dataset")) for line in ledger})
+    assert len(results_file) == len({tuple(line[name] for name in ("config_hash", "dataset")) for line in results_file})
 
 
 def test_the_projects_pages_agree_with_its_results() -> None:

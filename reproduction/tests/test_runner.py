@@ -111,12 +111,12 @@ def short_of_memory(seeds: set[int], pool: list[InlinePool], *, always: bool = F
 def test_a_run_that_found_too_little_memory_is_tried_again_alone(tmp_path: Path) -> None:
     tiny, pools, said = tiny_experiment(4), list[InlinePool](), list[str | None]()
     pools.append(InlinePool(short_of_memory({0, 1}, pools), size=2))
-    ledger = Results.open(tmp_path / "tiny.jsonl")
+    results_file = Results.open(tmp_path / "tiny.jsonl")
 
     def show(progress: Progress, event: Event | None) -> None:
         said.append(None if event is None else ended(progress, event))
 
-    progress = run_missing(tiny, tiny.runs, ledger, pools[0], limit=4, show=show)
+    progress = run_missing(tiny, tiny.runs, results_file, pools[0], limit=4, show=show)
     assert (progress.left, progress.failed, progress.waiting, progress.stopped) == (0, [], [], [])
     assert [run.seed for run in pools[0].done] == [0, 1, 2, 3, 0, 1]
     assert [[run.seed for run in runs] for runs in pools[0].given[-2:]] == [[0], [1]]
@@ -273,9 +273,9 @@ def test_the_winner_of_a_grid_is_assessed(tmp_path: Path) -> None:
     runs = select(tu.runs, "enzymes,sp,k=1,fold=2")
     assert (len(runs), slots(runs)) == (16, 7)
     best = "hidden=32,dropout=0.5"
-    ledger = Results(tmp_path / "tu.jsonl")
+    results_file = Results(tmp_path / "tu.jsonl")
     pool = InlinePool(lambda run: made_up_line(run, val=60.0 if run.grid == best else 40.0 + run.seed), size=3)
-    progress = run_missing(tu, runs, ledger, pool)
+    progress = run_missing(tu, runs, results_file, pool)
     assert (progress.done, progress.total, progress.left) == (7, 7, 0)
     assert [run.grid for run in pool.done if run.assess] == [best] * 3
     assert [run.seed for run in pool.done if run.assess] == [1, 2, 3]
@@ -283,13 +283,13 @@ def test_the_winner_of_a_grid_is_assessed(tmp_path: Path) -> None:
 
 
 def test_ties_of_a_grid_go_to_the_first(tmp_path: Path) -> None:
-    tu, ledger = get_experiment("tu"), Results(tmp_path / "tu.jsonl")
+    tu, results_file = get_experiment("tu"), Results(tmp_path / "tu.jsonl")
     runs = select(tu.runs, "nci1,ap,k=2,fold=0")
     for run in runs[:3]:
-        ledger.add(made_up_line(run, val=70.0))
-    assert tu.winner(runs[0], ledger) is None
-    ledger.add(made_up_line(runs[3], val=70.0))
-    assert tu.winner(runs[0], ledger) == "hidden=32,dropout=0"
+        results_file.add(made_up_line(run, val=70.0))
+    assert tu.winner(runs[0], results_file) is None
+    results_file.add(made_up_line(runs[3], val=70.0))
+    assert tu.winner(runs[0], results_file) == "hidden=32,dropout=0"
 
 
 def test_time_that_is_up_loses_nothing(tmp_path: Path) -> None:
@@ -336,14 +336,16 @@ def test_a_killed_process_is_replaced_and_ctrl_c_saves_the_others(
             killed.append(pool._workers[worker][0].pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    ledger = Results.open(tmp_path / "tiny.jsonl")
-    progress = run_missing(tiny, tiny.runs, ledger, pool, seconds=200, show=act, interrupted=lambda: len(ledger) > 0)
+    results_file = Results.open(tmp_path / "tiny.jsonl")
+    progress = run_missing(
+        tiny, tiny.runs, results_file, pool, seconds=200, show=act, interrupted=lambda: len(results_file) > 0
+    )
     assert [(run.seed, error) for run, error in progress.failed] == [(0, "its process died (exit code -9).")]
     assert [run.seed for run in progress.finished] == [2]
     assert [run.seed for run in progress.stopped] == [1]
     assert (progress.reason, progress.left) == ("interrupted", 2)
     assert (tmp_path / "work" / "tiny" / tiny.runs[1].folder / "last.ckpt").exists()
-    assert [line["seed"] for line in Results.open(ledger.path)] == [2]
+    assert [line["seed"] for line in Results.open(results_file.path)] == [2]
 
 
 def test_a_killed_process_holds_no_lock_of_the_others(tmp_path: Path) -> None:
@@ -390,14 +392,14 @@ def test_without_time_nothing_is_begun(tmp_path: Path) -> None:
 
 
 def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:
-    tiny, ledger = tiny_experiment(2, epochs=3), Results.open(tmp_path / "tiny.jsonl")
+    tiny, results_file = tiny_experiment(2, epochs=3), Results.open(tmp_path / "tiny.jsonl")
     here = Settings(tmp_path / "here", "cpu")
-    run_missing(tiny, tiny.runs, ledger, InlinePool(here), limit=1)
+    run_missing(tiny, tiny.runs, results_file, InlinePool(here), limit=1)
     execute = InlinePool(here)._do
-    run_missing(tiny, tiny.runs, ledger, InlinePool(lambda run: execute(run, stop=lambda: True)))
+    run_missing(tiny, tiny.runs, results_file, InlinePool(lambda run: execute(run, stop=lambda: True)))
     with pytest.raises(CarryError, match="more than 1000 parts"):
-        pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar", part_mib=0.00001)
-    assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar", part_mib=0.005) == 2
+        pack_runs(tiny, results_file, here.work, tmp_path / "runs.tar", part_mib=0.00001)
+    assert pack_runs(tiny, results_file, here.work, tmp_path / "runs.tar", part_mib=0.005) == 2
     assert len(list(tmp_path.glob("runs.tar.00*"))) > 1
     assert unpack_runs(tmp_path / "runs.tar", tmp_path / "there") == 2
     names = {path.name for path in (tmp_path / "there" / "tiny" / tiny.runs[1].folder).iterdir()}
@@ -405,7 +407,7 @@ def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:
     epochs: list[int] = []
     there = InlinePool(Settings(tmp_path / "there", "cpu"))._do
     pool = InlinePool(lambda run: there(run, report=lambda epoch, _: epochs.append(epoch.epoch)))
-    assert run_missing(tiny, tiny.runs, ledger, pool).left == 0
+    assert run_missing(tiny, tiny.runs, results_file, pool).left == 0
     assert epochs == [2, 3]
     with pytest.raises(CarryError, match="does not exist"):
         unpack_runs(tmp_path / "nothing.tar", tmp_path / "there")
@@ -441,22 +443,22 @@ def test_a_tar_file_of_something_else_is_not_unpacked(tmp_path: Path, name: str)
 def test_a_result_that_was_not_noted_down_is_carried_too(tmp_path: Path) -> None:
     tiny, here = tiny_experiment(1), Settings(tmp_path / "here", "cpu")
     run_missing(tiny, tiny.runs, Results.open(tmp_path / "lost.jsonl"), InlinePool(here))
-    ledger = Results.open(tmp_path / "tiny.jsonl")
-    assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar") == 1
+    results_file = Results.open(tmp_path / "tiny.jsonl")
+    assert pack_runs(tiny, results_file, here.work, tmp_path / "runs.tar") == 1
     assert unpack_runs(tmp_path / "runs.tar", tmp_path / "there") == 1
-    run_missing(tiny, tiny.runs, ledger, InlinePool(Settings(tmp_path / "there", "cpu")))
-    assert scores(ledger.path) == scores(tmp_path / "lost.jsonl")
+    run_missing(tiny, tiny.runs, results_file, InlinePool(Settings(tmp_path / "there", "cpu")))
+    assert scores(results_file.path) == scores(tmp_path / "lost.jsonl")
     assert not (tmp_path / "there" / "tiny" / tiny.runs[0].folder / "metrics.jsonl").exists()  # not trained again
 
 
 def test_what_is_left_of_a_folder_that_was_unpacked_in_part_is_not_in_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny, ledger = tiny_experiment(1, epochs=3), Results.open(tmp_path / "tiny.jsonl")
+    tiny, results_file = tiny_experiment(1, epochs=3), Results.open(tmp_path / "tiny.jsonl")
     here, there = Settings(tmp_path / "here", "cpu"), tmp_path / "there"
     execute = InlinePool(here)._do
-    run_missing(tiny, tiny.runs, ledger, InlinePool(lambda run: execute(run, stop=lambda: True)))
-    assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar") == 1
+    run_missing(tiny, tiny.runs, results_file, InlinePool(lambda run: execute(run, stop=lambda: True)))
+    assert pack_runs(tiny, results_file, here.work, tmp_path / "runs.tar") == 1
     write = Path.write_bytes
 
     def full(self: Path, content: bytes) -> int:
@@ -484,11 +486,15 @@ def test_nothing_is_unpacked_outside_of_the_folder(tmp_path: Path, name: str) ->
 
 
 def test_packing_again_removes_what_was_packed_before(tmp_path: Path) -> None:
-    tiny, ledger, here = tiny_experiment(1), Results.open(tmp_path / "tiny.jsonl"), Settings(tmp_path / "here", "cpu")
-    run_missing(tiny, tiny.runs, ledger, InlinePool(here))
+    tiny, results_file, here = (
+        tiny_experiment(1),
+        Results.open(tmp_path / "tiny.jsonl"),
+        Settings(tmp_path / "here", "cpu"),
+    )
+    run_missing(tiny, tiny.runs, results_file, InlinePool(here))
     file = tmp_path / "packed" / "runs.tar"
     for part, names in ((0.005, None), (0.01, None), (None, {"runs.tar"}), (1.0, {"runs.tar.000"})):
-        pack_runs(tiny, ledger, here.work, file, part_mib=part)
+        pack_runs(tiny, results_file, here.work, file, part_mib=part)
         found = {path.name for path in file.parent.iterdir()}
         assert names is None or found == names
         assert unpack_runs(file, tmp_path / f"there-{part}") == 1
@@ -498,23 +504,23 @@ def test_a_results_file_that_changes_meanwhile_is_read_anew(tmp_path: Path) -> N
     path, runs = tmp_path / "tiny.jsonl", tiny_experiment(4).runs
     lines = [json.dumps({**made_up_line(run, 1.0), "commit": "x" * 30 * run.seed}) for run in runs]
     path.write_text(lines[0] + "\n")
-    ledger = Results.open(path)
+    results_file = Results.open(path)
     path.write_text(f"{lines[3]}\n\n{lines[0]}")  # merged with another machine's, with no newline at the end
-    ledger.add(json.loads(lines[1]))
-    assert {line["seed"] for line in ledger} == {0, 1, 3}
-    assert len(ledger) == 3
+    results_file.add(json.loads(lines[1]))
+    assert {line["seed"] for line in results_file} == {0, 1, 3}
+    assert len(results_file) == 3
     assert [line["seed"] for line in Results.open(path)] == [3, 0, 1]
     path.write_text(path.read_text() + "damaged\n" + lines[2] + "\n")
     for _ in range(2):
         with pytest.raises(ResultsError, match="is damaged in line 5: "):
-            ledger.add(json.loads(lines[2]))
-    assert len(ledger) == 3
+            results_file.add(json.loads(lines[2]))
+    assert len(results_file) == 3
 
 
 def test_a_line_cut_off_by_a_kill_is_left_out_and_overwritten(tmp_path: Path) -> None:
     path, runs = tmp_path / "tiny.jsonl", tiny_experiment(3).runs
-    ledger = Results.open(path)
-    ledger.add(made_up_line(runs[0], 1.0))
+    results_file = Results.open(path)
+    results_file.add(made_up_line(runs[0], 1.0))
     with path.open("a") as file:
         file.write('{"model": "pathnn", "dat')
     again = Results.open(path)
@@ -542,9 +548,9 @@ def test_two_processes_may_add_and_none_adds_twice(tmp_path: Path) -> None:
 
 def test_a_score_that_is_no_number_is_not_noted_down(tmp_path: Path) -> None:
     """JSON has no NaN; the run has failed, and the others are done."""
-    ledger, plan = Results.open(tmp_path / "tiny.jsonl"), tiny_experiment(2)
+    results_file, plan = Results.open(tmp_path / "tiny.jsonl"), tiny_experiment(2)
     pool = InlinePool(lambda run: made_up_line(run, float("nan") if run.seed == 0 else 1.0))
-    progress = run_missing(plan, plan.runs, ledger, pool)
+    progress = run_missing(plan, plan.runs, results_file, pool)
     assert [run.seed for run, _ in progress.failed] == [0]
     assert [run.seed for run in progress.finished] == [1]
     assert scores(tmp_path / "tiny.jsonl") == [(1, 1.0, 50.0)]
@@ -628,14 +634,14 @@ def test_runs_for_one_time_go_to_one_worker_and_all_come_back(tmp_path: Path) ->
     def show(progress: Progress, event: Event | None) -> None:
         together.append({run.seed for run, _ in progress.running.values()})
 
-    ledger = Results.open(tmp_path / "tiny.jsonl")
-    progress = run_missing(tiny, tiny.runs, ledger, pool, show=show)
+    results_file = Results.open(tmp_path / "tiny.jsonl")
+    progress = run_missing(tiny, tiny.runs, results_file, pool, show=show)
     assert (progress.done, progress.failed, progress.running) == (3, [], {})
     assert {0, 1} in together
     assert {0, 1, 2} not in together
     alone = Results.open(tmp_path / "alone.jsonl")
     run_missing(tiny, tiny.runs, alone, InlinePool(Settings(tmp_path / "alone", "cpu")))
-    assert scores(ledger.path) == scores(alone.path)
+    assert scores(results_file.path) == scores(alone.path)
 
 
 def test_a_process_that_dies_fails_all_its_runs(tmp_path: Path) -> None:
@@ -679,11 +685,11 @@ def test_winners_do_not_wait_for_runs_that_failed_or_are_not_selected(tmp_path: 
             raise ValueError("failed")
         return made_up_line(run, val=50.0)
 
-    ledger = Results(tmp_path / "tu.jsonl")
-    progress = run_missing(whole, runs, ledger, InlinePool(do, 2, 20))
+    results_file = Results(tmp_path / "tu.jsonl")
+    progress = run_missing(whole, runs, results_file, InlinePool(do, 2, 20))
     assert (len(progress.finished), len(progress.failed)) == (9 * 7, 4)
     some = Results(tmp_path / "some.jsonl")
-    for run, line in whole.done([run for run in runs if not run.assess], ledger):
+    for run, line in whole.done([run for run in runs if not run.assess], results_file):
         if (run.fold, run.grid) != (0, "hidden=64,dropout=0.5"):
             some.add(line)
     progress = run_missing(whole, [run for run in runs if run.assess], some, InlinePool(do, 2, 20))
@@ -731,7 +737,7 @@ def test_a_link_in_a_tar_file_is_not_unpacked(tmp_path: Path) -> None:
 
 
 def test_no_more_runs_are_begun_than_the_limit_also_for_one_time(tmp_path: Path) -> None:
-    tiny, ledger = preset_runs(5), Results.open(tmp_path / "tiny.jsonl")
+    tiny, results_file = preset_runs(5), Results.open(tmp_path / "tiny.jsonl")
     pool = InlinePool(lambda run: made_up_line(run, 1.0), together=4)
-    run_missing(tiny, tiny.runs, ledger, pool, limit=2)
+    run_missing(tiny, tiny.runs, results_file, pool, limit=2)
     assert [len(runs) for runs in pool.given] == [2]

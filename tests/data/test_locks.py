@@ -34,7 +34,7 @@ def of_a_member(folder: Path):
     yield
 
 
-def ledger_line(planned: RunSpec) -> dict[str, object]:
+def line_of(planned: RunSpec) -> dict[str, object]:
     from pathnn_reproduction.results import result_line
 
     names = ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters", "device", "commit", "time")
@@ -44,7 +44,7 @@ def ledger_line(planned: RunSpec) -> dict[str, object]:
 
 @contextmanager
 def of_results(folder: Path):
-    Results(folder / ".lock").add(ledger_line(get_experiment("zinc").runs[0]))
+    Results(folder / ".lock").add(line_of(get_experiment("zinc").runs[0]))
     yield
 
 

@@ -48,14 +48,14 @@ ResultsFolder = Annotated[Path, typer.Option("--results", metavar="FOLDER", help
 Work = Annotated[
     Path | None,
     typer.Option("--work", metavar="FOLDER", show_default=False,
-                 help="Where run folders are kept, to go on from; default: .runs in the results folder."),
+                 help="Where run folders are kept, to resume from; default: .runs in the results folder."),
 ]  # fmt: skip
 Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to train.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=0, help="Begin at most so many runs.", show_default=False)]
 TimeLimit = Annotated[
     float | None,
     typer.Option("--time-limit", metavar="MINUTES", min=0.0, show_default=False,
-                 help="Stop after so many minutes; runs under way are saved, and go on the next time."),
+                 help="Stop after so many minutes; runs under way are saved, and resumed the next time."),
 ]  # fmt: skip
 Ray = Annotated[
     str | None,
@@ -97,18 +97,18 @@ def tell_files(target: str, written: list[Path], *, as_json: bool) -> None:
 
 
 def tell_progress(
-    experiment: Experiment, runs: list[RunSpec], ledger: Results, progress: Progress, *, as_json: bool
+    experiment: Experiment, runs: list[RunSpec], results_file: Results, progress: Progress, *, as_json: bool
 ) -> None:
     """Print the tables of the datasets of `runs` (as JSON: all tables), what failed, and what is left."""
     from pathnn_reproduction.paper import TABLES
     from pathnn_reproduction.tables import compare, plain_cell
 
-    cells = compare(experiment, ledger)
+    cells = compare(experiment, results_file)
     for run, error in progress.failed:
         note(f"failed: {run.name}: {error}")
     if as_json:
         rows = [plain_cell(c, maximize=TABLES[data].maximize) for data, part in cells.items() for c in part]
-        print_json({**summary(experiment, ledger, progress), "cells": rows})
+        print_json({**summary(experiment, results_file, progress), "cells": rows})
         return
     chosen = {run.dataset for run in runs}
     for data, part in cells.items():
@@ -118,11 +118,11 @@ def tell_progress(
     under_way = f", {len(progress.stopped)} of them under way" if progress.stopped else ""
     say(
         f"{progress.done} of {progress.total} runs done, {len(progress.finished)} now, {len(progress.failed)} failed, "
-        f"{progress.left} left{under_way}{why}; {ledger.path}"
+        f"{progress.left} left{under_way}{why}; {results_file.path}"
     )
 
 
-def summary(experiment: Experiment, ledger: Results, progress: Progress) -> dict[str, Any]:
+def summary(experiment: Experiment, results_file: Results, progress: Progress) -> dict[str, Any]:
     """Where things stand, as plain values."""
     return {
         "target": experiment.name,
@@ -134,7 +134,7 @@ def summary(experiment: Experiment, ledger: Results, progress: Progress) -> dict
         "left": progress.left,
         "stopped": progress.reason or None,
         "seconds": time.monotonic() - progress.started,
-        "results": ledger.path,
+        "results": results_file.path,
     }
 
 
@@ -180,25 +180,25 @@ def table_command(target: str, title: str) -> Callable[..., None]:
             raise typer.BadParameter(f"--device {device}: expected auto, cpu or cuda.")
         begin, place = time.monotonic(), Place(results, work, device, jobs, together, ray)
         with result_only(json):
-            experiment, runs, ledger = _plan(target, only, results)
+            experiment, runs, results_file = _plan(target, only, results)
             if unpack is not None:
                 _unpack(unpack, place)
-            written = _write(experiment, runs, ledger, place, report=report, export=export)
+            written = _write(experiment, runs, results_file, place, report=report, export=export)
             if written is None:
                 _check_device(place)
-                if limit is None and not ledger.path.exists():
+                if limit is None and not results_file.path.exists():
                     note(
-                        f"{ledger.path} is not there yet: all runs begin anew (our results come with a clone of the "
-                        "repository). --limit 0 prints the paper's tables alone."
+                        f"{results_file.path} is not there yet: all runs start from the beginning (our results "
+                        "come with a clone of the repository). --limit 0 prints the paper's tables alone."
                     )
                 seconds = None if time_limit is None else 60 * time_limit - (time.monotonic() - begin)
-                progress = _run(experiment, runs, ledger, place, limit=limit, seconds=seconds)
+                progress = _run(experiment, runs, results_file, place, limit=limit, seconds=seconds)
                 if pack is not None:
-                    _pack(experiment, ledger, place, pack, pack_part)
+                    _pack(experiment, results_file, place, pack, pack_part)
         if written is not None:
             tell_files(target, written, as_json=json)
             return
-        tell_progress(experiment, runs, ledger, progress, as_json=json)
+        tell_progress(experiment, runs, results_file, progress, as_json=json)
         if progress.failed:
             raise typer.Exit(1)
         if progress.reason == "interrupted":
@@ -207,7 +207,7 @@ def table_command(target: str, title: str) -> Callable[..., None]:
     command.__doc__ = f"""{title}: do the runs that are missing, print the paper's table with ours beside it.
 
     One line per finished run is added to results/{target}.jsonl. Stopping loses nothing but seconds: run it again,
-    and it goes on. A run that fails does not stop the others; the exit code is then 1.
+    and it resumes. A run that fails does not stop the others; the exit code is then 1.
     """
     return command
 
@@ -271,16 +271,18 @@ def _unpack(file: Path, place: Place) -> None:
     note(f"unpacked {unpack_runs(file, place.settings().work)} runs from {file}")
 
 
-def _pack(experiment: Experiment, ledger: Results, place: Place, file: Path, part_mib: float | None) -> None:
+def _pack(experiment: Experiment, results_file: Results, place: Place, file: Path, part_mib: float | None) -> None:
     from pathnn_reproduction.carry import pack_runs
 
-    note(f"packed {pack_runs(experiment, ledger, place.settings().work, file, part_mib=part_mib)} runs into {file}")
+    note(
+        f"packed {pack_runs(experiment, results_file, place.settings().work, file, part_mib=part_mib)} runs into {file}"
+    )
 
 
 def _write(
     experiment: Experiment,
     runs: list[RunSpec],
-    ledger: Results,
+    results_file: Results,
     place: Place,
     *,
     report: bool,
@@ -293,13 +295,15 @@ def _write(
     from pathnn_reproduction.pages import write_report
 
     written = write_report(place.results, place.results.absolute().parent) if report else []
-    return written + ([] if export is None else export_models(experiment, runs, ledger, place.settings().work, export))
+    return written + (
+        [] if export is None else export_models(experiment, runs, results_file, place.settings().work, export)
+    )
 
 
 def _run(
     experiment: Experiment,
     runs: list[RunSpec],
-    ledger: Results,
+    results_file: Results,
     place: Place,
     *,
     limit: int | None,
@@ -319,7 +323,7 @@ def _run(
             note(f"{jobs} processes share the GPU through NVIDIA's MPS (PATHNN_MPS=0 turns it off)")
         pool = _pool(place.settings(), place.ray)
         return run_missing(
-            experiment, runs, ledger, pool, limit=limit, seconds=seconds, interrupted=interrupted, show=show
+            experiment, runs, results_file, pool, limit=limit, seconds=seconds, interrupted=interrupted, show=show
         )
 
 

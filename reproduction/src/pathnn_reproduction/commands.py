@@ -235,7 +235,7 @@ def sr_command(
 ) -> None:
     """Failure rates on strongly regular graphs: untrained PathNN-AP, the exact test, 1-WL and 3-WL.
 
-    The paper's figure prints no numbers; its text says that without distances nothing is told apart at K = 4, that most
+    The paper's figure prints no numbers; its text says that without distances no pair differs at K = 4, that most
     families have less than 20 % failures, and that SR(29, 14, 6, 7) has many.
     """
     if report:
@@ -334,7 +334,7 @@ def brec_command(
     report: Report = False,
     json: Json = False,
 ) -> None:
-    """How many of BREC's 400 pairs are told apart by SP, SP+ and AP at best, per category and K, beside 3-WL."""
+    """How many of BREC's 400 pairs are distinguished by SP, SP+ and AP at best, per category and K, beside 3-WL."""
     if report:
         write_expressive("brec", results, as_json=json)
         return
@@ -350,7 +350,7 @@ def brec_command(
     if json:
         print_json({"table": "brec", "rows": rows, "seconds": time.perf_counter() - begin})
     else:
-        print_table(*table(rows), title="Pairs told apart, of 400", left=2)
+        print_table(*table(rows), title="Pairs distinguished, of 400", left=2)
         say(f"{results}: {time.perf_counter() - begin:.1f} s")
 
 

@@ -169,5 +169,5 @@ class Executor:
 
 
 def tidy(folder: RunFolder) -> None:
-    """Of a run that is over keep the model, the metrics and the result: no state to go on from."""
+    """Of a run that is over keep the model, the metrics and the result: no checkpoint to resume from."""
     folder.state.unlink(missing_ok=True)

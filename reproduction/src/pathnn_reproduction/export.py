@@ -32,7 +32,7 @@ class ExportError(ValueError):
 
 
 def export_models(
-    experiment: Experiment, runs: Sequence[RunSpec], ledger: Results, work: Path, out: Path
+    experiment: Experiment, runs: Sequence[RunSpec], results_file: Results, work: Path, out: Path
 ) -> list[Path]:
     """Write `NAME.safetensors` and its card `NAME.md` for the best run of every PathNN cell among `runs`.
 
@@ -45,11 +45,11 @@ def export_models(
             cells.setdefault(run.cell, []).append(run)
     written = []
     for cell_runs in cells.values():
-        best = best_line(experiment, cell_runs, ledger)
+        best = best_line(experiment, cell_runs, results_file)
         if best is not None:
-            written.append(_export(experiment, cell_runs, best, ledger, work, out))
+            written.append(_export(experiment, cell_runs, best, results_file, work, out))
     if not written:
-        raise ExportError(f"{ledger.path} has no finished run of a PathNN to export.")
+        raise ExportError(f"{results_file.path} has no finished run of a PathNN to export.")
     write_index(out)
     return written
 
@@ -83,7 +83,7 @@ def _export(
     experiment: Experiment,
     runs: Sequence[RunSpec],
     best: tuple[RunSpec, Line],
-    ledger: Results,
+    results_file: Results,
     work: Path,
     out: Path,
 ) -> Path:
@@ -109,7 +109,7 @@ def _export(
         test_score=trained.test_score,
         made_with=trained.versions,
     )
-    write_pages({model.with_suffix(".md"): model_card(name, experiment, runs, line, trained, task, ledger)})
+    write_pages({model.with_suffix(".md"): model_card(name, experiment, runs, line, trained, task, results_file)})
     return model
 
 
@@ -120,7 +120,7 @@ def model_card(
     line: Line,
     trained: TrainedModel,
     task: Task,
-    ledger: Results,
+    results_file: Results,
 ) -> str:
     """Return the card of a trained model."""
     table = TABLES.get(line["dataset"])
@@ -148,7 +148,7 @@ def model_card(
         direction=direction,
         val=f"{line['val']:.{decimals}f}",
         test=f"{line['test']:.{decimals}f}",
-        all_runs=_of_all_runs(measure(experiment, runs, ledger), decimals),
+        all_runs=_of_all_runs(measure(experiment, runs, results_file), decimals),
         stereo=STEREO if task.node_features == OGB_ATOMS else "",
         only=_only(line),
         time=line.get("time", ""),

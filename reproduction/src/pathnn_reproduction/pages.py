@@ -116,9 +116,9 @@ def _section(table: PaperTable, cells: Sequence[Compared]) -> str:
     return f"### {table.title}\n\n{table.metric} ({direction} is better). {table.protocol}\n\n{text}\n"
 
 
-def _origin(dataset: str, plan: Experiment, ledger: Results) -> str:
+def _origin(dataset: str, plan: Experiment, results_file: Results) -> str:
     """Where the numbers of a table come from."""
-    lines = [line for _, line in plan.done(plan.runs, ledger) if line["dataset"] == dataset]
+    lines = [line for _, line in plan.done(plan.runs, results_file) if line["dataset"] == dataset]
     if not lines:
         return ""
     days = sorted(str(line.get("time", ""))[:10] for line in lines)

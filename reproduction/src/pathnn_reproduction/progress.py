@@ -1,4 +1,4 @@
-"""What is shown while runs go on: done, running, failed, time left."""
+"""Show the progress of runs: done, running, failed, time left."""
 
 from __future__ import annotations
 

@@ -89,8 +89,8 @@ class ResultsError(ValueError):
 class Results:
     """A file of results, in memory and on disk. Several processes may add to it.
 
-    >>> ledger = Results(Path("results/zinc.jsonl"))
-    >>> len(ledger)
+    >>> results_file = Results(Path("results/zinc.jsonl"))
+    >>> len(results_file)
     0
     """
 
@@ -102,11 +102,11 @@ class Results:
     @staticmethod
     def open(path: Path) -> Results:
         """Read a file; one that does not exist is empty. A last line that was cut off by a kill is left out."""
-        ledger = Results(path)
+        results_file = Results(path)
         if path.exists():
             with path.open("rb") as file:
-                ledger._catch_up(file)
-        return ledger
+                results_file._catch_up(file)
+        return results_file
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -163,7 +163,7 @@ class Results:
             if content[taken:].count(b"\n"):  # else the last line, which a kill has cut off
                 number = content[:taken].count(b"\n") + 1
                 raise ResultsError(
-                    f"{self.path} is damaged in line {number}: {error} Mend or remove that line."
+                    f"{self.path} is damaged in line {number}: {error} Fix or remove that line."
                 ) from error
         finally:
             self._read = content[:taken]
@@ -238,7 +238,7 @@ def read_rows(path: Path) -> list[Row]:
         return list(json.loads(path.read_text())["rows"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} holds no results that can be read ({error}). Mend it, or give another file."
+            f"{path} holds no results that can be read ({error}). Fix it, or give another file."
         ) from error
 
 

@@ -155,29 +155,29 @@ class Experiment:
                 grids[(run.cell, run.fold)].append(run)
         return grids
 
-    def winner(self, run: RunSpec, ledger: Results) -> str | None:
+    def winner(self, run: RunSpec, results_file: Results) -> str | None:
         """The grid point that won the fold of `run`, by the best validation score; None while one is missing.
 
         Ties go to the first in the order of the grid.
         """
-        found = [(choice.grid, ledger.find(choice)) for choice in self._grids[(run.cell, run.fold)]]
+        found = [(choice.grid, results_file.find(choice)) for choice in self._grids[(run.cell, run.fold)]]
         if any(line is None for _, line in found):
             return None
         sign = 1 if maximizes(run.dataset) else -1
         scores = {grid: sign * line["val"] for grid, line in found if line is not None}
         return max(scores, key=lambda grid: scores[grid])
 
-    def wanted(self, runs: Iterable[RunSpec], ledger: Results) -> list[RunSpec]:
+    def wanted(self, runs: Iterable[RunSpec], results_file: Results) -> list[RunSpec]:
         """Of some runs, those that the protocol asks for now: all but those that wait for a grid, or have lost."""
-        return [run for run in runs if not run.assess or self.winner(run, ledger) == run.grid]
+        return [run for run in runs if not run.assess or self.winner(run, results_file) == run.grid]
 
-    def missing(self, runs: Iterable[RunSpec], ledger: Results) -> list[RunSpec]:
+    def missing(self, runs: Iterable[RunSpec], results_file: Results) -> list[RunSpec]:
         """Of some runs, those that are wanted and not done."""
-        return [run for run in self.wanted(runs, ledger) if ledger.find(run) is None]
+        return [run for run in self.wanted(runs, results_file) if results_file.find(run) is None]
 
-    def done(self, runs: Iterable[RunSpec], ledger: Results) -> list[tuple[RunSpec, Line]]:
+    def done(self, runs: Iterable[RunSpec], results_file: Results) -> list[tuple[RunSpec, Line]]:
         """Of some runs, those that are wanted and done, with their results."""
-        found = [(run, ledger.find(run)) for run in self.wanted(runs, ledger)]
+        found = [(run, results_file.find(run)) for run in self.wanted(runs, results_file)]
         return [(run, line) for run, line in found if line is not None]
 
 

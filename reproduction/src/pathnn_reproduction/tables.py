@@ -54,12 +54,14 @@ class Compared:
         return (self.ours.mean - self.paper.mean) / self.paper.std * (1 if maximize else -1)
 
 
-def compare(experiment: Experiment, ledger: Results) -> dict[str, list[Compared]]:
+def compare(experiment: Experiment, results_file: Results) -> dict[str, list[Compared]]:
     """By dataset, the rows of the paper's table with ours, then baselines of ours that it does not have."""
     found: dict[str, list[Compared]] = {}
     for table in TABLES.values():
         if table.target == experiment.name:
-            found[table.dataset] = [_compare(experiment, ledger, table, cell) for cell in _cells(experiment, table)]
+            found[table.dataset] = [
+                _compare(experiment, results_file, table, cell) for cell in _cells(experiment, table)
+            ]
     return found
 
 
@@ -70,19 +72,19 @@ def _cells(experiment: Experiment, table: PaperTable) -> list[RowKey]:
     return sorted(everything, key=lambda cell: PATHNNS.index(cell[0]) if cell[0] in PATHNNS else -1)
 
 
-def _compare(experiment: Experiment, ledger: Results, table: PaperTable, cell: RowKey) -> Compared:
+def _compare(experiment: Experiment, results_file: Results, table: PaperTable, cell: RowKey) -> Compared:
     runs = [run for run in experiment.runs if run.cell == (table.dataset, *cell)]
     paper = table.rows.get(cell, Score(note="not in the paper"))
-    return Compared(table.dataset, *cell, paper, measure(experiment, runs, ledger))
+    return Compared(table.dataset, *cell, paper, measure(experiment, runs, results_file))
 
 
-def measure(experiment: Experiment, runs: Sequence[RunSpec], ledger: Results) -> Measured | None:
+def measure(experiment: Experiment, runs: Sequence[RunSpec], results_file: Results) -> Measured | None:
     """Ours in the cell of `runs`, None before the first run that counts.
 
     Where grid points are chosen, only the winners' runs count. A fold's score is the mean of its runs; a fold
     that lacks one does not count.
     """
-    done = experiment.done(runs, ledger)
+    done = experiment.done(runs, results_file)
     chosen = any(run.assess for run in runs)
     several = len({run.fold for run in runs}) > 1
     seeds = {run.seed for run in runs if run.assess or not chosen}
@@ -107,9 +109,9 @@ def measure(experiment: Experiment, runs: Sequence[RunSpec], ledger: Results) ->
     )
 
 
-def best_line(experiment: Experiment, runs: Sequence[RunSpec], ledger: Results) -> tuple[RunSpec, Line] | None:
+def best_line(experiment: Experiment, runs: Sequence[RunSpec], results_file: Results) -> tuple[RunSpec, Line] | None:
     """The finished run of the best validation score (the first of equal ones), None where there is none."""
-    done = experiment.done(runs, ledger)
+    done = experiment.done(runs, results_file)
     return max(done, key=lambda item: item[1]["val"] * (1 if maximizes(item[0].dataset) else -1), default=None)
 
 

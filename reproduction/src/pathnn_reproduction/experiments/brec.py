@@ -1,6 +1,6 @@
-"""BREC: which of its 400 pairs the exact test tells apart, for ever longer paths, and whether relabelled copies agree.
+"""BREC: which of its 400 pairs the exact test distinguishes, by length of paths, and whether relabelled copies agree.
 
-A row holds one collection and one K: the pairs that are told apart there for the first time, and those that would take
+A row holds one collection and one K: the pairs first distinguished there, and those that would take
 too many steps. Only pairs that are still confused are tested at the next K.
 """
 
@@ -51,7 +51,7 @@ def brec_graphs() -> list[Graph]:
 
 
 def exact_row(graphs: Sequence[Graph], variant: Variant, k: int, path: Path, *, max_steps: int = MAX_STEPS) -> Row:
-    """Test the pairs that rows in `path` have not told apart at a smaller K."""
+    """Test the pairs that rows in `path` have not distinguished at a smaller K."""
     before = [row for row in read_rows(path) if has_key(row, variant.key()) and row["k"] < k]
     told = {pair for row in before for pair in row["told_apart"]}
     over = {pair for row in before for pair in row["over"]}
@@ -80,7 +80,7 @@ def exact_row(graphs: Sequence[Graph], variant: Variant, k: int, path: Path, *, 
 
 
 def wl_row(graphs: Sequence[Graph]) -> Row:
-    """1-WL and 3-WL: the pairs that each tells apart."""
+    """1-WL and 3-WL: the pairs that each distinguishes."""
     begin = time.perf_counter()
     found = {}
     for name, prints in (("wl1", wl_fingerprints(graphs)), ("wl3", folklore_fingerprints(graphs, most_vertices=1000))):
@@ -101,9 +101,9 @@ def relabelled(graph: Graph, seed: int) -> Graph:
 
 
 def invariance_row(graphs: Sequence[Graph], variant: Variant, k: int, *, copies: int = COPIES) -> Row:
-    """Which graphs the test tells apart from one of their own relabelled copies; for SP+ and AP there must be none.
+    """Which graphs the test distinguishes from one of their own relabelled copies; for SP+ and AP there must be none.
 
-    `consistent` are the pairs that are told apart and whose two graphs agree with all their copies.
+    `consistent` are the pairs that are distinguished and whose two graphs agree with all their copies.
     """
     begin = time.perf_counter()
 
@@ -194,7 +194,7 @@ def _counts(pairs: Iterable[int]) -> Row:
 
 
 def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Head and lines: one per test and K, but not those at which nothing more is told apart than at the K before.
+    """Head and lines: one per test and K, but not those at which nothing more is distinguished than at the K before.
     A dash is a category of which no pair was tested."""
     head = ["test", "K", *(f"{name} ({len(where)})" for name, where in CATEGORIES.items()), "all (400)", "not tested"]
     lines = []

@@ -200,7 +200,7 @@ def run_pair(
 
 
 def run_block(graphs: Sequence[Graph], pairs: Sequence[int], *, collection: Collection, k: int, seed: int = 0) -> Row:
-    """Several pairs of BREC: which are told apart, which are not reliable, and the statistics."""
+    """Several pairs of BREC: which are distinguished, which are not reliable, and the statistics."""
     begin = time.perf_counter()
     found = {
         pair: run_pair(graphs[2 * pair], graphs[2 * pair + 1], collection=collection, k=k, seed=seed) for pair in pairs

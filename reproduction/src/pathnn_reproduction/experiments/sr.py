@@ -1,4 +1,4 @@
-"""The paper's figure of strongly regular graphs, and beyond its K = 4: which pairs of a family are told apart.
+"""The paper's figure of strongly regular graphs, and beyond its K = 4: which pairs of a family are distinguished.
 
 Each family is tested by 1-WL and 3-WL, by the exact test with ever longer paths, and by untrained networks: a job each.
 """
@@ -98,7 +98,7 @@ def run(job: Job, *, device: str = "cpu") -> Row:
 def exact_by_length(graphs: Sequence[Graph], longest: int, *, distances: bool, first: int = 3) -> Iterator[Row]:
     """The exact test at k = first, ..., longest: of graphs that are still confused with another one.
 
-    An annotation keeps that of the level before, so what is told apart once stays so. `sum` is the number of pairs that
+    An annotation keeps that of the level before, so what is once distinct stays so. `sum` is the number of pairs that
     are confused where the last layer only adds up; it needs all graphs and so is there only while all are tested.
     """
     alive = list(range(len(graphs)))
