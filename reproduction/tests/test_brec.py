@@ -10,8 +10,8 @@ from pathnn.data.datasets.pairs import BREC_CATEGORIES as CATEGORIES
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import edges_to_index
 from pathnn_reproduction.experiments import brec
-from pathnn_reproduction.experiments.brec_report import copies, summarize, table
-from pathnn_reproduction.rows import add_row
+from pathnn_reproduction.experiments.brec import copies, summarize, table
+from pathnn_reproduction.results import add_row
 
 ROOT = Path(__file__).parents[2]
 AP, SP_PLUS, SP = brec.VARIANTS[2], brec.VARIANTS[1], brec.VARIANTS[0]

@@ -16,12 +16,17 @@ from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import disjoint_union, edges_to_index
-from pathnn_reproduction.experiments.brec import relabelled
-from pathnn_reproduction.experiments.brec_batches import Batches, MergedBatch, PlainBatch
-from pathnn_reproduction.experiments.brec_page import brec_section
-from pathnn_reproduction.experiments.brec_protocol import hotelling, protocol_model, run_pair
-from pathnn_reproduction.experiments.brec_report import protocol_file, protocol_rows, table
-from pathnn_reproduction.rows import add_row
+from pathnn_reproduction.experiments.brec import protocol_file, protocol_rows, relabelled, table
+from pathnn_reproduction.experiments.brec_protocol import (
+    Batches,
+    MergedBatch,
+    PlainBatch,
+    hotelling,
+    protocol_model,
+    run_pair,
+)
+from pathnn_reproduction.pages import brec_section
+from pathnn_reproduction.results import add_row
 
 
 def prism():
@@ -92,7 +97,7 @@ def test_different_graphs_and_copies():
 
 
 def test_too_many_paths_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pathnn_reproduction.experiments.brec_batches.MAX_STEPS", 10)
+    monkeypatch.setattr("pathnn_reproduction.experiments.brec_protocol.MAX_STEPS", 10)
     with pytest.raises(PathExplosionError):
         run_pair(prism(), petersen(), collection="ap", k=3, copies=2)
 
@@ -148,7 +153,7 @@ def test_a_block_that_another_process_has_done_is_left_out(
 
 
 def test_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pathnn_reproduction.cli.brec.BLOCK", 2)
+    monkeypatch.setattr("pathnn_reproduction.commands.BLOCK", 2)
     path = tmp_path / "brec.json"
     exact = ["reproduce", "brec", "--k", "1", "--k-plain", "1", "--k-shortest", "1", "--results", str(path), "--json"]
     monkeypatch.setattr(
@@ -163,7 +168,7 @@ def test_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     protocol = ["reproduce", "brec", "--protocol-k", "2", "--protocol-pairs", "0-1", "--results", str(path), "--json"]
     trained = json.loads(CliRunner().invoke(app, protocol).stdout)["rows"][-1]
     assert (trained["name"], trained["over"]) == ("AP, trained", 398)
-    assert "1 of 800 graphs are told apart" in brec_section(path)
+    assert "1 of 800 graphs differ" in brec_section(path)
     wrong = CliRunner().invoke(
         app, ["reproduce", "brec", "--protocol-k", "2", "--protocol-pairs", "9", "--results", str(path)]
     )

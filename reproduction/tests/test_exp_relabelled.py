@@ -14,7 +14,7 @@ from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import as_graphs, confused_pairs
 from pathnn.theory.untrained import embeddings
 from pathnn_reproduction.experiments.brec import relabelled
-from pathnn_reproduction.report import results_page
+from pathnn_reproduction.pages import results_page
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 

@@ -14,13 +14,12 @@ from pathnn.hub import model_folders, pretrained_names
 from pathnn.training import load_model, load_task
 from pathnn.training.checkpoint import save_model
 from pathnn_reproduction import export
-from pathnn_reproduction.cells import best_line
-from pathnn_reproduction.experiments.targets import TARGETS, experiment
+from pathnn_reproduction.experiments import TARGETS, get_experiment
 from pathnn_reproduction.export import ExportError, export_models, model_card, write_index
-from pathnn_reproduction.frozen_hash import config_hash, v1_options
-from pathnn_reproduction.ledger import Ledger
+from pathnn_reproduction.results import Results, config_hash, v1_options
 from pathnn_reproduction.runner import run_missing
 from pathnn_reproduction.settings import Settings
+from pathnn_reproduction.tables import best_line
 from tiny_experiments import InlinePool, made_up_line, tiny_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,19 +29,19 @@ ROOT = Path(__file__).resolve().parents[2]
 def done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATHNN_DATA", str(tmp_path / "cache"))
     monkeypatch.delenv("PATHNN_MIRROR", raising=False)
-    tiny, ledger = tiny_experiment(2, epochs=1), Ledger.open(tmp_path / "tiny.jsonl")
+    tiny, results_file = tiny_experiment(2, epochs=1), Results.open(tmp_path / "tiny.jsonl")
     settings = Settings(tmp_path / "work", "cpu")
-    run_missing(tiny, tiny.runs, ledger, InlinePool(settings))
+    run_missing(tiny, tiny.runs, results_file, InlinePool(settings))
     # The scores of a tiny run are ties: make seed 0 the best by validation, and seed 1 by test.
-    lines = {line["seed"]: line for line in ledger}
+    lines = {line["seed"]: line for line in results_file}
     lines[0].update(val=50.0, test=20.0)
     lines[1].update(val=40.0, test=90.0)
-    return tiny, ledger, settings.work
+    return tiny, results_file, settings.work
 
 
 def test_the_best_by_validation_is_loaded_by_its_name(done, tmp_path: Path) -> None:
-    tiny, ledger, work = done
-    written = export_models(tiny, tiny.runs, ledger, work, tmp_path / "cache" / "models")
+    tiny, results_file, work = done
+    written = export_models(tiny, tiny.runs, results_file, work, tmp_path / "cache" / "models")
     assert [path.name for path in written] == ["csl-sp.safetensors"]
     assert "csl-sp" in pretrained_names()
     model = PathNN.from_pretrained("csl-sp")
@@ -56,7 +55,7 @@ def test_the_best_by_validation_is_loaded_by_its_name(done, tmp_path: Path) -> N
 
 
 def test_classes_are_named_as_the_dataset_does_now(done, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny, ledger, work = done
+    tiny, results_file, work = done
     source = work / "tiny" / tiny.runs[0].folder / "model.safetensors"
     old, names = load_model(source), tuple("abcdefghij")
     save_model(
@@ -64,15 +63,15 @@ def test_classes_are_named_as_the_dataset_does_now(done, tmp_path: Path, monkeyp
         epoch=old.epoch, val_score=old.val_score, made_with={"torch": "0.1"},
     )  # fmt: skip
     monkeypatch.setattr(export, "load_task", lambda config: replace(load_task(config), classes=names))
-    new = load_model(export_models(tiny, tiny.runs, ledger, work, tmp_path / "models")[0])
+    new = load_model(export_models(tiny, tiny.runs, results_file, work, tmp_path / "models")[0])
     assert new.signature == replace(old.signature, classes=list(names))
     assert (new.config, new.epoch, new.val_score) == (old.config, old.epoch, old.val_score)
     assert new.versions == {"torch": "0.1"}
 
 
 def test_the_card_says_what_it_is(done, tmp_path: Path) -> None:
-    tiny, ledger, work = done
-    export_models(tiny, tiny.runs, ledger, work, tmp_path / "models")
+    tiny, results_file, work = done
+    export_models(tiny, tiny.runs, results_file, work, tmp_path / "models")
     card = (tmp_path / "models" / "csl-sp.md").read_text()
     for words in ("seed 0, epoch 1 of 1", "validation 50.00, test 20.00", "All 2 seeds: 55.00 ± 49.50", "parameters",
                   "90 / 30 / 30", "--only pathnn,csl,sp,k=2,fold=0,seed=0`",
@@ -81,9 +80,9 @@ def test_the_card_says_what_it_is(done, tmp_path: Path) -> None:
 
 
 def test_models_are_listed(done, tmp_path: Path) -> None:
-    tiny, ledger, work = done
+    tiny, results_file, work = done
     (tmp_path / "a.safetensors").touch()
-    export_models(tiny, tiny.runs, ledger, work, tmp_path)
+    export_models(tiny, tiny.runs, results_file, work, tmp_path)
     listed = (tmp_path / "README.md").read_text().splitlines()[-2:]
     assert listed[0] == "- [a](a.md): without a card."
     assert listed[1].startswith("- [csl-sp](csl-sp.md): PathNN-SP, K = ")
@@ -101,9 +100,9 @@ def test_the_project_s_models_are_listed(tmp_path: Path) -> None:
 
 
 def test_the_card_does_not_call_a_part_all(done, tmp_path: Path) -> None:
-    tiny, ledger, work = done
+    tiny, results_file, work = done
     more = replace(tiny, runs=(*tiny.runs, *tiny_experiment(3).runs[2:]))
-    export_models(more, more.runs, ledger, work, tmp_path / "models")
+    export_models(more, more.runs, results_file, work, tmp_path / "models")
     assert "2 of 3 seeds: 55.00 ± 49.50; that is" in (tmp_path / "models" / "csl-sp.md").read_text()
 
 
@@ -112,28 +111,28 @@ def test_the_cards_of_the_project_agree_with_its_results(mirror: Path, path: Pat
     """If this fails, export the model again, or write the card with `model_card`."""
     trained = load_model(path)
     key = config_hash(v1_options(trained.config))
-    run = next(run for name in TARGETS for run in experiment(name).runs if run.key[-1] == key)
-    plan, ledger = experiment(run.target), Ledger.open(ROOT / "results" / f"{run.target}.jsonl")
+    run = next(run for name in TARGETS for run in get_experiment(name).runs if run.key[-1] == key)
+    plan, results_file = get_experiment(run.target), Results.open(ROOT / "results" / f"{run.target}.jsonl")
     runs = [other for other in plan.runs if other.cell == run.cell]
-    line = ledger.find(run)
+    line = results_file.find(run)
     assert line is not None
-    assert best_line(plan, runs, ledger) == (run, line)
-    card = model_card(path.stem, plan, runs, line, trained, load_task(trained.config), ledger)
+    assert best_line(plan, runs, results_file) == (run, line)
+    card = model_card(path.stem, plan, runs, line, trained, load_task(trained.config), results_file)
     assert path.with_suffix(".md").read_text() == card
 
 
 def test_a_model_that_is_not_at_hand_is_no_reason_to_take_another(done, tmp_path: Path) -> None:
-    tiny, ledger, work = done
+    tiny, results_file, work = done
     (work / "tiny" / tiny.runs[0].folder / "model.safetensors").unlink()
     with pytest.raises(ExportError, match="csl-sp-k2-s0 is the best by validation, but its model is not in"):
-        export_models(tiny, tiny.runs, ledger, work, tmp_path / "models")
+        export_models(tiny, tiny.runs, results_file, work, tmp_path / "models")
     with pytest.raises(ExportError, match="no finished run"):
-        export_models(tiny, tiny.runs, Ledger(tmp_path / "none.jsonl"), work, tmp_path / "models")
+        export_models(tiny, tiny.runs, Results(tmp_path / "none.jsonl"), work, tmp_path / "models")
 
 
 def test_an_unknown_name_lists_what_exists(done, tmp_path: Path) -> None:
-    tiny, ledger, work = done
-    export_models(tiny, tiny.runs, ledger, work, tmp_path / "cache" / "models")
+    tiny, results_file, work = done
+    export_models(tiny, tiny.runs, results_file, work, tmp_path / "cache" / "models")
     with pytest.raises(ValueError, match=r"no trained model 'zinc-bp' here: .*csl-sp.*searched"):
         PathNN.from_pretrained("zinc-bp")
     assert model_folders()[0] == tmp_path / "cache" / "models"
@@ -144,7 +143,7 @@ def test_a_baseline_is_no_pathnn(done, tmp_path: Path) -> None:
     gin = replace(tiny.runs[0], model="gin", collection=None, k=None)
     gin = replace(gin, config=replace(gin.config, model="gin"))
     plan = replace(tiny, runs=(gin,))
-    run_missing(plan, plan.runs, Ledger.open(tmp_path / "gin.jsonl"), InlinePool(Settings(work, "cpu")))
+    run_missing(plan, plan.runs, Results.open(tmp_path / "gin.jsonl"), InlinePool(Settings(work, "cpu")))
     folder = tmp_path / "cache" / "models"
     folder.mkdir()
     (folder / "gin.safetensors").write_bytes((work / "tiny" / gin.folder / "model.safetensors").read_bytes())
@@ -153,21 +152,21 @@ def test_a_baseline_is_no_pathnn(done, tmp_path: Path) -> None:
 
 
 def test_models_of_several_k_have_names_of_their_own(done, tmp_path: Path) -> None:
-    tiny, ledger, work = done
+    tiny, results_file, work = done
     run = tiny.runs[0]
     short = replace(run, k=1, config=replace(run.config, k=1))
     both = replace(tiny, runs=(*tiny.runs, short))
-    run_missing(both, [short], ledger, InlinePool(Settings(work, "cpu")))
-    written = export_models(both, both.runs, ledger, work, tmp_path / "models")
+    run_missing(both, [short], results_file, InlinePool(Settings(work, "cpu")))
+    written = export_models(both, both.runs, results_file, work, tmp_path / "models")
     assert [path.name for path in written] == ["csl-sp-k2.safetensors", "csl-sp-k1.safetensors"]
     assert [load_model(path).model.config.k for path in written] == [2, 1]
 
 
 def test_what_was_not_trained_is_not_exported(done, tmp_path: Path) -> None:
-    tiny, ledger, work = done
+    tiny, results_file, work = done
     run = tiny.runs[0]
     untrained = replace(run, kind="isomorphism", k=3, config=replace(run.config, k=3))
-    ledger.add(made_up_line(untrained, 99.0))
+    results_file.add(made_up_line(untrained, 99.0))
     both = replace(tiny, runs=(*tiny.runs, untrained))
-    written = export_models(both, both.runs, ledger, work, tmp_path / "models")
+    written = export_models(both, both.runs, results_file, work, tmp_path / "models")
     assert [load_model(path).model.config.k for path in written] == [2]

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from pathnn.training import RunConfig
-from pathnn_reproduction import frozen_hash
-from pathnn_reproduction.experiments.targets import TARGETS, experiment
-from pathnn_reproduction.frozen_hash import ADDED, RENAMED, V1_DEFAULTS, config_hash, v1_options
-from pathnn_reproduction.ledger import Ledger, result_line
+from pathnn_reproduction import results as frozen_hash
+from pathnn_reproduction.experiments import TARGETS, get_experiment
+from pathnn_reproduction.results import ADDED, RENAMED, V1_DEFAULTS, Results, config_hash, result_line, v1_options
 from tiny_experiments import tiny_run
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -44,12 +43,12 @@ def test_the_table_of_defaults_is_never_edited() -> None:
 def test_another_default_damages_no_line(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
     monkeypatch.setitem(RunConfig.__init__.__kwdefaults__, name, value)
     assert RunConfig(data="").to_dict()[name] == value
-    assert sum(len(Ledger.open(RESULTS / f"{target}.jsonl")) for target in TARGETS) == len(LINES)
+    assert sum(len(Results.open(RESULTS / f"{target}.jsonl")) for target in TARGETS) == len(LINES)
 
 
 def test_a_line_is_read_without_the_config_class(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunConfig, "__init__", lambda *_, **__: pytest.fail("the reader made a RunConfig"))
-    assert len(Ledger.open(RESULTS / "zinc.jsonl")) >= 60
+    assert len(Results.open(RESULTS / "zinc.jsonl")) >= 60
 
 
 def test_a_new_line_has_the_frozen_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,8 +75,8 @@ def test_an_option_added_later_changes_only_the_runs_that_use_it(monkeypatch: py
 @pytest.mark.parametrize("target", TARGETS)
 def test_finished_runs_stay_finished(target: str) -> None:
     """New runs may be added; a changed plan or hash would make finished runs missing."""
-    plan, ledger = experiment(target), Ledger.open(RESULTS / f"{target}.jsonl")
-    done, missing = len(plan.done(plan.runs, ledger)), len(plan.missing(plan.runs, ledger))
+    plan, results_file = get_experiment(target), Results.open(RESULTS / f"{target}.jsonl")
+    done, missing = len(plan.done(plan.runs, results_file)), len(plan.missing(plan.runs, results_file))
     frozen_done, frozen_total = FINISHED[target]
     assert done >= frozen_done
     assert done + missing >= frozen_total

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pathnn.data import load_dataset
-from pathnn_reproduction.report_notes import NOTES
+from pathnn_reproduction.pages import NOTES
 
 
 @pytest.mark.slow

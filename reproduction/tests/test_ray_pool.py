@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pathnn_reproduction import runner
-from pathnn_reproduction.ledger import Ledger
 from pathnn_reproduction.pool import Event
 from pathnn_reproduction.ray_pool import RayPool
+from pathnn_reproduction.results import Results
 from pathnn_reproduction.runner import Progress, run_missing
 from pathnn_reproduction.settings import Settings
 from tiny_experiments import InlinePool, tiny_experiment
@@ -32,17 +32,17 @@ def test_two_workers(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'pathnn[ray]'")
     tiny = tiny_experiment(3)
     broken = tiny_experiment(1, fold=7).runs
-    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "one.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
+    run_missing(tiny, tiny.runs, Results.open(tmp_path / "one.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
     both = type(tiny)("tiny", "with one that fails", (*tiny.runs, *broken), True)
     before = signal.getsignal(signal.SIGTERM)
     pool = RayPool(Settings(tmp_path / "b", "cpu", jobs=2), "local")
     assert signal.getsignal(signal.SIGTERM) is before  # Ray's own would end the call at once
-    progress = run_missing(both, both.runs, Ledger.open(tmp_path / "two.jsonl"), pool, seconds=LIMIT)
+    progress = run_missing(both, both.runs, Results.open(tmp_path / "two.jsonl"), pool, seconds=LIMIT)
     assert progress.reason == ""
     assert len(progress.finished) == 3
     assert [error for _, error in progress.failed] == ["RunError: fold=7: csl has 5 splits, counted from 0."]
     one, two = (
-        sorted((line["seed"], line["test"]) for line in Ledger.open(tmp_path / f"{name}.jsonl"))
+        sorted((line["seed"], line["test"]) for line in Results.open(tmp_path / f"{name}.jsonl"))
         for name in ("one", "two")
     )
     assert [seed for seed, _ in two] == [0, 1, 2]
@@ -64,7 +64,7 @@ def test_an_actor_that_dies_is_replaced(tmp_path: Path) -> None:
             killed.append(pool._actors[0])
             ray.kill(killed[0])
 
-    progress = run_missing(plan, plan.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, seconds=LIMIT, show=act)
+    progress = run_missing(plan, plan.runs, Results.open(tmp_path / "tiny.jsonl"), pool, seconds=LIMIT, show=act)
     assert progress.reason == ""
     assert [(run.seed, error[:4]) for run, error in progress.failed] == [(0, "Ray:")]
     assert [run.seed for run in progress.finished] == [1]

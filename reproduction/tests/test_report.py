@@ -10,29 +10,34 @@ import pytest
 from pathnn.data import load_dataset
 from pathnn.theory.fingerprints import wl_fingerprints
 from pathnn.theory.isomorphism import as_graphs
-from pathnn_reproduction.cells import compare
-from pathnn_reproduction.experiments.targets import TARGETS, experiment
-from pathnn_reproduction.ledger import Ledger
-from pathnn_reproduction.published import TABLES, Score
-from pathnn_reproduction.report import BEGIN, END, latex_tables, results_page, with_block, write_report
-from pathnn_reproduction.select import select
-from pathnn_reproduction.summary import summary_table
-from pathnn_reproduction.table_text import seconds_text
+from pathnn_reproduction.experiments import TARGETS, get_experiment
+from pathnn_reproduction.pages import (
+    RESULTS_BLOCK,
+    latex_tables,
+    replace_block,
+    results_page,
+    summary_table,
+    write_report,
+)
+from pathnn_reproduction.paper import TABLES, Score
+from pathnn_reproduction.results import Results
+from pathnn_reproduction.spec import select
+from pathnn_reproduction.tables import compare, seconds_text
 from tiny_experiments import made_up_line
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def add(results: Path, target: str, only: str, tests: list[float]) -> None:
-    ledger = Ledger.open(results / f"{target}.jsonl")
-    runs = experiment(target).missing(select(experiment(target).runs, only), ledger)
+    results_file = Results.open(results / f"{target}.jsonl")
+    runs = get_experiment(target).missing(select(get_experiment(target).runs, only), results_file)
     for run, test in zip(runs, tests, strict=False):
-        ledger.add(made_up_line(run, val=run.seed, test=test))
+        results_file.add(made_up_line(run, val=run.seed, test=test))
 
 
 def cell(results: Path, target: str, dataset: str, collection: str | None, k: int | None, model: str = "pathnn"):
-    plan = experiment(target)
-    cells = compare(plan, Ledger.open(results / f"{target}.jsonl"))[dataset]
+    plan = get_experiment(target)
+    cells = compare(plan, Results.open(results / f"{target}.jsonl"))[dataset]
     return next(c for c in cells if (c.model, c.collection, c.k) == (model, collection, k))
 
 
@@ -97,7 +102,7 @@ def test_what_the_page_says_of_1_wl_on_exp_and_cexp(mirror: Path) -> None:
 
 def test_files_are_written_and_the_readme_keeps_its_text(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / "README.md").write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    (tmp_path / "README.md").write_text("before\n{}\nold\n{}\nafter\n".format(*RESULTS_BLOCK))
     add(tmp_path / "results", "zinc", "ap", [0.09])
     written = write_report(tmp_path / "results", tmp_path)
     assert {path.name for path in written} == {*(f"{name}.tex" for name in TARGETS), "results.md", "README.md"}
@@ -107,7 +112,7 @@ def test_files_are_written_and_the_readme_keeps_its_text(tmp_path: Path) -> None
     assert "| ZINC12K, MAE | — (0.104 ± 0.002) | — (0.131 ± 0.008) | 0.0900, 1 of 10 seeds (0.090 ± 0.004) |" in readme
     assert "old" not in readme
     with pytest.raises(ValueError, match="marks"):
-        with_block("no marks", "x")
+        replace_block("no marks", RESULTS_BLOCK, "x")
 
 
 def test_the_summary_has_five_lines_and_a_link(tmp_path: Path) -> None:
@@ -150,7 +155,9 @@ def test_the_papers_tables_are_whole() -> None:
     assert TABLES["dd"].rows[("pathnn", "ap", 3)] == Score(note="OOM")
     for table in TABLES.values():
         ours = {
-            (run.model, run.collection, run.k) for run in experiment(table.target).runs if run.dataset == table.dataset
+            (run.model, run.collection, run.k)
+            for run in get_experiment(table.target).runs
+            if run.dataset == table.dataset
         }
         printed = {cell for cell, score in table.rows.items() if cell[0] == "pathnn" and score.note != "-"}
         assert printed == {cell for cell in ours if cell[0] == "pathnn"} or table.dataset == "peptides-struct"
@@ -158,13 +165,13 @@ def test_the_papers_tables_are_whole() -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_line_of_the_projects_results_is_a_run_of_its_experiment(target: str) -> None:
-    ledger = Ledger.open(ROOT / "results" / f"{target}.jsonl")  # opening checks each line
-    plan = experiment(target)
+    results_file = Results.open(ROOT / "results" / f"{target}.jsonl")  # opening checks each line
+    plan = get_experiment(target)
     keys = {run.key for run in plan.runs}
-    for line in ledger:
+    for line in results_file:
         key = tuple(line[name] for name in ("model", "dataset", "collection", "k", "fold", "seed", "config_hash"))
         assert key in keys, f"{key} is no run of {target}: was the experiment changed after it was run?"
-    assert len(ledger) == len({tuple(line[name] for name in ("config_hash", "dataset")) for line in ledger})
+    assert len(results_file) == len({tuple(line[name] for name in ("config_hash", "dataset")) for line in results_file})
 
 
 def test_the_projects_pages_agree_with_its_results() -> None:
@@ -172,12 +179,12 @@ def test_the_projects_pages_agree_with_its_results() -> None:
     results = ROOT / "results"
     assert (ROOT / "docs" / "results.md").read_text() == results_page(results)
     readme = (ROOT / "README.md").read_text()
-    assert readme == with_block(readme, summary_table(results))
+    assert readme == replace_block(readme, RESULTS_BLOCK, summary_table(results))
     for target in TARGETS:
         assert (results / f"{target}.tex").read_text() == latex_tables(target, results)
 
 
 def test_code_with_changes_is_marked_where_numbers_come_from(tmp_path: Path) -> None:
-    line = made_up_line(experiment("zinc").runs[0], val=1.0)
-    Ledger.open(tmp_path / "zinc.jsonl").add({**line, "commit": "0123456789abcdef+"})
+    line = made_up_line(get_experiment("zinc").runs[0], val=1.0)
+    Results.open(tmp_path / "zinc.jsonl").add({**line, "commit": "0123456789abcdef+"})
     assert "commits 0123456789ab+.*" in results_page(tmp_path)

@@ -8,22 +8,17 @@ import pytest
 
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
-from pathnn_reproduction.report import results_page
+from pathnn_reproduction.pages import results_page
+from pathnn_reproduction.paper import PARAMETERS
 
 PAGE = results_page(Path(__file__).resolve().parents[2] / "results")
-PAPER_PARAMETERS = {  # the appendix's table of hyperparameters: SP and SP+, then AP
-    "molhiv": (306177, 372097),
-    "zinc": (497041, 501621),
-    "peptides-func": (510090, 494720),
-    "peptides-struct": (469163, 494915),
-}
 
 
 @pytest.mark.parametrize("collection", ["sp", "ap"])
-@pytest.mark.parametrize("name", PAPER_PARAMETERS)
+@pytest.mark.parametrize("name", PARAMETERS)
 def test_the_papers_parameter_counts_have_more_embedding_rows(name: str, collection: Collection) -> None:
     model = PathNN.from_paper(name, collection=collection)
-    more = PAPER_PARAMETERS[name][collection == "ap"] - sum(p.numel() for p in model.parameters())
+    more = PARAMETERS[name][collection] - sum(p.numel() for p in model.parameters())
     rows = 4 if name == "zinc" else 3
     assert more == rows * model.config.hidden_channels
     (paragraph,) = [text for text in PAGE.split("\n\n") if text.startswith('"Parameters" are')]

@@ -18,16 +18,13 @@ import torch
 from pathnn.training import RunFolder
 from pathnn_reproduction import runner
 from pathnn_reproduction.carry import CarryError, pack_runs, unpack_runs
-from pathnn_reproduction.cli.run_progress import ended
-from pathnn_reproduction.experiment import Experiment, slots
-from pathnn_reproduction.experiments.targets import experiment
-from pathnn_reproduction.frozen_hash import config_hash, v1_options
-from pathnn_reproduction.ledger import KEYS, Ledger, LedgerError, Line, check_line
-from pathnn_reproduction.planned import RunSpec
+from pathnn_reproduction.experiments import get_experiment
 from pathnn_reproduction.pool import Event, LocalPool, attempt
+from pathnn_reproduction.progress import ended
+from pathnn_reproduction.results import KEYS, Line, Results, ResultsError, check_line, config_hash, v1_options
 from pathnn_reproduction.runner import Progress, run_missing
-from pathnn_reproduction.select import SelectionError, select
 from pathnn_reproduction.settings import Settings
+from pathnn_reproduction.spec import Experiment, RunSpec, SelectionError, select, slots
 from tiny_experiments import InlinePool, made_up_line, tiny_experiment, tiny_run
 
 
@@ -39,17 +36,17 @@ def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
 
 def scores(path: Path) -> list[tuple[int, float, float]]:
-    return sorted((line["seed"], line["val"], line["test"]) for line in Ledger.open(path))
+    return sorted((line["seed"], line["val"], line["test"]) for line in Results.open(path))
 
 
 def test_what_is_missing_is_done_and_noted_down(tmp_path: Path) -> None:
     tiny, path = tiny_experiment(2), tmp_path / "tiny.jsonl"
     settings = Settings(tmp_path / "work", "cpu")
-    progress = run_missing(tiny, tiny.runs, Ledger.open(path), InlinePool(settings), limit=1)
+    progress = run_missing(tiny, tiny.runs, Results.open(path), InlinePool(settings), limit=1)
     assert (progress.done, progress.left, len(progress.failed)) == (1, 1, 0)
-    run_missing(tiny, tiny.runs, Ledger.open(path), InlinePool(settings))
+    run_missing(tiny, tiny.runs, Results.open(path), InlinePool(settings))
     again = InlinePool(settings)
-    assert run_missing(tiny, tiny.runs, Ledger.open(path), again).left == 0
+    assert run_missing(tiny, tiny.runs, Results.open(path), again).left == 0
     assert again.done == []
     lines = [json.loads(text) for text in path.read_text().splitlines()]
     assert [line["seed"] for line in lines] == [0, 1]
@@ -68,20 +65,20 @@ def test_what_is_missing_is_done_and_noted_down(tmp_path: Path) -> None:
 
 def test_a_result_that_was_not_noted_down_is_found_in_its_folder(tmp_path: Path) -> None:
     tiny, settings = tiny_experiment(1), Settings(tmp_path / "work", "cpu")
-    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "a.jsonl"), InlinePool(settings))
+    run_missing(tiny, tiny.runs, Results.open(tmp_path / "a.jsonl"), InlinePool(settings))
     metrics = (settings.work / "tiny" / tiny.runs[0].folder / "metrics.jsonl").stat().st_mtime_ns
-    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "b.jsonl"), InlinePool(settings))
+    run_missing(tiny, tiny.runs, Results.open(tmp_path / "b.jsonl"), InlinePool(settings))
     assert scores(tmp_path / "a.jsonl") == scores(tmp_path / "b.jsonl")
     assert (settings.work / "tiny" / tiny.runs[0].folder / "metrics.jsonl").stat().st_mtime_ns == metrics
 
 
 def test_scores_that_are_noted_down_are_those_of_the_model(tmp_path: Path) -> None:
     tiny, settings = tiny_experiment(2), Settings(tmp_path / "work", "cpu")
-    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "a.jsonl"), InlinePool(settings))
+    run_missing(tiny, tiny.runs, Results.open(tmp_path / "a.jsonl"), InlinePool(settings))
     folders = [RunFolder(settings.work / "tiny" / run.folder) for run in tiny.runs]
     folders[0].write_result({**(folders[0].read_result() or {}), "test_score": 100.0, "val_score": 100.0})
     folders[1].write_config(replace(folders[1].read_config(), lr=0.5))
-    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "b.jsonl"), InlinePool(settings))
+    progress = run_missing(tiny, tiny.runs, Results.open(tmp_path / "b.jsonl"), InlinePool(settings))
     assert scores(tmp_path / "b.jsonl") == scores(tmp_path / "a.jsonl")[:1]
     assert "lr is 0.5 there and 0.001 in model.safetensors" in progress.failed[0][1]
 
@@ -91,7 +88,7 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     broken = replace(tiny.runs[1], config=replace(tiny.runs[1].config, fold=7))
     tiny = replace(tiny, runs=(tiny.runs[0], broken, tiny.runs[2]))
     progress = run_missing(
-        tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), InlinePool(Settings(tmp_path / "work", "cpu"))
+        tiny, tiny.runs, Results.open(tmp_path / "tiny.jsonl"), InlinePool(Settings(tmp_path / "work", "cpu"))
     )
     assert [run.seed for run in progress.finished] == [0, 2]
     assert [(run.seed, error) for run, error in progress.failed] == [
@@ -114,12 +111,12 @@ def short_of_memory(seeds: set[int], pool: list[InlinePool], *, always: bool = F
 def test_a_run_that_found_too_little_memory_is_tried_again_alone(tmp_path: Path) -> None:
     tiny, pools, said = tiny_experiment(4), list[InlinePool](), list[str | None]()
     pools.append(InlinePool(short_of_memory({0, 1}, pools), size=2))
-    ledger = Ledger.open(tmp_path / "tiny.jsonl")
+    results_file = Results.open(tmp_path / "tiny.jsonl")
 
     def show(progress: Progress, event: Event | None) -> None:
         said.append(None if event is None else ended(progress, event))
 
-    progress = run_missing(tiny, tiny.runs, ledger, pools[0], limit=4, show=show)
+    progress = run_missing(tiny, tiny.runs, results_file, pools[0], limit=4, show=show)
     assert (progress.left, progress.failed, progress.waiting, progress.stopped) == (0, [], [], [])
     assert [run.seed for run in pools[0].done] == [0, 1, 2, 3, 0, 1]
     assert [[run.seed for run in runs] for runs in pools[0].given[-2:]] == [[0], [1]]
@@ -171,7 +168,7 @@ class AtOncePool:
 def test_who_was_busy_when_memory_was_short_counts(tmp_path: Path, short: set[int], last_first: bool) -> None:
     """Not who is when it is heard of; and idle workers give back what they hold before a run is tried again."""
     tiny, pool = tiny_experiment(2), AtOncePool(short, last_first=last_first)
-    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool)
+    progress = run_missing(tiny, tiny.runs, Results.open(tmp_path / "tiny.jsonl"), pool)
     assert (progress.left, progress.failed) == (0, [])
     assert sorted(pool.given) == sorted([0, 1, *short])
     assert pool.rested == [0] * len(short)
@@ -215,7 +212,7 @@ def test_a_run_that_finds_too_little_memory_alone_has_failed(tmp_path: Path) -> 
     for size, times in ((1, 1), (2, 2)):
         pools = list[InlinePool]()
         pools.append(InlinePool(short_of_memory({0}, pools, always=True), size=size))
-        progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / f"{size}.jsonl"), pools[0])
+        progress = run_missing(tiny, tiny.runs, Results.open(tmp_path / f"{size}.jsonl"), pools[0])
         assert [run.seed for run, error in progress.failed if error.startswith("OutOfMemoryError")] == [0]
         assert [run.seed for run in pools[0].done].count(0) == times
 
@@ -224,21 +221,21 @@ def test_a_run_that_waits_for_memory_when_the_time_is_up_can_go_on_later(tmp_pat
     tiny, pools = tiny_experiment(2), list[InlinePool]()
     pools.append(InlinePool(short_of_memory({0}, pools), size=2))
     progress = run_missing(
-        tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pools[0], interrupted=lambda: bool(pools[0].done)
+        tiny, tiny.runs, Results.open(tmp_path / "tiny.jsonl"), pools[0], interrupted=lambda: bool(pools[0].done)
     )
     assert progress.reason == "interrupted"
     assert {run.seed for run in progress.stopped} == {0, 1}
     assert not progress.failed
     pools[0] = InlinePool(short_of_memory({0}, pools), size=2)  # now when it was about to be tried again
     progress = run_missing(
-        tiny, tiny.runs, Ledger.open(tmp_path / "again.jsonl"), pools[0], interrupted=lambda: len(pools[0].done) == 2
+        tiny, tiny.runs, Results.open(tmp_path / "again.jsonl"), pools[0], interrupted=lambda: len(pools[0].done) == 2
     )
     assert [run.seed for run in progress.stopped] == [0]
     assert [run.seed for run in progress.finished] == [1]
 
 
 def test_winners_wait_for_a_run_that_waits_for_memory(tmp_path: Path) -> None:
-    tu, pools = experiment("tu"), list[InlinePool]()
+    tu, pools = get_experiment("tu"), list[InlinePool]()
     runs = select(tu.runs, "enzymes,sp,k=1,fold=2")
     tight = next(run for run in runs if not run.assess).grid
 
@@ -248,7 +245,7 @@ def test_winners_wait_for_a_run_that_waits_for_memory(tmp_path: Path) -> None:
         return made_up_line(run, val=60.0 if run.grid == tight else 40.0)
 
     pools.append(InlinePool(do, size=3, together=4))
-    progress = run_missing(tu, runs, Ledger(tmp_path / "tu.jsonl"), pools[0])
+    progress = run_missing(tu, runs, Results(tmp_path / "tu.jsonl"), pools[0])
     assert (progress.left, progress.failed) == (0, [])
     assert [run.grid for run in pools[0].done if run.assess] == [tight] * 3
 
@@ -265,20 +262,20 @@ def test_runs_that_cannot_be_trained_together_are_spread_over_all_workers(tmp_pa
         start(worker, runs)
 
     pool.start = noted  # type: ignore[method-assign]
-    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, limit=6)
+    progress = run_missing(tiny, tiny.runs, Results.open(tmp_path / "tiny.jsonl"), pool, limit=6)
     assert (progress.left, progress.failed, progress.stopped) == (0, [], [])
     assert given[0] == [0, 1, 2, 3, 4, 5]
     assert sorted(given[1:]) == [[1], [2], [3], [4], [5]]
 
 
 def test_the_winner_of_a_grid_is_assessed(tmp_path: Path) -> None:
-    tu = experiment("tu")
+    tu = get_experiment("tu")
     runs = select(tu.runs, "enzymes,sp,k=1,fold=2")
     assert (len(runs), slots(runs)) == (16, 7)
     best = "hidden=32,dropout=0.5"
-    ledger = Ledger(tmp_path / "tu.jsonl")
+    results_file = Results(tmp_path / "tu.jsonl")
     pool = InlinePool(lambda run: made_up_line(run, val=60.0 if run.grid == best else 40.0 + run.seed), size=3)
-    progress = run_missing(tu, runs, ledger, pool)
+    progress = run_missing(tu, runs, results_file, pool)
     assert (progress.done, progress.total, progress.left) == (7, 7, 0)
     assert [run.grid for run in pool.done if run.assess] == [best] * 3
     assert [run.seed for run in pool.done if run.assess] == [1, 2, 3]
@@ -286,25 +283,25 @@ def test_the_winner_of_a_grid_is_assessed(tmp_path: Path) -> None:
 
 
 def test_ties_of_a_grid_go_to_the_first(tmp_path: Path) -> None:
-    tu, ledger = experiment("tu"), Ledger(tmp_path / "tu.jsonl")
+    tu, results_file = get_experiment("tu"), Results(tmp_path / "tu.jsonl")
     runs = select(tu.runs, "nci1,ap,k=2,fold=0")
     for run in runs[:3]:
-        ledger.add(made_up_line(run, val=70.0))
-    assert tu.winner(runs[0], ledger) is None
-    ledger.add(made_up_line(runs[3], val=70.0))
-    assert tu.winner(runs[0], ledger) == "hidden=32,dropout=0"
+        results_file.add(made_up_line(run, val=70.0))
+    assert tu.winner(runs[0], results_file) is None
+    results_file.add(made_up_line(runs[3], val=70.0))
+    assert tu.winner(runs[0], results_file) == "hidden=32,dropout=0"
 
 
 def test_time_that_is_up_loses_nothing(tmp_path: Path) -> None:
     """Stopped again and again in the middle of a run, it ends with the same result as in one go."""
     tiny = tiny_experiment(1, epochs=6)
-    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "whole.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
+    run_missing(tiny, tiny.runs, Results.open(tmp_path / "whole.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
     settings, calls = Settings(tmp_path / "b", "cpu"), 0
     execute = InlinePool(settings)._do
     for _ in range(10):
         calls += 1
         pool = InlinePool(lambda run: execute(run, stop=lambda: True))
-        progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "cut.jsonl"), pool)
+        progress = run_missing(tiny, tiny.runs, Results.open(tmp_path / "cut.jsonl"), pool)
         if not progress.left:
             break
         assert [run.seed for run in progress.stopped] == [0]
@@ -314,9 +311,9 @@ def test_time_that_is_up_loses_nothing(tmp_path: Path) -> None:
 
 def test_processes_share_the_work_and_give_the_same_results(tmp_path: Path) -> None:
     tiny = tiny_experiment(3)
-    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "one.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
+    run_missing(tiny, tiny.runs, Results.open(tmp_path / "one.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
     pool = LocalPool(Settings(tmp_path / "b", "cpu", jobs=2))
-    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "two.jsonl"), pool)
+    progress = run_missing(tiny, tiny.runs, Results.open(tmp_path / "two.jsonl"), pool)
     assert (progress.done, progress.failed) == (3, [])
     assert [row[0] for row in scores(tmp_path / "two.jsonl")] == [0, 1, 2]
     for one, two in zip(scores(tmp_path / "one.jsonl"), scores(tmp_path / "two.jsonl"), strict=True):
@@ -339,14 +336,16 @@ def test_a_killed_process_is_replaced_and_ctrl_c_saves_the_others(
             killed.append(pool._workers[worker][0].pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    ledger = Ledger.open(tmp_path / "tiny.jsonl")
-    progress = run_missing(tiny, tiny.runs, ledger, pool, seconds=200, show=act, interrupted=lambda: len(ledger) > 0)
+    results_file = Results.open(tmp_path / "tiny.jsonl")
+    progress = run_missing(
+        tiny, tiny.runs, results_file, pool, seconds=200, show=act, interrupted=lambda: len(results_file) > 0
+    )
     assert [(run.seed, error) for run, error in progress.failed] == [(0, "its process died (exit code -9).")]
     assert [run.seed for run in progress.finished] == [2]
     assert [run.seed for run in progress.stopped] == [1]
     assert (progress.reason, progress.left) == ("interrupted", 2)
     assert (tmp_path / "work" / "tiny" / tiny.runs[1].folder / "last.ckpt").exists()
-    assert [line["seed"] for line in Ledger.open(ledger.path)] == [2]
+    assert [line["seed"] for line in Results.open(results_file.path)] == [2]
 
 
 def test_a_killed_process_holds_no_lock_of_the_others(tmp_path: Path) -> None:
@@ -362,9 +361,9 @@ def test_an_error_of_the_caller_ends_the_workers_and_keeps_results(tmp_path: Pat
         if event is not None and event.kind == "done":
             raise KeyboardInterrupt
 
-    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, show=fail)
+    progress = run_missing(tiny, tiny.runs, Results.open(tmp_path / "tiny.jsonl"), pool, show=fail)
     assert (progress.reason, progress.left) == ("interrupted", 2)
-    assert len(Ledger.open(tmp_path / "tiny.jsonl")) == 1
+    assert len(Results.open(tmp_path / "tiny.jsonl")) == 1
 
 
 def test_a_second_ctrl_c_does_not_wait_for_the_epoch(tmp_path: Path) -> None:
@@ -381,26 +380,26 @@ def test_a_second_ctrl_c_does_not_wait_for_the_epoch(tmp_path: Path) -> None:
 
     tiny, begin = tiny_experiment(1), time.monotonic()
     pool = Busy(lambda run: made_up_line(run, 1.0))
-    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "t.jsonl"), pool, interrupted=lambda: bool(asked))
+    progress = run_missing(tiny, tiny.runs, Results.open(tmp_path / "t.jsonl"), pool, interrupted=lambda: bool(asked))
     assert progress.reason == "interrupted"
     assert time.monotonic() - begin < 5  # of the ten minutes that one epoch is given
 
 
 def test_without_time_nothing_is_begun(tmp_path: Path) -> None:
     tiny, pool = tiny_experiment(1), InlinePool(Settings(tmp_path / "work", "cpu"))
-    progress = run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, seconds=0.0)
+    progress = run_missing(tiny, tiny.runs, Results.open(tmp_path / "tiny.jsonl"), pool, seconds=0.0)
     assert (progress.reason, progress.left, pool.done) == ("the time is up", 1, [])
 
 
 def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:
-    tiny, ledger = tiny_experiment(2, epochs=3), Ledger.open(tmp_path / "tiny.jsonl")
+    tiny, results_file = tiny_experiment(2, epochs=3), Results.open(tmp_path / "tiny.jsonl")
     here = Settings(tmp_path / "here", "cpu")
-    run_missing(tiny, tiny.runs, ledger, InlinePool(here), limit=1)
+    run_missing(tiny, tiny.runs, results_file, InlinePool(here), limit=1)
     execute = InlinePool(here)._do
-    run_missing(tiny, tiny.runs, ledger, InlinePool(lambda run: execute(run, stop=lambda: True)))
+    run_missing(tiny, tiny.runs, results_file, InlinePool(lambda run: execute(run, stop=lambda: True)))
     with pytest.raises(CarryError, match="more than 1000 parts"):
-        pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar", part_mib=0.00001)
-    assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar", part_mib=0.005) == 2
+        pack_runs(tiny, results_file, here.work, tmp_path / "runs.tar", part_mib=0.00001)
+    assert pack_runs(tiny, results_file, here.work, tmp_path / "runs.tar", part_mib=0.005) == 2
     assert len(list(tmp_path.glob("runs.tar.00*"))) > 1
     assert unpack_runs(tmp_path / "runs.tar", tmp_path / "there") == 2
     names = {path.name for path in (tmp_path / "there" / "tiny" / tiny.runs[1].folder).iterdir()}
@@ -408,7 +407,7 @@ def test_runs_are_carried_to_another_machine(tmp_path: Path) -> None:
     epochs: list[int] = []
     there = InlinePool(Settings(tmp_path / "there", "cpu"))._do
     pool = InlinePool(lambda run: there(run, report=lambda epoch, _: epochs.append(epoch.epoch)))
-    assert run_missing(tiny, tiny.runs, ledger, pool).left == 0
+    assert run_missing(tiny, tiny.runs, results_file, pool).left == 0
     assert epochs == [2, 3]
     with pytest.raises(CarryError, match="does not exist"):
         unpack_runs(tmp_path / "nothing.tar", tmp_path / "there")
@@ -443,23 +442,23 @@ def test_a_tar_file_of_something_else_is_not_unpacked(tmp_path: Path, name: str)
 
 def test_a_result_that_was_not_noted_down_is_carried_too(tmp_path: Path) -> None:
     tiny, here = tiny_experiment(1), Settings(tmp_path / "here", "cpu")
-    run_missing(tiny, tiny.runs, Ledger.open(tmp_path / "lost.jsonl"), InlinePool(here))
-    ledger = Ledger.open(tmp_path / "tiny.jsonl")
-    assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar") == 1
+    run_missing(tiny, tiny.runs, Results.open(tmp_path / "lost.jsonl"), InlinePool(here))
+    results_file = Results.open(tmp_path / "tiny.jsonl")
+    assert pack_runs(tiny, results_file, here.work, tmp_path / "runs.tar") == 1
     assert unpack_runs(tmp_path / "runs.tar", tmp_path / "there") == 1
-    run_missing(tiny, tiny.runs, ledger, InlinePool(Settings(tmp_path / "there", "cpu")))
-    assert scores(ledger.path) == scores(tmp_path / "lost.jsonl")
+    run_missing(tiny, tiny.runs, results_file, InlinePool(Settings(tmp_path / "there", "cpu")))
+    assert scores(results_file.path) == scores(tmp_path / "lost.jsonl")
     assert not (tmp_path / "there" / "tiny" / tiny.runs[0].folder / "metrics.jsonl").exists()  # not trained again
 
 
 def test_what_is_left_of_a_folder_that_was_unpacked_in_part_is_not_in_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny, ledger = tiny_experiment(1, epochs=3), Ledger.open(tmp_path / "tiny.jsonl")
+    tiny, results_file = tiny_experiment(1, epochs=3), Results.open(tmp_path / "tiny.jsonl")
     here, there = Settings(tmp_path / "here", "cpu"), tmp_path / "there"
     execute = InlinePool(here)._do
-    run_missing(tiny, tiny.runs, ledger, InlinePool(lambda run: execute(run, stop=lambda: True)))
-    assert pack_runs(tiny, ledger, here.work, tmp_path / "runs.tar") == 1
+    run_missing(tiny, tiny.runs, results_file, InlinePool(lambda run: execute(run, stop=lambda: True)))
+    assert pack_runs(tiny, results_file, here.work, tmp_path / "runs.tar") == 1
     write = Path.write_bytes
 
     def full(self: Path, content: bytes) -> int:
@@ -487,11 +486,15 @@ def test_nothing_is_unpacked_outside_of_the_folder(tmp_path: Path, name: str) ->
 
 
 def test_packing_again_removes_what_was_packed_before(tmp_path: Path) -> None:
-    tiny, ledger, here = tiny_experiment(1), Ledger.open(tmp_path / "tiny.jsonl"), Settings(tmp_path / "here", "cpu")
-    run_missing(tiny, tiny.runs, ledger, InlinePool(here))
+    tiny, results_file, here = (
+        tiny_experiment(1),
+        Results.open(tmp_path / "tiny.jsonl"),
+        Settings(tmp_path / "here", "cpu"),
+    )
+    run_missing(tiny, tiny.runs, results_file, InlinePool(here))
     file = tmp_path / "packed" / "runs.tar"
     for part, names in ((0.005, None), (0.01, None), (None, {"runs.tar"}), (1.0, {"runs.tar.000"})):
-        pack_runs(tiny, ledger, here.work, file, part_mib=part)
+        pack_runs(tiny, results_file, here.work, file, part_mib=part)
         found = {path.name for path in file.parent.iterdir()}
         assert names is None or found == names
         assert unpack_runs(file, tmp_path / f"there-{part}") == 1
@@ -501,53 +504,53 @@ def test_a_results_file_that_changes_meanwhile_is_read_anew(tmp_path: Path) -> N
     path, runs = tmp_path / "tiny.jsonl", tiny_experiment(4).runs
     lines = [json.dumps({**made_up_line(run, 1.0), "commit": "x" * 30 * run.seed}) for run in runs]
     path.write_text(lines[0] + "\n")
-    ledger = Ledger.open(path)
+    results_file = Results.open(path)
     path.write_text(f"{lines[3]}\n\n{lines[0]}")  # merged with another machine's, with no newline at the end
-    ledger.add(json.loads(lines[1]))
-    assert {line["seed"] for line in ledger} == {0, 1, 3}
-    assert len(ledger) == 3
-    assert [line["seed"] for line in Ledger.open(path)] == [3, 0, 1]
+    results_file.add(json.loads(lines[1]))
+    assert {line["seed"] for line in results_file} == {0, 1, 3}
+    assert len(results_file) == 3
+    assert [line["seed"] for line in Results.open(path)] == [3, 0, 1]
     path.write_text(path.read_text() + "damaged\n" + lines[2] + "\n")
     for _ in range(2):
-        with pytest.raises(LedgerError, match="is damaged in line 5: "):
-            ledger.add(json.loads(lines[2]))
-    assert len(ledger) == 3
+        with pytest.raises(ResultsError, match="is damaged in line 5: "):
+            results_file.add(json.loads(lines[2]))
+    assert len(results_file) == 3
 
 
 def test_a_line_cut_off_by_a_kill_is_left_out_and_overwritten(tmp_path: Path) -> None:
     path, runs = tmp_path / "tiny.jsonl", tiny_experiment(3).runs
-    ledger = Ledger.open(path)
-    ledger.add(made_up_line(runs[0], 1.0))
+    results_file = Results.open(path)
+    results_file.add(made_up_line(runs[0], 1.0))
     with path.open("a") as file:
         file.write('{"model": "pathnn", "dat')
-    again = Ledger.open(path)
+    again = Results.open(path)
     assert len(again) == 1
     again.add(made_up_line(runs[1], 2.0))
-    assert [line["val"] for line in Ledger.open(path)] == [1.0, 2.0]
-    assert Ledger.open(path).find(runs[1]) is not None
-    assert Ledger.open(path).find(runs[2]) is None
+    assert [line["val"] for line in Results.open(path)] == [1.0, 2.0]
+    assert Results.open(path).find(runs[1]) is not None
+    assert Results.open(path).find(runs[2]) is None
 
 
 def test_two_processes_may_add_and_none_adds_twice(tmp_path: Path) -> None:
     path, runs = tmp_path / "tiny.jsonl", tiny_experiment(3).runs
-    one, two = Ledger.open(path), Ledger.open(path)
+    one, two = Results.open(path), Results.open(path)
     one.add(made_up_line(runs[0], 1.0))
     two.add(made_up_line(runs[1], 2.0))
     two.add(made_up_line(runs[0], 3.0))
     one.add(made_up_line(runs[2], 4.0))
-    assert [line["val"] for line in Ledger.open(path)] == [1.0, 2.0, 4.0]
+    assert [line["val"] for line in Results.open(path)] == [1.0, 2.0, 4.0]
     assert one.find(runs[1]) == two.find(runs[1])
     assert two.find(runs[0])["val"] == 1.0
     path.write_text(path.read_text().splitlines(keepends=True)[0])  # someone removes lines by hand
     one.add(made_up_line(runs[1], 5.0))
-    assert [line["val"] for line in Ledger.open(path)] == [1.0, 5.0]
+    assert [line["val"] for line in Results.open(path)] == [1.0, 5.0]
 
 
 def test_a_score_that_is_no_number_is_not_noted_down(tmp_path: Path) -> None:
     """JSON has no NaN; the run has failed, and the others are done."""
-    ledger, plan = Ledger.open(tmp_path / "tiny.jsonl"), tiny_experiment(2)
+    results_file, plan = Results.open(tmp_path / "tiny.jsonl"), tiny_experiment(2)
     pool = InlinePool(lambda run: made_up_line(run, float("nan") if run.seed == 0 else 1.0))
-    progress = run_missing(plan, plan.runs, ledger, pool)
+    progress = run_missing(plan, plan.runs, results_file, pool)
     assert [run.seed for run, _ in progress.failed] == [0]
     assert [run.seed for run in progress.finished] == [1]
     assert scores(tmp_path / "tiny.jsonl") == [(1, 1.0, 50.0)]
@@ -564,11 +567,11 @@ def test_a_damaged_line_is_refused(tmp_path: Path) -> None:
         ({key: value for key, value in line.items() if key != "test"}, "lacks test"),
     ):
         path.write_text(json.dumps(wrong) + "\n")
-        with pytest.raises(LedgerError, match=message):
-            Ledger.open(path)
+        with pytest.raises(ResultsError, match=message):
+            Results.open(path)
     path.write_text("{\n")
-    with pytest.raises(LedgerError, match="damaged in line 1"):
-        Ledger.open(path)
+    with pytest.raises(ResultsError, match="damaged in line 1"):
+        Results.open(path)
 
 
 def test_the_hash_is_of_what_is_computed() -> None:
@@ -583,7 +586,7 @@ def test_the_hash_is_of_what_is_computed() -> None:
     [("ap,seed=3", 1), ("ap,sp,seed=0-4", 10), ("gin", 10), ("pathnn,k=4", 30), (None, 60), ("zinc", 60)],
 )
 def test_only_selects(only: str | None, count: int) -> None:
-    assert len(select(experiment("zinc").runs, only)) == count
+    assert len(select(get_experiment("zinc").runs, only)) == count
 
 
 @pytest.mark.parametrize(
@@ -597,20 +600,20 @@ def test_only_selects(only: str | None, count: int) -> None:
 )
 def test_only_says_what_exists(only: str, message: str) -> None:
     with pytest.raises(SelectionError, match=message):
-        select(experiment("zinc").runs, only)
+        select(get_experiment("zinc").runs, only)
 
 
 def test_the_targets_are_the_papers() -> None:
-    assert {name: slots(experiment(name).runs) for name in ("zinc", "molhiv", "peptides")} == {
+    assert {name: slots(get_experiment(name).runs) for name in ("zinc", "molhiv", "peptides")} == {
         "zinc": 60,
         "molhiv": 60,
         "peptides": 36,
     }
-    tu = experiment("tu").runs
+    tu = get_experiment("tu").runs
     for data, cells in (("nci1", 7), ("imdb-multi", 5)):
         assert slots(select(tu, f"{data},pathnn")) == cells * 70
     for name in ("zinc", "molhiv", "peptides", "tu", "synthetic"):
-        runs = experiment(name).runs
+        runs = get_experiment(name).runs
         assert len({run.key for run in runs}) == len({run.folder for run in runs}) == len(runs)
         released = [run.config for run in runs if run.model == "pathnn-released"]
         assert all("released" in (config.variant, config.plateau_direction) for config in released)
@@ -631,14 +634,14 @@ def test_runs_for_one_time_go_to_one_worker_and_all_come_back(tmp_path: Path) ->
     def show(progress: Progress, event: Event | None) -> None:
         together.append({run.seed for run, _ in progress.running.values()})
 
-    ledger = Ledger.open(tmp_path / "tiny.jsonl")
-    progress = run_missing(tiny, tiny.runs, ledger, pool, show=show)
+    results_file = Results.open(tmp_path / "tiny.jsonl")
+    progress = run_missing(tiny, tiny.runs, results_file, pool, show=show)
     assert (progress.done, progress.failed, progress.running) == (3, [], {})
     assert {0, 1} in together
     assert {0, 1, 2} not in together
-    alone = Ledger.open(tmp_path / "alone.jsonl")
+    alone = Results.open(tmp_path / "alone.jsonl")
     run_missing(tiny, tiny.runs, alone, InlinePool(Settings(tmp_path / "alone", "cpu")))
-    assert scores(ledger.path) == scores(alone.path)
+    assert scores(results_file.path) == scores(alone.path)
 
 
 def test_a_process_that_dies_fails_all_its_runs(tmp_path: Path) -> None:
@@ -650,7 +653,7 @@ def test_a_process_that_dies_fails_all_its_runs(tmp_path: Path) -> None:
         if len(progress.running) == 2 and pool._workers:
             pool._workers[0][0].kill()
 
-    progress = run_missing(endless, endless.runs, Ledger.open(tmp_path / "tiny.jsonl"), pool, show=act)
+    progress = run_missing(endless, endless.runs, Results.open(tmp_path / "tiny.jsonl"), pool, show=act)
     assert [(run.seed, error) for run, error in progress.failed] == [
         (seed, "its process died (exit code -9).") for seed in (0, 1)
     ]
@@ -658,10 +661,10 @@ def test_a_process_that_dies_fails_all_its_runs(tmp_path: Path) -> None:
 
 def test_a_cell_of_the_tudatasets_is_trained_in_few_large_groups(tmp_path: Path) -> None:
     """Widths cannot share a group; folds, seeds and rates of dropout can, and the winners wait for each other."""
-    whole = experiment("tu")
+    whole = get_experiment("tu")
     runs = select(whole.runs, "enzymes,pathnn,sp,k=2")
     pool = InlinePool(lambda run: made_up_line(run, val=run.config.options["hidden_channels"] + run.fold), 2, 20)
-    progress = run_missing(whole, runs, Ledger.open(tmp_path / "tu.jsonl"), pool)
+    progress = run_missing(whole, runs, Results.open(tmp_path / "tu.jsonl"), pool)
     assert (progress.left, progress.failed) == (0, [])
     assert [len(group) for group in pool.given] == [20, 20, 20, 10]
     assert [{run.config.options["hidden_channels"] for run in group} for group in pool.given] == [
@@ -674,7 +677,7 @@ def test_a_cell_of_the_tudatasets_is_trained_in_few_large_groups(tmp_path: Path)
 
 
 def test_winners_do_not_wait_for_runs_that_failed_or_are_not_selected(tmp_path: Path) -> None:
-    whole, failed = experiment("tu"), 3
+    whole, failed = get_experiment("tu"), 3
     runs = select(whole.runs, "enzymes,pathnn,sp,k=2")
 
     def do(run: RunSpec) -> Line:
@@ -682,11 +685,11 @@ def test_winners_do_not_wait_for_runs_that_failed_or_are_not_selected(tmp_path: 
             raise ValueError("failed")
         return made_up_line(run, val=50.0)
 
-    ledger = Ledger(tmp_path / "tu.jsonl")
-    progress = run_missing(whole, runs, ledger, InlinePool(do, 2, 20))
+    results_file = Results(tmp_path / "tu.jsonl")
+    progress = run_missing(whole, runs, results_file, InlinePool(do, 2, 20))
     assert (len(progress.finished), len(progress.failed)) == (9 * 7, 4)
-    some = Ledger(tmp_path / "some.jsonl")
-    for run, line in whole.done([run for run in runs if not run.assess], ledger):
+    some = Results(tmp_path / "some.jsonl")
+    for run, line in whole.done([run for run in runs if not run.assess], results_file):
         if (run.fold, run.grid) != (0, "hidden=64,dropout=0.5"):
             some.add(line)
     progress = run_missing(whole, [run for run in runs if run.assess], some, InlinePool(do, 2, 20))
@@ -695,9 +698,9 @@ def test_winners_do_not_wait_for_runs_that_failed_or_are_not_selected(tmp_path: 
 
 def test_winners_that_are_trained_alone_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathnn_reproduction.runner.together_key", lambda run: None)
-    whole = experiment("tu")
+    whole = get_experiment("tu")
     pool = InlinePool(lambda run: made_up_line(run, val=50.0), 1, 20)
-    progress = run_missing(whole, select(whole.runs, "enzymes,gcn,fold=0-1"), Ledger(tmp_path / "tu.jsonl"), pool)
+    progress = run_missing(whole, select(whole.runs, "enzymes,gcn,fold=0-1"), Results(tmp_path / "tu.jsonl"), pool)
     assert progress.left == 0
     first_winner = next(i for i, run in enumerate(pool.done) if run.assess)
     assert any(not run.assess for run in pool.done[first_winner:])
@@ -734,7 +737,7 @@ def test_a_link_in_a_tar_file_is_not_unpacked(tmp_path: Path) -> None:
 
 
 def test_no_more_runs_are_begun_than_the_limit_also_for_one_time(tmp_path: Path) -> None:
-    tiny, ledger = preset_runs(5), Ledger.open(tmp_path / "tiny.jsonl")
+    tiny, results_file = preset_runs(5), Results.open(tmp_path / "tiny.jsonl")
     pool = InlinePool(lambda run: made_up_line(run, 1.0), together=4)
-    run_missing(tiny, tiny.runs, ledger, pool, limit=2)
+    run_missing(tiny, tiny.runs, results_file, pool, limit=2)
     assert [len(runs) for runs in pool.given] == [2]

@@ -19,9 +19,9 @@ from pathnn.theory.graphs import edges_to_index
 from pathnn.theory.isomorphism import as_graphs
 from pathnn.theory.untrained import embeddings, untrained_models
 from pathnn_reproduction.experiments import sr
-from pathnn_reproduction.experiments.expressive import expressive_page, sr_chart
-from pathnn_reproduction.experiments.sr_report import exact_at, summarize, table
-from pathnn_reproduction.rows import add_row, missing, read_rows
+from pathnn_reproduction.experiments.sr import exact_at, summarize, table
+from pathnn_reproduction.pages import expressive_page, sr_chart
+from pathnn_reproduction.results import add_row, missing, read_rows
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,7 +85,7 @@ def test_two_families_by_command(mirror: Path, tmp_path: Path):
     assert again["ran"] == 0
     assert again["rows"] == found["rows"]
     page = expressive_page(tmp_path)
-    assert "SR(28,12,6,4): all pairs are told apart from K = 4 on" in page
+    assert "SR(28,12,6,4): all pairs are distinguished from K = 4 on" in page
     assert sr_chart(tmp_path) is not None
     assert summarize(tmp_path / "none.json") == []
 

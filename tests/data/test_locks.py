@@ -11,10 +11,9 @@ import pytest
 
 from pathnn.files import locked_file, locked_folder
 from pathnn.training import Epoch, RunConfig, RunError, RunFolder, RunFolderError, run_ensemble
-from pathnn_reproduction.experiments.targets import experiment
-from pathnn_reproduction.ledger import Ledger, LedgerError
-from pathnn_reproduction.planned import RunSpec
-from pathnn_reproduction.rows import add_row
+from pathnn_reproduction.experiments import get_experiment
+from pathnn_reproduction.results import Results, ResultsError, add_row
+from pathnn_reproduction.spec import RunSpec
 
 Lock = Callable[[Path], AbstractContextManager[object]]
 """From a folder that is prepared to something that locks it, or a file in it."""
@@ -35,8 +34,8 @@ def of_a_member(folder: Path):
     yield
 
 
-def ledger_line(planned: RunSpec) -> dict[str, object]:
-    from pathnn_reproduction.ledger import result_line
+def line_of(planned: RunSpec) -> dict[str, object]:
+    from pathnn_reproduction.results import result_line
 
     names = ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters", "device", "commit", "time")
     done = {**dict.fromkeys(names, 1), "versions": {}, "val_score": 1.0, "test_score": 1.0}
@@ -45,7 +44,7 @@ def ledger_line(planned: RunSpec) -> dict[str, object]:
 
 @contextmanager
 def of_results(folder: Path):
-    Ledger(folder / ".lock").add(ledger_line(experiment("zinc").runs[0]))
+    Results(folder / ".lock").add(line_of(get_experiment("zinc").runs[0]))
     yield
 
 
@@ -75,7 +74,7 @@ def test_a_symlink_is_refused_and_what_it_names_is_unchanged(tmp_path: Path, loc
     folder.mkdir()
     (folder / ".lock").symlink_to(precious)
     with (
-        pytest.raises((OSError, RunError, LedgerError), match="symbolic link, which is not followed; remove it"),
+        pytest.raises((OSError, RunError, ResultsError), match="symbolic link, which is not followed; remove it"),
         lock(folder),
     ):
         pass
@@ -88,7 +87,7 @@ def test_a_dangling_symlink_makes_no_file(tmp_path: Path, lock: Lock) -> None:
     folder = tmp_path / "seed-0"
     folder.mkdir()
     (folder / ".lock").symlink_to(tmp_path / "new.txt")
-    with pytest.raises((OSError, RunError, LedgerError), match="symbolic link"), lock(folder):
+    with pytest.raises((OSError, RunError, ResultsError), match="symbolic link"), lock(folder):
         pass
     assert not (tmp_path / "new.txt").exists()
 

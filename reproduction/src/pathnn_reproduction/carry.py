@@ -10,13 +10,12 @@ from tempfile import TemporaryDirectory
 
 from pathnn.files import atomic_write
 from pathnn.training import RunFolder
-from pathnn_reproduction.cells import best_line
-from pathnn_reproduction.experiment import Experiment
-from pathnn_reproduction.ledger import Ledger
-from pathnn_reproduction.planned import RunSpec
+from pathnn_reproduction.results import Results
+from pathnn_reproduction.spec import Experiment, RunSpec
+from pathnn_reproduction.tables import best_line
 
 UNDER_WAY = ("config.yaml", "metrics.jsonl", "last.ckpt")
-"""What a run goes on from; the state holds the best weights, so that the model file is made again from it."""
+"""What a run resumes from; the state holds the best weights, so that the model file is made again from it."""
 
 OVER = ("config.yaml", "model.safetensors", "result.json")
 """What is wanted of the best run of a cell, and of one that is over and was not noted down."""
@@ -26,14 +25,16 @@ class CarryError(ValueError):
     """A packed file that does not exist or is not one of ours."""
 
 
-def pack_runs(experiment: Experiment, ledger: Ledger, work: Path, file: Path, *, part_mib: float | None = None) -> int:
-    """Pack the runs that the ledger does not have and the best one of every cell; returns how many runs that are.
+def pack_runs(
+    experiment: Experiment, results_file: Results, work: Path, file: Path, *, part_mib: float | None = None
+) -> int:
+    """Pack the runs that the results file does not have and the best one of every cell; returns how many runs that are.
 
     With `part_mib` the file is cut into `FILE.000`, `FILE.001`, … of at most so many MiB.
     """
     content, count = io.BytesIO(), 0
     with tarfile.open(fileobj=content, mode="w") as tar:
-        for folder, names in _worth_carrying(experiment, ledger, work):
+        for folder, names in _worth_carrying(experiment, results_file, work):
             for name in names:
                 if (folder.path / name).exists():
                     tar.add(folder.path / name, arcname=f"{experiment.name}/{folder.path.name}/{name}")
@@ -89,17 +90,19 @@ def _ours(file: Path, tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
     return members
 
 
-def _worth_carrying(experiment: Experiment, ledger: Ledger, work: Path) -> Iterator[tuple[RunFolder, tuple[str, ...]]]:
+def _worth_carrying(
+    experiment: Experiment, results_file: Results, work: Path
+) -> Iterator[tuple[RunFolder, tuple[str, ...]]]:
     cells: dict[tuple[object, ...], list[RunSpec]] = {}
     for run in experiment.runs:
         cells.setdefault(run.cell, []).append(run)
         folder = RunFolder(work / experiment.name / run.folder)
-        if ledger.find(run) is None and folder.result.exists():
+        if results_file.find(run) is None and folder.result.exists():
             yield folder, OVER
-        elif ledger.find(run) is None and folder.state.exists():
+        elif results_file.find(run) is None and folder.state.exists():
             yield folder, UNDER_WAY
     for runs in cells.values():
-        best = best_line(experiment, runs, ledger)
+        best = best_line(experiment, runs, results_file)
         if best is not None:
             folder = RunFolder(work / experiment.name / best[0].folder)
             if folder.model.exists():

@@ -20,11 +20,11 @@ from pathnn.training.runs import Run, finish_run, open_run, saved_result, train_
 from pathnn.training.setup import with_paths
 from pathnn.training.together import run_together
 from pathnn.training.together_epochs import Outcome
-from pathnn_reproduction.experiments.untrained_pairs import isomorphism_result
+from pathnn_reproduction.experiments.synthetic import isomorphism_result
 from pathnn_reproduction.groups import in_groups, release_memory
-from pathnn_reproduction.ledger import Line, result_line
-from pathnn_reproduction.planned import RunSpec
+from pathnn_reproduction.results import Line, result_line
 from pathnn_reproduction.settings import Settings, device_of
+from pathnn_reproduction.spec import RunSpec
 
 CHECKPOINT_EVERY = 30.0
 """Seconds between two checkpoints: what a kill can lose."""
@@ -172,5 +172,5 @@ class Executor:
 
 
 def tidy(folder: RunFolder) -> None:
-    """Of a run that is over keep the model, the metrics and the result: no state to go on from."""
+    """Of a run that is over keep the model, the metrics and the result: no checkpoint to resume from."""
     folder.state.unlink(missing_ok=True)

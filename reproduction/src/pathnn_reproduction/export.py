@@ -1,4 +1,4 @@
-"""TrainedModel models to share: of every cell the best seed by validation score, with a card that says what it is."""
+"""Export trained models: for every PathNN the best seed by validation score, with a card."""
 
 from __future__ import annotations
 
@@ -7,39 +7,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.task import Task
-from pathnn.files import atomic_write
 from pathnn.training import RunFolder, load_model, load_task
 from pathnn.training.checkpoint import TrainedModel, save_model
-from pathnn_reproduction.cells import Measured, best_line, measure
-from pathnn_reproduction.experiment import Experiment
-from pathnn_reproduction.ledger import Ledger, Line
-from pathnn_reproduction.planned import RunSpec
-from pathnn_reproduction.published import TABLES
-from pathnn_reproduction.table_text import score_text
+from pathnn_reproduction.pages import fill, write_pages
+from pathnn_reproduction.paper import TABLES
+from pathnn_reproduction.results import Line, Results
+from pathnn_reproduction.spec import Experiment, RunSpec
+from pathnn_reproduction.tables import Measured, best_line, measure, score_text
 
 LONG_NAMES = {"AP": "average precision"}
 """What metrics are called where their short name is also that of a collection."""
 
-INDEX = """# TrainedModel models
-
-`PathNN.from_pretrained(NAME)` loads `NAME.safetensors` from here (or from `models` in the cache folder); `NAME.md` is
-its card. They are written by `pathnn reproduce TARGET --export models`: of a PathNN the seed with the best
-*validation* score. The number to quote is the mean over all seeds, in [results](../docs/results.md).
-
-The wheel of pathnn is under MIT and has no models of data that is not for commercial use (CC BY-NC): to use one with
-an installed pathnn, copy its `.safetensors` file from this folder of a clone to `models` in the cache folder
-(`PATHNN_DATA`). The card of each model states its licence.
-
-"""
+STEREO = """
+- **Stereochemistry**: OGB's features contain rdkit's chiral tags, which depend on the order of the atoms in a SMILES. \
+The prediction for a SMILES with stereo marks (@) can depend on how it is written: write all of them in one way, such \
+as rdkit's canonical SMILES. Models trained on your own molecules do not depend on it."""
+"""A line of the card for models that read OGB's features."""
 
 
 class ExportError(ValueError):
     """There is nothing to export."""
 
 
-def export_models(experiment: Experiment, runs: Sequence[RunSpec], ledger: Ledger, work: Path, out: Path) -> list[Path]:
+def export_models(
+    experiment: Experiment, runs: Sequence[RunSpec], results_file: Results, work: Path, out: Path
+) -> list[Path]:
     """Write `NAME.safetensors` and its card `NAME.md` for the best run of every PathNN cell among `runs`.
 
     The best is by validation score. A cell whose best run has no model file at hand is an error: another seed
@@ -51,11 +44,11 @@ def export_models(experiment: Experiment, runs: Sequence[RunSpec], ledger: Ledge
             cells.setdefault(run.cell, []).append(run)
     written = []
     for cell_runs in cells.values():
-        best = best_line(experiment, cell_runs, ledger)
+        best = best_line(experiment, cell_runs, results_file)
         if best is not None:
-            written.append(_export(experiment, cell_runs, best, ledger, work, out))
+            written.append(_export(experiment, cell_runs, best, results_file, work, out))
     if not written:
-        raise ExportError(f"{ledger.path} has no finished run of a PathNN to export.")
+        raise ExportError(f"{results_file.path} has no finished run of a PathNN to export.")
     write_index(out)
     return written
 
@@ -63,7 +56,7 @@ def export_models(experiment: Experiment, runs: Sequence[RunSpec], ledger: Ledge
 def write_index(folder: Path) -> None:
     """Write `README.md`, the list of the models in a folder, from their cards; a README of anything else stays."""
     readme = folder / "README.md"
-    if readme.exists() and not readme.read_text("utf-8").startswith(INDEX.splitlines()[0]):
+    if readme.exists() and not readme.read_text("utf-8").startswith("# Trained models"):
         return
     lines = []
     for model in sorted(folder.glob("*.safetensors")):
@@ -71,15 +64,14 @@ def write_index(folder: Path) -> None:
         text = card.read_text("utf-8") if card.exists() else ""
         what = text.partition("`: ")[2].partition("\n")[0] or "without a card."
         lines.append(f"- [{model.stem}]({card.name}): {what}")
-    with atomic_write(readme) as file:
-        file.write((INDEX + "\n".join(lines) + "\n").encode())
+    write_pages({readme: fill("models_index", models="\n".join(lines))})
 
 
 def model_name(run: RunSpec, ks: int = 1) -> str:
     """What the model of a run is called: dataset and collection, and k where there are several.
 
-    >>> from pathnn_reproduction.experiments.targets import experiment
-    >>> model_name(experiment("peptides").runs[4])
+    >>> from pathnn_reproduction.experiments import get_experiment
+    >>> model_name(get_experiment("peptides").runs[4])
     'peptides-func-sp+'
     """
     released = "-released" if run.model == "pathnn-released" else ""
@@ -90,7 +82,7 @@ def _export(
     experiment: Experiment,
     runs: Sequence[RunSpec],
     best: tuple[RunSpec, Line],
-    ledger: Ledger,
+    results_file: Results,
     work: Path,
     out: Path,
 ) -> Path:
@@ -118,8 +110,7 @@ def _export(
         test_score=trained.test_score,
         made_with=trained.versions,
     )
-    with atomic_write(model.with_suffix(".md")) as file:
-        file.write(model_card(name, experiment, runs, line, trained, task, ledger).encode())
+    write_pages({model.with_suffix(".md"): model_card(name, experiment, runs, line, trained, task, results_file)})
     return model
 
 
@@ -130,9 +121,9 @@ def model_card(
     line: Line,
     trained: TrainedModel,
     task: Task,
-    ledger: Ledger,
+    results_file: Results,
 ) -> str:
-    """What a user must know of a trained model, as Markdown."""
+    """Return the card of a trained model."""
     table = TABLES.get(line["dataset"])
     decimals = 4 if table is None else table.decimals + 1
     protocol = "" if table is None else table.protocol
@@ -140,28 +131,37 @@ def model_card(
     sizes = f"{split.train.numel():,} / {split.val.numel():,} / {split.test.numel():,}"
     direction = "larger" if task.maximize else "smaller"
     metric = LONG_NAMES.get(line["metric"], line["metric"])
-    lines = [
-        f"# {name}\n",
-        f'`PathNN.from_pretrained("{name}")`: PathNN-{str(line["collection"]).upper()}, K = {line["k"]}, '
-        f"{line['parameters']:,} parameters, trained on {task.title}.\n",
-        f"- **Data**: {task.title}, {len(task.graphs):,} graphs (train / validation / test: {sizes}). "
-        f"{task.citation}. Licence of the data: {task.licence or 'see its source'}.{_notes(task)}",
-        f"- **Protocol**: {experiment.title}, the paper's settings. {protocol} Of these runs this is the one with "
-        f"the best validation score: seed {line['seed']}, epoch {line['best_epoch']} of {line['epochs']}.",
-        f"- **Score** ({metric}, {direction} is better): validation {line['val']:.{decimals}f}, test "
-        f"{line['test']:.{decimals}f}. {_of_the_cell(measure(experiment, runs, ledger), decimals)}",
-        "- **Limits**: made to check a paper, and for graphs like those it was trained on: the same features in the "
-        "same codes, graphs of similar size. It has not been tested for any decision about people or substances.",
-        *_stereo(task),
-        f"- **Made by**: `pathnn reproduce {experiment.name} --only {_only(line)}`, commit {line['commit']}, "
-        f"{line['device']}, {line.get('time', '')}, {line['seconds']:.0f} s, torch {trained.versions.get('torch')}.",
-        f"- **Licence** of the weights: {_licence(task)}.",
-    ]
-    return "\n".join(lines) + "\n"
+    return fill(
+        "model_card",
+        name=name,
+        collection=str(line["collection"]).upper(),
+        parameters=f"{line['parameters']:,}",
+        graphs=f"{len(task.graphs):,}",
+        sizes=sizes,
+        title=task.title,
+        citation=task.citation,
+        data_licence=task.licence or "see its source",
+        notes=_notes(task),
+        experiment=experiment.title,
+        target=experiment.name,
+        protocol=protocol,
+        metric=metric,
+        direction=direction,
+        val=f"{line['val']:.{decimals}f}",
+        test=f"{line['test']:.{decimals}f}",
+        all_runs=_of_all_runs(measure(experiment, runs, results_file), decimals),
+        stereo=STEREO if task.node_features == FEATURES["ogb"][0] else "",
+        only=_only(line),
+        time=line.get("time", ""),
+        seconds=f"{line['seconds']:.0f}",
+        torch=trained.versions.get("torch"),
+        licence=_licence(task),
+        **{key: line[key] for key in ("k", "seed", "best_epoch", "epochs", "commit", "device")},
+    )
 
 
-def _of_the_cell(cell: Measured | None, decimals: int) -> str:
-    """What all runs of the cell together reached; a single one was chosen."""
+def _of_all_runs(cell: Measured | None, decimals: int) -> str:
+    """Say what all runs together reached; the model is one of them."""
     if cell is None:
         return "Not all runs of the protocol are done."
     what = (
@@ -187,14 +187,3 @@ def _licence(task: Task) -> str:
     if "BY-NC" not in task.licence:
         return "MIT, as the code"
     return f"{task.licence}, that of the data they were learned from; so they are not in the wheel of pathnn"
-
-
-def _stereo(task: Task) -> list[str]:
-    """What a user of OGB's features must know of SMILES with stereo marks."""
-    if task.node_features != FEATURES["ogb"][0]:
-        return []
-    return [
-        "- **Stereochemistry**: OGB's features have rdkit's chiral tags, which depend on the order of the atoms in a "
-        "SMILES. The prediction for a SMILES with stereo marks (@) can depend on how it is written: write all of them "
-        "in one way, such as rdkit's canonical SMILES. Models trained on your own molecules do not depend on it."
-    ]

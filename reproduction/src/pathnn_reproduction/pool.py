@@ -19,9 +19,9 @@ from pathnn.training.loop import Epoch
 from pathnn.training.together import TogetherError
 from pathnn_reproduction.execute import Executor
 from pathnn_reproduction.groups import release_memory
-from pathnn_reproduction.ledger import Line
-from pathnn_reproduction.planned import RunSpec
+from pathnn_reproduction.results import Line
 from pathnn_reproduction.settings import Settings, use_cores
+from pathnn_reproduction.spec import RunSpec
 
 GPU_LOST = ("CUDA error", "Triton Error [CUDA]", "cuDNN error")
 """What an error says after which nothing more can be computed on the GPU in that process."""

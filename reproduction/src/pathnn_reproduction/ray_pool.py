@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from pathnn_reproduction.execute import Executor
-from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.pool import Event, Message, outcomes
 from pathnn_reproduction.settings import Settings, use_cores
+from pathnn_reproduction.spec import RunSpec
 
 
 class RayPool:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean
 
-from pathnn_reproduction.experiment import Experiment, slots
-from pathnn_reproduction.ledger import Ledger
-from pathnn_reproduction.planned import Key, RunSpec, together_key
 from pathnn_reproduction.pool import Event, Pool
+from pathnn_reproduction.results import Key, Results
+from pathnn_reproduction.spec import Experiment, RunSpec, slots, together_key
 
 PATIENCE = 600.0
 """Seconds that workers are given to end their epoch when they are asked to stop."""
@@ -29,7 +28,7 @@ class Progress:
         epochs: of the runs done by this call.
         waiting: runs for which memory was short beside others: they are tried again when these are over.
         failed: runs and what went wrong.
-        stopped: runs that were begun and can go on later.
+        stopped: runs that were begun and can be resumed later.
         reason: why the call ended before everything was done, or "".
     """
 
@@ -71,7 +70,7 @@ class Progress:
 def run_missing(
     experiment: Experiment,
     runs: Sequence[RunSpec],
-    ledger: Ledger,
+    results_file: Results,
     pool: Pool,
     *,
     limit: int | None = None,
@@ -79,15 +78,15 @@ def run_missing(
     interrupted: Callable[[], bool] = lambda: False,
     show: Callable[[Progress, Event | None], None] | None = None,
 ) -> Progress:
-    """Do those of `runs` that are wanted and not in the `ledger`, at most `limit` of them, for at most `seconds`.
+    """Do the wanted `runs` that the `results_file` lacks, at most `limit` of them, for at most `seconds`.
 
-    This process, not its workers, writes to the ledger. A run that fails does not stop the others; one that fails for
-    want of the GPU's memory is tried again when it can have the GPU to itself. When the time is up, when `interrupted`
-    (asked every second) says so, or on Ctrl-C, workers end their epoch and save where they are; the next call goes on
+    This process, not its workers, writes to the results file. A run that fails does not stop the others; one that lacks
+    GPU memory is tried again when it can have the GPU to itself. When the time is up, when `interrupted`
+    (asked every second) says so, or on Ctrl-C, workers end their epoch and save where they are; the next call resumes
     from there.
     """
-    progress = Progress(slots(runs), slots([run for run, _ in experiment.done(runs, ledger)]))
-    loop = _Loop(experiment, runs, ledger, pool, progress, limit, show or (lambda progress, event: None))
+    progress = Progress(slots(runs), slots([run for run, _ in experiment.done(runs, results_file)]))
+    loop = _Loop(experiment, runs, results_file, pool, progress, limit, show or (lambda progress, event: None))
     deadline = None if seconds is None else progress.started + seconds
     patience = PATIENCE
     try:
@@ -112,7 +111,7 @@ def run_missing(
 class _Loop:
     experiment: Experiment
     runs: Sequence[RunSpec]
-    ledger: Ledger
+    results_file: Results
     pool: Pool
     progress: Progress
     limit: int | None
@@ -156,7 +155,7 @@ class _Loop:
             progress = self.progress
             taken = {run.key for run, _ in [*progress.running.values(), *progress.failed]}
             taken |= {run.key for run in [*progress.stopped, *progress.waiting]}
-            missing = self.experiment.missing(self.runs, self.ledger)
+            missing = self.experiment.missing(self.runs, self.results_file)
             self.queue = self._ready([run for run in missing if run.key not in taken])
             if progress.waiting and not self.queue and not progress.running:
                 self.queue = progress.waiting[:1]
@@ -215,7 +214,7 @@ class _Loop:
         self.queue = None
         if event.kind == "done" and event.line is not None:
             try:
-                self.ledger.add(event.line)
+                self.results_file.add(event.line)
             except ValueError as error:  # such as a score that is not a number
                 progress.failed.append((run, str(error)))
             else:

@@ -10,11 +10,10 @@ import torch
 from pathnn.paths import list_paths
 from pathnn.provenance import provenance
 from pathnn_reproduction.bench import extract
-from pathnn_reproduction.bench.headline import with_headline
-from pathnn_reproduction.bench.peer import igraph_paths, to_igraph
-from pathnn_reproduction.bench.report import benchmark_page
+from pathnn_reproduction.bench.extract import igraph_paths, to_igraph
+from pathnn_reproduction.bench.report import benchmark_page, with_headline
 from pathnn_reproduction.bench.shapes import SHAPES, graph_set
-from pathnn_reproduction.result_file import write_result
+from pathnn_reproduction.results import write_result
 
 ROOT = Path(__file__).parents[3]
 
@@ -118,3 +117,20 @@ def test_the_commit_is_of_pathnn_and_of_no_repository_around_it(
     assert module.commit() is None
     monkeypatch.setattr(module, "ROOT", tmp_path / "project")
     assert len(str(module.commit())) == 12
+
+
+def test_the_report_is_written_by_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from pathnn_reproduction.__main__ import app
+
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(app, ["bench", "--report"])
+    assert refused.exit_code == 1
+    assert "in a clone" in refused.stderr
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
+    (tmp_path / "README.md").write_text((ROOT / "README.md").read_text().replace(" ms |", " s |"))
+    assert CliRunner().invoke(app, ["bench", "--report"]).exit_code == 0
+    for name in ("README.md", "docs/benchmarks.md"):
+        assert (tmp_path / name).read_text() == (ROOT / name).read_text()

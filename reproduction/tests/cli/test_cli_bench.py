@@ -206,8 +206,7 @@ def test_the_result_is_saved_after_each_part(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_gpu_step_is_not_taken_for_a_plain_call(tmp_path: Path) -> None:
     """README and page say which loop a row is of, and that a user's own is not measured where it is not."""
     from pathnn.provenance import provenance
-    from pathnn_reproduction.bench.headline import headline
-    from pathnn_reproduction.bench.report import benchmark_page
+    from pathnn_reproduction.bench.report import benchmark_page, headline
 
     row = {"workload": "zinc-ap", "phase": "train", "dense_ms": 36.0, "ours_ms": 3.0, "ratio": 12.0, "dense_mib": 2.0,
            "ours_mib": 1.0, "ours_eager_ms": 24.0, "ours_busy_ms": 3.0, "floor_share": 0.2}  # fmt: skip

@@ -14,6 +14,7 @@ import torch
 from pathnn_reproduction.bench import epoch
 from pathnn_reproduction.bench.report import benchmark_page
 from pathnn_reproduction.experiments import runtime
+from pathnn_reproduction.paper import TIMES
 
 Run = Callable[..., Any]
 
@@ -41,7 +42,7 @@ def test_every_row_of_the_table_is_measured(cli: Run, tiny: Path) -> None:
     result = cli("reproduce", "runtime", "--epochs", 1, "--device", "cpu", "--save", str(saved), "--json")
     assert result.exit_code == 0, result.stderr
     rows = json.loads(result.stdout)["runtime"]
-    assert [(r["dataset"], r["model"], r["collection"], r["k"]) for r in rows] == list(runtime.PAPER)
+    assert [(r["dataset"], r["model"], r["collection"], r["k"]) for r in rows] == list(TIMES)
     assert all(row["epoch"] > 0 and row["inference"] > 0 for row in rows)
     assert all((row["preprocessing"] > 0) == (row["paper"]["preprocessing"] is not None) for row in rows)
     page = benchmark_page(tiny)
@@ -55,7 +56,7 @@ def test_a_dataset_that_is_not_in_the_table_is_refused(cli: Run) -> None:
     assert "nci1" in result.stderr
 
 
-@pytest.mark.parametrize("row", runtime.PAPER)
+@pytest.mark.parametrize("row", TIMES)
 def test_models_of_a_dataset_have_the_same_batches(row: runtime.Row) -> None:
     config = runtime.run_of(row)
     assert config.batch_size == (32 if row[0] == "dd" else 128)

@@ -8,12 +8,10 @@ from typing import Any
 
 from pathnn.training import RunConfig
 from pathnn_reproduction.execute import Executor
-from pathnn_reproduction.experiment import Experiment
-from pathnn_reproduction.frozen_hash import config_hash, v1_options
-from pathnn_reproduction.ledger import Line
-from pathnn_reproduction.planned import RunSpec
 from pathnn_reproduction.pool import Event, attempt
+from pathnn_reproduction.results import Line, config_hash, v1_options
 from pathnn_reproduction.settings import Settings
+from pathnn_reproduction.spec import Experiment, RunSpec
 
 
 def tiny_run(seed: int = 0, *, epochs: int = 2, **options: Any) -> RunSpec:
@@ -29,7 +27,7 @@ def tiny_run(seed: int = 0, *, epochs: int = 2, **options: Any) -> RunSpec:
 
 def tiny_experiment(count: int = 3, **options: Any) -> Experiment:
     """`count` seeds of it."""
-    return Experiment("tiny", "a tiny experiment", tuple(tiny_run(seed, **options) for seed in range(count)), True)
+    return Experiment("tiny", "a tiny experiment", tuple(tiny_run(seed, **options) for seed in range(count)))
 
 
 def made_up_line(run: RunSpec, val: float, test: float = 50.0) -> Line:

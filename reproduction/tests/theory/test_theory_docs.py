@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pathnn_reproduction.theory.report import BEGIN, END, theory_block, write_block
+from pathnn_reproduction.pages import THEORY_BLOCK, check_page, replace_block, theory_block
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "theory.md"
@@ -30,17 +30,14 @@ def test_pictures_of_the_page_exist():
 
 
 def test_the_table_is_written_from_the_results():
-    assert theory_block(RESULT) in PAGE.read_text()
+    page = PAGE.read_text()
+    assert page == replace_block(page, THEORY_BLOCK, theory_block(RESULT))
 
 
-def test_the_block_is_replaced_and_nothing_else(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    write_block(page, f"{BEGIN}\nnew\n{END}")
-    assert page.read_text() == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
-    page.write_text("no marks")
+def test_a_page_without_marks_is_refused(tmp_path):
+    (tmp_path / "page.md").write_text("no marks")
     with pytest.raises(ValueError, match="no place for the table"):
-        write_block(page, "new")
+        check_page(tmp_path / "page.md")
 
 
 def test_the_page_names_the_position_that_definition_3_1_gets_wrong():

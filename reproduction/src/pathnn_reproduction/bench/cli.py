@@ -15,11 +15,16 @@ from pathnn.paths.count import size_text
 
 bench = typer.Typer(
     no_args_is_help=True,
+    invoke_without_command=True,
     help="Measure this machine: ours against the usual way, as ratios from one run.",
     epilog="Example: pathnn bench batch --json",
 )
 
 
+ThreadCounts = Annotated[
+    list[int] | None,
+    typer.Option("--threads", min=1, help="Number of CPU threads, may be repeated.", show_default="1"),
+]
 Threads = Annotated[int, typer.Option("--threads", min=1, help="Number of CPU threads.")]
 
 
@@ -46,14 +51,33 @@ Parts = Annotated[
 ]
 
 
+Report = Annotated[
+    bool,
+    typer.Option("--report", help="Measure nothing; in a clone, write docs/benchmarks.md and the README's table."),
+]
+SaveAs = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="FILE", help="Also write the result, after each part of it.", show_default=False),
+]
+
+
 @bench.callback()
-def root() -> None:
+def root(context: typer.Context, report: Report = False) -> None:
     """Measure this machine: ours against the usual way, as ratios from one run."""
+    if report:
+        from pathnn_reproduction.bench.report import write_benchmarks
+
+        for path in write_benchmarks(Path()):
+            say(f"wrote {path}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise typer.BadParameter("expected a benchmark, or --report.")
 
 
 @bench.command("extract", epilog="Example: pathnn bench extract --part compare --part memory")
-def extract_command(part: Parts = None, threads: Threads = 1, json: Json = False) -> None:
+def extract_command(part: Parts = None, threads: ThreadCounts = None, save: SaveAs = None, json: Json = False) -> None:
     """Extracting paths: against igraph, path by path; peak memory; a million graphs; the GPU."""
+    _check_folder(save)
     parts = [p.value for p in part or [Part.compare]]
     with result_only(json):
         from pathnn.provenance import provenance
@@ -61,7 +85,7 @@ def extract_command(part: Parts = None, threads: Threads = 1, json: Json = False
 
         _check_gpu(parts)
         measures: dict[str, Callable[[], Any]] = {
-            "compare": lambda: extract.compare(threads=threads),
+            "compare": lambda: [row for number in threads or [1] for row in extract.compare(threads=number)],
             "memory": extract.memory,
             "scale": extract.scale,
             "gpu": extract.on_gpu,
@@ -70,7 +94,7 @@ def extract_command(part: Parts = None, threads: Threads = 1, json: Json = False
         with progress("measuring", total=len(parts)) as step:
             for name in dict.fromkeys(parts):
                 result[name] = measures[name]()
-                step()
+                _saver(save, step, "cuda" if "gpu" in parts else "cpu")(result)
     if json:
         print_json({**provenance("cuda" if "gpu" in parts else "cpu"), **result})
         return
@@ -92,7 +116,8 @@ def _print_compare(found: list[dict[str, Any]]) -> None:
          f"{r['trie_ms']:.2f}", f"{r['list_ratio']:.0f}x", f"{r['trie_ratio']:.0f}x")
         for r in found
     ]  # fmt: skip
-    title = f"Milliseconds per 1000 graphs, {found[0]['threads']} thread(s)"
+    counts = " and ".join(dict.fromkeys(str(r["threads"]) for r in found))
+    title = f"Milliseconds per 1000 graphs, {counts} thread(s)"
     print_table(columns, rows, title=title, left=2)
 
 
@@ -128,8 +153,9 @@ PRINT: dict[str, Callable[[Any], None]] = {
 
 
 @bench.command("batch", epilog="Example: pathnn bench batch --json")
-def batch_command(threads: Threads = 1, json: Json = False) -> None:
+def batch_command(threads: Threads = 1, save: SaveAs = None, json: Json = False) -> None:
     """Assembling a ZINC batch of 128 with its AP tries, k = 4: our packed graphs against PyG's DataLoader."""
+    _check_folder(save)
     with result_only(json):
         from pathnn.provenance import provenance
         from pathnn_reproduction.bench import batch
@@ -137,6 +163,7 @@ def batch_command(threads: Threads = 1, json: Json = False) -> None:
         rounds = 15
         with progress("measuring", total=rounds + 1) as step:
             result = batch.run(threads=threads, rounds=rounds, step=step)
+        _saver(save, lambda: None, "cpu")(result)
     if json:
         print_json({**provenance(), **result})
         return
@@ -156,12 +183,6 @@ Workloads = Annotated[
 DeviceName = Annotated[Device, typer.Option("--device", help="Where to measure.")]
 
 
-SaveAs = Annotated[
-    Path | None,
-    typer.Option("--save", metavar="FILE", help="Also write the result, after each part of it.", show_default=False),
-]
-
-
 @bench.command("model", epilog="Example: pathnn bench model --workload zinc-ap --json")
 def model_command(
     workload: Workloads = None,
@@ -176,8 +197,7 @@ def model_command(
     `pathnn train`, next to PyG's GINE of the same size. On a GPU also with TF32 and bfloat16 for the first workload,
     and a batch that ran out of memory in the paper.
     """
-    if save is not None and not save.parent.is_dir():
-        raise typer.BadParameter(f"the folder {save.parent} does not exist: make it first.", param_hint="--save")
+    _check_folder(save)
     with result_only(json):
         on_gpu = _on_gpu(device)
         result = _model_gpu(workload, save) if on_gpu else _model_cpu(workload, threads, save)
@@ -198,9 +218,11 @@ def epoch_command(
                      show_default=False),
     ] = None,
     device: DeviceName = Device.auto,
+    save: SaveAs = None,
     json: Json = False,
 ) -> None:  # fmt: skip
     """An epoch of ZINC (AP, K = 4) as `pathnn train` does it, and an evaluation: ours against the dense formulation."""
+    _check_folder(save)
     with result_only(json):
         from dataclasses import replace
 
@@ -212,9 +234,16 @@ def epoch_command(
         with progress("measuring", total=1) as step:
             config = replace(zinc("ap"), device="cuda" if on_gpu else "cpu")
             rows = epoch.run(config, epochs=epochs, graphs=number)
-            step()
+            if on_gpu:
+                rows += epoch.run(replace(config, precision="tf32"), epochs=epochs, graphs=number)
+            _saver(save, step, "cuda" if on_gpu else "cpu")({"workloads": rows})
     title = f"An epoch of {rows[0]['graphs']:,} graphs"
     _show({"workloads": rows}, title=title, device="cuda" if on_gpu else "cpu", json=json)
+
+
+def _check_folder(save: Path | None) -> None:
+    if save is not None and not save.parent.is_dir():
+        raise typer.BadParameter(f"the folder {save.parent} does not exist: make it first.", param_hint="--save")
 
 
 def _on_gpu(device: Device) -> bool:
@@ -235,7 +264,7 @@ def _model_cpu(workload: list[str] | None, threads: int, path: Path | None) -> d
 
 def _model_gpu(workload: list[str] | None, path: Path | None) -> dict[str, Any]:
     from pathnn_reproduction.bench import model_gpu
-    from pathnn_reproduction.bench.gpu_sides import WORKLOADS
+    from pathnn_reproduction.bench.model_gpu import WORKLOADS
 
     chosen = _known(workload or [*WORKLOADS], tuple(WORKLOADS))
     with progress("measuring", total=len(chosen)) as step:
@@ -246,7 +275,7 @@ def _saver(path: Path | None, step: Callable[[], None], device: str) -> Callable
     """What is done with the result after each part of it."""
 
     def save(result: dict[str, Any]) -> None:
-        from pathnn_reproduction.result_file import write_result
+        from pathnn_reproduction.results import write_result
 
         step()
         if path is not None:

@@ -1,7 +1,5 @@
 """A training step and a prediction on a GPU: the trie backends as one CUDA graph against cuDNN's LSTM over every path.
 
-    PATHNN_MIRROR=... python -m pathnn_reproduction.bench.model_gpu --json result.json
-
 Both sides have the same weights, the same batches of real graphs, the same fused Adam, and TF32 off. The dense side
 gets its batches ready made; ours assembles them on the GPU within the step. Times are of several steps in a row, one
 wait at their end; memory is the peak above the resident dataset.
@@ -9,24 +7,247 @@ wait at their end; memory is the peak above the resident dataset.
 
 from __future__ import annotations
 
-import argparse
+import copy
+import gc
 import logging
-from functools import partial
-from pathlib import Path
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from pathnn.data.batch import GraphBatch
 from pathnn.data.datasets.registry import load_dataset
+from pathnn.data.packed import PackedGraphs
 from pathnn.device import small_cublas_workspace
 from pathnn.nn import PathNN
 from pathnn.nn.backends.base import Budget
+from pathnn.paths.options import Collection
+from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape
 from pathnn_reproduction.bench import user_loop
-from pathnn_reproduction.bench.gpu_exactness import gradients, measure_exactness, predictions, set_tf32
-from pathnn_reproduction.bench.gpu_sides import WORKLOADS, Bench, adam, eager_steps, graphed_steps
-from pathnn_reproduction.bench.gpu_timing import floor_ms, measured, milliseconds
 from pathnn_reproduction.bench.model import USER_WORKLOAD, Save, prepare_datasets
-from pathnn_reproduction.result_file import write_result
+
+Step = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A model of the paper and batches of its dataset; `graphs` of them are loaded."""
+
+    dataset: str
+    collection: Collection
+    k: int
+    batch_size: int
+    graphs: int
+
+
+WORKLOADS = {
+    "zinc-ap": Workload("zinc", "ap", 4, 128, 4096),
+    "zinc-sp": Workload("zinc", "sp", 4, 128, 4096),
+    "dd-ap": Workload("dd", "ap", 2, 16, 512),
+    "peptides-func-ap": Workload("peptides-func", "ap", 7, 128, 1024),
+}
+
+
+class Bench:
+    """The resident dataset, the model and a few batches of a workload; `autocast` is for bfloat16."""
+
+    autocast = False
+
+    def __init__(self, workload: Workload, *, batches: int = 4) -> None:
+        torch.manual_seed(0)
+        task = load_dataset(workload.dataset)
+        chosen = task.splits[0].train[: workload.graphs]
+        self.graphs = task.graphs.subset(chosen).with_paths(collection=workload.collection, k=workload.k).to("cuda")
+        width = None if self.graphs.edge_attr is not None or self.graphs.x is None else self.graphs.x.size(1)
+        self.model = PathNN.from_paper(
+            workload.dataset, collection=workload.collection, k=workload.k, in_channels=width
+        ).cuda()
+        assert task.loss is not None
+        self.loss = task.loss()
+        order = torch.randperm(len(self.graphs), generator=torch.Generator().manual_seed(0))
+        self.batches = list(torch.split(order, workload.batch_size))[:batches]
+        self.capacity = capacity_for(self.graphs, self.batches)
+
+    def twin(self, backend: str) -> PathNN:
+        """The model with the same weights and one of the engines."""
+        model = copy.deepcopy(self.model)
+        model.lstm.backend = backend
+        model.lstm.flatten_parameters()
+        return model
+
+
+def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> PaddedShape:
+    """The smallest of a few typical shapes that holds all these batches."""
+    from pathnn.training.cuda_graphs.padded_batch import graph_sizes
+
+    sizes = graph_sizes(graphs)
+    for margin in (1.0, 2.0, 3.0, 4.0, 6.0, 10.0):
+        capacity = PaddedShape.typical(graphs, batches[0].numel(), margin=margin)
+        if all(capacity.holds(sizes[index].sum(dim=0)) for index in batches):
+            return capacity
+    raise ValueError("no shape holds these batches: expected random batches of one size.")
+
+
+def adam(model: PathNN) -> torch.optim.Optimizer:
+    """The optimizer of both sides."""
+    return torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
+
+
+def eager_steps(bench: Bench, backend: str, phase: str) -> list[Step]:
+    """One function per batch, operation by operation, on batches that are ready."""
+    model = bench.twin(backend).train(phase == "train")
+    optimizer = adam(model)
+
+    def forward(batch: GraphBatch) -> Tensor:
+        assert batch.x is not None
+        with torch.autocast("cuda", torch.bfloat16, enabled=bench.autocast):
+            out: Tensor = model(
+                batch.x, trie=batch.trie, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs
+            )
+        return out.float()
+
+    def train(batch: GraphBatch) -> None:
+        optimizer.zero_grad()
+        bench.loss(forward(batch), batch.y).backward()
+        optimizer.step()
+
+    def infer(batch: GraphBatch) -> None:
+        with torch.inference_mode():
+            forward(batch)
+
+    run = train if phase == "train" else infer
+    ready = [bench.graphs.select(index) for index in bench.batches]
+    return [lambda batch=batch: run(batch) for batch in ready]  # type: ignore[misc]
+
+
+def graphed_steps(bench: Bench, phase: str) -> list[Step]:
+    """One function per batch: assembled and computed in one launch."""
+    model = bench.twin("auto").train(phase == "train")
+    if phase != "train":
+        predict = CudaGraphForward(model, bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
+        return [lambda index=index: predict(index) for index in bench.batches]  # type: ignore[misc]
+    step = CudaGraphStep(model, bench.graphs, bench.loss, capacity=bench.capacity, autocast=bench.autocast)
+    optimizer = adam(model)
+
+    def train(index: Tensor) -> None:
+        step(index)
+        optimizer.step()
+
+    return [lambda index=index: train(index) for index in bench.batches]  # type: ignore[misc]
+
+
+FLOPS, BYTES = 67e12, 4.8e12
+"""Float operations and bytes of memory traffic per second of an H200, by its data sheet."""
+
+
+def milliseconds(steps: list[Step], rounds: int) -> float:
+    """Per step, over `rounds` passes over the batches with one wait at the end of each; the median."""
+    times = []
+    for _ in range(rounds):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for step in steps:
+            step()
+        torch.cuda.synchronize()
+        times.append(1e3 * (time.perf_counter() - start) / len(steps))
+    return statistics.median(times)
+
+
+def busy(steps: list[Step]) -> tuple[float, list[tuple[float, int, str]]]:
+    """Milliseconds of GPU work per step, and the kernels with the most of it: (ms per step, launches, name)."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
+        for step in steps:
+            step()
+        torch.cuda.synchronize()
+    kernels = [
+        (event.self_device_time_total / 1e3 / len(steps), event.count, event.key)
+        for event in profiler.key_averages()
+        if event.device_type.name == "CUDA" and not event.key.startswith("ProfilerStep")
+    ]
+    return sum(ms for ms, _, _ in kernels), sorted(kernels, reverse=True)[:25]
+
+
+def measured(make: Callable[[], list[Step]], rounds: int) -> dict[str, Any]:
+    """Time, GPU work and peak memory (MiB above what is allocated before) of the steps that `make` makes."""
+    gc.collect()
+    torch._C._cuda_clearCublasWorkspaces()  # each side's own count as its memory
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    steps = make()
+    for step in steps:
+        step()
+    ms = milliseconds(steps, rounds)
+    peak = (torch.cuda.max_memory_allocated() - before) / 2**20
+    work, kernels = busy(steps)
+    return {"ms": ms, "busy_ms": work, "mib": peak, "kernels": kernels}
+
+
+def floor_ms(bench: Bench, phase: str) -> float:
+    """A yardstick: the time that the LSTM's work alone takes on an H200 at its full rates, products in plain float32.
+
+    Operations: W_hh times h once per inner entry, W_ih once per vertex and layer, three times that in training.
+    Bytes: tokens and tables read once, h and c of the inner entries written (in training also read) once.
+    """
+    d, total = bench.model.config.hidden_channels, 0.0
+    for index in bench.batches:
+        trie = bench.graphs.select(index).trie
+        assert trie is not None
+        inner = sum(sum(levels[:-1]) for levels in trie.sizes)
+        rows = inner + trie.k * trie.num_nodes
+        factor = 3 if phase == "train" else 1
+        flops = factor * 2 * 4 * d * d * rows
+        traffic = factor * (trie.nbytes + 4 * (2 * d * inner + 5 * d * trie.k * trie.num_nodes))
+        total += max(flops / FLOPS, traffic / BYTES)
+    return 1e3 * total / len(bench.batches)
+
+
+def set_tf32(allowed: bool) -> None:
+    """Let both sides, or neither, use TF32."""
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    torch.backends.cudnn.allow_tf32 = allowed
+
+
+def predictions(bench: Bench) -> Tensor:
+    """What the model says about the first batch."""
+    forward = CudaGraphForward(bench.twin("auto"), bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
+    return forward(bench.batches[0])
+
+
+def gradients(bench: Bench) -> Tensor:
+    """The gradients of all parameters for the first batch, one after the other."""
+    model = bench.twin("auto")
+    arguments = model, bench.graphs, bench.loss
+    CudaGraphStep(*arguments, capacity=bench.capacity, autocast=bench.autocast)(bench.batches[0])
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+def measure_exactness(name: str, bench: Bench) -> dict[str, Any]:
+    """How far our float32 gradients, and those of the dense formulation, are from float64's."""
+    batch = bench.graphs.select(bench.batches[0])
+    found = {}
+    for backend, dtype in (("auto", torch.float32), ("dense", torch.float32), ("dense", torch.float64)):
+        model = bench.twin(backend).to(dtype).train()
+        x = batch.x.to(dtype) if batch.x is not None and batch.x.is_floating_point() else batch.x
+        out = model(x, trie=batch.trie, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs)
+        y = batch.y.to(dtype) if batch.y is not None and batch.y.is_floating_point() else batch.y
+        bench.loss(out, y).backward()
+        grads = torch.cat([p.grad.flatten().double() for p in model.parameters() if p.grad is not None])
+        found[backend, dtype] = out.detach().double(), grads
+    truth = found["dense", torch.float64]
+    row: dict[str, Any] = {"workload": name}
+    for backend, label in (("auto", "ours"), ("dense", "dense")):
+        for what, value, exact in zip(("output", "gradient"), found[backend, torch.float32], truth, strict=True):
+            row[f"{label}_{what}_error"] = float((value - exact).norm() / exact.norm())
+    return row
+
 
 log = logging.getLogger(__name__)
 
@@ -126,22 +347,3 @@ def run(names: list[str], *, rounds: int = 5, large: bool = True, save: Save = l
         result["user_loop"] = user_loop.run(device="cuda", graphs=10_000, batches=4, rounds=rounds)
         save(result)
     return result
-
-
-def main() -> None:
-    """Measure and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, required=True, help="where to write the result")
-    parser.add_argument("--workload", choices=[*WORKLOADS, "large"], action="append", help="default: all")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--kernels", action="store_true", help="also log where the GPU's time goes")
-    options = parser.parse_args()
-    logging.basicConfig(format="%(message)s")
-    log.setLevel(logging.DEBUG if options.kernels else logging.INFO)
-    chosen = options.workload or [*WORKLOADS, "large"]
-    names = [name for name in chosen if name != "large"]
-    run(names, rounds=options.rounds, large="large" in chosen, save=partial(write_result, options.json, device="cuda"))
-
-
-if __name__ == "__main__":
-    main()

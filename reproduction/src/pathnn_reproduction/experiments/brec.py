@@ -1,26 +1,27 @@
-"""BREC: which of its 400 pairs the exact test tells apart, for ever longer paths, and whether relabelled copies agree.
+"""BREC: which of its 400 pairs the exact test distinguishes, by length of paths, and whether relabelled copies agree.
 
-A row holds one collection and one K: the pairs that are told apart there for the first time, and those that would take
+A row holds one collection and one K: the pairs first distinguished there, and those that would take
 too many steps. Only pairs that are still confused are tested at the next K.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from pathnn.data import load_dataset
+from pathnn.data.datasets.pairs import BREC_CATEGORIES as CATEGORIES
 from pathnn.paths import PathExplosionError
 from pathnn.paths.cpu.extract import in_threads
-from pathnn.paths.options import Collection
+from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn.theory.fingerprints import folklore_fingerprints, path_fingerprints, wl_fingerprints
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import as_graphs
-from pathnn_reproduction.rows import Row, has_key, read_rows
+from pathnn_reproduction.results import Row, has_key, read_rows
 
 MAX_STEPS = 2_000_000_000
 """Steps that a graph may take at one K, a step being a path of the last length but one."""
@@ -51,7 +52,7 @@ def brec_graphs() -> list[Graph]:
 
 
 def exact_row(graphs: Sequence[Graph], variant: Variant, k: int, path: Path, *, max_steps: int = MAX_STEPS) -> Row:
-    """Test the pairs that rows in `path` have not told apart at a smaller K."""
+    """Test the pairs that rows in `path` have not distinguished at a smaller K."""
     before = [row for row in read_rows(path) if has_key(row, variant.key()) and row["k"] < k]
     told = {pair for row in before for pair in row["told_apart"]}
     over = {pair for row in before for pair in row["over"]}
@@ -80,7 +81,7 @@ def exact_row(graphs: Sequence[Graph], variant: Variant, k: int, path: Path, *, 
 
 
 def wl_row(graphs: Sequence[Graph]) -> Row:
-    """1-WL and 3-WL: the pairs that each tells apart."""
+    """1-WL and 3-WL: the pairs that each distinguishes."""
     begin = time.perf_counter()
     found = {}
     for name, prints in (("wl1", wl_fingerprints(graphs)), ("wl3", folklore_fingerprints(graphs, most_vertices=1000))):
@@ -101,9 +102,9 @@ def relabelled(graph: Graph, seed: int) -> Graph:
 
 
 def invariance_row(graphs: Sequence[Graph], variant: Variant, k: int, *, copies: int = COPIES) -> Row:
-    """Which graphs the test tells apart from one of their own relabelled copies; for SP+ and AP there must be none.
+    """Which graphs the test distinguishes from one of their own relabelled copies; for SP+ and AP there must be none.
 
-    `consistent` are the pairs that are told apart and whose two graphs agree with all their copies.
+    `consistent` are the pairs that are distinguished and whose two graphs agree with all their copies.
     """
     begin = time.perf_counter()
 
@@ -125,3 +126,100 @@ def invariance_row(graphs: Sequence[Graph], variant: Variant, k: int, *, copies:
         "consistent": consistent,
         "seconds": time.perf_counter() - begin,
     }
+
+
+def summarize(path: Path) -> list[Row]:
+    """One row per test and K: `told_apart` by category, `total`, and the pairs that were left as too large."""
+    raw = read_rows(path)
+    found: list[Row] = []
+    for row in raw:
+        if row["test"] == "wl":
+            found += [{"name": name, "k": None, "over": 0, **_counts(row[key])} for name, key in WL]
+    for variant in VARIANTS:
+        told: set[int] = set()
+        over: set[int] = set()
+        rows = [row for row in raw if has_key(row, variant.key())]
+        for row in sorted(rows, key=lambda row: row["k"]):
+            told |= set(row["told_apart"])
+            over |= set(row["over"])
+            found.append({"name": variant_name(variant), "k": row["k"], "over": len(over), **_counts(told)})
+    return found + protocol_rows(read_rows(protocol_file(path)))
+
+
+def protocol_file(path: Path) -> Path:
+    """Where the results of BREC's own protocol are, beside those of the exact test: both can run at once.
+
+    >>> protocol_file(Path("results/brec.json")).name
+    'brec-protocol.json'
+    """
+    return path.with_name(f"{path.stem}-protocol.json")
+
+
+def protocol_rows(raw: Sequence[Row]) -> list[Row]:
+    """BREC's own protocol: one row per collection and K; pairs that were not trained on count as not tested (`tested`
+    has the number of those that were, by category)."""
+    found = []
+    rows = [row for row in raw if row["test"] == "protocol"]
+    for collection, k in sorted({(row["collection"], row["k"]) for row in rows}, key=_order):
+        blocks = [row for row in rows if (row["collection"], row["k"]) == (collection, k)]
+        told = {pair for row in blocks for pair in row["told_apart"]}
+        tested = _counts(pair for row in blocks for pair in row["pairs"])
+        left = 400 - tested["total"]
+        unreliable = sum(len(row["unreliable"]) for row in blocks)
+        own = {"over": left, "unreliable": unreliable, "tested": tested["told_apart"]}
+        found.append({"name": f"{collection.upper()}, trained", "k": k, **own, **_counts(told)})
+    return found
+
+
+def _order(each: tuple[Collection, int]) -> tuple[int, int]:
+    return list(COLLECTIONS).index(each[0]), each[1]
+
+
+WL = (("1-WL", "wl1"), ("3-WL", "wl3"))
+
+
+def variant_name(variant: Variant) -> str:
+    """For tables.
+
+    >>> variant_name(VARIANTS[3])
+    'AP, no distances'
+    """
+    name = variant.collection.upper()
+    return f"{name}, no distances" if variant.collection == "ap" and not variant.distances else name
+
+
+def _counts(pairs: Iterable[int]) -> Row:
+    chosen = set(pairs)
+    by_category = {name: len(chosen & set(where)) for name, where in CATEGORIES.items()}
+    return {"told_apart": by_category, "total": len(chosen)}
+
+
+def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Head and lines: one per test and K, but not those at which nothing more is distinguished than at the K before.
+    A dash is a category of which no pair was tested."""
+    head = ["test", "K", *(f"{name} ({len(where)})" for name, where in CATEGORIES.items()), "all (400)", "not tested"]
+    lines = []
+    last: Row = {}
+    for i, row in enumerate(rows):
+        after = rows[i + 1]["name"] if i + 1 < len(rows) else None
+        if last.get("name") == row["name"] == after and last["total"] == row["total"] and last["over"] == row["over"]:
+            continue
+        counts = [_cell(row, name) for name in CATEGORIES]
+        k = "" if row["k"] is None else str(row["k"])
+        lines.append([row["name"], k, *counts, str(row["total"]), str(row["over"])])
+        last = row
+    return head, lines
+
+
+def _cell(row: Row, category: str) -> str:
+    told, tested = row["told_apart"][category], row.get("tested", {}).get(category)
+    if tested == 0:
+        return "—"
+    return str(told) if tested in (None, len(CATEGORIES[category])) else f"{told} of {tested}"
+
+
+def copies(path: Path) -> list[Row]:
+    """The rows on relabelled copies, with the name of each test."""
+    names = {(variant.collection, variant.distances): variant_name(variant) for variant in VARIANTS}
+    rows = [row for row in read_rows(path) if row["test"] == "copies"]
+    return [{**row, "name": names[row["collection"], row["distances"]]} for row in rows]

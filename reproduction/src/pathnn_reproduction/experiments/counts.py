@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from pathnn.data import Task, load_dataset
 from pathnn.data.paths import count_per_graph
 from pathnn.paths.options import COLLECTIONS, Collection, PathOptions
-
-PAPER: dict[str, dict[tuple[Collection, int], float]] = {
-    "dd": {("sp", 2): 2466, ("sp+", 2): 3583, ("ap", 2): 6581},
-    "zinc": {
-        ("sp", 2): 68.8, ("sp+", 2): 68.9, ("ap", 2): 69.2, ("sp", 3): 68.1, ("sp+", 3): 79.0, ("ap", 3): 88.0,
-        ("sp", 4): 61.7, ("sp+", 4): 70.5, ("ap", 4): 110.3,
-    },
-}  # fmt: skip
-"""The mean numbers of paths that the paper prints, by collection and length."""
-
-TABLE = (("dd", 0), ("zinc", 1))
-"""The datasets of the table, and how many decimals it prints."""
-
+from pathnn_reproduction.paper import COUNTS
 
 Agreement = Literal["rounded", "truncated", "no"]
 
@@ -53,9 +41,9 @@ class MeanPaths:
         return "truncated" if math.floor(self.ours * unit) / unit == self.paper else "no"
 
 
-def mean_paths(task: Task, collection: Collection, decimals: int) -> list[MeanPaths]:
-    """The cells of one dataset and collection: every length that the paper reports."""
-    paper = {length: value for (c, length), value in PAPER.get(task.name, {}).items() if c == collection}
+def mean_paths(task: Task, collection: Collection, printed: Mapping[str, float], decimals: int) -> list[MeanPaths]:
+    """Count the paths of one dataset and collection: every length that the paper reports ("ap 2" in `printed`)."""
+    paper = {int(key.split()[1]): value for key, value in printed.items() if key.split()[0] == collection}
     if not paper:
         raise ValueError(f"the paper reports no number of {collection!r} paths of {task.name}.")
     counts = count_per_graph(task.graphs, PathOptions(collection, max(paper)))
@@ -66,17 +54,17 @@ def mean_paths(task: Task, collection: Collection, decimals: int) -> list[MeanPa
 
 
 def counts() -> Iterator[list[MeanPaths]]:
-    """The table, one dataset and collection after the other; needs the datasets at hand or the network."""
-    for name, decimals in TABLE:
+    """Yield the table, one dataset and collection after the other; needs the datasets or the network."""
+    for name, printed in COUNTS.items():
         task = load_dataset(name)
         for collection in COLLECTIONS:
-            yield mean_paths(task, collection, decimals)
+            yield mean_paths(task, collection, printed["means"], printed["decimals"])
 
 
 def table_steps() -> int:
-    """How many items `counts` yields.
+    """Return how many items `counts` yields.
 
     >>> table_steps()
     6
     """
-    return len(TABLE) * len(COLLECTIONS)
+    return len(COUNTS) * len(COLLECTIONS)

@@ -67,7 +67,7 @@ def wl_tree_figure() -> Figure:
 
 
 def wl_pair_figure() -> Figure:
-    """Appendix A.1: two graphs that 1-WL confuses and every PathNN tells apart."""
+    """Appendix A.1: two graphs that 1-WL confuses and every PathNN distinguishes."""
     return draw_panels(
         [graph_panel(hexagon(), "$G_{1}$: a hexagon"), graph_panel(two_triangles(), "$G_{2}$: two triangles")],
         middle=True,

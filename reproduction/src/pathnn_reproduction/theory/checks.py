@@ -28,7 +28,7 @@ from pathnn_reproduction.theory.partitions import (
 from pathnn_reproduction.theory.small_graphs import LARGEST, Universe, small_graphs
 
 Question = Literal["in WL-tree", "in next tree", "refines WL", "exceeds WL", "exceeds all WL", "invariant", "stronger"]
-"""What is asked: lemma 3.2; whether a test tells apart all that WL-trees of the same height do; whether it tells apart
+"""Asked: lemma 3.2; whether a test distinguishes all that WL-trees of the same height do; whether it distinguishes
 what WL-trees of the same height, or of any height, do not; whether isomorphic vertices and graphs are alike to it;
 whether all of this makes it a strictly stronger test of isomorphism than 1-WL."""
 
@@ -123,7 +123,7 @@ def theory_checks(settings: TheorySettings) -> Iterator[list[Check]]:
     for collection, extend, distances in VARIANTS:
         checks: list[Check] = []
         universe = compared[collection]
-        # Two graphs that so many rounds do not tell apart are never told apart.
+        # Two graphs that so many rounds do not distinguish are never distinguished.
         wl = wl_partitions(universe, max(height, 2 * settings.max_vertices))
         levels = path_levels(universe, collection, height, extend=extend, distances=distances)
         for kind, residual in product(_MAKE, (False, True)):

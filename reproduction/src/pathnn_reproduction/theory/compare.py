@@ -53,7 +53,7 @@ class Example:
 
 
 def smallest_merged(universe: Universe, fine: Partitions, coarse: Partitions, scope: Scope) -> Example | None:
-    """The smallest two things that `fine` takes for alike and `coarse` tells apart; None: `fine` refines `coarse`.
+    """The smallest two things that `fine` takes for alike and `coarse` distinguishes; None: `fine` refines `coarse`.
 
     Comparing partitions needs no pairs: `fine` refines `coarse` exactly when the map from its classes to those of
     `coarse` is well defined.
@@ -74,9 +74,9 @@ def smallest_merged(universe: Universe, fine: Partitions, coarse: Partitions, sc
 
 
 def smallest_split(universe: Universe, known: Partitions, coarse: Partitions, scope: Scope) -> Example | None:
-    """The smallest two things that `coarse` takes for alike and `known` tells apart, however they are numbered.
+    """The smallest two things that `coarse` takes for alike and `known` distinguishes, however they are numbered.
 
-    A kind of vertex or graph may have several names in `known`, one per numbering (SP); two kinds are told apart
+    A kind of vertex or graph may have several names in `known`, one per numbering (SP); two kinds are distinguished
     when they have none in common.
 
     >>> from pathnn_reproduction.theory.partitions import path_levels, tree_partitions, wl_partitions
@@ -133,7 +133,7 @@ def _split_pair(view: _View, known: Ints, coarse: Ints) -> tuple[int, int] | Non
     """Of the kinds in each class of `coarse`, the smallest two without a common name in `known`."""
     where = name_pairs(coarse, view.kind)
     _, first, at = np.unique(where, return_index=True, return_inverse=True)
-    crowded = np.bincount(coarse[first])[coarse] > 1  # other classes hold one kind: nothing to tell apart
+    crowded = np.bincount(coarse[first])[coarse] > 1  # other classes hold one kind: nothing to distinguish
     _, kept = np.unique(name_pairs(where[crowded], known[crowded]), return_index=True)
     kept = np.flatnonzero(crowded)[kept]
     classes: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))

@@ -199,3 +199,53 @@ def _example(found: dict[str, Any]) -> Example:
     size, graphs = found["size"], found["graphs"]
     listed = tuple((n, tuple((u, v) for u, v in edges)) for n, edges in graphs)
     return Example((size[0], size[1]), found["height"], listed, tuple(found["vertices"]))
+
+
+HEAD = (
+    "statement", "claim", "paths", "vertices of one connected graph", "of one graph", "of two graphs",
+    "connected graphs", "all graphs",
+)  # fmt: skip
+
+
+def example_text(example: Example) -> str:
+    """An example in words; vertices are counted from 1, as in the pictures.
+
+    >>> example_text(Example((3, 1), 2, ((1, ()), (2, ((0, 1),))), (0, 0)))
+    'height 2: v1 of 1 vertex without edges, and v1 of 2 vertices with edges 1-2'
+    """
+    graphs = []
+    for num_nodes, edges in example.graphs:
+        vertices = "1 vertex" if num_nodes == 1 else f"{num_nodes} vertices"
+        listed = " ".join(f"{u + 1}-{v + 1}" for u, v in edges)
+        graphs.append(f"{vertices} {f'with edges {listed}' if listed else 'without edges'}")
+    names = [f"v{v + 1}" for v in example.vertices]
+    if not names:
+        text = " against ".join(graphs)
+    elif len(graphs) == 1:
+        text = f"{' and '.join(names)} of {graphs[0]}"
+    else:
+        text = ", and ".join(f"{name} of {graph}" for name, graph in zip(names, graphs, strict=True))
+    return f"height {example.height}: {text}"
+
+
+def cell_text(cell: tuple[str, int | None] | None) -> str:
+    """A cell of the table: the answer, and its example's number.
+
+    >>> cell_text(("no", 3)), cell_text(("yes", None)), cell_text(None)
+    ('no [3]', 'yes', '')
+    """
+    if cell is None:
+        return ""
+    answer, number = cell
+    return answer if number is None else f"{answer} [{number}]"
+
+
+def markdown_row(row: Row, pictures: str) -> list[str]:
+    """Return a row for a page, its examples linked to their pictures."""
+    cells = []
+    for cell in row.cells:
+        text = cell_text(cell).split(" ")[0]
+        text = f"**{text}**" if text == "no" else text
+        number = None if cell is None else cell[1]
+        cells.append(text if number is None else f"{text} [{number}]({pictures}/example-{number}.png)")
+    return [row.statement, row.claim, row.about, *cells]

@@ -1,0 +1,404 @@
+"""Write the pages of the docs, the README's table and the LaTeX tables from results files.
+
+The words are in `pages/*.md`, templates with named values; this module computes the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from pathnn.data.datasets.pairs import SR_FAMILIES
+from pathnn.files import atomic_write
+from pathnn.paths.options import COLLECTIONS
+from pathnn_reproduction.experiments import TARGETS, brec, get_experiment, sr
+from pathnn_reproduction.paper import TABLES, PaperTable
+from pathnn_reproduction.results import Line, Results, Row, read_rows
+from pathnn_reproduction.spec import Experiment
+from pathnn_reproduction.tables import (
+    HEAD,
+    Compared,
+    cells_of_row,
+    compare,
+    count_text,
+    difference_text,
+    latex_table,
+    markdown_table,
+    ours_text,
+    paper_text,
+    row_label,
+)
+from pathnn_reproduction.theory import table as theory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TEMPLATES = Path(__file__).parent / "pages"
+RESULTS_BLOCK = "<!-- results: written by pathnn reproduce TARGET --report -->", "<!-- end of results -->"
+THEORY_BLOCK = "<!-- begin: written by pathnn reproduce theory -->", "<!-- end -->"
+CHART = Path("docs/figures/sr.png")
+EXPRESSIVE = Path("docs/expressive.md")
+
+
+def fill(template: str, /, **values: object) -> str:
+    """Fill a template of `pages/`; a value that is missing is an error.
+
+    >>> fill("models_index", models="- [a](a.md): a model.").splitlines()[-1]
+    '- [a](a.md): a model.'
+    """
+    return Template((TEMPLATES / f"{template}.md").read_text("utf-8")).substitute(values)
+
+
+def replace_block(text: str, marks: tuple[str, str], block: str) -> str:
+    """Return a text with the part between two marks replaced.
+
+    >>> replace_block("a <b> old <e> c", ("<b>", "<e>"), "new")
+    'a <b>\\n\\nnew\\n\\n<e> c'
+    >>> replace_block("no marks", ("<b>", "<e>"), "new")
+    Traceback (most recent call last):
+    ...
+    ValueError: the marks <b> and <e> are missing: put them around the place of the table.
+    """
+    begin, end = marks
+    before, first, rest = text.partition(begin)
+    _, last, after = rest.partition(end)
+    if not first or not last:
+        raise ValueError(f"the marks {begin} and {end} are missing: put them around the place of the table.")
+    return f"{before}{begin}\n\n{block}\n\n{end}{after}"
+
+
+def write_pages(pages: Mapping[Path, str]) -> list[Path]:
+    """Write files atomically, and return their names."""
+    for path, text in pages.items():
+        with atomic_write(path) as file:
+            file.write(text.encode())
+    return list(pages)
+
+
+def write_report(results: Path, root: Path) -> list[Path]:
+    """Write the LaTeX tables beside the results, and in the project's folder `root` the page and the README's table.
+
+    Returns the files written. Where `root` has no folder `docs`, the page is written beside the results too. A folder
+    without results is refused: empty tables would take the place of those that are there.
+    """
+    if not any((results / f"{name}.jsonl").exists() for name in TARGETS):
+        files = ", ".join(f"{name}.jsonl" for name in TARGETS)
+        raise ValueError(f"{results} holds no results: expected a folder with one of {files}, which runs write.")
+    written = {results / f"{name}.tex": latex_tables(name, results) for name in TARGETS}
+    page = root / "docs" / "results.md" if (root / "docs").is_dir() else results / "results.md"
+    written[page] = results_page(results)
+    readme = root / "README.md"
+    if readme.exists() and RESULTS_BLOCK[0] in readme.read_text():
+        written[readme] = replace_block(readme.read_text(), RESULTS_BLOCK, summary_table(results))
+    return write_pages(written)
+
+
+def results_page(results: Path) -> str:
+    """Return `docs/results.md`: all tables as Markdown."""
+    sections = {}
+    for name in TARGETS:
+        plan, lines = get_experiment(name), open_results(name, results)
+        for dataset, cells in compare(plan, lines).items():
+            sections[dataset.replace("-", "_")] = _section(TABLES[dataset], cells) + _origin(dataset, plan, lines)
+    return fill("results", **sections)
+
+
+def open_results(name: str, results: Path) -> Results:
+    """Open the results file of a target."""
+    return Results.open(results / f"{name}.jsonl")
+
+
+def _section(table: PaperTable, cells: Sequence[Compared]) -> str:
+    text = markdown_table(HEAD, [cells_of_row(cell, table) for cell in cells])
+    direction = "larger" if table.maximize else "smaller"
+    return f"### {table.title}\n\n{table.metric} ({direction} is better). {table.protocol}\n\n{text}\n"
+
+
+def _origin(dataset: str, plan: Experiment, results_file: Results) -> str:
+    """Where the numbers of a table come from."""
+    lines = [line for _, line in plan.done(plan.runs, results_file) if line["dataset"] == dataset]
+    if not lines:
+        return ""
+    days = sorted(str(line.get("time", ""))[:10] for line in lines)
+    span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+    commits = ", ".join(sorted({_short(str(line["commit"])) for line in lines}))
+    return f"\n*{len(lines)} runs in `results/{plan.name}.jsonl`; {_devices(lines)}; {span}; commits {commits}.*\n"
+
+
+def _short(commit: str) -> str:
+    """Twelve digits of a commit, and the + of a tree that had changes."""
+    return commit.rstrip("+")[:12] + "+" * commit.endswith("+")
+
+
+def _devices(lines: Sequence[Line]) -> str:
+    names = [str(line["device"]) for line in lines]
+    counts = {name: names.count(name) for name in sorted(set(names))}
+    return ", ".join(f"{count} on {'a CPU' if name == 'cpu' else name}" for name, count in counts.items())
+
+
+def latex_tables(name: str, results: Path) -> str:
+    """Return the tables of a target as LaTeX (`booktabs`)."""
+    found = compare(get_experiment(name), open_results(name, results))
+    parts = [f"% Written by pathnn reproduce {name} --report."]
+    parts += [latex_table(TABLES[dataset], cells) for dataset, cells in found.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+LINES: tuple[tuple[str, int | None], ...] = (
+    ("zinc", None), ("molhiv", None), ("peptides-func", None), ("nci1", 3), ("csl", None),
+)  # fmt: skip
+"""The datasets of the table, with K where the paper has several; docs/results.md has all of them."""
+
+
+def summary_table(results: Path) -> str:
+    """The datasets of `LINES` that have been measured, and in words where ours miss the paper's numbers."""
+    found = _pathnns(results)
+    lines = [_line(TABLES[dataset], k, found[dataset]) for dataset, k in LINES]
+    if not any(lines):
+        return "Nothing has been measured yet."
+    head = ("ours (the paper's)", *(f"PathNN-{name.upper()}" for name in COLLECTIONS))
+    table = markdown_table(head, [line for line in lines if line])
+    return f"{table}\n\n{_misses(found)}[Results](docs/results.md) has all tables, with what is not measured yet."
+
+
+def _pathnns(results: Path) -> dict[str, list[Compared]]:
+    """By dataset, the cells of PathNNs as in the paper's text."""
+    found = {}
+    for name in TARGETS:
+        for dataset, cells in compare(get_experiment(name), Results.open(results / f"{name}.jsonl")).items():
+            found[dataset] = [cell for cell in cells if cell.model == "pathnn"]
+    return found
+
+
+def _misses(found: Mapping[str, Sequence[Compared]]) -> str:
+    """A sentence on where ours are worse, on all datasets: nobody compares forty pairs of numbers."""
+    missed = []
+    for dataset, cells in found.items():
+        table = TABLES[dataset]
+        worse = [f"{row_label(cell)} {difference_text(cell, table)}" for cell in cells if is_worse(cell, table)]
+        if worse:
+            missed.append(f"{table.title}: {', '.join(worse)}")
+    if not missed:
+        return ""
+    words = "Worse than the paper by more than one of its standard deviations, or at all where that is 0:\n"
+    return words + ";\n".join(missed) + ".\n"
+
+
+def is_worse(cell: Compared, table: PaperTable) -> bool:
+    """Whether ours, with all its seeds or folds, misses the paper's number.
+
+    >>> from pathnn_reproduction.paper import Score
+    >>> from pathnn_reproduction.tables import Measured
+    >>> ours = Measured(0.2, 0.01, 10, 10, "seeds", 10, 1.0, None, ("cpu",))
+    >>> is_worse(Compared("zinc", "pathnn", "sp", 4, Score(0.104, 0.002), ours), TABLES["zinc"])  # less is better
+    True
+    """
+    if cell.ours is None or cell.paper.mean is None or cell.ours.count < cell.ours.planned:
+        return False
+    difference = cell.difference(maximize=table.maximize)
+    return difference < -1 if difference is not None else difference_text(cell, table).startswith("-")
+
+
+def _line(table: PaperTable, k: int | None, cells: Sequence[Compared]) -> list[str]:
+    """A line of the table, empty where nothing has been measured."""
+    chosen = [cell for cell in cells if k in (None, cell.k)]
+    if all(cell.ours is None for cell in chosen):
+        return []
+    texts = {cell.collection: _text(cell, table) for cell in chosen}
+    label = f"{table.title}, {table.metric}" + ("" if k is None else f", K = {k}")
+    return [label, *(texts[name] for name in COLLECTIONS)]
+
+
+def _text(cell: Compared, table: PaperTable) -> str:
+    paper = f"({paper_text(cell, table)})"
+    if cell.ours is None:
+        return f"— {paper}"
+    part = "" if cell.ours.count == cell.ours.planned else f", {count_text(cell)}"
+    return f"{ours_text(cell, table)}{part} {paper}"
+
+
+def write_expressive(results: Path, root: Path) -> list[Path]:
+    """Write the page on expressive power and its chart below `root`; return what was written."""
+    if not any((results / name).exists() for name in ("sr.json", "brec.json")):
+        raise ValueError(f"{results} has neither sr.json nor brec.json: run pathnn reproduce sr or brec first.")
+    if not (root / EXPRESSIVE).parent.is_dir():
+        raise ValueError(f"{root} has no folder docs: --report writes {EXPRESSIVE} of a clone. Run it in one.")
+    from pathnn_reproduction.figures.figures import save_picture
+
+    written = write_pages({root / EXPRESSIVE: expressive_page(results)})
+    figure = sr_chart(results)
+    if figure is not None:
+        save_picture(figure, root / CHART, dpi=160)
+        written.append(root / CHART)
+    return written
+
+
+def expressive_page(folder: Path) -> str:
+    """Return `docs/expressive.md`; a results file that is missing has no section."""
+    parts = [fill("expressive")]
+    if rows := sr.summarize(folder / "sr.json"):
+        parts.append(sr_section(rows, read_rows(folder / "sr.json")))
+    if (folder / "brec.json").exists():
+        parts.append(brec_section(folder / "brec.json"))
+    return "\n".join(parts)
+
+
+def sr_section(rows: Sequence[Row], raw: Sequence[Row]) -> str:
+    """Return the section on strongly regular graphs: the main table, the chart and their explanation."""
+    head, lines = sr.table(rows)
+    for line in lines:
+        line[0] = title(line[0])
+    speed = next((row for row in raw if row["test"] == "speed"), None)
+    return fill(
+        "expressive_sr",
+        table=markdown_table(head, lines),
+        closed=_equal([(row["closed"], [sr.exact_at(row, 4)] * 5) for row in rows]),
+        sums=_equal([(row["network"], [row["sum"]] * 5) for row in rows]),
+        relu=_equal([(row["relu"], row["network"]) for row in rows]),
+        longer="\n".join(filter(None, map(_longer, rows))),
+        networks=markdown_table(["family", "K", "phi", "network", "exact"], _networks(rows)),
+        speed="not measured" if speed is None else _speed(speed),
+        origin=_rows_origin(raw, "sr.json"),
+    )
+
+
+def _equal(pairs: Sequence[tuple[Sequence[int | None] | None, Sequence[int | None] | None]]) -> str:
+    """Say for how many seeds and families two counts are equal."""
+    found = [a == b for ours, other in pairs if ours and other for a, b in zip(ours, other, strict=True)]
+    return f"{sum(found)} of {len(found)}"
+
+
+def title(family: str) -> str:
+    """Return the name of a family: its parameters.
+
+    >>> title("sr16622")
+    'SR(16,6,2,2)'
+    """
+    return f"SR({','.join(map(str, SR_FAMILIES[family][0]))})"
+
+
+def _longer(row: Row) -> str:
+    zero = next((k for k, count in row["exact"].items() if count == 0), None)
+    if zero is not None:
+        return f"- {title(row['family'])}: all pairs are distinguished from K = {zero} on."
+    last = max(row["exact"], default=0)
+    if not last:
+        return ""
+    return f"- {title(row['family'])}: {row['exact'][last]:,} of {row['pairs']:,} pairs are left at K = {last}."
+
+
+def _networks(rows: Sequence[Row]) -> list[list[str]]:
+    """Return the lines on networks that read longer paths than the paper's."""
+    return [
+        [title(row["family"]), *name.split(), sr.percent(sr.mean(counts), row["pairs"]),
+         sr.percent(sr.exact_at(row, int(name.split()[0])), row["pairs"])]
+        for row in rows
+        for name, counts in row["longer_networks"].items()
+    ]  # fmt: skip
+
+
+def _speed(row: Row) -> str:
+    rate = row["paths"] / row["seconds"]
+    return (
+        f"{row['paths']:,} paths of length up to {row['k']} in one graph of {title(row['family'])}\n"
+        f"take {row['seconds']:.2f} s on one core: {rate:.2g} paths per second"
+    )
+
+
+def _rows_origin(raw: Sequence[Row], files: str) -> str:
+    seconds = sum(row["seconds"] for row in raw)
+    devices = ", ".join(sorted({row["device"] for row in raw}))
+    commits = ", ".join(sorted({str(row["commit"]) for row in raw}))
+    last = max(row["time"] for row in raw)
+    return f"*{len(raw)} results, {seconds:.0f} s in all, {devices}, last {last}, commit {commits} ({files}).*"
+
+
+def sr_chart(folder: Path) -> Figure | None:
+    """Draw the bar chart of the main table."""
+    from pathnn_reproduction.figures.drawing import draw_failure_rates
+
+    rows = sr.summarize(folder / "sr.json")
+    if not rows:
+        return None
+    last = max((k for row in rows for k in row["exact"]), default=4)
+    counts: dict[str, list[float | None]] = {
+        "network, K = 4, no distances": [sr.mean(row["without"]) for row in rows],
+        "network, K = 4": [sr.mean(row["network"]) for row in rows],
+        "network with tanh, K = 4": [sr.mean(row["closed"]) for row in rows],
+        "exact, K = 5": [sr.exact_at(row, 5) for row in rows],
+        f"exact, K = {last}": [sr.exact_at(row, last) for row in rows],
+    }
+    rates = {
+        test: [None if n is None else 100 * n / row["pairs"] for n, row in zip(values, rows, strict=True)]
+        for test, values in counts.items()
+    }
+    return draw_failure_rates([title(row["family"]) for row in rows], rates)
+
+
+def brec_section(path: Path) -> str:
+    """Return the section on BREC: the exact test, relabelled copies and BREC's own protocol."""
+    rows, protocol = brec.summarize(path), brec.protocol_file(path)
+    raw = read_rows(path) + read_rows(protocol)
+    trained = [row for row in rows if "unreliable" in row]
+    unreliable = [f"{row['unreliable']} ({row['name'].removesuffix(', trained')}, K = {row['k']})" for row in trained]
+    return fill(
+        "expressive_brec",
+        steps=f"{max((row['max_steps'] for row in raw if 'max_steps' in row), default=0):,}",
+        table=markdown_table(*brec.table(rows)),
+        copies="\n".join(map(_copies, brec.copies(path))) or "Not run yet.",
+        unreliable=", ".join(unreliable) or "none",
+        origin=_rows_origin(raw, f"{path.name}, {protocol.name}"),
+    )
+
+
+def _copies(row: Row) -> str:
+    about = f"- {row['name']}, K = {row['k']}:"
+    if not row["unstable"]:
+        return f"{about} all 800 graphs agree with all of their {row['copies']} copies."
+    return (
+        f"{about} {len(row['unstable'])} of 800 graphs differ from one of their own {row['copies']} copies;\n"
+        f"  {len(row['consistent'])} pairs are distinguished with both graphs in agreement with all of their copies."
+    )
+
+
+def theory_block(result: dict[str, Any], pictures: str = "figures/theory") -> str:
+    """Return the part of `docs/theory.md` that is written from the results file."""
+    table = theory.theory_table(theory.from_result(result))
+    examples = [
+        f"- [{number}]({pictures}/example-{number}.png) {theory.example_text(example)}"
+        for number, example in enumerate(table.examples, start=1)
+    ]
+    settings = result["settings"]
+    values = {
+        "graphs": f"{result['graphs']:,}", "sp": f"{result['compared']['sp']:,}",
+        "numbered": f"{result['numbered']['ap']:,}", "numberings": settings["copies"] + 1,
+        "seconds": f"{result['seconds']:.0f}",
+    }  # fmt: skip
+    rows = [theory.markdown_row(row, pictures) for row in table.rows]
+    same = {name: settings[name] for name in ("max_vertices", "max_height", "all_numberings")}
+    origin = {name: result[name] for name in ("device", "time", "commit", "seed")}
+    table_text = markdown_table(theory.HEAD, rows)
+    return fill("theory_block", **values, **same, **origin, table=table_text, examples="\n".join(examples)).strip()
+
+
+def check_page(page: Path) -> str:
+    """Return the text of a page that has the two marks of the theory block."""
+    text = page.read_text()
+    if any(mark not in text for mark in THEORY_BLOCK):
+        begin, end = THEORY_BLOCK
+        raise ValueError(f"{page} has no place for the table: expected the lines {begin!r} and {end!r}.")
+    return text
+
+
+def draw_examples(table: theory.Table, folder: Path, suffix: str = "svg") -> list[Path]:
+    """Draw every example of a table into `folder`, as `example-N`."""
+    from pathnn_reproduction.figures.drawing import draw_example
+    from pathnn_reproduction.figures.figures import save_picture
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"example-{number}.{suffix}" for number in range(1, len(table.examples) + 1)]
+    for path, example in zip(paths, table.examples, strict=True):
+        save_picture(draw_example(example), path, dpi=110)
+    return paths

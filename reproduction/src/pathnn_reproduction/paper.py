@@ -1,0 +1,119 @@
+"""The numbers that the paper prints (`paper.toml`): accuracy tables, path counts, running times, parameters."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+RowKey = tuple[str, str | None, int | None]
+"""A row of a table: model ("pathnn", a baseline of ours, or the name of another method), collection, k."""
+
+PATHNNS = ("pathnn", "pathnn-released")
+"""PathNN as the text describes it, and as the authors' code builds it where it departs from the text."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A printed number; without one, `note` says why: "OOM", "NA" (not available) or "-" (not applicable)."""
+
+    mean: float | None = None
+    std: float | None = None
+    note: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Score:
+        """Read a number as printed.
+
+        >>> Score.parse("82.0 ± 1.6"), Score.parse("OOM").note
+        (Score(mean=82.0, std=1.6, note=''), 'OOM')
+        """
+        if not text[0].isdigit():
+            return cls(note=text)
+        mean, _, std = text.partition(" ± ")
+        return cls(float(mean), float(std) if std else None)
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """The numbers that the paper prints for one dataset.
+
+    Attributes:
+        target: the experiment that repeats it.
+        label: the table's label in the paper's source.
+        metric: its name; `maximize` says whether larger is better, `decimals` how many are printed.
+        rows: by model, collection and k; PathNN's at the end.
+        protocol: how a number is obtained.
+    """
+
+    target: str
+    dataset: str
+    title: str
+    label: str
+    metric: str
+    maximize: bool
+    decimals: int
+    rows: dict[RowKey, Score]
+    protocol: str
+
+
+@dataclass(frozen=True)
+class PaperTime:
+    """Seconds on an NVIDIA Tesla T4; `None` where the paper prints a dash."""
+
+    preprocessing: float | None
+    epoch: float
+    inference: float
+
+
+def _row_key(text: str) -> RowKey:
+    if not text.startswith("pathnn "):
+        return text, None, None
+    model, collection, k = text.split()
+    return model, collection, int(k)
+
+
+def _table(dataset: str, values: dict[str, Any]) -> PaperTable:
+    rows = {_row_key(name): Score.parse(text) for name, text in values["rows"].items()}
+    if values.pop("released", False):
+        rows |= {("pathnn-released", c, k): score for (model, c, k), score in rows.items() if model == "pathnn"}
+    return PaperTable(**{**values, "rows": rows}, dataset=dataset)
+
+
+def _time(text: str) -> PaperTime:
+    paths, epoch, inference = (None if part == "-" else float(part) for part in text.split(" / "))
+    assert epoch is not None
+    assert inference is not None
+    return PaperTime(paths, epoch, inference)
+
+
+def _time_key(dataset: str, text: str) -> tuple[str, str, str | None, int]:
+    model, *collection, k = text.split()
+    return dataset, model, collection[0] if collection else None, int(k)
+
+
+_PRINTED = tomllib.loads((Path(__file__).parent / "paper.toml").read_text("utf-8"))
+
+TABLES = {dataset: _table(dataset, values) for dataset, values in _PRINTED["tables"].items()}
+"""The accuracy tables, by dataset."""
+
+TIMES = {
+    _time_key(dataset, row): _time(text) for dataset, rows in _PRINTED["times"].items() for row, text in rows.items()
+}
+"""Running times, by dataset, model, collection, and K or the number of layers."""
+
+COUNTS: dict[str, dict[str, Any]] = _PRINTED["counts"]
+"""By dataset, `decimals` and `means`: the mean number of paths per graph, by collection and length ("ap 2")."""
+
+PARAMETERS: dict[str, dict[str, int]] = _PRINTED["parameters"]
+"""Numbers of parameters, by dataset and collection."""
+
+
+def maximizes(dataset: str) -> bool:
+    """Return whether a larger score is better on a dataset of the paper.
+
+    >>> maximizes("peptides-func"), maximizes("peptides-struct")
+    (True, False)
+    """
+    return TABLES[dataset].maximize
