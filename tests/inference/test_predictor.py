@@ -15,7 +15,7 @@ from pathnn.inference.predictor import (
     add_columns,
     choose_graphs,
     choose_part,
-    load_ensemble,
+    load_runs,
     load_run,
     predict_table,
     target_options,
@@ -38,12 +38,12 @@ def trained(folder: Path) -> TrainedModel:
 
 
 def test_a_model_is_found_in_a_folder_a_file_or_by_name(folder: Path, tmp_path: Path) -> None:
-    one, two = load_ensemble(folder), load_run(folder / "model.safetensors")
+    one, two = load_runs(folder), load_run(folder / "model.safetensors")
     assert one.members[0].config == two.config
     assert load_run(Path("zinc-ap")).config.data == "zinc"
     for wrong, message in ((tmp_path, "no model.safetensors"), (tmp_path / "zinc-ab", "does not exist.*zinc-ap")):
         with pytest.raises(ValueError, match=message):
-            load_ensemble(wrong)
+            load_runs(wrong)
 
 
 def test_the_part_is_test_for_the_training_data_and_all_for_other_data(trained: TrainedModel) -> None:
@@ -69,12 +69,12 @@ def test_a_part_is_known_and_has_graphs(trained: TrainedModel) -> None:
 
 
 def test_targets_are_read_as_in_training(trained: TrainedModel) -> None:
-    facts = replace(trained.facts, target="regression", classes=["a", "b"])
-    two = replace(trained, facts=facts)
+    facts = replace(trained.signature, target="regression", classes=["a", "b"])
+    two = replace(trained, signature=facts)
     assert target_options(two, ["b", "a"]) == {"target": ("a", "b"), "kind": "regression"}
     assert target_options(two, ["c"]) == {"target": ("c",)}
     assert target_options(two, None)["kind"] == "regression"
-    classes = replace(trained, facts=replace(facts, target="class"))
+    classes = replace(trained, signature=replace(facts, target="class"))
     assert target_options(classes, ["c"]) == {"target": ("c",), "kind": "class"}
 
 
