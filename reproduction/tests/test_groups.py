@@ -111,7 +111,7 @@ def test_what_a_run_that_failed_held_is_given_back_before_it_is_said(
         gc.collect()
         left.append(sum(reference() is not None for reference in alive))
 
-    monkeypatch.setattr(execute, "run", no_room)
+    monkeypatch.setattr(execute, "train_run", no_room)
     monkeypatch.setattr(execute, "run_together", no_room_together)
     for module in (execute, groups, pool):
         monkeypatch.setattr(module, "release_memory", free)

@@ -91,9 +91,9 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
         tiny, tiny.runs, Results.open(tmp_path / "tiny.jsonl"), InlinePool(Settings(tmp_path / "work", "cpu"))
     )
     assert [run.seed for run in progress.finished] == [0, 2]
-    assert [(run.seed, error) for run, error in progress.failed] == [
-        (1, "RunError: fold=7: csl has 5 splits, counted from 0.")
-    ]
+    ((run, error),) = progress.failed
+    assert (run.seed, error.partition(": ")[0]) == (1, "RunError")
+    assert "fold=7" in error
     assert "\n" not in progress.failed[0][1]
 
 

@@ -15,8 +15,8 @@ from pathnn.inference.predictor import (
     add_columns,
     choose_graphs,
     choose_part,
-    load_runs,
     load_run,
+    load_runs,
     predict_table,
     target_options,
 )

@@ -74,6 +74,7 @@ def test_results_say_where_they_come_from(tmp_path):
 
 def test_the_device_is_the_one_that_did_the_work(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"name of {device}")
     assert [provenance(device)["device"] for device in ("cuda:1", "auto")] == ["name of cuda:1", "name of cuda"]
     assert "cores" in provenance()["device"]
