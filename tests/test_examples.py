@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import pathnn.data
+import pathnn.inference
 import pathnn.training
 from pathnn import PathNN
 
@@ -22,8 +23,8 @@ MOLECULES = ("CCO", "CCC", "CCN", "c1ccccc1", "CC(C)O", "CCCl", "CO", "CC=O", "C
 
 
 def public_functions() -> dict[str, Any]:
-    modules = (pathnn.data, pathnn.training)
-    exported = {name: value for module in modules for name, value in vars(module).items() if not name.startswith("_")}
+    modules = (pathnn.data, pathnn.training, pathnn.inference)
+    exported = {name: getattr(module, name) for module in modules for name in module.__all__}
     return {name: value for name, value in exported.items() if inspect.isfunction(value)}
 
 
@@ -35,7 +36,9 @@ NAMES = [name for name, function in public_functions().items() if BLOCK.search(f
 
 
 def run_example(name: str) -> None:
-    names = {**vars(pathnn.data), **vars(pathnn.training), "Path": Path, "PathNN": PathNN, "replace": replace}
+    modules = (pathnn.data, pathnn.training, pathnn.inference)
+    exported = {name: getattr(module, name) for module in modules for name in module.__all__}
+    names = {**exported, "Path": Path, "PathNN": PathNN, "replace": replace}
     for code in BLOCK.findall(inspect.cleandoc(public_functions()[name].__doc__ or "")):
         exec(code, {**names, "torch": torch})
 

@@ -129,7 +129,7 @@ def test_graph_numbers_are_checked() -> None:
         graphs[1]
     with pytest.raises(ValueError, match="no paths"):
         graphs.trie()
-    with pytest.raises(ValueError, match="no trie"):
+    with pytest.raises(ValueError, match="no paths"):
         PathTrie.from_data(graphs.select([0]))
 
 

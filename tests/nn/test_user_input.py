@@ -133,7 +133,7 @@ def test_options_of_an_lstm_are_checked(options: dict[str, Any]) -> None:
 def test_a_packed_batch_has_its_trie() -> None:
     batch = PackedGraphs.from_edges([RING], [5]).with_paths(collection="sp", k=2).select(torch.tensor([0]))
     assert PathTrie.from_data(batch).equal(trie())
-    with pytest.raises(ValueError, match="this batch has no trie"):
+    with pytest.raises(ValueError, match="has no paths"):
         PathTrie.from_data(PackedGraphs.from_edges([RING], [5]).select(torch.tensor([0])))
 
 

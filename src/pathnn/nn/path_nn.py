@@ -317,7 +317,7 @@ class PathNN(nn.Module):
                 "this model reads distances, but the trie has none. Extract paths with distances=True, "
                 "or make the model with distances=False."
             )
-        if trie.vertex.device.type == "cpu":  # kernels do not check indices
+        if trie.vertex.device.type == "cpu" and isinstance(self.lstm, PathLSTM):  # its kernels do not check indices
             read = sum(sum(levels) for levels in trie.sizes[: config.k])
             distance = None if trie.distance is None else trie.distance[:read]
             check_rows(
