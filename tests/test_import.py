@@ -75,8 +75,8 @@ def test_no_exported_name_is_the_name_of_a_submodule(package):
 
 
 def test_a_submodule_with_a_missing_dependency_is_not_a_missing_attribute(monkeypatch):
-    monkeypatch.delitem(sys.modules, "pathnn.testing", raising=False)
     monkeypatch.delattr(pathnn, "testing", raising=False)
+    monkeypatch.delitem(sys.modules, "pathnn.testing", raising=False)  # second: looking for the attribute imports it
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ModuleNotFoundError, match="torch"):
         _ = pathnn.testing

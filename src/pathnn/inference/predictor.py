@@ -38,7 +38,11 @@ Values = list[str | int | float]
 
 
 def load_runs(run: Path) -> Ensemble:
-    """Load the models of a run folder of several seeds, or the model that `load_run` finds as an ensemble of one."""
+    """Load the models of a run folder of several seeds, or the model that `load_run` finds as an ensemble of one.
+
+    >>> len(load_runs(Path("zinc-ap")).members)
+    1
+    """
     return load_ensemble(run) if EnsembleFolder(run).begun else Ensemble((load_run(run),))
 
 
