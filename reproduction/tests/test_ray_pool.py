@@ -33,14 +33,15 @@ def test_two_workers(tmp_path: Path) -> None:
     tiny = tiny_experiment(3)
     broken = tiny_experiment(1, fold=7).runs
     run_missing(tiny, tiny.runs, Results.open(tmp_path / "one.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
-    both = type(tiny)("tiny", "with one that fails", (*tiny.runs, *broken), True)
+    both = type(tiny)("tiny", "with one that fails", (*tiny.runs, *broken))
     before = signal.getsignal(signal.SIGTERM)
     pool = RayPool(Settings(tmp_path / "b", "cpu", jobs=2), "local")
     assert signal.getsignal(signal.SIGTERM) is before  # Ray's own would end the call at once
     progress = run_missing(both, both.runs, Results.open(tmp_path / "two.jsonl"), pool, seconds=LIMIT)
     assert progress.reason == ""
     assert len(progress.finished) == 3
-    assert [error for _, error in progress.failed] == ["RunError: fold=7: csl has 5 splits, counted from 0."]
+    ((_, error),) = progress.failed
+    assert error.startswith("RunError: fold=7")
     one, two = (
         sorted((line["seed"], line["test"]) for line in Results.open(tmp_path / f"{name}.jsonl"))
         for name in ("one", "two")
@@ -55,7 +56,7 @@ def test_an_actor_that_dies_is_replaced(tmp_path: Path) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pathnn[ray]'")
     tiny = tiny_experiment(2)
     endless = tiny_experiment(1, epochs=100_000).runs
-    plan = type(tiny)("tiny", "the first never ends", (*endless, tiny.runs[1]), True)
+    plan = type(tiny)("tiny", "the first never ends", (*endless, tiny.runs[1]))
     pool = RayPool(Settings(tmp_path / "work", "cpu", jobs=1), "local")
     killed = []
 
