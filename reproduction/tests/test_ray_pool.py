@@ -29,7 +29,7 @@ def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_two_workers(tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'pathnn[ray]'")
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'pathnn-reproduction[ray]'")
     tiny = tiny_experiment(3)
     broken = tiny_experiment(1, fold=7).runs
     run_missing(tiny, tiny.runs, Results.open(tmp_path / "one.jsonl"), InlinePool(Settings(tmp_path / "a", "cpu")))
@@ -53,7 +53,7 @@ def test_two_workers(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_an_actor_that_dies_is_replaced(tmp_path: Path) -> None:
-    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pathnn[ray]'")
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pathnn-reproduction[ray]'")
     tiny = tiny_experiment(2)
     endless = tiny_experiment(1, epochs=100_000).runs
     plan = type(tiny)("tiny", "the first never ends", (*endless, tiny.runs[1]))
@@ -73,5 +73,5 @@ def test_an_actor_that_dies_is_replaced(tmp_path: Path) -> None:
 
 def test_without_ray_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(ValueError, match=r"pip install 'pathnn\[ray\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'pathnn-reproduction\[ray\]'"):
         RayPool(Settings(tmp_path, "cpu"), "local")

@@ -27,7 +27,9 @@ class RayPool:
         try:
             import ray
         except ModuleNotFoundError as error:
-            raise ValueError("--ray needs Ray, which is not installed: pip install 'pathnn[ray]'.") from error
+            raise ValueError(
+                "--ray needs Ray, which is not installed: pip install 'pathnn-reproduction[ray]'."
+            ) from error
         self.size, self.together, self.settings, self._ray = settings.jobs, settings.together, settings, ray
         self._own = not ray.is_initialized()
         if self._own:

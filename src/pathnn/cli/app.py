@@ -20,7 +20,7 @@ from pathnn.cli.paths import paths_command
 from pathnn.cli.predict import predict_command
 from pathnn.cli.train import train_command
 
-EXTRAS = {"rdkit": "mol", "matplotlib": "plot", "igraph": "bench"}
+EXTRAS = {"rdkit": "pathnn[mol]", "matplotlib": "pathnn[plot]", "igraph": "pathnn-reproduction[bench]"}
 """The extra of pathnn that installs a package."""
 
 TRACEBACK = "PATHNN_TRACEBACK"
@@ -101,7 +101,7 @@ def explain(error: Exception) -> str | None:
         package = (error.name or "").split(".")[0]
         if package not in EXTRAS:
             return None
-        return f"this needs {package}, which is not installed: pip install 'pathnn[{EXTRAS[package]}]'."
+        return f"this needs {package}, which is not installed: pip install '{EXTRAS[package]}'."
     if isinstance(error, OSError) and error.strerror:
         return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror}."
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
