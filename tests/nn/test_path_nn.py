@@ -18,6 +18,7 @@ from nn_strategies import graphs
 from pathnn.nn import Baseline, PathConv, PathLSTM, PathNN, PathNNConfig
 from pathnn.nn.backends.dense import dense_path_states
 from pathnn.paths.extract import extract_paths
+from pathnn.paths.options import PathOptions
 from pathnn.testing import assert_backends_agree, assert_permutation_invariant, relative_difference
 
 EDGE_INDEX, N = graph()
@@ -287,3 +288,11 @@ def test_the_assertions_can_fail(monkeypatch):
     with pytest.raises(AssertionError, match="differ from"):
         assert_backends_agree(model, features(), EDGE_INDEX)
     assert_permutation_invariant(Baseline("gin", 4, 8, 1), features(), EDGE_INDEX)
+
+
+def test_a_forward_pass_does_not_check_the_options_of_paths_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = PathNN(3, 8, 2, collection="sp+", k=2, extend=True).eval()
+    expected = model(torch.ones(N, 3), EDGE_INDEX)
+    assert model.path_options == PathOptions("sp+", 2, extend=True)
+    monkeypatch.setattr(PathOptions, "__post_init__", lambda _: pytest.fail("checked again"))
+    torch.testing.assert_close(model(torch.ones(N, 3), EDGE_INDEX), expected)

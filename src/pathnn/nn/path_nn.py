@@ -18,7 +18,7 @@ from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, check_rows
 from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
 from pathnn.paths.count import PathExplosionError
-from pathnn.paths.options import Collection, check_collection, check_length
+from pathnn.paths.options import Collection, PathOptions
 from pathnn.paths.trie import PathTrie
 from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
 
@@ -53,11 +53,10 @@ class PathNNConfig:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        check_collection(self.collection)
-        object.__setattr__(self, "k", check_length(self.k))
-        if self.distances is None:
-            object.__setattr__(self, "distances", self.collection == "ap")
-        for name in ("distances", "extend", "normalize", "encoder_norm"):
+        paths = self.paths
+        for name in ("k", "distances", "extend"):
+            object.__setattr__(self, name, paths.__dict__[name])
+        for name in ("normalize", "encoder_norm"):
             object.__setattr__(self, name, check_flag(name, self.__dict__[name]))
         if self.out_channels is not None:
             object.__setattr__(self, "out_channels", check_count("out_channels", self.out_channels))
@@ -69,6 +68,11 @@ class PathNNConfig:
         object.__setattr__(self, "hidden_channels", check_count("hidden_channels", self.hidden_channels))
         check_dropout(self.dropout)
         object.__setattr__(self, "dropout", float(self.dropout))
+
+    @property
+    def paths(self) -> PathOptions:
+        """The options of the paths that the model reads, checked."""
+        return PathOptions(self.collection, self.k, self.distances, self.extend)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON or YAML (tuples become lists there)."""
@@ -165,6 +169,7 @@ class PathNN(nn.Module):
             head=head,
             dropout=dropout,
         )
+        self.path_options = config.paths
         width, k = config.hidden_channels, config.k
         extend, normalize, dropout = config.extend, config.normalize, config.dropout
         self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=config.encoder_norm)
@@ -271,22 +276,20 @@ class PathNN(nn.Module):
     @torch.compiler.disable
     def _trie(self, x: Tensor, edge_index: Tensor | None, trie: PathTrie | None, batch: Tensor | None) -> PathTrie:
         """The paths to read: `trie` if it is one that this model can read, else what `edge_index` gives."""
-        config = self.config
         check_features(x)
         if trie is not None:
             trie = self._check_trie(trie, x.size(0))
             if isinstance(edge_index, Tensor) and edge_index.dim() == 2:
                 check_sizes(trie, edges=edge_index.size(1))
-                check = check_edges_exist if config.edge_channels is None else check_edge_rows
+                check = check_edges_exist if self.config.edge_channels is None else check_edge_rows
                 check(trie, edge_index)
             return trie
         if edge_index is None:
             raise ValueError("PathNN needs paths: give trie=, or edge_index to extract them from.")
-        from pathnn.paths.extract import extract_paths
+        from pathnn.paths.extract import extract_with
 
-        options: dict[str, Any] = {"distances": config.distances, "extend": config.extend, "batch": batch}
         try:
-            return extract_paths(edge_index, x.size(0), collection=config.collection, k=config.k, **options)
+            return extract_with(edge_index, x.size(0), self.path_options, batch)
         except PathExplosionError as error:
             raise PathExplosionError(
                 f"{error} Its options max_paths and max_paths_per_source are those of extract_paths and AddPaths: give "

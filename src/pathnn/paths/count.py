@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.cpu.walks import SATURATED
-from pathnn.paths.csr import Csr, to_csr
+from pathnn.paths.csr import Csr, check_batch, to_csr
 from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
 from pathnn.paths.options import UNLIMITED, Collection, PathOptions
@@ -19,21 +17,6 @@ SAMPLE_FROM = 200_000_000  # paths that a sample goes through at the most
 
 class PathExplosionError(ValueError):
     """A graph has more paths than the caller allowed; nothing was allocated."""
-
-
-def check_batch(batch: Any, num_nodes: int) -> None:
-    """Raise `ValueError` unless `batch` is None or assigns every vertex to a graph."""
-    if batch is None:
-        return
-    if not isinstance(batch, Tensor):
-        raise ValueError(f"batch is a {type(batch).__name__}: expected a tensor of one graph id per vertex, or None.")
-    if batch.shape != (num_nodes,) or batch.dtype not in (torch.int64, torch.int32):
-        raise ValueError(
-            f"batch is {batch.dtype} of shape {list(batch.shape)}: "
-            f"expected one graph id per vertex, torch.int64 of shape [{num_nodes}]."
-        )
-    if num_nodes and int(batch.min()) < 0:
-        raise ValueError(f"batch holds graph {int(batch.min())}: expected ids from 0.")
 
 
 def sum_per_graph(counts: Tensor, batch: Tensor | None) -> Tensor:

@@ -95,6 +95,21 @@ def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
             raise ValueError(f"edge_index holds vertex {wrong}, but num_nodes={num_nodes}: expected {expected}.")
 
 
+def check_batch(batch: Any, num_nodes: int) -> None:
+    """Raise `ValueError` unless `batch` is None or assigns every vertex to a graph."""
+    if batch is None:
+        return
+    if not isinstance(batch, Tensor):
+        raise ValueError(f"batch is a {type(batch).__name__}: expected a tensor of one graph id per vertex, or None.")
+    if batch.shape != (num_nodes,) or batch.dtype not in (torch.int64, torch.int32):
+        raise ValueError(
+            f"batch is {batch.dtype} of shape {list(batch.shape)}: "
+            f"expected one graph id per vertex, torch.int64 of shape [{num_nodes}]."
+        )
+    if num_nodes and int(batch.min()) < 0:
+        raise ValueError(f"batch holds graph {int(batch.min())}: expected ids from 0.")
+
+
 def _way_out(came: Any) -> str:
     """Say how to get an `edge_index` from another object."""
     if isinstance(came, Tensor) or type(came).__name__ == "SparseTensor":

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from pathnn.paths.build import tokens_from_paths, trie_from_tokens
-from pathnn.paths.count import SAMPLE_FROM, check_batch, count_per_source, refuse_explosion
+from pathnn.paths.count import SAMPLE_FROM, count_per_source, refuse_explosion
 from pathnn.paths.cpu import extract as cpu
-from pathnn.paths.csr import Csr, to_csr
+from pathnn.paths.csr import Csr, check_batch, to_csr
 from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
 from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions

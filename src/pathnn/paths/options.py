@@ -13,7 +13,7 @@ what a path is.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -70,10 +70,16 @@ class PathOptions:
     True
     >>> options.difference(PathOptions("ap", 2, extend=True))
     'k=3 instead of 2, extend=False instead of True'
+    >>> options.definition.title
+    'simple paths'
     >>> PathOptions("all", 3)
     Traceback (most recent call last):
     ...
     ValueError: collection='all' is unknown: expected one of 'sp', 'sp+' or 'ap'.
+
+    Attributes:
+        definition: the collection's entry in `COLLECTIONS`.
+        limit: `max_paths`, as a number even without a limit.
 
     Raises:
         ValueError: for an option that is wrong, or options that exclude each other.
@@ -86,16 +92,21 @@ class PathOptions:
     max_paths_per_source: int | None = None
     seed: int = 0
     max_paths: int | None = DEFAULT_MAX_PATHS
+    definition: PathCollection = field(init=False, repr=False, compare=False)
+    limit: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        default = COLLECTIONS[check_collection(self.collection)].distances
+        definition = COLLECTIONS[check_collection(self.collection)]
+        max_paths = _check_limit("max_paths", self.max_paths)
         plain = {
             "k": check_length(self.k),
-            "distances": default if self.distances is None else check_flag("distances", self.distances),
+            "distances": definition.distances if self.distances is None else check_flag("distances", self.distances),
             "extend": check_flag("extend", self.extend),
             "max_paths_per_source": _check_limit("max_paths_per_source", self.max_paths_per_source),
             "seed": _check_seed(self.seed),
-            "max_paths": _check_limit("max_paths", self.max_paths),
+            "max_paths": max_paths,
+            "definition": definition,
+            "limit": UNLIMITED if max_paths is None else max_paths,
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
@@ -104,19 +115,13 @@ class PathOptions:
                 "extend=True with max_paths_per_source: a sample does not say where a path ends. Use one of the two."
             )
 
-    @property
-    def definition(self) -> PathCollection:
-        """The collection's entry in `COLLECTIONS`."""
-        return COLLECTIONS[self.collection]
-
-    @property
-    def limit(self) -> int:
-        """The largest number of paths, as a number even without a limit."""
-        return UNLIMITED if self.max_paths is None else self.max_paths
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options by name: the arguments that make equal options."""
+        return {entry.name: self.__dict__[entry.name] for entry in fields(self) if entry.init}
 
     def key(self) -> dict[str, Any]:
         """Return the options that determine the tries: all but `max_paths`."""
-        return {name: value for name, value in asdict(self).items() if name != "max_paths"}
+        return {name: value for name, value in self.to_dict().items() if name != "max_paths"}
 
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, in alphabetical order.
@@ -124,7 +129,7 @@ class PathOptions:
         >>> PathOptions("ap", 3, distances=True, seed=1).changed()
         {'seed': 1}
         """
-        mine, default = asdict(self), asdict(PathOptions(self.collection, self.k))
+        mine, default = self.to_dict(), PathOptions(self.collection, self.k).to_dict()
         return {name: mine[name] for name in sorted(mine) if mine[name] != default[name]}
 
     def difference(self, expected: PathOptions) -> str | None:

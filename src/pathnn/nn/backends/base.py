@@ -106,9 +106,9 @@ def check_backend(name: str) -> str:
 
 def choose(name: str, cell: PathCell, like: Tensor) -> Backend:
     """Return the backend of a name; "auto": the first that supports the cell on the device and dtype of `like`."""
-    if check_backend(name) == "auto":
+    if name == "auto":
         return next(backend for backend in _candidates(like) if backend.supports(cell, like))
-    backend = _find(name)
+    backend = _find(check_backend(name))
     if not backend.supports(cell, like):
         raise ValueError(
             f"backend={name!r} does not support {type(cell).__name__} in {like.dtype} on {like.device.type!r}: "
