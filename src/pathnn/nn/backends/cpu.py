@@ -10,6 +10,7 @@ unsigned, or each access would have to handle negative ones.
 
 from __future__ import annotations
 
+import platform
 from typing import Any, NamedTuple
 
 import numba
@@ -19,6 +20,8 @@ from torch import Tensor
 
 from pathnn.nn.backends.levels import LevelInput, Levels, ProjectedInputs
 from pathnn.nn.cells import PathCell, State, is_lstm
+
+_ONE_DNN = torch._C._has_mkldnn and platform.machine() in ("x86_64", "AMD64")
 
 
 class Cpu(Levels):
@@ -57,6 +60,13 @@ class Cpu(Levels):
             parent_cell=_array(grad_parents[1] if grad_parents else None),
         )
         _backward_level(_inputs(level, tables), gradients)
+
+    def product(self, a: Tensor, b: Tensor) -> Tensor:
+        """Return `a @ b` from oneDNN, where there is one: MKL, which `@` calls, is half as fast on AMD's processors."""
+        if not _ONE_DNN or a.numel() == 0:
+            return a @ b
+        out: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.t(), None, "none", [], "")
+        return out
 
     def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
         """Add row j to `target[index[j]]`, for every j, in order."""

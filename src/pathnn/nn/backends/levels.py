@@ -175,10 +175,10 @@ class Levels(PieceBackend):
         kept: list[State] = []
         for rows in levels[:-1]:
             state = tuple(tables.vertex.new_empty(rows.num_entries, weight.size(1)) for _ in range(cell.states))
-            for block in _blocks(rows, weight, kept[-1] if kept else None, self.block_parents):
+            for block in self._blocks(rows, weight, kept[-1] if kept else None, self.block_parents):
                 self.forward_level(cell, block.level, tables, tuple(x[block.entries] for x in state))
             kept.append(state)
-        for block in [] if out is None else _blocks(levels[-1], weight, kept[-1], self.block_parents):
+        for block in [] if out is None else self._blocks(levels[-1], weight, kept[-1], self.block_parents):
             assert out is not None
             hidden = out.new_empty(block.level.vertex.numel(), out.size(1)) if summed else out[block.entries]
             self.forward_level(cell, block.level, tables, (hidden,))
@@ -191,12 +191,12 @@ class Levels(PieceBackend):
     ) -> list[Tensor | None]:
         """Return the gradients of `tensors`, where `grad` is that of the output of `_down`."""
         tables, weight = _split(tensors)
-        grads, grad_weight = tables.zeros_like(), torch.zeros_like(weight)
+        grads, grad_weight = tables.zeros_like(), torch.zeros_like(weight.t(), memory_format=torch.contiguous_format)
         grad_state: State = () if summed else (grad,)
         for t in range(len(levels) - 1, -1, -1):
             parents = kept[t - 1] if t else ()
             above = tuple(torch.zeros_like(x) for x in parents)
-            for block in _blocks(levels[t], weight, parents or None, self.block_parents):
+            for block in self._blocks(levels[t], weight, parents or None, self.block_parents):
                 level = block.level
                 own = tuple(x[block.entries] for x in grad_state) or (grad.index_select(0, level.vertex),)
                 if level.projected is None:
@@ -205,10 +205,31 @@ class Levels(PieceBackend):
                 d_projected = torch.zeros_like(level.projected)
                 d_parents = tuple(x[block.parents] for x in above)
                 self.backward_level(cell, level, tables, own, grads, d_projected, d_parents)
-                d_parents[0].addmm_(d_projected, weight)
-                grad_weight.addmm_(d_projected.t(), parents[0][block.parents])
+                d_parents[0].add_(self.product(d_projected, weight))
+                grad_weight += self.product(parents[0][block.parents].t(), d_projected)
             grad_state = above
-        return [*grads, grad_weight]
+        return [*grads, grad_weight.t().contiguous()]
+
+    def product(self, a: Tensor, b: Tensor) -> Tensor:
+        """Return `a @ b`."""
+        return a @ b
+
+    def _blocks(self, rows: LevelTokens, weight: Tensor, parents: State | None, size: int | None) -> Iterator[_Block]:
+        """Yield a level in blocks of `size` parents (None: all of them), with `W_hh h` of the parents of each."""
+        if parents is None or rows.parent is None:
+            yield _Block(slice(0, 0), slice(0, rows.num_entries), LevelInput(*rows, projected=None, state=()))
+            return
+        number = parents[0].size(0)
+        starts = list(range(0, number, size)) if size and number else [0]
+        bounds = [0, rows.num_entries]
+        if len(starts) > 1:
+            inner = torch.tensor(starts[1:], dtype=rows.parent.dtype)
+            bounds[1:1] = torch.searchsorted(rows.parent, inner).tolist()
+        for (a, b), (first, last) in zip(pairwise([*starts, number]), pairwise(bounds), strict=True):
+            block = rows.slice(first, last, parent_start=a) if len(starts) > 1 else rows
+            state = tuple(x[a:b] for x in parents)
+            level = LevelInput(*block, projected=self.product(state[0], weight.t()), state=state)
+            yield _Block(slice(a, b), slice(first, last), level)
 
     def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
         """Write the states of a level into `out`, which has h alone where no later step reads the others."""
@@ -310,23 +331,6 @@ class _Block(NamedTuple):
     parents: slice
     entries: slice
     level: LevelInput
-
-
-def _blocks(rows: LevelTokens, weight: Tensor, parents: State | None, size: int | None) -> Iterator[_Block]:
-    """Yield a level in blocks of `size` parents (None: all of them), with `W_hh h` of the parents of each."""
-    if parents is None or rows.parent is None:
-        yield _Block(slice(0, 0), slice(0, rows.num_entries), LevelInput(*rows, projected=None, state=()))
-        return
-    number = parents[0].size(0)
-    starts = list(range(0, number, size)) if size and number else [0]
-    bounds = [0, rows.num_entries]
-    if len(starts) > 1:
-        inner = torch.tensor(starts[1:], dtype=rows.parent.dtype)
-        bounds[1:1] = torch.searchsorted(rows.parent, inner).tolist()
-    for (a, b), (first, last) in zip(pairwise([*starts, number]), pairwise(bounds), strict=True):
-        block = rows.slice(first, last, parent_start=a) if len(starts) > 1 else rows
-        state = tuple(x[a:b] for x in parents)
-        yield _Block(slice(a, b), slice(first, last), LevelInput(*block, projected=state[0] @ weight.t(), state=state))
 
 
 def _projected(level: LevelInput, tables: ProjectedInputs) -> Tensor:
