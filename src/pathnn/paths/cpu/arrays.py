@@ -1,4 +1,7 @@
-"""Compiled loops on arrays: an edge list to CSR, closing gaps."""
+"""Compiled loops on arrays: an edge list to CSR, closing gaps.
+
+Loops instead of numpy's functions: each of those would be compiled as well, which the first call of a user waits for.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def _sorted_order(source, target, n):
         in_order &= (source[e - 1] < source[e]) | ((source[e - 1] == source[e]) & (target[e - 1] <= target[e]))
     if in_order:
         return np.empty(0, np.int64)
-    by_target = _sort_by_count(target, np.arange(source.size), n)
+    order = np.empty(source.size, np.int64)
+    for e in range(order.size):
+        order[e] = e
+    by_target = _sort_by_count(target, order, n)
     return _sort_by_count(source, by_target, n)
 
 
@@ -68,14 +74,19 @@ def _match(rowptr, col, reverse):
     In sorted rows, the reverses of row after row fill every row from left to right.
     """
     n = rowptr.size - 1
-    filled = rowptr[:-1].copy()
+    filled = np.empty(n, np.int64)
+    for v in range(n):
+        filled[v] = rowptr[v]
+    one_way = np.empty(2, np.int64)
     for u in range(n):
         for slot in range(rowptr[u], rowptr[u + 1]):
             v = col[slot]
             if filled[v] == rowptr[v + 1] or col[filled[v]] > u:
-                return np.array([np.int64(u), np.int64(v)])
+                one_way[0], one_way[1] = u, v
+                return one_way
             if col[filled[v]] < u:
-                return np.array([np.int64(v), np.int64(col[filled[v]])])
+                one_way[0], one_way[1] = v, col[filled[v]]
+                return one_way
             reverse[slot] = filled[v]
             filled[v] += 1
     return np.empty(0, np.int64)

@@ -12,7 +12,9 @@ from pathnn.paths.cpu.walks import SP_PLUS, bfs, scratch
 def component_spans(rowptr, col):
     """Smallest and largest vertex of each vertex's connected component."""
     n = rowptr.size - 1
-    label = np.full(n, -1, np.int32)
+    label = np.empty(n, np.int32)
+    for v in range(n):
+        label[v] = -1
     largest = np.empty(n, np.int32)
     queue = np.empty(n, np.int32)
     for root in range(n):
@@ -28,7 +30,8 @@ def component_spans(rowptr, col):
                 x = col[slot]
                 if label[x] < 0:
                     label[x] = root
-                    high = max(high, x)
+                    if x > high:
+                        high = x
                     queue[tail] = x
                     tail += 1
         for i in range(tail):
@@ -125,8 +128,11 @@ def walk_token_tries(
             last += 1
         widest = 0
         for length in range(1, k + 1):
-            paths = np.int64(most[first:last, length - 1].sum())
-            widest = max(widest, paths)
+            paths = np.int64(0)
+            for v in range(first, last):
+                paths += np.int64(most[v, length - 1])
+            if paths > widest:
+                widest = paths
             line_start[length + 1] = line_start[length] + paths * (length + 1)
         if line_start[k + 1] > vertices.size:
             room = line_start[k + 1] * 5 // 4
@@ -269,7 +275,8 @@ def _sort_by_distance(n, width, t, first_line, vertices, rows, distances, entry,
 def _counting_sort(start, stop, width, t, vertices, rows, distances, spares):
     """Stable sort of the paths written from `start` to `stop` by the distance of token `t`."""
     spare_vertices, spare_rows, spare_distances, place = spares
-    place[: width + np.uint64(2)] = 0
+    for d in range(width + np.uint64(2)):
+        place[d] = 0
     for line in range(start, stop, width):
         place[np.uint64(distances[line + t]) + np.uint64(1)] += width
     for d in range(width + np.uint64(1)):

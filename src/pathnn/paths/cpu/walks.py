@@ -26,7 +26,10 @@ SATURATED = 2**61  # counts stop growing here, so that a sum of two does not wra
 @njit(cache=True, nogil=True)
 def scratch(n):
     """Distances (-1: not reached), predecessors and a queue, for `bfs`."""
-    return np.full(n, -1, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    dist = np.empty(n, np.int32)
+    for v in range(n):
+        dist[v] = -1
+    return dist, np.empty(n, np.int32), np.empty(n, np.int32)
 
 
 @njit(cache=True, nogil=True)
@@ -83,7 +86,9 @@ def bound_walks(rowptr, col, reverse, k):
     """Number of walks per root and length that never turn straight back, `[n, k]`: at least the number of paths."""
     n = rowptr.size - 1
     bounds = np.zeros((n, k), np.float64)
-    onward = np.ones(col.size, np.float64)  # walks that begin with the step of a slot
+    onward = np.empty(col.size, np.float64)  # walks that begin with the step of a slot
+    for slot in range(col.size):
+        onward[slot] = 1
     longer = np.empty_like(onward)
     for length in range(1, k + 1):
         for v in range(n):
