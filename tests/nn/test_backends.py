@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from nn_graphs import graph, trie_of
+from path_checks import cycle, line
+from path_strategies import collections, graphs, lengths, quick
 from pathnn.nn import EdgeTypes, PathLSTM
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import Budget, Inputs
+from pathnn.nn.backends.base import Budget, Inputs, LevelTokens, Piece, cut
 from pathnn.nn.backends.levels import Levels
 from pathnn.nn.cells import CellWeights, PathCell, State, dense_loop, lstm_step
+from pathnn.paths import LengthTrie, extract_paths
 
 CHANNELS, EDGE_CHANNELS, K = 6, 3, 3
 EDGE_INDEX, N = graph()
@@ -168,3 +173,39 @@ def test_a_budget_is_an_argument() -> None:
     h = torch.randn(N, CHANNELS)
     trie = trie_of(EDGE_INDEX, N, "ap", K).length(K)
     torch.testing.assert_close(lstm(h, trie), lstm(h, trie, lstm.prepare(None, Budget())))
+
+
+def tokens_of(trie: LengthTrie) -> Piece:
+    return [LevelTokens(level.parent, level.vertex, level.edge, level.distance) for level in trie.levels]
+
+
+@quick
+@given(graph=graphs(), collection=collections, k=lengths, extend=st.booleans(), most=st.integers(1, 40))
+def test_a_cut_keeps_every_entry_once(graph: Any, collection: Any, k: int, extend: bool, most: int) -> None:
+    for trie in extract_paths(*graph, collection=collection, k=k, extend=extend).lengths():
+        whole = tokens_of(trie)
+        pieces = cut(whole, most)
+        for piece in pieces:
+            assert sum(level.num_entries for level in piece) <= most or piece[0].num_entries <= 1
+        above = [0] * len(pieces)  # where each piece begins in the level before
+        for t, level in enumerate(whole):
+            parts = [piece[t] for piece in pieces]
+            for name in ("vertex", "edge", "distance") if t else ("vertex", "distance"):
+                if getattr(level, name) is not None:
+                    assert torch.equal(torch.cat([getattr(part, name) for part in parts]), getattr(level, name))
+            if level.parent is not None:
+                shifted = [part.parent + start for part, start in zip(parts, above, strict=True)]
+                assert torch.equal(torch.cat(shifted), level.parent)
+            above = [sum(part.num_entries for part in parts[:i]) for i in range(len(parts))]
+
+
+def test_a_cut_has_as_few_pieces_as_possible() -> None:
+    whole = tokens_of(extract_paths(*cycle(6), collection="ap", k=3).length(3))
+    per_root = sum(level.num_entries for level in whole) // 6
+    assert [len(cut(whole, most)) for most in (2 * per_root, 6 * per_root, 1)] == [3, 1, 6]
+
+
+@pytest.mark.parametrize("most", [0, -3])
+def test_a_piece_has_at_least_one_entry(most: int) -> None:
+    with pytest.raises(ValueError, match=f"max_entries={most}"):
+        cut(tokens_of(extract_paths(*line(3), collection="sp", k=1).length(1)), most)

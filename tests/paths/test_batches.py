@@ -1,4 +1,4 @@
-"""Many graphs: batches, ragged selections, and pieces."""
+"""Many graphs: batches and ragged selections."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from path_checks import clique, cycle, line, path_set, random_graph, union
-from path_strategies import collections, graph_lists, graphs, lengths, quick
+from path_checks import clique, cycle, line, random_graph, union
+from path_strategies import collections, graph_lists, lengths, quick
 from pathnn.paths import PathTrie, RaggedTries, extract_paths
-from pathnn.paths.pieces import cut
 
 options = st.fixed_dictionaries(
     {"collection": collections, "k": lengths, "distances": st.booleans(), "extend": st.booleans()}
@@ -93,48 +92,3 @@ def test_pointers_that_are_not_the_graphs(node_ptr):
     trie = extract_paths(*whole.graph, collection="sp", k=2)
     with pytest.raises(ValueError, match="node_ptr"):
         RaggedTries.from_trie(trie, torch.tensor(node_ptr), whole.edge_ptr)
-
-
-@quick
-@given(graph=graphs(), chosen=options, most=st.integers(1, 40))
-def test_cut_keeps_every_path_once(graph, chosen, most):
-    edge_index, _ = graph
-    for length in extract_paths(*graph, **chosen).lengths():
-        pieces = cut(length, most)
-        paths = [_paths(piece) for piece in pieces]
-        assert torch.equal(torch.cat(paths), _paths(length))
-        assert len(path_set(paths)) == length.num_paths
-        for piece in pieces:
-            assert piece.num_entries <= most or len(piece.levels[0]) == 1 or length.num_entries == 0
-            assert piece.num_nodes == length.num_nodes
-            for before, level in zip(piece.levels, piece.levels[1:], strict=False):
-                assert set(level.parent.tolist()) == set(range(len(before)))
-                real = level.edge >= 0
-                step = torch.stack([before.vertex[level.parent], level.vertex])[:, real]
-                assert torch.equal(edge_index[:, level.edge[real]], step.long())
-        for t in range(length.length + 1):
-            whole, parts = length.levels[t], [piece.levels[t] for piece in pieces]
-            assert torch.equal(torch.cat([part.vertex for part in parts]), whole.vertex)
-            if whole.distance is not None:
-                assert torch.equal(torch.cat([part.distance for part in parts]), whole.distance)
-            if t:
-                assert torch.equal(torch.cat([part.edge for part in parts]), whole.edge)
-
-
-def test_cut_does_not_cut_more_than_needed():
-    length = extract_paths(*cycle(6), collection="ap", k=3).length(3)
-    per_root = length.num_entries // 6
-    assert len(cut(length, 2 * per_root)) == 3
-    assert len(cut(length, 6 * per_root)) == 1
-    assert len(cut(length, 1)) == 6
-
-
-@pytest.mark.parametrize("most", [0, -3])
-def test_cut_into_nothing(most):
-    with pytest.raises(ValueError, match=f"max_entries={most}"):
-        cut(extract_paths(*line(3), collection="sp", k=1).length(1), most)
-
-
-def _paths(length) -> torch.Tensor:
-    tokens = [level.vertex[entry] for level, entry in zip(length.levels, length.ancestors(), strict=True)]
-    return torch.stack(tokens, dim=1)

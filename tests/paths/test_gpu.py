@@ -20,7 +20,6 @@ from pathnn.paths import (
     sample,
 )
 from pathnn.paths.csr import to_csr
-from pathnn.paths.pieces import cut
 from pathnn.transforms import AddPaths
 
 pytestmark = [
@@ -140,15 +139,6 @@ def test_paths_there_and_back():
         again = PathTrie.from_paths(trie.to_paths(), edge_index, WHOLE.num_nodes, collection=collection)
         assert again.equal(trie)
         assert trie.to("cpu").equal(extract_paths(*WHOLE.graph, collection=collection, k=3, extend=extend))
-
-
-def test_pieces():
-    here, there = both(WHOLE.graph, collection="ap", k=3)
-    for a, b in zip(cut(here.length(3), 100), cut(there.length(3), 100), strict=True):
-        for mine, other in zip(a.levels, b.levels, strict=True):
-            assert torch.equal(mine.vertex, other.vertex.cpu())
-            if mine.parent is not None:
-                assert torch.equal(mine.parent, other.parent.cpu())
 
 
 def test_transformed_batch_moves():

@@ -24,7 +24,6 @@ from torch import Tensor, nn
 
 from pathnn.checks import check_choice
 from pathnn.nn.cells import PathCell
-from pathnn.paths.pieces import descendant_starts, piece_bounds
 from pathnn.paths.trie import LengthTrie
 
 if TYPE_CHECKING:
@@ -306,7 +305,7 @@ def cut(levels: Piece, max_entries: int) -> list[Piece]:
     if sum(level.num_entries for level in levels) <= max_entries:
         return [levels]
     starts = _starts(levels)
-    return _slices(levels, starts, piece_bounds(starts, max_entries))
+    return _slices(levels, starts, _bounds(starts, max_entries))
 
 
 def cut_evenly(levels: Piece, parts: int) -> list[Piece]:
@@ -321,8 +320,22 @@ def cut_evenly(levels: Piece, parts: int) -> list[Piece]:
 
 
 def _starts(levels: Piece) -> Tensor:
-    parents = [level.parent for level in levels[1:] if level.parent is not None]
-    return descendant_starts(levels[0].num_entries, parents)
+    """Return the first entry below each root or a later one, for each level: `[levels, num_roots + 1]`, on the CPU."""
+    rows = [torch.arange(levels[0].num_entries + 1)]
+    for level in levels[1:]:
+        assert level.parent is not None
+        rows.append(torch.searchsorted(level.parent.cpu(), rows[-1].to(level.parent.dtype)))
+    return torch.stack(rows)
+
+
+def _bounds(starts: Tensor, max_entries: int) -> list[int]:
+    """Return the roots at which to cut so that no piece has more than `max_entries` entries, if roots allow it."""
+    entries = starts.sum(dim=0)
+    bounds = [0]
+    while bounds[-1] < entries.numel() - 1:
+        last = int(torch.searchsorted(entries, entries[bounds[-1]] + max_entries, right=True)) - 1
+        bounds.append(max(last, bounds[-1] + 1))
+    return bounds
 
 
 def _slices(levels: Piece, starts: Tensor, roots: list[int]) -> list[Piece]:
