@@ -97,6 +97,10 @@ def _train(
         raise ValueError(f"{file}: options={listed!r}: expected names and values below it, as hidden_channels: 64.")
     options = {**listed, **options}
     _check_table_options(data, chosen)
+    try:
+        first_look = RunConfig.from_dict({**chosen, "data": data})
+    except ValueError as error:  # before reading the data, which may take long
+        raise typer.BadParameter(str(error)) from error
     folder = _folder(out, several=seeds is not None)
     first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.seeds, default=0))
     if resume and first.begun:
@@ -104,10 +108,6 @@ def _train(
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
         task = _load(base)
     else:
-        try:
-            first_look = RunConfig.from_dict({**chosen, "data": data})
-        except ValueError as error:  # before reading the data, which may take long
-            raise typer.BadParameter(str(error)) from error
         folder.check(resume=resume, overwrite=overwrite)
         task = _load(first_look)
         base = fill_in(data, task, chosen, options)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from pathnn.checks import check_choice
-from pathnn.paths.options import Collection, check_collection, check_k
+from pathnn.paths.options import Collection, PathOptions
 from pathnn.training.errors import RunError
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -134,8 +134,7 @@ class RunConfig:
     precision: Precision = option("32-true", "32-true, tf32, 64-true, 16-mixed or bf16-mixed.")  # noqa: RUF009
 
     def __post_init__(self) -> None:
-        check_collection(self.collection)
-        check_k(self.k)
+        PathOptions(self.collection, self.k)  # checks them
         check_choice("model", self.model, MODELS)
         if self.kind is not None:
             check_choice("kind", self.kind, KINDS)
