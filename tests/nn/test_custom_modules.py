@@ -77,7 +77,7 @@ def test_parts_of_ones_own_are_not_trained_on_padded_batches(part: str) -> None:
         model.convs[1] = nn.Identity()
     else:
         setattr(model, part, nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)))
-    assert f"{part} is a part of your own" in str(padding_problem(model))
+    assert f"{part} is a custom module" in str(padding_problem(model))
 
 
 def test_an_lstm_of_ones_own_gets_the_features_of_every_edge() -> None:

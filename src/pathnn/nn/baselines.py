@@ -157,7 +157,7 @@ class Baseline(nn.Module):
         return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Draw all weights again."""
         from torch_geometric.nn.inits import reset  # takes a second
 
         for part in self.children():

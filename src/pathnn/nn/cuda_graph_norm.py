@@ -1,5 +1,7 @@
-"""BatchNorm that ignores padding: the number of true rows is a number in the GPU's memory, so that shapes can stay the
-same from batch to batch."""
+"""BatchNorm that ignores padding.
+
+The number of rows without padding is in the memory of the GPU, so that all batches can have the same shape.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,18 @@ MOST_CHUNKS = 128
 ROWS = 32
 
 PROGRAMS, MOST_TIMES = 512, 8
-"""Where there are more programs than that, each works on several times as many rows: all read all statistics."""
+"""With more programs than this, each works on several times as many rows, since all read all statistics."""
 
 
 class PaddedBatchNorm1d(nn.Module):
     """`nn.BatchNorm1d` over the first `valid` rows; parameters and running statistics are those of `norm` itself.
 
-    Rows after them are normalised like the others, so that they stay finite, and get no gradient.
+    Rows after them are also normalised, so that they stay finite, and get no gradient.
 
     Args:
         norm: with affine parameters, running statistics and a momentum.
         valid: `[1]`, int32, on the GPU.
-        relu: whether the positive part is taken, too.
+        relu: whether to apply ReLU as well.
     """
 
     def __init__(self, norm: nn.BatchNorm1d, valid: Tensor, *, relu: bool = False) -> None:
@@ -64,9 +66,9 @@ def padded_norm(
     momentum: float,
     relu: bool,
 ) -> Tensor:
-    """`x`, `[rows, d]`, normalised over its valid rows, with `relu` the positive part; updates the running statistics.
+    """Normalise the rows of `x`, `[rows, d]`, over the valid ones, apply ReLU, and update the running statistics.
 
-    `valid` has one number for each model, which has its share of the rows; weight, bias and statistics are then
+    `valid` has one number per stacked model, each with an equal share of the rows; weight, bias and statistics are
     `[models, d]`.
     """
     out: Tensor = _PaddedNorm.apply(  # type: ignore[no-untyped-call]
@@ -134,11 +136,11 @@ class _PaddedNorm(torch.autograd.Function):
 
 
 def _times(rows: int, others: int) -> int:
-    """How many times `ROWS` rows a program works on, where there are `others` for the same rows: a power of two."""
+    """Return how many blocks of `ROWS` rows a program works on, a power of two, given `others` for the same rows."""
     return 1 << min(max(cover(rows, ROWS) * others // PROGRAMS, 1), MOST_TIMES).bit_length() - 1
 
 
 def _chunks(rows: int) -> tuple[int, int]:
-    """Rows per chunk, a multiple of `ROWS`, and the number of chunks, at most `MOST_CHUNKS`."""
+    """Return the rows per chunk, a multiple of `ROWS`, and the number of chunks, at most `MOST_CHUNKS`."""
     chunk = cover(cover(rows, MOST_CHUNKS), ROWS) * ROWS
     return chunk, cover(rows, chunk)

@@ -1,4 +1,4 @@
-"""Recording what a function launches on a GPU as a CUDA graph, to be launched again as one."""
+"""Capture a training step or a prediction as a CUDA graph, which replays all its kernels in one launch."""
 
 from __future__ import annotations
 
@@ -32,27 +32,28 @@ from pathnn.training.scoring import features
 from pathnn.training.setup import Model
 
 WARM_UP = 3
-"""Runs before recording, in which kernels are compiled and libraries make their handles."""
+"""Runs before the capture, in which kernels are compiled and libraries create their handles."""
 
 
 @cache
 def _side_stream(device: int) -> torch.cuda.Stream:
-    """One for each GPU: torch lends a pool's memory again only to the stream that had it before."""
+    """Return the one stream of a GPU for captures: torch reuses the memory of a pool only on the same stream."""
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def capture_cuda_graph(run: Callable[[], None], pool: Any = None) -> torch.cuda.CUDAGraph:
-    """The launches of `run`, which is called some times before, on a stream beside the current one: whatever it changes
-    has to be put back by the caller.
+    """Capture the kernels that `run` launches.
+
+    `run` is called a few times before the capture, on a side stream: the caller restores what these calls change.
 
     ```python
     graph = capture_cuda_graph(lambda: out.copy_(model(x)))
     x.copy_(batch)
-    graph.replay()                             # now `out` is that of the batch
+    graph.replay()                             # `out` now has the output for the batch
     ```
 
-    `pool` is memory that graphs share which never run at the same time, and whose results are read before another runs.
-    Record the largest first: others then find room in what it took, and all take little more than the largest alone.
+    CUDA graphs that never run at the same time can share the memory `pool`, if each result is read before the next one
+    runs. Capture the largest first: the others reuse its memory, and all take little more than the largest alone.
     """
     side = _side_stream(torch.cuda.current_device())
     side.wait_stream(torch.cuda.current_stream())
@@ -67,7 +68,7 @@ def capture_cuda_graph(run: Callable[[], None], pool: Any = None) -> torch.cuda.
 
 
 class CudaGraphStep:
-    """Everything of a training step but the optimizer's: batch, forward, loss and gradients, in one launch.
+    """Compute the batch, outputs, loss and gradients of a training step in one launch (not the optimizer step).
 
     ```python
     step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=PaddedShape.typical(graphs, 128, margin=3.0))
@@ -76,9 +77,9 @@ class CudaGraphStep:
         optimizer.step()
     ```
 
-    The model's own parameters and running statistics are used and updated; gradients are those of the step without
-    padding up to rounding (with dropout: other random numbers). Recording runs the model a few times on the first
-    batch, and then puts its running statistics and the random numbers back.
+    The step uses the parameters of the model and updates its running statistics. Gradients equal those of the step
+    without padding up to rounding (dropout draws other random numbers). The capture runs the model a few times on the
+    first batch, and then restores its running statistics and the state of the random generator.
 
     Args:
         model: on the GPU; its head must not have BatchNorm.
@@ -86,9 +87,9 @@ class CudaGraphStep:
         loss: from the predictions and the targets of the batch to a scalar.
         capacity: the shape of the padded batch.
         autocast: whether to compute under `torch.autocast` in bfloat16.
-        recompute: whether the backward pass computes again what it can; keeping it takes up to twice the memory.
-        pool: memory that graphs share which never run at the same time (`torch.cuda.graph_pool_handle()`): a graph may
-            then write over the gradients of another.
+        recompute: whether the backward pass recomputes gates; otherwise it takes up to twice the memory.
+        pool: memory shared with CUDA graphs that never run at the same time (`torch.cuda.graph_pool_handle()`): one may
+            then overwrite the gradients of another.
     """
 
     def __init__(
@@ -112,15 +113,15 @@ class CudaGraphStep:
         self._grads: list[tuple[nn.Parameter, Tensor]] = []
 
     def fits(self, index: Tensor) -> bool:
-        """Whether the batch of these graphs can be done by this step."""
+        """Return whether the batch of these graphs fits the padded shape."""
         return self.batches.fits(index)
 
     def __call__(self, index: Tensor) -> Tensor:
-        """Do the step for the graphs `index`, return the loss; gradients are in `p.grad` until the next step."""
+        """Compute the step for the graphs `index`; return the loss. Gradients are in `p.grad` until the next step."""
         if not self.fits(index):
             raise ValueError(
-                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}. Ask fits(index) first, "
-                "and do such batches without a CUDA graph."
+                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}. Check fits(index) first, "
+                "and compute such batches without a CUDA graph."
             )
         self.prepare(index)
         assert self._graph is not None
@@ -131,7 +132,7 @@ class CudaGraphStep:
         return self._loss.clone()
 
     def prepare(self, index: Tensor) -> None:
-        """Put the batch of these graphs, which has to fit, in place; record the step if that has not been done."""
+        """Load the batch of these graphs, which must fit; capture the step if it has not been captured yet."""
         self.batches.load(index)
         if self._graph is None:
             self._capture()
@@ -163,7 +164,7 @@ class CudaGraphStep:
 
 
 class CudaGraphForward:
-    """Predictions for batches of graphs, in one launch; the model is in evaluation mode.
+    """Compute the outputs of a model in evaluation mode for a batch of graphs, in one launch.
 
     ```python
     predict = CudaGraphForward(model, graphs, capacity=PaddedShape.typical(graphs, 128, margin=3.0))
@@ -183,15 +184,15 @@ class CudaGraphForward:
         self._out: Tensor | None = None
 
     def fits(self, index: Tensor) -> bool:
-        """Whether the batch of these graphs can be done."""
+        """Return whether the batch of these graphs fits the padded shape."""
         return self.batches.fits(index)
 
     @torch.inference_mode()
     def __call__(self, index: Tensor) -> Tensor:
-        """The predictions for the graphs `index`."""
+        """Return the outputs for the graphs `index`, `[len(index), out_channels]`."""
         if not self.fits(index):
             raise ValueError(
-                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}: ask fits(index) first."
+                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}: check fits(index) first."
             )
         self.model.eval()
         self.batches.load(index)
@@ -214,18 +215,18 @@ class CudaGraphForward:
 
 
 def autocast(enabled: bool) -> torch.autocast:
-    """Autocast to bfloat16 that keeps no copies of weights: a graph would read those of when it was recorded."""
+    """Autocast to bfloat16 without cached weights: a CUDA graph would read the values from its capture."""
     return torch.autocast("cuda", torch.bfloat16, enabled=enabled, cache_enabled=False)
 
 
 def padded_batches(model: Model, graphs: PackedGraphs, capacity: PaddedShape, models: int = 1) -> PaddedRows:
-    """Batches with what the model reads of a graph: its paths, or its edges; one for each of `models` alike."""
+    """Make padded batches with the paths (`PathNN`) or the edges (baselines) of graphs, one per stacked model."""
     kind = PaddedBatches if isinstance(model, PathNN) else PaddedEdges
     return kind(graphs, capacity, models)
 
 
 def predict_padded(model: Model, batches: PaddedRows, budget: Budget | None = None) -> tuple[Tensor, Tensor | None]:
-    """The predictions for the true graphs of a padded batch, and their targets."""
+    """Return the outputs for the graphs of a padded batch without the padding, and their targets."""
     x, edge_attr, y = batches.assemble()
     x, edge_attr = features(model, x, edge_attr)
     models, size = batches.models, batches.capacity.graphs
@@ -240,20 +241,20 @@ FIXED = ("gin", "gcn", "graphsage", "mlp")
 
 
 FIXED_CONVS: dict[str, type[FixedGCN | FixedGIN]] = {"gcn": FixedGCN, "gin": FixedGIN}
-"""Those whose layers have a quicker twin."""
+"""Baselines with faster layers for padded batches."""
 
 
 def padding_problem(model: Model) -> str | None:
-    """Why a model cannot work on padded batches, or None."""
+    """Return why a model cannot work on padded batches, or None if it can."""
     if isinstance(model, Baseline) and model.config.name not in FIXED:
-        return f"{model.config.name} finds out loops from the edges, for which it waits: train step by step."
+        return f"{model.config.name} looks for loops among the edges, which needs the CPU: train without CUDA graphs."
     if model.readout is None:
         return "a model without readout predicts for vertices: expected one that predicts for graphs."
     own = _own_part(model)
     if own is not None:
-        return f"{own} is a part of your own, which may wait for the GPU, or count padding in: train step by step."
+        return f"{own} is a custom module, which may wait for the GPU or read padding: train without CUDA graphs."
     if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
-        return "the head has BatchNorm, which cannot tell the padded graph from others: train step by step."
+        return "the head has BatchNorm, which would also normalise the padded graph: train without CUDA graphs."
     for module in model.modules():
         if isinstance(module, nn.BatchNorm1d) and (
             not module.affine or not module.track_running_stats or module.momentum is None
@@ -263,7 +264,7 @@ def padding_problem(model: Model) -> str | None:
 
 
 def _own_part(model: Model) -> str | None:
-    """The name of a part that is not one of ours, where what is padding must be known."""
+    """Return the name of a custom module where the library must know what is padding, or None."""
     known: list[tuple[str, nn.Module | None, type[nn.Module]]] = [
         ("readout", model.readout, Readout),
         ("edge_encoder", model.edge_encoder, CategoricalEncoder),
@@ -274,8 +275,10 @@ def _own_part(model: Model) -> str | None:
 
 
 def padded_copy(model: Model, valid: Tensor) -> Model:
-    """A model of the same parameters and buffers (not copies) whose BatchNorms read the first `valid` rows only, and
-    whose small embeddings and linear layers have the quicker gradient."""
+    """Return a model for padded batches that shares the parameters and buffers of `model`.
+
+    Its BatchNorms read only the first `valid` rows, and its small embeddings and linear layers have faster gradients.
+    """
     fault = padding_problem(model)
     if fault is not None:
         raise ValueError(fault)

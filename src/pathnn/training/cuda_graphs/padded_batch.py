@@ -1,4 +1,4 @@
-"""Batches of one shape, assembled on the GPU: what a CUDA graph needs."""
+"""Padded batches: batches of one fixed shape, assembled on the GPU, for CUDA graphs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SHARES = (0.96, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2)
 
 
 STEP = 1.06
-"""Shapes of batches are found from so many random ones, to hold these shares of them; closer ones are left out."""
+"""Shapes are chosen to hold these shares of `SAMPLE` random batches, and differ by at least a factor of `STEP`."""
 
 
 BLOCKS_PER_PART, MOST_PARTS = 8, 64
-"""A level of a graph is gathered in parts of about so many blocks each, but not in more parts than that."""
+"""A level of a graph is gathered in parts of about `BLOCKS_PER_PART` blocks, in at most `MOST_PARTS` parts."""
 
 
 @dataclass(frozen=True)
 class PaddedShape:
-    """How much a padded batch holds: graphs, vertices, edges, and entries of each level, through all lengths."""
+    """The shape of a padded batch: numbers of graphs, vertices, edges, and entries of each level of all lengths."""
 
     graphs: int
     nodes: int
@@ -39,7 +39,7 @@ class PaddedShape:
 
     @classmethod
     def typical(cls, graphs: PackedGraphs, batch_size: int, *, margin: float) -> PaddedShape:
-        """What random batches need: the mean and `margin` standard deviations, and room for padding.
+        """Return a shape for random batches: the mean and `margin` standard deviations, plus padding.
 
         >>> edge = torch.tensor([[0, 1], [1, 0]])
         >>> packed = PackedGraphs.from_edges([edge] * 4, [2] * 4).with_paths(collection="sp", k=1)
@@ -50,7 +50,7 @@ class PaddedShape:
 
     @classmethod
     def of_sizes(cls, sizes: Tensor, batch_size: int, *, margin: float) -> PaddedShape:
-        """The same from the sizes of the graphs (see `graph_sizes`) that batches are made of."""
+        """Return the shape of `typical` from the sizes of the graphs (see `graph_sizes`)."""
         sizes = sizes.double()
         spread = sizes.std(dim=0, correction=0) * batch_size**0.5
         largest = sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)
@@ -59,10 +59,10 @@ class PaddedShape:
 
     @classmethod
     def shapes(cls, sizes: Tensor, batch_size: int, *, models: int = 1) -> list[PaddedShape]:
-        """A few capacities for random batches of such graphs, the smallest first; the last holds nearly all batches.
-        With several models at once each holds the largest of their batches.
+        """Return a few shapes for random batches, the smallest first; the last one holds nearly all batches.
 
-        Each has at least `STEP` times as many entries as the one before, so that graphs of one size have one.
+        Each has at least `STEP` times as many entries as the one before, so graphs of equal size have one shape. With
+        several stacked models, a shape holds the largest of their batches.
 
         >>> PaddedShape.shapes(torch.tensor([[3, 6, 3, 6]] * 100), 32)
         [PaddedShape(graphs=32, nodes=100, edges=199, levels=(97, 193))]
@@ -85,16 +85,16 @@ class PaddedShape:
 
     @classmethod
     def holding(cls, totals: Tensor, batch_size: int) -> PaddedShape:
-        """What a batch with these totals needs, and room for padding."""
+        """Return the smallest shape that holds a batch with these totals and padding."""
         *levels, nodes, edges = (totals + 1).tolist()
         return cls(batch_size, nodes, edges, tuple(levels))
 
     def holds(self, totals: Tensor) -> bool:
-        """Whether a batch with these totals (levels, vertices, edges) fits, with at least one of each as padding."""
+        """Return whether a batch with these totals (levels, vertices, edges) and one padding row of each fits."""
         return bool(self.holds_each(totals).all())
 
     def holds_each(self, totals: Tensor) -> Tensor:
-        """The same for many batches, `[..., levels + 2]`: for each total whether it fits."""
+        """Return for each total of many batches, `[..., levels + 2]`, whether it fits."""
         return totals < self._bounds
 
     @cached_property
@@ -103,11 +103,11 @@ class PaddedShape:
 
     @property
     def amount(self) -> int:
-        """Entries of all levels, or without paths vertices and edges: what time and memory of a step depend on."""
+        """Number of entries, or of vertices and edges without paths: time and memory of a step depend on it."""
         return sum(self.levels) or self.nodes + self.edges
 
     def rounded(self, block: int) -> PaddedShape:
-        """The same with vertices and levels rounded up to whole blocks.
+        """Return this shape with vertices and levels rounded up to whole blocks.
 
         >>> PaddedShape(2, 5, 5, (5, 130)).rounded(128)
         PaddedShape(graphs=2, nodes=128, edges=5, levels=(128, 256))
@@ -117,7 +117,7 @@ class PaddedShape:
 
 
 def _random_batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> Tensor:
-    """Totals of `SAMPLE` random batches, cut from shuffled graphs as in training: `[SAMPLE, columns]`."""
+    """Return the totals of `SAMPLE` batches of shuffled graphs, as in training: `[SAMPLE, columns]`."""
     graphs, columns = sizes.shape
     each = min(batch_size, graphs)
     number = min(SAMPLE, graphs // each) if each else SAMPLE  # of one shuffle: a permutation of many graphs takes long
@@ -126,13 +126,15 @@ def _random_batches(sizes: Tensor, batch_size: int, generator: torch.Generator) 
 
 
 def _amount(totals: Tensor) -> Tensor:
-    """Entries of all levels, or without paths vertices and edges: what the time of a step depends on."""
+    """Number of entries, or of vertices and edges without paths: the time of a step depends on it."""
     return (totals[..., :-2] if totals.size(-1) > 2 else totals).sum(dim=-1)
 
 
 def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
-    """Entries of each level (if `paths`), then vertices and edges, of each graph: `[graphs, levels + 2]`, int64, on the
-    CPU."""
+    """Count the entries of each level (if `paths`), vertices and edges of each graph.
+
+    Returns `[graphs, levels + 2]`, int64, on the CPU.
+    """
     counts = torch.stack([graphs.node_ptr.diff(), graphs.edge_ptr.diff()], dim=1)
     if not paths:
         return counts
@@ -142,14 +144,14 @@ def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
 
 
 class PaddedRows:
-    """Batches of a dataset on the GPU, all of the same shape: their features, targets and graph numbers.
+    """Padded batches of a dataset on the GPU: features, targets and the graph of each vertex.
 
-    `load(index)` copies what to take; `assemble()` (which a CUDA graph can record) gathers it, without waiting for
-    anything. `valid` is the number of true vertices; the others are padding, and belong to one graph more than the
-    batch has. What a model reads of the structure, `trie` or `edge_index`, is for subclasses.
+    `load(index)` selects graphs; `assemble()` gathers them without synchronisation, so that a CUDA graph can contain
+    it. The first `valid` vertices are those of the batch; the others are padding and belong to one additional graph.
+    Subclasses add the structure that a model reads: `trie` or `edge_index`.
 
-    With several `models` there is a batch for each of them, one after the other (level by level in the trie), all of
-    the given capacity; what to take is then written to `layout` by the caller.
+    Several stacked `models` have one batch each, one after the other (level by level in the trie), all of the given
+    capacity; the caller then writes the selected graphs to `layout`.
     """
 
     trie: PathTrie | None = None
@@ -167,15 +169,15 @@ class PaddedRows:
 
     @property
     def edge_index(self) -> Tensor | None:
-        """The ends of the edges, where the model reads them."""
+        """The edges of the batch, or None if the model does not read them."""
         return None
 
     def fits(self, index: Tensor) -> bool:
-        """Whether a batch has the number of graphs that this one is for, and no more of anything than there is room."""
+        """Return whether a batch has the number of graphs of this shape and fits into it."""
         return index.numel() == self.capacity.graphs and self.capacity.holds(self.sizes[index].sum(dim=0))
 
     def load(self, index: Tensor) -> None:
-        """Say which graphs (`index` is on the CPU) `assemble` is to take."""
+        """Select the graphs that `assemble` gathers; `index` is on the CPU."""
         layout = torch.zeros(self.layout.shape, dtype=torch.int32)
         layout[0, 1:, :-1] = self.sizes[index].cumsum(dim=0)
         layout[0, :-1, -1] = index
@@ -197,8 +199,10 @@ class PaddedRows:
 
 
 class PaddedBatches(PaddedRows):
-    """Padded batches with their paths, for `PathNN`. `parts` programs gather each level of a graph (more than one where
-    some graph has very many paths), `block` entries at a time."""
+    """Padded batches with paths, for `PathNN`.
+
+    `parts` programs gather each level of a graph (several if a graph has very many paths), `block` entries at a time.
+    """
 
     trie: PathTrie
 
@@ -236,7 +240,7 @@ class PaddedBatches(PaddedRows):
 
 
 def on_gpu(graphs: PackedGraphs) -> bool:
-    """Whether the graphs lie where batches of them can be assembled."""
+    """Return whether the graphs are on a GPU, where padded batches can be assembled."""
     return graphs.device.type == "cuda"
 
 
@@ -247,7 +251,7 @@ def _resident(graphs: PackedGraphs) -> RaggedTries:
 
 
 def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
-    """Where the entries, features and numbers of each graph begin; see `pathnn.nn.backends.triton.kernels.gather`."""
+    """Return the offsets of entries, features and ids of each graph, for `pathnn.nn.backends.triton.kernels.gather`."""
     here = tries.device_segments
     table = torch.stack([here.size, here.entry, here.child, here.parent], dim=2).contiguous()
     starts = [graphs.node_ptr[:-1].to(table.device), graphs.edge_ptr[:-1].to(table.device)]

@@ -1,4 +1,4 @@
-"""Batches of one shape with edges instead of paths: what the CUDA graph of a baseline needs."""
+"""Padded batches with edges instead of paths, for CUDA graphs of the baselines."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.training.cuda_graphs.padded_batch import PaddedRows, PaddedShape, graph_sizes, on_gpu
 
 PADDED = 64
-"""Vertices among which the padded edges of a batch are shared out, at least: few with many loops would get large
-numbers."""
+"""Least number of padded vertices: loops at few of them would give large sums."""
 
 
 def with_room(capacity: PaddedShape) -> PaddedShape:
-    """A capacity with more padded vertices."""
+    """Return a shape with more padded vertices."""
     return replace(capacity, nodes=capacity.nodes + PADDED)
 
 
@@ -34,7 +33,7 @@ class PaddedEdges(PaddedRows):
 
     @property
     def edge_index(self) -> Tensor:
-        """The ends of the edges; another tensor every time, so that what is worked out from it is not kept for ever."""
+        """The edges of the batch, as a new tensor at each call: layers must not cache what they derive from it."""
         return self._edge_index.view(2, -1)
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:

@@ -127,5 +127,5 @@ PRECISIONS = ("32-true", "tf32", "bf16-mixed")
 
 
 def fits_memory(capacity: PaddedShape, loader: PackedLoader, *, times: int = 1) -> bool:
-    """Return whether memory holds a padded batch, `times` over; a larger batch is cut into pieces, without a graph."""
+    """Return whether `times` padded batches fit into memory; larger batches are cut, without a CUDA graph."""
     return loader.max_entries is None or times * sum(capacity.levels) <= loader.max_entries
