@@ -122,14 +122,14 @@ def test_a_large_k_on_a_small_graph_is_fine(cli: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--k", 0), "--k"),
-        (("--k", -1), "--k"),
+        (("--k", 0), "k=0 "),
+        (("--k", -1), "k=-1 "),
         (("--k", 256), "255"),
         (("--k", 10**30), "255"),
         (("--k", "two"), "--k"),
-        (("--collection", "paths"), "'sp', 'sp+' or 'ap'"),
+        (("--collection", "paths"), "'sp', 'sp+', 'ap'"),
         (("--graph", -1), "--graph"),
-        (("--max-paths", 0), "--max-paths"),
+        (("--max-paths", 0), "max_paths=0"),
     ],
 )
 def test_wrong_usage(cli: Run, options: tuple[Any, ...], says: str) -> None:

@@ -12,7 +12,8 @@ import typer
 
 from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
 from pathnn.cli.distinguish import Device
-from pathnn.cli.options import Json, K, check_collection_name, pick_device
+from pathnn.cli.options import Json, check_usage, pick_device
+from pathnn.paths.options import MAX_K, check_collection
 
 if TYPE_CHECKING:
     from pathnn.paths.options import Collection
@@ -211,6 +212,7 @@ Families = Annotated[
     str, typer.Option("--families", help="Comma-separated names, or: figure, all.", show_default="figure")
 ]
 Longest = Annotated[int, typer.Option("--longest", min=1, help="Longest paths of the exact test.")]
+K = Annotated[int, typer.Option("--k", "-k", min=1, max=MAX_K, help="The largest path length, in edges.")]
 NetworkK = Annotated[
     int | None,
     typer.Option("--network-k", min=1, help="Networks read paths up to this length, too.", show_default=False),
@@ -311,7 +313,7 @@ ProtocolCollection = Annotated[
         "--protocol-collection",
         metavar="sp|sp+|ap",
         help="Which paths the protocol's networks read.",
-        callback=check_collection_name,
+        callback=lambda name: check_usage(check_collection, name.lower()),
     ),
 ]
 Protocol = Annotated[

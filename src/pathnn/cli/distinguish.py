@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pathnn.cli.console import note, number_text, print_json, print_table, progress, result_only, say
-from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles, pick_device
+from pathnn.cli.options import Data, Json, SkipInvalid, Smiles, check_usage, options_from, pick_device
+from pathnn.paths.options import PathOptions
 
 if TYPE_CHECKING:
-    from pathnn.paths.options import Collection
     from pathnn.theory.isomorphism import IsomorphismTest
     from pathnn.theory.untrained import UntrainedPhi
 
@@ -25,12 +25,6 @@ def _phi(value: str) -> str:
     return value
 
 
-Distances = Annotated[
-    bool | None,
-    typer.Option("--distances/--no-distances", help="Tokens carry their distance to the source (default: for ap).",
-                 show_default=False),
-]  # fmt: skip
-Extend = Annotated[bool, typer.Option("--extend", help="Extend paths that cannot grow with dummy tokens.")]
 Residual = Annotated[
     bool,
     typer.Option(
@@ -59,12 +53,10 @@ MaxSteps = Annotated[
 Device = Annotated[str, typer.Option("--device", help="Where the network runs: auto, cpu, cuda, cuda:1, ...")]
 
 
+@options_from(PathOptions, collection="ap", k=4, distances=None, extend=False)
 def distinguish_command(
     data: Data,
-    collection: CollectionName = "ap",
-    k: K = 4,
-    distances: Distances = None,
-    extend: Extend = False,
+    given: dict[str, Any],
     residual: Residual = True,
     phi: Phi = "identity",
     hidden: Hidden = 16,
@@ -83,6 +75,8 @@ def distinguish_command(
 
     Only the structure counts: all vertices start alike. The defaults are the paper's.
     """
+    options = check_usage(PathOptions, **given)
+    collection, k = options.collection, options.k
     with result_only(json):
         from pathnn.data import load_data
         from pathnn.theory.isomorphism import isomorphism_test
@@ -94,9 +88,9 @@ def distinguish_command(
         pairs = task.pair_index() if own_pairs and task.pairs is not None else None
         with progress(f"testing {number_text(len(task.graphs), 'graph')}"):
             found = isomorphism_test(
-                task.graphs, pairs, collection=cast("Collection", collection), k=k, distances=distances, extend=extend,
-                residual=residual, phi=cast("UntrainedPhi", phi), hidden_channels=hidden, seeds=seeds,
-                threshold=threshold, merge=merge, memory=memory * 2**20, device=pick_device(device),
+                task.graphs, pairs, collection=collection, k=k, distances=options.distances,
+                extend=options.extend, residual=residual, phi=cast("UntrainedPhi", phi), hidden_channels=hidden,
+                seeds=seeds, threshold=threshold, merge=merge, memory=memory * 2**20, device=pick_device(device),
                 max_steps=max_steps,
             )  # fmt: skip
     if collection == "sp":

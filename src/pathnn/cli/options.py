@@ -7,20 +7,11 @@ from collections.abc import Callable
 from dataclasses import Field, fields
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
-from pathnn.paths.options import MAX_K, check_collection
-
-
-def check_collection_name(value: str) -> str:
-    """Return the name of a collection, given in any case; anything else is wrong usage."""
-    try:
-        return check_collection(value.lower())
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
+T = TypeVar("T")
 
 Data = Annotated[
     str,
@@ -37,19 +28,6 @@ Run = Annotated[
                          "the name of a trained model (zinc-ap).",
                          show_default=False),
 ]  # fmt: skip
-
-CollectionName = Annotated[
-    str,
-    typer.Option(
-        "--collection",
-        "-c",
-        metavar="sp|sp+|ap",
-        help="Which paths: one shortest path per pair, all shortest paths, or all simple paths.",
-        callback=check_collection_name,
-    ),
-]
-
-K = Annotated[int, typer.Option("--k", "-k", min=1, max=MAX_K, help="The largest path length, in edges.")]
 
 Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to compute.")]
 
@@ -69,24 +47,36 @@ def pick_device(device: str) -> str:
     return str(resolve(device))
 
 
-def options_from(*configs: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add an option to a command for each field of dataclasses that has a help text (`pathnn.training.config.option`).
+def check_usage(make: Callable[..., T], *args: Any, **options: Any) -> T:
+    """Return a config made of options; an option that it refuses is wrong usage."""
+    try:
+        return make(*args, **options)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def options_from(*configs: type, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add an option to a command for each field of dataclasses that has a help text (`paths.options.option_help`).
 
     The command gets the options that were set as `given: dict[str, Any]`, by the names of the fields. The options have
-    no defaults: those of the fields, or of a config file, count.
+    no defaults: those of the fields, or of a config file, count. With `defaults`, only the fields named there become
+    options, with these defaults. The options take the place of `given` in the help.
     """
-    added = [_parameter(entry, kind) for entry, kind in config_fields(*configs)]
+    chosen = [(entry, kind) for entry, kind in config_fields(*configs) if not defaults or entry.name in defaults]
+    added = [_parameter(entry, kind, defaults.get(entry.name)) for entry, kind in chosen]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "given"]
+        own = [p.replace(kind=p.KEYWORD_ONLY) for p in inspect.signature(command, eval_str=True).parameters.values()]
+        place = [p.name for p in own].index("given")
+        parameters = [*own[:place], *added, *own[place + 1 :]]
 
         def run(**values: Any) -> None:
             derived = {parameter.name: values.pop(parameter.name) for parameter in added}
             command(**values, given={name: value for name, value in derived.items() if value not in (None, [], ())})
 
         run.__doc__, run.__name__ = command.__doc__, command.__name__
-        run.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run
 
     return decorate
@@ -98,7 +88,7 @@ def config_fields(*configs: type) -> list[tuple[Field[Any], Any]]:
     return [(entry, kind) for entry, kind in found if "help" in entry.metadata]
 
 
-def _parameter(entry: Field[Any], kind: Any) -> inspect.Parameter:
+def _parameter(entry: Field[Any], kind: Any, default: Any) -> inspect.Parameter:
     """Return the parameter of a command for a field."""
     flags = entry.metadata.get("flags") or (f"--{entry.name.replace('_', '-')}",)
     given, choices = _option_type(kind)
@@ -106,11 +96,11 @@ def _parameter(entry: Field[Any], kind: Any) -> inspect.Parameter:
         *flags,
         help=entry.metadata["help"],
         metavar=entry.metadata.get("metavar"),
-        show_default=False,
+        show_default=default is not None,
         callback=_choose(choices) if choices else None,
     )
     return inspect.Parameter(
-        entry.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[given | None, option]
+        entry.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[given | None, option]
     )
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pathnn.cli.console import note_not_read, number_text, print_json, print_table, progress, result_only, say
-from pathnn.cli.options import CollectionName, Data, Json, K, SkipInvalid, Smiles
+from pathnn.cli.options import Data, Json, SkipInvalid, Smiles, check_usage, options_from
+from pathnn.paths.options import PathOptions
 
 if TYPE_CHECKING:
     from pathnn.data import PathSummary, Task
-    from pathnn.paths.options import Collection
 
 EXAMPLE = "Example: pathnn paths zinc --collection ap --k 4 --draw paths.svg --graph 3 --source 0"
-
-MAX_PATHS = 500_000_000
 
 Draw = Annotated[
     Path | None,
@@ -25,34 +23,32 @@ Draw = Annotated[
 ]  # fmt: skip
 Graph = Annotated[int, typer.Option("--graph", min=0, help="Which graph to draw, counted from 0.")]
 Source = Annotated[int, typer.Option("--source", min=0, help="The vertex whose paths are drawn, counted from 0.")]
-MaxPaths = Annotated[int, typer.Option("--max-paths", min=1, help="Refuse data with more paths than this.")]
 
 
+@options_from(PathOptions, collection="ap", k=4, max_paths=500_000_000)
 def paths_command(
     data: Data,
-    collection: CollectionName = "ap",
-    k: K = 4,
+    given: dict[str, Any],
     json: Json = False,
     draw: Draw = None,
     graph: Graph = 0,
     source: Source = 0,
     skip_invalid: SkipInvalid = False,
     smiles: Smiles = None,
-    max_paths: MaxPaths = MAX_PATHS,
 ) -> None:
     """Count the paths of each length, and measure their tries."""
+    options = check_usage(PathOptions, **given)
     with result_only(json):
         from pathnn.data import load_data
 
-        name = cast("Collection", collection)
         with progress(f"reading {data}"):
             # OGB's features keep the order of the atoms in the SMILES, which --source counts
             task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid, features="ogb")
         note_not_read(task)
         if draw is not None:
-            _draw(task, draw, graph, source, name, k)
+            _draw(task, draw, graph, source, options)
         with progress(f"extracting the paths of {task.name}"):
-            summary = _summarize(task, name, k, max_paths)
+            summary = _summarize(task, options)
     if json:
         print_json(summary.to_dict())
     else:
@@ -61,19 +57,20 @@ def paths_command(
             say(f"wrote {draw}")
 
 
-def _summarize(task: Task, collection: Collection, k: int, max_paths: int) -> PathSummary:
+def _summarize(task: Task, options: PathOptions) -> PathSummary:
     from pathnn.data.paths import refuse_too_many, summarize_paths
 
-    refuse_too_many(task.graphs, collection=collection, k=k, max_paths=max_paths)
-    return summarize_paths(task, collection, k)
+    refuse_too_many(task.graphs, collection=options.collection, k=options.k, max_paths=options.limit)
+    return summarize_paths(task, options.collection, options.k)
 
 
-def _draw(task: Task, path: Path, graph: int, source: int, collection: Collection, k: int) -> None:
+def _draw(task: Task, path: Path, graph: int, source: int, options: PathOptions) -> None:
     from pathnn.plots.overview import draw_paths_and_tree, save
 
     if graph >= len(task.graphs):
         raise ValueError(f"--graph {graph} does not exist: expected 0 to {len(task.graphs) - 1}.")
     data = task.graphs[graph]
+    collection, k = options.collection, options.k
     save(draw_paths_and_tree(data.edge_index, data.num_nodes, source, collection=collection, k=k), path)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pathnn.cli.console import note, print_json, progress, result_only, say, time_text
-from pathnn.cli.options import Data, Json, options_from
+from pathnn.cli.options import Data, Json, check_usage, options_from
 from pathnn.training.config import RunConfig, option
 
 if TYPE_CHECKING:
@@ -46,12 +46,13 @@ class ModelOptions:
 def train_command(
     data: Data,
     out: Out,
-    given: dict[str, Any],
     config: ConfigFile = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
     seeds: Seeds = None,
     json: Json = False,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Train a model and write a run folder: config, metrics, the best model, result and curves.
 
@@ -97,10 +98,7 @@ def _train(
         raise ValueError(f"{file}: options={listed!r}: expected names and values below it, as hidden_channels: 64.")
     options = {**listed, **options}
     _check_table_options(data, chosen)
-    try:
-        first_look = RunConfig.from_dict({**chosen, "data": data})
-    except ValueError as error:  # before reading the data, which may take long
-        raise typer.BadParameter(str(error)) from error
+    first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})  # before reading the data
     folder = _folder(out, several=seeds is not None)
     first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.seeds, default=0))
     if resume and first.begun:

@@ -61,6 +61,14 @@ COLLECTIONS: dict[Collection, PathCollection] = {
 }
 
 
+def option_help(text: str, *flags: str, metavar: str | None = None) -> dict[str, Any]:
+    """Return the metadata that makes a field of a config an option of the command line.
+
+    `flags` are the names of the option; by default `--name` of the field.
+    """
+    return {"help": text, "flags": flags, "metavar": metavar}
+
+
 @dataclass(frozen=True)
 class PathOptions:
     """Hold the checked options of an extraction; `extract_paths` explains them.
@@ -85,13 +93,29 @@ class PathOptions:
         ValueError: for an option that is wrong, or options that exclude each other.
     """
 
-    collection: Collection
-    k: int
-    distances: bool | None = None
-    extend: bool = False
+    collection: Collection = field(
+        metadata=option_help(
+            "Which paths: one shortest path per pair, all shortest paths, or all simple paths.",
+            "--collection",
+            "-c",
+            metavar="sp|sp+|ap",
+        )
+    )
+    k: int = field(metadata=option_help("The largest path length, in edges.", "--k", "-k"))
+    distances: bool | None = field(
+        default=None,
+        metadata=option_help(
+            "Tokens carry their distance to the source (default: for ap).", "--distances/--no-distances"
+        ),
+    )
+    extend: bool = field(
+        default=False, metadata=option_help("Extend paths that cannot grow with dummy tokens.", "--extend")
+    )
     max_paths_per_source: int | None = None
     seed: int = 0
-    max_paths: int | None = DEFAULT_MAX_PATHS
+    max_paths: int | None = field(
+        default=DEFAULT_MAX_PATHS, metadata=option_help("Refuse data with more paths than this.")
+    )
     definition: PathCollection = field(init=False, repr=False, compare=False)
     limit: int = field(init=False, repr=False, compare=False)
 

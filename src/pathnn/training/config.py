@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from pathnn.checks import check_choice
-from pathnn.paths.options import Collection, PathOptions
+from pathnn.paths.options import Collection, PathOptions, option_help
 from pathnn.training.errors import RunError
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -38,11 +38,8 @@ SCAFFOLD = "scaffold"
 
 
 def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str | None = None) -> Any:
-    """Return a field of a dataclass with a help text, which makes it an option of the command line.
-
-    `flags` are the names of the option; by default `--name` of the field.
-    """
-    return field(default=default, metadata={"help": text, "flags": flags, "metavar": metavar})
+    """Return a field with a default that is an option of the command line (`option_help`)."""
+    return field(default=default, metadata=option_help(text, *flags, metavar=metavar))
 
 
 @dataclass(frozen=True, kw_only=True)
