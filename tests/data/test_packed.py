@@ -12,8 +12,7 @@ from torch_geometric.data import Batch, Data
 
 from data_strategies import data_lists
 from pathnn.data import PackedGraphs, from_pyg
-from pathnn.data.batch import GraphBatch
-from pathnn.data.packed import widen
+from pathnn.data.packed import GraphBatch, widen
 from pathnn.data.paths import build_paths
 from pathnn.paths import PathTrie
 from pathnn.paths.extract import extract_paths

@@ -13,8 +13,8 @@ from pathnn.data import DataError, PackedGraphs, load_data, task_from_graphs
 from pathnn.data.errors import BadRowsError
 from pathnn.data.metrics import MeanOverTargets, mean_absolute_error
 from pathnn.data.targets import MaskedLoss, known_fraction, multilabel, regression
-from pathnn.training.checks import check_finite_targets
 from pathnn.training.errors import NotFiniteError
+from pathnn.training.setup import check_finite_targets
 
 nan = torch.nan
 Y = torch.tensor([[1.0, nan, 0.0], [nan, nan, 1.0], [0.0, 1.0, nan], [1.0, 0.0, 0.0]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib.metadata import entry_points
@@ -150,3 +151,16 @@ def make_app() -> typer.Typer:
 
 
 app = make_app()
+
+
+def main() -> None:
+    """Run the command line on `sys.argv` and exit with its code. Output that is not for a terminal is UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
+            stream.reconfigure(encoding="utf-8")
+    if "OMP_WAIT_POLICY" not in os.environ:  # torch reads it on import: threads that wait soon sleep (NOTES 33)
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    try:
+        app(prog_name="pathnn")
+    except KeyboardInterrupt:
+        sys.exit(130)

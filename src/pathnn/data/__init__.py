@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
-    from pathnn.data.batch import GraphBatch as GraphBatch
     from pathnn.data.datasets.registry import dataset_names as dataset_names
     from pathnn.data.datasets.registry import load_dataset as load_dataset
     from pathnn.data.datasets.status import dataset_status as dataset_status
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pathnn.data.loader import BudgetSampler as BudgetSampler
     from pathnn.data.loader import PackedLoader as PackedLoader
     from pathnn.data.loader import SizeSampler as SizeSampler
+    from pathnn.data.packed import GraphBatch as GraphBatch
     from pathnn.data.packed import PackedGraphs as PackedGraphs
     from pathnn.data.packed import from_pyg as from_pyg
     from pathnn.data.paths import PathSummary as PathSummary
@@ -40,14 +40,13 @@ if TYPE_CHECKING:
     from pathnn.data.task import random_split as random_split
 
 EXPORTS = {
-    "batch": ("GraphBatch",),
     "datasets.registry": ("dataset_names", "load_dataset"),
     "datasets.status": ("dataset_status", "fetch", "verify"),
     "datasets.zinc": ("save_zinc",),
     "errors": ("BadRow", "BadRowsError", "DataError", "DatasetNotFoundError", "UnknownDatasetError"),
     "load": ("DataSource", "find_data", "load_data", "task_from_csv", "task_from_graphs", "task_from_tu"),
     "loader": ("BudgetSampler", "PackedLoader", "SizeSampler"),
-    "packed": ("PackedGraphs", "from_pyg"),
+    "packed": ("GraphBatch", "PackedGraphs", "from_pyg"),
     "paths": ("PathSummary", "summarize_paths"),
     "readers.nx": ("from_networkx",),
     "shards": ("build_shards",),

@@ -9,8 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from pathnn.data.batch import GraphBatch
-from pathnn.data.packed import PackedGraphs
+from pathnn.data.packed import GraphBatch, PackedGraphs
 from pathnn.device import default_max_entries
 
 

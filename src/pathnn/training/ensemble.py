@@ -20,14 +20,13 @@ from pathnn.data.task import Task
 from pathnn.device import resolve
 from pathnn.provenance import commit
 from pathnn.training.checkpoint import TaskSignature, TrainedModel, checked_config, load_model
-from pathnn.training.checks import check_finite
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import MismatchError, RunError, RunFolderError
 from pathnn.training.loop import Epoch, fabric_for
 from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, RunFolder
 from pathnn.training.runs import Run, load_task, run
 from pathnn.training.scoring import Evaluation, comparable, graphs_to_read, measure, predict, target_scores, targets
-from pathnn.training.setup import build_model, choose_split, make_loaders, with_paths
+from pathnn.training.setup import build_model, check_finite, choose_split, make_loaders, with_paths
 
 
 @dataclass(frozen=True, eq=False)

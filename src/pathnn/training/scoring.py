@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from pathnn.data.batch import GraphBatch
 from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import score_targets
-from pathnn.data.packed import PackedGraphs
+from pathnn.data.packed import GraphBatch, PackedGraphs
 from pathnn.data.targets import TargetScale, class_key, classification, loss_for
 from pathnn.data.task import Task
 from pathnn.nn import PathNN
 from pathnn.nn.backends.base import Budget
 from pathnn.training.checkpoint import TaskSignature, TrainedModel
-from pathnn.training.checks import check_finite, check_finite_targets
 from pathnn.training.errors import MismatchError, RunError
-from pathnn.training.setup import Model, batch_indices, has_paths, resolve_max_entries, with_paths
+from pathnn.training.setup import (
+    Model,
+    batch_indices,
+    check_finite,
+    check_finite_targets,
+    has_paths,
+    resolve_max_entries,
+    with_paths,
+)
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric

@@ -19,9 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.data.batch import GraphBatch
 from pathnn.data.datasets.registry import load_dataset
-from pathnn.data.packed import PackedGraphs
+from pathnn.data.packed import GraphBatch, PackedGraphs
 from pathnn.device import small_cublas_workspace
 from pathnn.nn import PathNN
 from pathnn.nn.backends.base import Budget
