@@ -1,4 +1,7 @@
-"""The benchmark page of the docs and the README's table of speed, written from the result files."""
+"""Write the benchmark page of the docs and the README's table of speed from the result files.
+
+The words are in `pages/bench/*.md`, templates with named values; this module computes the values.
+"""
 
 from __future__ import annotations
 
@@ -7,43 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pathnn_reproduction.pages import replace_block, write_pages
+from pathnn_reproduction.pages import fill, replace_block, write_pages
 from pathnn_reproduction.tables import markdown_table as table
 
 Result = dict[str, Any]
-
-INTRO = """# Benchmarks
-
-This page is written by `pathnn bench --report` from `benchmarks/results/*.json`; each section says where and when
-its numbers were measured. Ratios are within one run on one machine. `benchmarks/NOTES.md` tells how the code got there.
-"""
-
-
-CPU = """
-Both get their batches and tries ready made: `model(x, trie=trie, ...)`. The time in your own loop is below.
-"""
-
-GPU = """
-**These are times of our own loop.** "`pathnn train`" is one CUDA graph per step, its batch assembled on the GPU within
-the step (phase "inference": its evaluations); "faster" and "smaller" compare it with the dense side, which gets its
-batches ready made. A plain call in your own loop on a GPU is slower. "Plain call" is the same step operation by
-operation, `model(x, trie=trie, ...)`, with its tries ready on the GPU.
-
-TF32 is off on both sides unless the row says otherwise. Memory is above the resident dataset. "GPU busy" is the
-time in kernels of one of our training steps or predictions, by the profiler: where it is as long as the step, nothing
-waits for the host (it is longer where two streams work at once). The floor is the time that counting operations and
-bytes of the LSTM gives (67 TFLOP/s in float32, 4.8 TB/s). The last row is of a cell that ran out of memory in the
-paper.
-"""
-
-GPU_EPOCH = """
-Both sides run in our own loop (`pathnn train`), ours as CUDA graphs: an epoch in a user's own loop is slower.
-"""
-
-NO_USER_LOOP = """
-**Not measured on a GPU yet:** a whole step of your own loop, which makes the trie of each batch (`PathTrie.from_data`)
-or extracts its paths in the call (`edge_index`), and an epoch of it with PyG's `DataLoader`.
-"""
 
 WAYS = {
     "dense": "`nn.LSTM` over every path, tries ready",
@@ -52,7 +22,7 @@ WAYS = {
     "pathnn train": "PathNN in our own loop, `pathnn train`",
     "gine": "PyG's GINE in your own loop",
 }
-"""What the rows of `pathnn_reproduction.bench.user_loop` are called, in the order of the table."""
+"""Titles of the rows of `pathnn_reproduction.bench.user_loop`, in the order of the table."""
 
 USER_HEAD = ("training on ZINC, AP", "parameters", "step, ms", "faster than dense", "epoch, s")
 
@@ -66,8 +36,8 @@ def write_benchmarks(root: Path) -> list[Path]:
 
 
 def benchmark_page(folder: Path) -> str:
-    """The page as Markdown, from the result files in `folder`; a file that is not there has no section."""
-    parts = [INTRO]
+    """Return the page as Markdown, from the result files in `folder`; a file that is missing has no section."""
+    parts = [fill("bench/page")]
     for name, section in SECTIONS.items():
         path = folder / f"{name}.json"
         if path.exists():
@@ -94,21 +64,12 @@ def _extract_cpu(result: Result) -> str:
          f"{row['peak_process_bytes'] / 2**20:.0f}"]
         for row in result["scale"]
     ]  # fmt: skip
-    return f"""## Extraction on a CPU
-
-Against igraph, path by path in Python, lists to tensors, as the released implementation does it; milliseconds per 1000
-graphs. "List" is enumeration alone (`list_paths`), "trie" is `extract_paths`, for AP with distances.
-
-{table(head, rows)}
-
-Peak memory of `extract_paths` over the size of its result:
-
-{table(["graphs like", "paths", "result, MiB", "peak / result"], memory)}
-
-Molecules like ZINC's, AP, K = 4, extracted in chunks of 10,000:
-
-{table(["molecules", "paths", "seconds", "µs per molecule", "process peak, MiB"], scale)}
-"""
+    return fill(
+        "bench/extract_cpu",
+        compare=table(head, rows),
+        memory=table(["graphs like", "paths", "result, MiB", "peak / result"], memory),
+        scale=table(["molecules", "paths", "seconds", "µs per molecule", "process peak, MiB"], scale),
+    )
 
 
 def _extract_gpu(result: Result) -> str:
@@ -122,26 +83,17 @@ def _extract_gpu(result: Result) -> str:
         ]
         for name in ("sp", "sp+", "ap")
     ]
-    return f"""## Extraction on a GPU
-
-{gpu["graphs"]:,} molecules like ZINC's, K = {gpu["k"]}, as one batch, trie included.
-
-{table(["paths", "entries", "ms", "equal to the CPU's, entry for entry"], rows)}
-"""
+    text = table(["paths", "entries", "ms", "equal to the CPU's, entry for entry"], rows)
+    return fill("bench/extract_gpu", graphs=f"{gpu['graphs']:,}", k=gpu["k"], table=text)
 
 
 def _batch(result: Result) -> str:
     rows = [[f"{v:.2f}" if isinstance(v, float) else str(v) for v in row.values()] for row in result["rows"]]
-    return f"""## Assembling a batch
-
-{result["about"]}
-
-{table(list(result["rows"][0]), rows)}
-"""
+    return fill("bench/batch_cpu", about=result["about"], table=table(list(result["rows"][0]), rows))
 
 
-def _model(title: str, about: str = "", *, ours: str = "trie", digits: int = 1) -> Callable[[Result], str]:
-    """A section on our side (called `ours`) against the dense one; columns that no row has are left out."""
+def _model(template: str, *, ours: str = "trie", digits: int = 1) -> Callable[[Result], str]:
+    """Make a section on our side (called `ours`) and the dense one, without columns that no row has."""
 
     def section(result: Result) -> str:
         floors = any("floor_share" in row for row in result["workloads"])
@@ -160,35 +112,29 @@ def _model(title: str, about: str = "", *, ours: str = "trie", digits: int = 1) 
         head = ["workload", "phase", "dense, ms", f"{ours}, ms", "faster", "dense, MiB", f"{ours}, MiB", "smaller"]
         head += ["plain call, ms"] if plain else []
         head += ["GPU busy, ms", "of the floor"] if floors else []
-        return f"""## {title}
-
-The trie backend against the dense formulation (`nn.LSTM` over every path), same weights, same batches.
-{about}
-{table(head, rows)}
-{_errors(result)}{_user_loop(result, on_gpu=floors)}"""
+        text = fill(f"bench/{template}", table=table(head, rows))
+        return text + _errors(result) + _user_loop(result, on_gpu=floors)
 
     return section
 
 
 def _user_loop(result: Result, *, on_gpu: bool) -> str:
-    """The part on a user's own loop, or the words that it has not been measured."""
+    """Write the part on a user's own loop, or say that it has not been measured."""
     rows = result.get("user_loop")
     if rows is None:
-        return NO_USER_LOOP if on_gpu else ""
+        return fill("bench/no_user_loop") if on_gpu else ""
     step, epoch = (next(row for row in rows if row["phase"] == phase) for phase in ("step", "epoch"))
-    return f"""
-### In your own loop
-
-{step["workload"].partition(", ")[2]} in batches of {step["graphs"]}, as a PyG user trains. A step takes a batch that is
-collated and on the device; an epoch is {epoch["graphs"]:,} molecules, PyG's `DataLoader` included. All are medians from
-one run. The step of `pathnn train` is its epoch divided by the number of steps, so it includes assembling the batches.
-
-{table(USER_HEAD, user_rows(rows))}
-"""
+    return fill(
+        "bench/user_loop",
+        data=step["workload"].partition(", ")[2],
+        batch=step["graphs"],
+        graphs=f"{epoch['graphs']:,}",
+        table=table(USER_HEAD, user_rows(rows)),
+    )
 
 
 def user_rows(rows: Sequence[Result]) -> list[list[str]]:
-    """The rows of a user's own loop, in the order of `USER_HEAD`."""
+    """Return the rows of a user's own loop, in the order of `USER_HEAD`."""
     found = {(row["phase"], row["way"]): row for row in rows}
     dense = found["step", "dense"]["ms"]
     lines = []
@@ -203,7 +149,7 @@ def user_rows(rows: Sequence[Result]) -> list[list[str]]:
 
 
 def runtime_cells(row: Result) -> list[str]:
-    """A line of the table of running times: dataset, model, K, then paper and ours of each time."""
+    """Return a line of the table of running times: dataset, model, K, then paper and ours of each time."""
     paper = row["paper"]
     model = row["model"].upper() if row["collection"] is None else f"PathNN-{row['collection'].upper()}"
     paths = row["preprocessing"] if paper["preprocessing"] is not None else None
@@ -217,42 +163,29 @@ def runtime_cells(row: Result) -> list[str]:
 RUNTIME = ("dataset", "model", "K", "paths: paper", "ours", "epoch: paper", "ours", "inference: paper", "ours")
 
 
-NO_GIN = """The rows of GIN were removed: they were measured before our loop ran GIN as a CUDA graph, as it does now, so
-a comparison with PathNN's rows would not be fair. GIN has not been measured again yet."""
-
-
 def _runtime(result: Result) -> str:
-    gin = "" if any(row["model"] == "gin" for row in result["runtime"]) else f"\n{NO_GIN}\n"
-    return f"""## The paper's running times
+    text = fill("bench/runtime_gpu", table=table(RUNTIME, [runtime_cells(row) for row in result["runtime"]]))
+    return text if any(row["model"] == "gin" for row in result["runtime"]) else text + fill("bench/runtime_no_gin")
 
-The appendix's table, in seconds: extracting the paths of all graphs, an epoch of training, predicting the test graphs
-(`pathnn reproduce runtime`). The paper's are of an NVIDIA Tesla T4; ours of our own loop (`pathnn train`) on the
-machine below, paths on its CPU.
 
-{table(RUNTIME, [runtime_cells(row) for row in result["runtime"]])}
-{gin}"""
+ERRORS = ("ours_output", "dense_output", "ours_gradient", "dense_gradient")
 
 
 def _errors(result: Result) -> str:
-    """How exact the results are, where it was measured."""
-    lines = []
+    """Say how exact the results are, where it was measured."""
+    parts = []
     for row in result.get("exactness", []):
-        lines.append(
-            f"Against float64, {row['workload']}: outputs of ours are off by {row['ours_output_error']:.1e} (dense in "
-            f"float32: {row['dense_output_error']:.1e}), gradients by {row['ours_gradient_error']:.1e} "
-            f"({row['dense_gradient_error']:.1e}); norm of the difference over norm, one step of the whole network."
-        )
+        errors = {name: f"{row[f'{name}_error']:.1e}" for name in ERRORS}
+        parts.append(fill("bench/float64_errors", workload=row["workload"], **errors))
     for row in result["workloads"]:
         if "error" in row and row["phase"] == "train":
-            lines.append(
-                f"{row['workload']}: outputs differ from our float32's by {row['error']:.1e}, gradients by "
-                f"{row['gradient_error']:.1e}."
-            )
-    return "".join(f"\n{line}\n" for line in lines)
+            errors = {"output": f"{row['error']:.1e}", "gradient": f"{row['gradient_error']:.1e}"}
+            parts.append(fill("bench/float32_errors", workload=row["workload"], **errors))
+    return "".join(parts)
 
 
 def number(value: float | None, digits: int, unit: str = "") -> str:
-    """A number for a table, or a dash.
+    """Format a number for a table, or give a dash.
 
     >>> number(1234.5, 1, "x"), number(None, 1)
     ('1,234.5x', '—')
@@ -262,16 +195,17 @@ def number(value: float | None, digits: int, unit: str = "") -> str:
 
 def _origin(result: Result, name: str) -> str:
     versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items() if version)
-    return f"\n*{result['device']}, {result['time']}, commit {result['commit']}, {versions} (`{name}`).*\n"
+    where = {key: result[key] for key in ("device", "time", "commit")}
+    return fill("bench/origin", **where, versions=versions, name=name)
 
 
 SECTIONS: dict[str, Callable[[Result], str]] = {
     "extract-cpu": _extract_cpu,
     "extract-gpu": _extract_gpu,
     "batch-cpu": _batch,
-    "model-cpu": _model("A training step on two cores", CPU),
-    "model-gpu": _model("A training step of `pathnn train` on a GPU", GPU, ours="`pathnn train`", digits=2),
-    "epoch-gpu": _model("An epoch of `pathnn train` on a GPU", GPU_EPOCH, ours="`pathnn train`"),
+    "model-cpu": _model("model_cpu"),
+    "model-gpu": _model("model_gpu", ours="`pathnn train`", digits=2),
+    "epoch-gpu": _model("epoch_gpu", ours="`pathnn train`"),
     "runtime-gpu": _runtime,
 }
 
@@ -283,29 +217,25 @@ USER_WAYS = {  # of pathnn_reproduction.bench.user_loop
     "trie": "one step of your own loop, `trie=` (`AddPaths`)",
     "edge_index": "one step of your own loop, `edge_index`",
 }
-NOT_ON_A_GPU = (
-    "On a GPU, `pathnn train` runs a step as a CUDA graph; a plain call in your own loop is slower. A whole step of\n"
-    "your own loop, which also makes the trie of each batch or extracts its paths, has not been measured there yet."
-)
 
 
 def headline(folder: Path) -> str:
-    """The README's table as Markdown, from the result files in `folder`, and what must be said with it."""
+    """Return the README's table as Markdown, and the sentences below it, from the result files in `folder`."""
     gpu, cpu = _read(folder, "model-gpu"), _read(folder, "model-cpu")
     rows = [*_gpu_rows(gpu), *_user_rows(cpu), _extraction(_read(folder, "extract-cpu"))]
     words = [_epochs(result) for result in (gpu, cpu) if "user_loop" in result]
     if "user_loop" not in gpu:
-        words.append(NOT_ON_A_GPU)
+        words.append(fill("bench/readme_no_user_loop").strip())
     return "\n\n".join([table(HEAD, rows), *words])
 
 
 def with_headline(page: str, folder: Path) -> str:
-    """A page with the table between its two marks replaced by that of the result files."""
+    """Return a page with the table between its two marks replaced by that of the result files."""
     return replace_block(page, (BEGIN, END), headline(folder))
 
 
 def _gpu_rows(result: Result) -> list[list[str]]:
-    """A user's own loop if it was measured; otherwise our own loop and a plain call whose tries are ready."""
+    """Return rows of a user's own loop if it was measured, else of our own loop and a plain call with tries ready."""
     if "user_loop" in result:
         return _user_rows(result)
     row = next(row for row in result["workloads"] if (row["workload"], row["phase"]) == ("zinc-ap", "train"))
@@ -333,14 +263,11 @@ def _extraction(result: Result) -> list[str]:
 
 
 def _epochs(result: Result) -> str:
-    """An epoch of each loop, in a sentence."""
+    """Give the time of an epoch of each loop, in a sentence."""
     rows = {row["way"]: row for row in result["user_loop"] if row["phase"] == "epoch"}
-    times = {way: number(row["ms"] / 1e3, 2, " s") for way, row in rows.items()}
-    return (
-        f"An epoch of {rows['gine']['graphs']:,} molecules on {_device(result)}, with PyG's `DataLoader` in your own\n"
-        f"loop: GINE of the same size {times['gine']}, PathNN with `trie=` {times['trie']}, with `edge_index` "
-        f"{times['edge_index']}.\n`pathnn train`: {times['pathnn train']}."
-    )
+    times = {way.replace(" ", "_"): number(row["ms"] / 1e3, 2, " s") for way, row in rows.items()}
+    graphs = f"{rows['gine']['graphs']:,}"
+    return fill("bench/readme_epochs", graphs=graphs, device=_device(result), **times).strip()
 
 
 def _device(result: Result) -> str:
