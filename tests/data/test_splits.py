@@ -7,7 +7,7 @@ import torch
 
 from pathnn.data import load_data
 from pathnn.data.errors import DataError
-from pathnn.data.readers.table import CsvTable
+from pathnn.data.readers.table import Table
 from pathnn.data.splits import column_split, scaffold_split, scaffolds
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
@@ -99,7 +99,7 @@ def test_rows_that_are_left_out_do_not_shift_it(tmp_path):
     ],
 )
 def test_a_column_that_does_not_say_it_is_refused(cells, message):
-    table = CsvTable("my.csv", ("smiles", "part"), tuple(("C", cell) for cell in cells))
+    table = Table("my.csv", ("smiles", "part"), tuple(("C", cell) for cell in cells))
     with pytest.raises(DataError, match=message):
         column_split(table, "part", [1, 2, 3])
 

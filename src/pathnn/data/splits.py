@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.errors import DataError
-from pathnn.data.readers.table import CsvTable
+from pathnn.data.readers.table import Table
 from pathnn.data.task import Split
 
 
@@ -51,10 +51,10 @@ PARTS = {
 """Words for the parts of a split."""
 
 
-def column_split(table: CsvTable, column: str, rows: Sequence[int]) -> Split:
+def column_split(table: Table, column: str, rows: Sequence[int]) -> Split:
     """Split by a column with the values train, val and test; `rows` are the rows of the graphs, from 1.
 
-    >>> table = CsvTable("my.csv", ("smiles", "part"), (("C", "train"), ("CC", "Valid"), ("CCC", "test")))
+    >>> table = Table("my.csv", ("smiles", "part"), (("C", "train"), ("CC", "Valid"), ("CCC", "test")))
     >>> column_split(table, "part", [1, 2, 3])
     Split(train=1, val=1, test=1)
     """
