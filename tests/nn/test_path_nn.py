@@ -149,7 +149,7 @@ def test_edge_features_of_all_kinds():
     several = PathNN((4, 2), 8, 1, collection="ap", k=2, edge_channels=(5, 6, 2)).eval()
     x, edge_attr = torch.ones(N, 2, dtype=torch.long), torch.randint(0, 2, (EDGE_INDEX.size(1), 3))
     out = several(x, EDGE_INDEX, edge_attr=edge_attr)
-    several.edge_encoder.encode_edges = several.edge_encoder.forward
+    several.edge_encoder.edge_types = several.edge_encoder.forward
     assert torch.allclose(out, several(x, EDGE_INDEX, edge_attr=edge_attr), atol=1e-5)
 
 
@@ -182,7 +182,7 @@ def test_autocast_keeps_the_gates_in_float32():
     expected = model(features(), EDGE_INDEX, edge_attr=bonds())
     with torch.autocast("cpu", dtype=torch.bfloat16):
         h = model.lstm(torch.randn(N, 8).bfloat16(), extract_paths(EDGE_INDEX, N, collection="ap", k=3).length(1),
-                       model.edge_encoder.encode_edges(bonds()))  # fmt: skip
+                       model.edge_encoder.edge_types(bonds()))  # fmt: skip
         assert h.dtype == torch.float32
         out = model(features(), EDGE_INDEX, edge_attr=bonds())
         out.float().sum().backward()

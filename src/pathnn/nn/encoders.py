@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice
-from pathnn.nn.edge_types import MOST_PARTS, EdgeTypes
+from pathnn.nn.backends.base import MOST_COMPONENTS, EdgeTypes
 
 EncoderName = Literal["mlp", "one-hot", "categorical"]
 
@@ -103,38 +103,24 @@ class CategoricalEncoder(nn.Module):
         vectors = [embedding(column) for embedding, column in zip(self.embeddings, columns, strict=True)]
         return torch.stack(vectors).sum(dim=0) if len(vectors) > 1 else vectors[0]
 
-    def edge_kinds(self, edge_attr: Tensor, models: int = 1) -> Tensor | EdgeTypes:
-        """The same as `forward`, as a table of all combinations of categories where those are few; of several models,
-        which have as many edges each, a table for each, one after the other."""
+    def edge_types(self, edge_attr: Tensor) -> Tensor | EdgeTypes:
+        """Encode like `forward`, as `EdgeTypes` if there are at most `MOST_TYPES` combinations of categories."""
         if prod(self.sizes) > MOST_TYPES:
             encoded: Tensor = self(edge_attr)
             return encoded
-        index, combinations = self._combinations(edge_attr)
-        if models > 1:
-            first = len(combinations) * torch.arange(models, device=index.device)
-            index = (index.view(models, -1) + first.unsqueeze(1)).flatten()
-            combinations = combinations.repeat(models, 1)
-        return EdgeTypes(self(combinations), index)
-
-    def _combinations(self, edge_attr: Tensor) -> tuple[Tensor, Tensor]:
-        """The number of each edge's combination of categories, and all combinations."""
         columns = check_categories(edge_attr, self.sizes)
         index = columns.new_zeros(columns.size(0))
         for size, column in zip(self.sizes, columns.unbind(dim=1), strict=True):
             index = index * size + column
         ranges = [torch.arange(size, device=edge_attr.device) for size in self.sizes]
-        return index, torch.cartesian_prod(*ranges).reshape(-1, len(self.sizes))
-
-    def encode_edges(self, edge_attr: Tensor) -> Tensor | EdgeTypes:
-        """`edge_kinds` with the parts that the rows of the table are sums of, where those are even fewer."""
-        if prod(self.sizes) > MOST_TYPES or len(self.sizes) == 1 or sum(self.sizes) > MOST_PARTS:
-            return self.edge_kinds(edge_attr)
-        index, combinations = self._combinations(edge_attr)
-        marks = combinations.new_zeros(combinations.size(0))
+        combinations = torch.cartesian_prod(*ranges).reshape(-1, len(self.sizes))
+        if len(self.sizes) == 1 or sum(self.sizes) > MOST_COMPONENTS:
+            return EdgeTypes(self(combinations), index)
+        masks = combinations.new_zeros(combinations.size(0))
         for first, column in zip(accumulate(self.sizes, initial=0), combinations.unbind(dim=1), strict=False):
-            marks = marks | (torch.ones_like(marks) << (first + column))
-        parts = torch.cat([embedding.weight for embedding in self.embeddings])  # type: ignore[misc]
-        return EdgeTypes(self(combinations), index, parts, marks.int())
+            masks = masks | (torch.ones_like(masks) << (first + column))
+        components = torch.cat([embedding.weight for embedding in self.embeddings])  # type: ignore[misc]
+        return EdgeTypes(self(combinations), index, components, masks.int())
 
 
 def mlp_layers(widths: Sequence[int], *, norm: bool) -> list[nn.Module]:

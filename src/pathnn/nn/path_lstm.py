@@ -12,9 +12,8 @@ from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import Budget, Inputs, PathReader, Shared
+from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, PathReader, Shared
 from pathnn.nn.cells import CellWeights, lstm_step
-from pathnn.nn.edge_types import EdgeTypes
 from pathnn.paths.trie import LengthTrie
 
 Aggregation = Literal["sum", "mean"]
@@ -173,8 +172,8 @@ class PathLSTM(PathReader, nn.LSTM):
         if edges is None:
             return None
         if isinstance(edges, EdgeTypes) and not masked:
-            parts = None if edges.parts is None else edges.parts.to(dtype)
-            return edges._replace(table=edges.table.to(dtype), parts=parts)
+            components = None if edges.components is None else edges.components.to(dtype)
+            return edges._replace(table=edges.table.to(dtype), components=components)
         features = edges.expand() if isinstance(edges, EdgeTypes) else edges
         return F.dropout(features.to(dtype), self.input_dropout, self.training)
 

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.checks import check_count, check_dropout, check_flag, check_widths
-from pathnn.nn.backends.base import Budget, PathReader
-from pathnn.nn.edge_types import EdgeTypes
+from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, check_rows
@@ -351,7 +350,7 @@ class PathNN(nn.Module):
                 f"edge_attr has {edge_attr.size(0)} rows, but the paths were extracted from {trie.num_edges} edges."
             )
         if self.edge_encoder is not None:
-            encode = getattr(self.edge_encoder, "encode_edges", self.edge_encoder)
+            encode = getattr(self.edge_encoder, "edge_types", self.edge_encoder)
             encoded: Tensor | EdgeTypes = encode(edge_attr)
             if isinstance(encoded, Tensor) and encoded.size(0) != trie.num_edges:
                 raise ValueError(f"edge_encoder returned {encoded.size(0)} rows for {trie.num_edges} edges.")

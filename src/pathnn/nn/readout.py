@@ -52,9 +52,9 @@ class Readout(nn.Module):
         else:
             _check_batch_size(batch_size, batch)
         if base.on_triton(h):
-            from pathnn.nn.backends.triton.segment_sum import cuda_sum
+            from pathnn.nn.backends.triton.ops import segment_sum
 
-            out = cuda_sum(h, batch, batch_size)
+            out = segment_sum(h, batch, batch_size)
         else:
             out = h.new_zeros(batch_size, h.size(1)).index_add_(0, batch, h)
         if self.kind == "sum":

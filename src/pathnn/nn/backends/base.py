@@ -17,17 +17,15 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice
 from pathnn.nn.cells import PathCell
 from pathnn.paths.trie import LengthTrie
-
-if TYPE_CHECKING:
-    from pathnn.nn.edge_types import EdgeTypes
 
 BACKENDS = ("auto", "dense", "torch", "cpu", "triton")
 """The names of the backends that come with pathnn."""
@@ -42,6 +40,39 @@ class Budget(NamedTuple):
 
     max_entries: int | None = None
     recompute: bool = True
+
+
+MOST_COMPONENTS = 31
+"""The number of bits of a mask of `EdgeTypes`."""
+
+
+class EdgeTypes(NamedTuple):
+    """Edge features as a table of types and the type of each edge: a backend projects each type once.
+
+    If the rows of the table are sums of even fewer vectors, these are `components`, and bit j of a mask says whether
+    component j is in the sum: gradients can then be summed per component.
+
+    Shapes: `table` is `[num_types, edge_channels]`, `types` is `[num_edges]`, `components` is
+    `[num_components, edge_channels]` with at most `MOST_COMPONENTS` rows, `masks` is `[num_types]`, int32.
+
+    >>> bonds = EdgeTypes(torch.eye(2), torch.tensor([0, 1, 1]))
+    >>> bonds.expand().tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
+    """
+
+    table: Tensor
+    types: Tensor
+    components: Tensor | None = None
+    masks: Tensor | None = None
+
+    def expand(self) -> Tensor:
+        """Return the features of every edge, `[num_edges, edge_channels]`."""
+        if on_triton(self.table):
+            from pathnn.nn.backends.triton.ops import MOST_ROWS, lookup
+
+            if self.table.size(0) <= MOST_ROWS:
+                return lookup(self.table, self.types.long())
+        return F.embedding(self.types.long(), self.table)  # table[types] has a slow gradient
 
 
 class Inputs(NamedTuple):

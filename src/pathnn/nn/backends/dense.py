@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from pathnn.nn.backends.base import Budget, Inputs, Shared, wide
+from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, Shared, wide
 from pathnn.nn.cells import PathCell
-from pathnn.nn.edge_types import EdgeTypes
 from pathnn.paths.trie import LengthTrie
 
 

@@ -26,9 +26,19 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import Budget, Inputs, LevelTokens, Piece, PieceBackend, Saved, Shared, Tensors, wide
+from pathnn.nn.backends.base import (
+    Budget,
+    EdgeTypes,
+    Inputs,
+    LevelTokens,
+    Piece,
+    PieceBackend,
+    Saved,
+    Shared,
+    Tensors,
+    wide,
+)
 from pathnn.nn.cells import PathCell, State, is_lstm
-from pathnn.nn.edge_types import EdgeTypes
 from pathnn.paths.trie import LengthTrie
 
 Part = TypeVar("Part")
@@ -304,7 +314,7 @@ def project_small(
 def _linear(features: Tensor, weight: Tensor) -> Tensor:
     if not base.on_triton(features):
         return F.linear(features, weight)
-    from pathnn.nn.backends.triton.tall_linear import tall_linear
+    from pathnn.nn.backends.triton.ops import tall_linear
 
     return tall_linear(features, weight)
 
