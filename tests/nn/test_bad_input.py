@@ -101,7 +101,7 @@ def test_a_layer_reads_one_length():
     lstm, h = PathLSTM(4), torch.ones(N, 4)
     for trie, came in ((trie_of(EDGE_INDEX), "PathTrie"), (5, "int")):
         for call in (lstm, lstm.path_representations, lambda h, trie: PathConv(4)(h, lstm, trie)):
-            with pytest.raises(ValueError, match=rf"trie is a {came}: .* one length, .*give trie\.length\(k\)"):
+            with pytest.raises(ValueError, match=rf"trie is a {came}: .* one length, .*pass trie\.length\(k\)"):
                 call(h, trie)
 
 

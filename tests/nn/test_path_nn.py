@@ -226,10 +226,10 @@ def test_errors_say_the_way_out():
 
     for changes, message in (
         ({"trie": None}, "give trie=, or edge_index"),
-        ({"trie": other(collection="sp+", distances=True)}, r"collection='sp\+', but expected was 'ap'"),
-        ({"trie": other(k=1)}, "k=1, but expected was 2"),
+        ({"trie": other(collection="sp+", distances=True)}, r"collection='sp\+', but the model expected 'ap'"),
+        ({"trie": other(k=1)}, "k=1, but the model expected 2"),
         ({"edge_attr": bonds()[:-1]}, "rows, but the paths were extracted from"),
-        ({"trie": other(extend=True)}, "extended=True, but expected was False"),
+        ({"trie": other(extend=True)}, "extended=True, but the model expected False"),
         ({"trie": other(distances=False)}, "the trie has none. Extract paths with distances=True"),
         ({"edge_attr": None}, "edge_attr is missing"),
         ({"edge_attr": bonds()[:3]}, "edge_attr has 3 rows"),
@@ -241,7 +241,7 @@ def test_errors_say_the_way_out():
             model(features(), **{**good, **changes})
     with pytest.raises(ValueError, match=r"\[num_nodes, 4\], got \(12, 5\)"):
         model(features(5), **good)
-    with pytest.raises(ValueError, match="num_nodes=12, but expected was 5"):
+    with pytest.raises(ValueError, match="num_nodes=12, but the model expected 5"):
         model(features()[:5], **good)
     with pytest.raises(ValueError, match="floating point"):
         model(torch.ones(N, 4, dtype=torch.long), **good)

@@ -176,8 +176,8 @@ def test_what_is_no_released_model_is_refused(tmp_path, monkeypatch):
     torch.save({"state_dict": Harmful()}, "harmful.pt")
     (tmp_path / "noise.pt").write_bytes(b"not a model")
     for source, message in (
-        ("harmful.pt", "load safely"),
-        ("noise.pt", "load safely"),
+        ("harmful.pt", "load this file safely"),
+        ("noise.pt", "load this file safely"),
         ({"epoch": 3}, "expected a state_dict"),
         ({}, "'lstm.weight_ih_l0' is missing"),
         ({**state, "convs.0.rnn.bias_ih_l0": torch.zeros(4 * D)}, "share one LSTM"),

@@ -1,4 +1,4 @@
-"""The model: an LSTM over paths, layers, encoders, presets and baselines."""
+"""Path neural networks: the LSTM over paths, layers, encoders, presets and baselines."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The models of the paper's experiments (section 5 and appendix D of the paper), without any data files."""
+"""The models of the paper's experiments (section 5 and appendix D)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TU_SETS: dict[str, tuple[int, int]] = {
     "imdb-binary": (65, 2),
     "imdb-multi": (59, 3),
 }
-"""Width of the input (one column per distinct label or degree; ENZYMES: plus 18 attributes) and number of classes."""
+"""The width of the input (a column per label or degree; ENZYMES has 18 attributes more) and the number of classes."""
 
 
 def paper_config(
@@ -41,16 +41,14 @@ def paper_config(
     in_channels: int | None = None,
     variant: str = "paper",
 ) -> PathNNConfig:
-    """The options of the model that the paper used for `name`.
+    """Return the options of the paper's model for `name`.
 
-    Names: "zinc", "molhiv", "peptides-func", "peptides-struct"; "csl", "exp", "cexp" (classification),
-    "exp-iso", "sr" (untrained, without a head, to be run in float64); "dd", "proteins", "nci1", "enzymes",
-    "imdb-binary", "imdb-multi", for which the paper chooses hidden_channels from 32 and 64, dropout from 0
-    and 0.5, and shows k = 1, 2, 3.
+    Names: "zinc", "molhiv", "peptides-func", "peptides-struct"; "csl", "exp", "cexp" (classification), "exp-iso", "sr"
+    (untrained, without a head, for float64); "dd", "proteins", "nci1", "enzymes", "imdb-binary", "imdb-multi", for
+    which the paper chooses hidden_channels from 32 and 64 and dropout from 0 and 0.5, and reports k = 1, 2, 3.
 
-    Options that are not None replace the paper's. `variant="released"` follows the authors' code where it
-    departs from
-    the text: on CSL, EXP and SR a ReLU after each layer, and a head of two layers.
+    Options that are not None replace those of the paper. `variant="released"` follows the authors' code where it
+    differs from the text: on CSL, EXP and SR, a ReLU after each layer and a head of two layers.
 
     >>> paper_config("zinc", collection="sp").hidden_channels
     152
@@ -58,7 +56,7 @@ def paper_config(
     check_collection(collection)
     check_choice("variant", variant, get_args(Variant))
     if name not in PRESETS:
-        raise ValueError(f"{name!r} is no experiment of the paper: expected one of {', '.join(PRESETS)}.")
+        raise ValueError(f"{name!r} is not an experiment of the paper: expected one of {', '.join(PRESETS)}.")
     config = PRESETS[name](collection, variant == "released")
     given = {"k": k, "hidden_channels": hidden_channels, "dropout": dropout, "in_channels": in_channels}
     changes: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
@@ -99,8 +97,7 @@ def _peptides_struct(collection: Collection, released: bool) -> PathNNConfig:
 def _synthetic(
     collection: Collection, released: bool, *, k: int, k_ap: int, hidden: int = 64, classes: int | None
 ) -> PathNNConfig:
-    """Features are ones; no BatchNorm; for AP, and where the network stays untrained, h is divided by its
-    norm."""
+    """Return a config without BatchNorm for vertices without features; AP and untrained networks normalise h."""
     isomorphism = classes is None
     return PathNNConfig(
         in_channels=1, encoder_norm=False, hidden_channels=hidden, out_channels=classes,
@@ -146,4 +143,4 @@ PRESETS: dict[str, Callable[[Collection, bool], PathNNConfig]] = {
     "sr": _sr,
     **{name: _tu(name) for name in TU_SETS},
 }
-"""Every experiment's name and the function that makes its options."""
+"""The function that returns the options of each experiment."""
