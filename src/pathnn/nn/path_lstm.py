@@ -90,7 +90,7 @@ class PathLSTM(PathReader, nn.LSTM):
         self.aggregation = check_choice("aggregation", aggregation, get_args(Aggregation))
         self.backend = base.check_backend(backend)
         self.input_dropout = dropout
-        self.max_entries = _check_max_entries(max_entries)
+        self.max_entries = None if max_entries is None else check_count("max_entries", max_entries)
         self.distance_encoder = None if distances is None else nn.Embedding(distances, channels)
         self.dummy = nn.Parameter(torch.randn(channels)) if extended else None
 
@@ -212,14 +212,6 @@ def _check_rows(distances: Any) -> None:
             f"distances={distances!r}: expected the rows of the table of distances, K + 1 (K + 2 with dummy tokens), "
             "or None to ignore distances."
         )
-
-
-def _check_max_entries(max_entries: Any) -> int | None:
-    if max_entries is None:
-        return None
-    if isinstance(max_entries, bool) or not isinstance(max_entries, Integral) or max_entries < 1:
-        raise ValueError(f"max_entries={max_entries!r}: expected a positive number of trie entries, or None.")
-    return int(max_entries)
 
 
 def _check_one_length(trie: Any) -> None:

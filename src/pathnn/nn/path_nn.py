@@ -351,11 +351,7 @@ class PathNN(nn.Module):
 
     @classmethod
     def from_config(
-        cls,
-        config: PathNNConfig | Mapping[str, Any],
-        *,
-        backend: str = "auto",
-        max_entries: int | None = None,
+        cls, config: PathNNConfig | Mapping[str, Any], *, backend: str = "auto", max_entries: int | None = None
     ) -> Self:
         """Return the untrained model of a config or its `to_dict`."""
         config = config if isinstance(config, PathNNConfig) else PathNNConfig.from_dict(config)

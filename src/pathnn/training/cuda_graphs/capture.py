@@ -185,21 +185,14 @@ class CudaGraphForward:
         self.model.eval()
         self.batches.load(index)
         if self._graph is None:
-            self._capture()
-        assert self._graph is not None
-        assert self._out is not None
+            self._graph = capture_cuda_graph(self._predict, self._pool)
         self._graph.replay()
+        assert self._out is not None
         return self._out.clone()
 
-    def _capture(self) -> None:
-        def run() -> None:
-            self._out = self._predict()
-
-        self._graph = capture_cuda_graph(run, self._pool)
-
-    def _predict(self) -> Tensor:
+    def _predict(self) -> None:
         with autocast(self._autocast):
-            return predict_padded(self._padded, self.batches)[0].float()
+            self._out = predict_padded(self._padded, self.batches)[0].float()
 
 
 def autocast(enabled: bool) -> torch.autocast:

@@ -117,9 +117,9 @@ def make_cuda_graph_stepper(eager: EagerStepper, config: RunConfig) -> CudaGraph
         return None
     if isinstance(model, PathNN) and model.lstm.backend not in ("auto", "triton"):
         return None
-    if loaders.task.loss is None or graphs.x is None:
+    if graphs.x is None or graphs.device.type != "cuda":
         return None
-    if graphs.device.type != "cuda" or (isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries)):
+    if isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries):
         return None
     return CudaGraphStepper(eager, config)
 

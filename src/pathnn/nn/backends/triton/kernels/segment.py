@@ -43,8 +43,7 @@ def upper_half(x):
 
 
 @triton.jit(
-    do_not_specialize=["entries", "roots", "parts"],
-    do_not_specialize_on_alignment=["edge", "distance", "masks"],
+    do_not_specialize=["entries", "roots", "parts"], do_not_specialize_on_alignment=["edge", "distance", "masks"]
 )
 def sum_small_tables(
     rows, edge, distance, masks, partial, entries, roots, parts,
