@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
-from pathnn.checks import check_choice, check_count, check_dropout, check_flag, check_widths
+from pathnn.checks import check_choice, check_count
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
+from pathnn.nn.model_config import ModelConfig
 from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
 from pathnn.paths.trie import PathTrie
 
@@ -23,53 +24,18 @@ ADDS_LOOPS = ("gcn", "gat")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaselineConfig:
+class BaselineConfig(ModelConfig):
     """The options of a `Baseline`, which explains them."""
 
     name: BaselineName
-    in_channels: int | tuple[int, ...]
-    hidden_channels: int
-    out_channels: int | None
     num_layers: int = 4
-    encoder: EncoderName = "mlp"
-    encoder_norm: bool = True
-    edge_channels: int | tuple[int, ...] | None = None
-    norm: Literal["batch"] | None = "batch"
     residual: bool = True
-    readout: ReadoutName | None = "sum"
-    head: HeadName | None = "mlp"
-    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         check_choice("name", self.name, get_args(BaselineName))
         check_choice("norm", self.norm, ("batch", None))
-        for name in ("in_channels", "edge_channels"):
-            object.__setattr__(self, name, check_widths(name, self.__dict__[name]))
-        if isinstance(self.in_channels, tuple) and self.encoder == "mlp":
-            object.__setattr__(self, "encoder", "categorical")
-        for name in ("hidden_channels", "num_layers"):
-            object.__setattr__(self, name, check_count(name, self.__dict__[name]))
-        if self.out_channels is not None:
-            object.__setattr__(self, "out_channels", check_count("out_channels", self.out_channels))
-        for name in ("encoder_norm", "residual"):
-            object.__setattr__(self, name, check_flag(name, self.__dict__[name]))
-        check_dropout(self.dropout)
-        object.__setattr__(self, "dropout", float(self.dropout))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON or YAML."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> BaselineConfig:
-        """Return the config of `to_dict`; raise `ValueError` for unknown names."""
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
-            raise ValueError(f"BaselineConfig: unknown options {unknown}. Was it written by another version of pathnn?")
-        missing = sorted({"name", "in_channels", "hidden_channels", "out_channels"} - set(values))
-        if missing:
-            raise ValueError(f"BaselineConfig: options {missing} are missing.")
-        return cls(**values)
+        object.__setattr__(self, "num_layers", check_count("num_layers", self.num_layers))
+        super().__post_init__()
 
 
 class Baseline(nn.Module):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
 
-from pathnn.checks import check_count, check_dropout, check_flag, check_widths
 from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
+from pathnn.nn.model_config import ModelConfig
 from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, check_rows
 from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
@@ -23,7 +23,7 @@ from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_s
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathNNConfig:
+class PathNNConfig(ModelConfig):
     """The options of a `PathNN`, which explains them.
 
     >>> config = PathNNConfig(in_channels=(28,), hidden_channels=8, out_channels=1, collection="ap", k=4)
@@ -33,59 +33,24 @@ class PathNNConfig:
     True
     """
 
-    in_channels: int | tuple[int, ...]
-    hidden_channels: int
-    out_channels: int | None
     collection: Collection
     k: int
-    encoder: EncoderName = "mlp"
-    encoder_norm: bool = True
-    edge_channels: int | tuple[int, ...] | None = None
     distances: bool | None = None
     extend: bool = False
-    norm: NormName | None = "batch"
     normalize: bool = False
     phi: PhiName = "relu"
     aggregation: Aggregation = "sum"
-    readout: ReadoutName | None = "sum"
-    head: HeadName | None = "mlp"
-    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         paths = self.paths
         for name in ("k", "distances", "extend"):
             object.__setattr__(self, name, paths.__dict__[name])
-        for name in ("normalize", "encoder_norm"):
-            object.__setattr__(self, name, check_flag(name, self.__dict__[name]))
-        if self.out_channels is not None:
-            object.__setattr__(self, "out_channels", check_count("out_channels", self.out_channels))
-        for name in ("in_channels", "edge_channels"):
-            object.__setattr__(self, name, check_widths(name, self.__dict__[name]))
-        if isinstance(self.in_channels, tuple) and self.encoder == "mlp":
-            object.__setattr__(self, "encoder", "categorical")
-        object.__setattr__(self, "hidden_channels", check_count("hidden_channels", self.hidden_channels))
-        check_dropout(self.dropout)
-        object.__setattr__(self, "dropout", float(self.dropout))
+        super().__post_init__()
 
     @property
     def paths(self) -> PathOptions:
         """Return the options of the paths that the model reads."""
         return PathOptions(self.collection, self.k, self.distances, self.extend)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON or YAML (which store tuples as lists)."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> PathNNConfig:
-        """Return the config of `to_dict`; raise `ValueError` for unknown names. Lists are read as tuples."""
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
-            raise ValueError(f"PathNNConfig: unknown options {unknown}. Was it written by another version of pathnn?")
-        missing = sorted({"in_channels", "hidden_channels", "out_channels", "collection", "k"} - set(values))
-        if missing:
-            raise ValueError(f"PathNNConfig: options {missing} are missing.")
-        return cls(**values)
 
 
 class PathNN(nn.Module):

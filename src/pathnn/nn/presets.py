@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 from pathnn.checks import check_choice
@@ -107,28 +108,9 @@ def _synthetic(
     )  # fmt: skip
 
 
-def _csl(collection: Collection, released: bool) -> PathNNConfig:
-    return _synthetic(collection, released, k=11, k_ap=5, classes=10)
-
-
-def _exp(collection: Collection, released: bool) -> PathNNConfig:
-    return _synthetic(collection, released, k=10, k_ap=5, classes=2)
-
-
-def _exp_iso(collection: Collection, released: bool) -> PathNNConfig:
-    return _synthetic(collection, released, k=10, k_ap=5, hidden=16, classes=None)
-
-
-def _sr(collection: Collection, released: bool) -> PathNNConfig:
-    return _synthetic(collection, released, k=4, k_ap=4, hidden=16, classes=None)
-
-
-def _tu(name: str) -> Callable[[Collection, bool], PathNNConfig]:
-    def preset(collection: Collection, released: bool) -> PathNNConfig:
-        width, classes = TU_SETS[name]
-        return PathNNConfig(in_channels=width, hidden_channels=64, out_channels=classes, collection=collection, k=2)
-
-    return preset
+def _tu(name: str, collection: Collection, released: bool) -> PathNNConfig:
+    width, classes = TU_SETS[name]
+    return PathNNConfig(in_channels=width, hidden_channels=64, out_channels=classes, collection=collection, k=2)
 
 
 PRESETS: dict[str, Callable[[Collection, bool], PathNNConfig]] = {
@@ -136,11 +118,11 @@ PRESETS: dict[str, Callable[[Collection, bool], PathNNConfig]] = {
     "molhiv": _molhiv,
     "peptides-func": _peptides_func,
     "peptides-struct": _peptides_struct,
-    "csl": _csl,
-    "exp": _exp,
-    "cexp": _exp,
-    "exp-iso": _exp_iso,
-    "sr": _sr,
-    **{name: _tu(name) for name in TU_SETS},
+    "csl": partial(_synthetic, k=11, k_ap=5, classes=10),
+    "exp": partial(_synthetic, k=10, k_ap=5, classes=2),
+    "cexp": partial(_synthetic, k=10, k_ap=5, classes=2),
+    "exp-iso": partial(_synthetic, k=10, k_ap=5, hidden=16, classes=None),
+    "sr": partial(_synthetic, k=4, k_ap=4, hidden=16, classes=None),
+    **{name: partial(_tu, name) for name in TU_SETS},
 }
 """The function that returns the options of each experiment."""

@@ -88,7 +88,11 @@ class Triton:
 
     def run(self, shared: TritonShared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
         """Return the last hidden state of every path, or their sums at the sources; differentiable once."""
-        return cuda_path_states(h, shared, cuda_tokens(trie, shared), summed=summed)
+        keep = torch.is_grad_enabled() and (h.requires_grad or shared.anchor.requires_grad)
+        arguments = h, shared.anchor, shared, _tokens(trie, shared), summed, shared.budget.max_entries, keep
+        with torch.cuda.device(h.device):
+            out: Tensor = _TritonRun.apply(*arguments)  # type: ignore[no-untyped-call]
+        return out
 
 
 class Tokens(NamedTuple):
@@ -116,15 +120,15 @@ class Tokens(NamedTuple):
         return (child_starts(self.levels[t], parents), 0) if self.plan is None else self.plan.children[t - 1]
 
 
-def cuda_tokens(trie: LengthTrie, ready: TritonShared) -> Tokens:
+def _tokens(trie: LengthTrie, shared: TritonShared) -> Tokens:
     """Return what the model reads of a trie, as contiguous rows, which the kernels need."""
-    edges = ready.edges
+    edges = shared.edges
     levels = [
         LevelTokens(
             _contiguous(level.parent),
             level.vertex.contiguous(),
             None if edges is None else _contiguous(level.edge),
-            None if ready.distance is None else _contiguous(level.distance),
+            None if shared.distance is None else _contiguous(level.distance),
         )
         for level in trie.levels
     ]
@@ -157,25 +161,13 @@ def _contiguous(rows: Tensor | None) -> Tensor | None:
     return None if rows is None else rows.contiguous()
 
 
-def cuda_path_states(h: Tensor, ready: TritonShared, tokens: Tokens, *, summed: bool) -> Tensor:
-    """Return the last hidden state of every path, or with `summed` their sums at the sources, `[num_nodes, d]`.
-
-    Differentiable once, with respect to `h` and the weights behind `ready`.
-    """
-    keep = torch.is_grad_enabled() and (h.requires_grad or ready.anchor.requires_grad)
-    arguments = h, ready.anchor, ready, tokens, summed, ready.budget.max_entries, keep
-    with torch.cuda.device(h.device):
-        out: Tensor = _CudaTrieLSTM.apply(*arguments)  # type: ignore[no-untyped-call]
-    return out
-
-
-class _CudaTrieLSTM(torch.autograd.Function):
+class _TritonRun(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
         h: Tensor,
         anchor: Tensor,
-        ready: TritonShared,
+        shared: TritonShared,
         tokens: Tokens,
         summed: bool,
         max_entries: int | None,
@@ -184,7 +176,7 @@ class _CudaTrieLSTM(torch.autograd.Function):
         from pathnn.nn.backends.triton.sweep import forward_sweep
 
         h = h.contiguous()
-        tables, split = _tables(h, ready), ready.split_hh
+        tables, split = _tables(h, shared), shared.split_hh
         pieces = cut(tokens.levels, max_entries) if max_entries else [tokens.levels]
         paths = [piece[-1].num_entries for piece in pieces]
         rows = tokens.num_nodes if summed else sum(paths)
@@ -199,15 +191,15 @@ class _CudaTrieLSTM(torch.autograd.Function):
             order = _order(piece, h.size(0), leaves_only=not whole) if summed or whole else None
             target = out if summed else out[first : first + number]
             # the backward pass of the last layer comes first: its products can be kept without more memory
-            every = whole and (tokens.longest or not ready.budget.recompute)
+            every = whole and (tokens.longest or not shared.budget.recompute)
             kept = forward_sweep(tables, split, piece, target, order if summed else None, add=t > 0, every=every)
             if whole:
                 states, orders, ctx.projected = [kept.hidden, kept.c], [order], kept.projected
             first += number
         if keep:
             ctx.save_for_backward(h, *states)
-            ctx.ready, ctx.pieces, ctx.orders, ctx.tokens, ctx.summed = ready, pieces, orders, tokens, summed
-            ctx.tables = None if ready.budget.recompute else tables
+            ctx.shared, ctx.pieces, ctx.orders, ctx.tokens, ctx.summed = shared, pieces, orders, tokens, summed
+            ctx.tables = None if shared.budget.recompute else tables
         return out
 
     @staticmethod
@@ -218,11 +210,11 @@ class _CudaTrieLSTM(torch.autograd.Function):
 
         check_once()
         h, *states = ctx.saved_tensors
-        ready, grad, first = ctx.ready, grad.contiguous(), 0
-        collected = ready.collected if is_wanted(ready.anchor) else None
+        shared, grad, first = ctx.shared, grad.contiguous(), 0
+        collected = shared.collected if is_wanted(shared.anchor) else None
         grad_vertex: Tensor | None = None
         with torch.cuda.device(h.device):
-            tables = _tables(h, ready) if ctx.tables is None else ctx.tables
+            tables = _tables(h, shared) if ctx.tables is None else ctx.tables
             ctx.tables = None  # frees their memory after this layer
             for levels in ctx.pieces:
                 if collected is not None:
@@ -233,27 +225,27 @@ class _CudaTrieLSTM(torch.autograd.Function):
                 kept = (
                     Kept(states[0], states[1], ctx.projected)
                     if states
-                    else forward_sweep(tables, ready.split_hh, piece, None, None)
+                    else forward_sweep(tables, shared.split_hh, piece, None, None)
                 )
                 ctx.projected = None  # its gradient overwrites it
                 order = ctx.orders[0] if ctx.orders else _order(piece, h.size(0), leaves_only=False)
                 found = backward_sweep(
-                    tables, ready.split_hh, piece, kept, rows, order, summed=ctx.summed, collected=collected
+                    tables, shared.split_hh, piece, kept, rows, order, summed=ctx.summed, collected=collected
                 )
                 grad_vertex = found if grad_vertex is None else grad_vertex.add_(found)
                 first = last
                 del kept, found
             assert grad_vertex is not None
             if collected is not None:
-                collected.add_vertices(grad_vertex, h, ready.split_weight, bias=ready.distance is None)
-            grad_h = grad_of_linear(grad_vertex, ready.split_weight)
+                collected.add_vertices(grad_vertex, h, shared.split_weight, bias=shared.distance is None)
+            grad_h = grad_of_linear(grad_vertex, shared.split_weight)
         return grad_h, None, None, None, None, None, None
 
 
-def _tables(h: Tensor, ready: TritonShared) -> ProjectedInputs:
+def _tables(h: Tensor, shared: TritonShared) -> ProjectedInputs:
     from pathnn.nn.backends.triton.products import linear
 
-    return ProjectedInputs(linear(h, ready.split_weight, ready.bias), ready.edge, ready.distance)
+    return ProjectedInputs(linear(h, shared.split_weight, shared.bias), shared.edge, shared.distance)
 
 
 def _order(tokens: Tokens, places: int, *, leaves_only: bool) -> Order:
