@@ -100,7 +100,6 @@ def _no_streams(patch: pytest.MonkeyPatch) -> None:
 
 def _no_graphs(patch: pytest.MonkeyPatch) -> None:
     """Steps that would be replayed are run again."""
-    from pathnn.training import stacked_steps
     from pathnn.training.cuda_graphs import capture as graphs
     from pathnn.training.cuda_graphs import padded_batch as graphs_batch
     from pathnn.training.cuda_graphs import padded_edges as graphs_edges
@@ -122,7 +121,6 @@ def _no_graphs(patch: pytest.MonkeyPatch) -> None:
         self._graph = SimpleNamespace(replay=replay)
 
     patch.setattr(graphs, "capture_cuda_graph", capture)
-    patch.setattr(stacked_steps, "capture_cuda_graph", capture)
     patch.setattr(graphs.CudaGraphStep, "_capture", capture_step)
     patch.setattr(graphs, "_check_backend", lambda model: None)
     patch.setattr(graphs_batch, "on_gpu", lambda graphs: True)
@@ -153,16 +151,12 @@ def difference(value: Tensor, truth: Tensor) -> float:
 
 def large_batches(patch: pytest.MonkeyPatch) -> None:
     """Small batches are worked on in as many parts as large ones, and by the kernels that are for those."""
-    from pathnn.nn import cuda_graph_norm
-    from pathnn.nn.backends.triton import backend as cuda
-    from pathnn.nn.backends.triton import products as cuda_product
-    from pathnn.nn.backends.triton import sweep as cuda_sweep
-    from pathnn.nn.backends.triton import tall_linear
+    from pathnn.nn.backends.triton import backend, ops, products, sweep
+    from pathnn.training.cuda_graphs import padded_modules
 
-    patch.setattr(cuda_product, "ROWS_PER_PART", 8)
-    patch.setattr(cuda_sweep, "FEW_ROWS", 32)
-    patch.setattr(cuda_graph_norm, "ROWS", 4)
-    patch.setattr(cuda_graph_norm, "PROGRAMS", 2)
-    patch.setattr(tall_linear, "MANY", 16)
-    patch.setattr(tall_linear, "WIDE", 8)
-    patch.setattr(cuda, "KINDS_AT_ONCE", 16)
+    patch.setattr(products, "ROWS_PER_PART", 8)
+    patch.setattr(sweep, "ROWS_PER_SMALL_PART", 32)
+    patch.setattr(padded_modules, "ROWS", 4)
+    patch.setattr(padded_modules, "PROGRAMS", 2)
+    patch.setattr(ops, "MANY", 16)
+    patch.setattr(backend, "TYPES_AT_ONCE", 16)

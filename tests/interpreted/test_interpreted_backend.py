@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pathnn.nn import EdgeTypes, PathLSTM
 from pathnn.nn.backends.base import Budget
-from pathnn.nn.backends.triton.tall_linear import tall_linear
+from pathnn.nn.backends.triton.ops import tall_linear
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
 from triton_on_cpu import Interpreted, difference, large_batches
@@ -34,10 +34,10 @@ def edges_of(kind: str, trie: PathTrie) -> tuple[Callable[[], Any], list[Tensor]
     if kind == "none":
         return lambda: None, []
     if kind == "sums":
-        parts = torch.randn(7, 5, requires_grad=True)
+        components = torch.randn(7, 5, requires_grad=True)
         pairs = torch.cartesian_prod(torch.arange(3), 3 + torch.arange(4))
-        types, marks = torch.randint(0, 12, (trie.num_edges,)), (1 << pairs).sum(dim=1, dtype=torch.int32)
-        return lambda: EdgeTypes(parts[pairs].sum(dim=1), types, parts, marks), [parts]
+        types, masks = torch.randint(0, 12, (trie.num_edges,)), (1 << pairs).sum(dim=1, dtype=torch.int32)
+        return lambda: EdgeTypes(components[pairs].sum(dim=1), types, components, masks), [components]
     rows = {"few": 4, "many": 200}.get(kind, trie.num_edges)
     table = torch.randn(rows, 5, requires_grad=True)
     if kind == "continuous":
@@ -145,23 +145,23 @@ def test_tokens_may_be_columns(interpreted: Interpreted) -> None:
     """Kernels count on contiguous rows; whoever makes a trie need not know."""
     torch.manual_seed(0)
     trie = trie_of()
-    parts = torch.randn(7, 5, requires_grad=True)
+    components = torch.randn(7, 5, requires_grad=True)
     pairs = torch.cartesian_prod(torch.arange(3), 3 + torch.arange(4))
-    types, marks = torch.randint(0, 12, (trie.num_edges,)), (1 << pairs).sum(dim=1, dtype=torch.int32)
+    types, masks = torch.randint(0, 12, (trie.num_edges,)), (1 << pairs).sum(dim=1, dtype=torch.int32)
     lstm, h = PathLSTM(12, distances=4, edge_channels=5), torch.randn(9, 12, requires_grad=True)
     names = ("vertex", "parent", "edge", "distance")
     found = []
     for how in (lambda x: x, lambda x: torch.stack([x, x + 1], dim=1)[:, 0]):
         strided = replace(trie, **{name: how(getattr(trie, name)) for name in names})
-        edges = partial(EdgeTypes, types=how(types), parts=parts, marks=how(marks))
-        found.append(results(lstm, h, strided.length(3), lambda e=edges: e(parts[pairs].sum(dim=1)), [parts]))
+        edges = partial(EdgeTypes, types=how(types), components=components, masks=how(masks))
+        found.append(results(lstm, h, strided.length(3), lambda e=edges: e(components[pairs].sum(dim=1)), [components]))
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
 
 
 def test_weights_may_be_transposed(interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pathnn.nn.backends.triton.tall_linear as module
+    from pathnn.nn.backends.triton import ops
 
-    monkeypatch.setattr(module, "MANY", 100)
+    monkeypatch.setattr(ops, "MANY", 100)
     x, weight, bias = torch.randn(200, 8), torch.randn(8, 12).t(), torch.randn(12, 2)[:, 0]
     assert difference(tall_linear(x, weight, bias), torch.nn.functional.linear(x, weight, bias)) <= 1e-6
 

@@ -145,7 +145,7 @@ def test_a_registered_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     assert base.choose("auto", lstm, like).name == "cpu"
     with pytest.raises(ValueError, match="backend='slow' does not support PathLSTM"):
         lstm(torch.ones(N, CHANNELS), trie_of(EDGE_INDEX, N, "ap", K).length(K))
-    with pytest.raises(ValueError, match="comes with pathnn"):
+    with pytest.raises(ValueError, match="name of a built-in backend"):
         base.register(Levels())
 
 

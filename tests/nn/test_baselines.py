@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import copy
 import json
 from typing import get_args
 
 import pytest
 import torch
+from torch_geometric.nn import GATConv, GCNConv
 
 from nn_graphs import graph
 from pathnn.nn import Baseline, BaselineConfig
@@ -40,6 +42,23 @@ def test_reads_structure_and_edges_or_not(name):
     assert torch.equal(out, fewer) == (name == "mlp")
     other = model(x, EDGE_INDEX, edge_attr=edge_attr + 1)
     assert torch.equal(out, other) == (name not in READS_EDGES)
+
+
+@pytest.mark.parametrize("edge_channels", [None, 5])
+@pytest.mark.parametrize(("name", "layer"), [("gcn", GCNConv), ("gat", GATConv)])
+def test_self_loops_are_those_of_pyg(name, layer, edge_channels):
+    torch.manual_seed(0)
+    edge_index = torch.randint(0, 9, (2, 40))  # some vertices have several loops, some none
+    assert bool((edge_index[0] == edge_index[1]).any())
+    x, edge_attr = torch.randn(11, 4), None if edge_channels is None else torch.randn(40, edge_channels)
+    model = Baseline(name, 4, 8, None, num_layers=2, edge_channels=edge_channels, head=None, readout=None)
+    theirs = copy.deepcopy(model)
+    theirs.loops = None
+    for i, conv in enumerate(model.convs):
+        options = {"edge_dim": edge_channels} if name == "gat" else {}
+        theirs.convs[i] = layer(8, 8, **options)
+        theirs.convs[i].load_state_dict(conv.state_dict())
+    torch.testing.assert_close(model(x, edge_index, edge_attr=edge_attr), theirs(x, edge_index, edge_attr=edge_attr))
 
 
 def test_config_and_errors():
@@ -88,7 +107,7 @@ def test_options_change_what_is_computed():
 
     model, plain = layers(norm=None)
     h = model.encoder(x)
-    message = model.convs[0](h, EDGE_INDEX).relu()
+    message = model.convs[0](h, model.loops(EDGE_INDEX, {}, N)[0]).relu()
     torch.testing.assert_close(plain, h + message)
     torch.testing.assert_close(layers(norm=None, residual=False)[1], message)
     assert not any(isinstance(part, torch.nn.BatchNorm1d) for part in model.norms)

@@ -73,8 +73,8 @@ def sums_of(parts: Tensor, types: Tensor) -> EdgeTypes:
 def moved(edges: Any) -> tuple[Any, list[Tensor]]:
     if edges is None:
         return None, []
-    if isinstance(edges, EdgeTypes) and edges.parts is not None:
-        parts = edges.parts.detach().cuda().requires_grad_()
+    if isinstance(edges, EdgeTypes) and edges.components is not None:
+        parts = edges.components.detach().cuda().requires_grad_()
         return sums_of(parts, edges.types.cuda()), [parts]
     table = (edges.table if isinstance(edges, EdgeTypes) else edges).detach().cuda().requires_grad_()
     return (EdgeTypes(table, edges.types.cuda()) if isinstance(edges, EdgeTypes) else table), [table]

@@ -12,11 +12,12 @@ from torch_geometric import nn as pyg
 
 from nn_graphs import graph
 from pathnn import PathNN, extract_paths
+from pathnn.data.packed import PackedGraphs
 from pathnn.nn import Baseline
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.paths.count import PathExplosionError
-from pathnn.training.cuda_graphs.capture import padding_problem
+from pathnn.training.cuda_graphs.padded_modules import padding_problem
 
 EDGE_INDEX, N = graph()
 BATCH = torch.tensor([0] * 9 + [1] * 3)
@@ -72,12 +73,13 @@ def test_a_readout_that_was_compiled_or_takes_anything(readout: nn.Module | None
 def test_parts_of_ones_own_are_not_trained_on_padded_batches(part: str) -> None:
     """Padding would count in BatchNorm, and what waits for the GPU cannot be recorded."""
     model = PathNN(4, 8, 2, collection="ap", k=2, edge_channels=(3,))
-    assert padding_problem(model) is None
+    graphs = PackedGraphs.from_edges([EDGE_INDEX], [N])
+    assert padding_problem(model, graphs) is None
     if part == "convs":
         model.convs[1] = nn.Identity()
     else:
         setattr(model, part, nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)))
-    assert f"{part} is a custom module" in str(padding_problem(model))
+    assert f"{part} is a custom module" in str(padding_problem(model, graphs))
 
 
 def test_an_lstm_of_ones_own_gets_the_features_of_every_edge() -> None:
@@ -213,5 +215,5 @@ def test_a_model_says_where_the_limits_are() -> None:
     n = 24
     everyone = torch.cartesian_prod(torch.arange(n), torch.arange(n)).t()
     dense = everyone[:, everyone[0] != everyone[1]]
-    with pytest.raises(PathExplosionError, match=r"counting stopped there.*those of extract_paths and AddPaths.*trie="):
+    with pytest.raises(PathExplosionError, match=r"counting stopped there.*belong to extract_paths.*trie="):
         PathNN(4, 8, 2, collection="ap", k=8)(torch.ones(n, 4), dense)

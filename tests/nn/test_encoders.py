@@ -27,18 +27,18 @@ def test_categorical_is_a_sum_of_embeddings():
 def test_edge_types_are_the_same_features(sizes):
     encoder = CategoricalEncoder(sizes, 8)
     x = torch.stack([torch.randint(0, size, (20,)) for size in sizes], dim=1)
-    edges = encoder.encode_edges(x)
+    edges = encoder.edge_types(x)
     assert isinstance(edges, EdgeTypes)
     assert torch.allclose(edges.expand(), encoder(x))
     if len(sizes) > 1:
-        assert edges.parts is not None
-        assert edges.marks is not None
-        read = (edges.marks[:, None] >> torch.arange(sum(sizes))) & 1
-        assert torch.allclose(read.float() @ edges.parts, edges.table, atol=1e-6)
+        assert edges.components is not None
+        assert edges.masks is not None
+        read = (edges.masks[:, None] >> torch.arange(sum(sizes))) & 1
+        assert torch.allclose(read.float() @ edges.components, edges.table, atol=1e-6)
     else:
-        assert edges.parts is edges.marks is None
-    assert CategoricalEncoder([20, 12], 8).encode_edges(torch.zeros(3, 2, dtype=torch.long)).parts is None
-    assert isinstance(CategoricalEncoder([600], 8).encode_edges(torch.zeros(3, dtype=torch.long)), torch.Tensor)
+        assert edges.components is edges.masks is None
+    assert CategoricalEncoder([20, 12], 8).edge_types(torch.zeros(3, 2, dtype=torch.long)).components is None
+    assert isinstance(CategoricalEncoder([600], 8).edge_types(torch.zeros(3, dtype=torch.long)), torch.Tensor)
 
 
 def test_one_hot_is_a_linear_layer_s_column():

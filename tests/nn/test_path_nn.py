@@ -149,7 +149,7 @@ def test_edge_features_of_all_kinds():
     several = PathNN((4, 2), 8, 1, collection="ap", k=2, edge_channels=(5, 6, 2)).eval()
     x, edge_attr = torch.ones(N, 2, dtype=torch.long), torch.randint(0, 2, (EDGE_INDEX.size(1), 3))
     out = several(x, EDGE_INDEX, edge_attr=edge_attr)
-    several.edge_encoder.encode_edges = several.edge_encoder.forward
+    several.edge_encoder.edge_types = several.edge_encoder.forward
     assert torch.allclose(out, several(x, EDGE_INDEX, edge_attr=edge_attr), atol=1e-5)
 
 
@@ -182,7 +182,7 @@ def test_autocast_keeps_the_gates_in_float32():
     expected = model(features(), EDGE_INDEX, edge_attr=bonds())
     with torch.autocast("cpu", dtype=torch.bfloat16):
         h = model.lstm(torch.randn(N, 8).bfloat16(), extract_paths(EDGE_INDEX, N, collection="ap", k=3).length(1),
-                       model.edge_encoder.encode_edges(bonds()))  # fmt: skip
+                       model.edge_encoder.edge_types(bonds()))  # fmt: skip
         assert h.dtype == torch.float32
         out = model(features(), EDGE_INDEX, edge_attr=bonds())
         out.float().sum().backward()
@@ -226,10 +226,10 @@ def test_errors_say_the_way_out():
 
     for changes, message in (
         ({"trie": None}, "give trie=, or edge_index"),
-        ({"trie": other(collection="sp+", distances=True)}, r"collection='sp\+', but expected was 'ap'"),
-        ({"trie": other(k=1)}, "k=1, but expected was 2"),
+        ({"trie": other(collection="sp+", distances=True)}, r"collection='sp\+', but the model expected 'ap'"),
+        ({"trie": other(k=1)}, "k=1, but the model expected 2"),
         ({"edge_attr": bonds()[:-1]}, "rows, but the paths were extracted from"),
-        ({"trie": other(extend=True)}, "extended=True, but expected was False"),
+        ({"trie": other(extend=True)}, "extended=True, but the model expected False"),
         ({"trie": other(distances=False)}, "the trie has none. Extract paths with distances=True"),
         ({"edge_attr": None}, "edge_attr is missing"),
         ({"edge_attr": bonds()[:3]}, "edge_attr has 3 rows"),
@@ -241,7 +241,7 @@ def test_errors_say_the_way_out():
             model(features(), **{**good, **changes})
     with pytest.raises(ValueError, match=r"\[num_nodes, 4\], got \(12, 5\)"):
         model(features(5), **good)
-    with pytest.raises(ValueError, match="num_nodes=12, but expected was 5"):
+    with pytest.raises(ValueError, match="num_nodes=12, but the model expected 5"):
         model(features()[:5], **good)
     with pytest.raises(ValueError, match="floating point"):
         model(torch.ones(N, 4, dtype=torch.long), **good)

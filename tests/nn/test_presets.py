@@ -56,7 +56,7 @@ def test_options_and_variants():
     paper, released = (paper_config("csl", collection="sp", variant=v) for v in ("paper", "released"))
     assert (paper.phi, paper.head) == ("identity", "linear")
     assert (released.phi, released.head) == ("relu", "mlp")
-    with pytest.raises(ValueError, match="'mnist' is no experiment of the paper: expected one of zinc"):
+    with pytest.raises(ValueError, match="'mnist' is not an experiment of the paper: expected one of zinc"):
         PathNN.from_paper("mnist", collection="sp")
     with pytest.raises(ValueError, match="variant='mine' is unknown"):
         paper_config("csl", collection="sp", variant="mine")

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from pathnn.nn.backends.triton.tall_linear import MANY, MOST_PARTS, PART, TallLinear, grad_of_weight, tall_linear
+from pathnn.nn.backends.triton.ops import MANY, MOST_PARTS, PART, grad_of_weight, tall_linear
+from pathnn.training.cuda_graphs.padded_modules import TallLinear
 
 
 @pytest.mark.parametrize("rows", [0, 1, 127, 128, 255, 256, 300, 1024])
@@ -55,5 +56,5 @@ def test_backward_under_autocast():
 
 
 def test_parts_are_never_very_many():
-    grad, x = torch.ones(1, PART * MOST_PARTS * 2 + 7, 1), torch.ones(1, PART * MOST_PARTS * 2 + 7, 2)
+    grad, x = torch.ones(PART * MOST_PARTS * 2 + 7, 1), torch.ones(PART * MOST_PARTS * 2 + 7, 2)
     assert grad_of_weight(grad, x).unique().tolist() == [PART * MOST_PARTS * 2 + 7]

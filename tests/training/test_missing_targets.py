@@ -12,15 +12,11 @@ from engine_tasks import one_thread as one_thread
 from engine_tasks import partly_known_task, tiny_config, tiny_task
 from pathnn.data import task_from_graphs
 from pathnn.data.targets import TargetScale, with_metric
-from pathnn.data.task import random_split
 from pathnn.inference import score
 from pathnn.training import RunError, TrainState, build_model, fabric_for, load_model, make_loaders, run
 from pathnn.training.ensemble import Ensemble, predict, score_ensemble
 from pathnn.training.errors import NotFiniteError
 from pathnn.training.loop import EagerStepper, train_epoch
-from pathnn.training.run_folder import RunFolder
-from pathnn.training.runs import prepare
-from pathnn.training.together import together_fault
 
 nan = torch.nan
 
@@ -118,20 +114,6 @@ def test_a_run_goes_on_with_its_metric_by_name_or_not(tmp_path: Path):
     assert run(tiny_config(metric="mae"), tmp_path / "run", task=task, resume=True)["epochs"] == 3
     with pytest.raises(RunError, match="cannot be resumed with metric='rmse'"):
         run(tiny_config(metric="rmse"), tmp_path / "run", task=task, resume=True)
-
-
-def test_folds_with_another_share_are_not_trained_together(tmp_path: Path):
-    task = partly_known_task()
-    task = replace(task, splits=(task.splits[0], random_split(24, seed=1)))
-    for fold in (0, 1):
-        (tmp_path / str(fold)).mkdir()
-    runs = [
-        prepare(tiny_config(fold=fold), task, RunFolder(tmp_path / str(fold)), fabric_for(tiny_config()), resume=False)
-        for fold in (0, 1)
-    ]
-    fault = "some targets are not known, another share of them in each fold."
-    assert together_fault(runs) == fault
-    assert together_fault(runs[:1]) != fault
 
 
 def test_known_targets_that_are_all_the_same_teach_nothing(tmp_path: Path):

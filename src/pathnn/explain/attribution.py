@@ -12,8 +12,7 @@ from torch import Tensor
 
 from pathnn.explain.explanation import Explanation
 from pathnn.nn import PathNN
-from pathnn.nn.backends.base import Budget, PathReader, Shared
-from pathnn.nn.edge_types import EdgeTypes
+from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader, Shared
 from pathnn.nn.encoders import check_features
 from pathnn.nn.path_lstm import Edges, PathLSTM, divide_by_paths
 from pathnn.paths.csr import check_edge_index

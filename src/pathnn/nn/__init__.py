@@ -1,13 +1,13 @@
-"""The model: an LSTM over paths, layers, encoders, presets and baselines."""
+"""Path neural networks: the LSTM over paths, layers, encoders, presets and baselines."""
 
 from typing import TYPE_CHECKING
 
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
+    from pathnn.nn.backends.base import EdgeTypes as EdgeTypes
     from pathnn.nn.baselines import Baseline as Baseline
     from pathnn.nn.baselines import BaselineConfig as BaselineConfig
-    from pathnn.nn.edge_types import EdgeTypes as EdgeTypes
     from pathnn.nn.encoders import CategoricalEncoder as CategoricalEncoder
     from pathnn.nn.encoders import MLPEncoder as MLPEncoder
     from pathnn.nn.encoders import OneHotEncoder as OneHotEncoder
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathnn.nn.readout import Readout as Readout
 
 EXPORTS = {
+    "backends.base": ("EdgeTypes",),
     "baselines": ("Baseline", "BaselineConfig"),
-    "edge_types": ("EdgeTypes",),
     "encoders": ("CategoricalEncoder", "MLPEncoder", "OneHotEncoder"),
     "path_conv": ("PathConv",),
     "path_lstm": ("PathLSTM",),

@@ -1,81 +1,49 @@
-"""Message-passing baselines from PyG's own layers, between the same encoders, readout and head as
-PathNN's."""
+"""Message-passing baselines: layers of PyG between the encoders, readout and head of `PathNN`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
-from pathnn.checks import check_choice, check_count, check_dropout, check_flag, check_widths
+from pathnn.checks import check_choice, check_count
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
+from pathnn.nn.model_config import ModelConfig
 from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
 from pathnn.paths.trie import PathTrie
 
 BaselineName = Literal["gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp"]
 
 READS_EDGES = ("gin", "gatedgcn", "gat")
-"""Baselines whose layers read edge features; the others leave them out, as they are defined."""
+"""Baselines whose layers read edge features; the definitions of the others have none."""
+
+ADDS_LOOPS = ("gcn", "gat")
+"""Baselines whose layers read one self-loop per vertex."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaselineConfig:
-    """The options of a `Baseline`; they are explained there."""
+class BaselineConfig(ModelConfig):
+    """The options of a `Baseline`, which explains them."""
 
     name: BaselineName
-    in_channels: int | tuple[int, ...]
-    hidden_channels: int
-    out_channels: int | None
     num_layers: int = 4
-    encoder: EncoderName = "mlp"
-    encoder_norm: bool = True
-    edge_channels: int | tuple[int, ...] | None = None
-    norm: Literal["batch"] | None = "batch"
     residual: bool = True
-    readout: ReadoutName | None = "sum"
-    head: HeadName | None = "mlp"
-    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         check_choice("name", self.name, get_args(BaselineName))
         check_choice("norm", self.norm, ("batch", None))
-        for name in ("in_channels", "edge_channels"):
-            object.__setattr__(self, name, check_widths(name, self.__dict__[name]))
-        if isinstance(self.in_channels, tuple) and self.encoder == "mlp":
-            object.__setattr__(self, "encoder", "categorical")
-        for name in ("hidden_channels", "num_layers"):
-            object.__setattr__(self, name, check_count(name, self.__dict__[name]))
-        if self.out_channels is not None:
-            object.__setattr__(self, "out_channels", check_count("out_channels", self.out_channels))
-        for name in ("encoder_norm", "residual"):
-            object.__setattr__(self, name, check_flag(name, self.__dict__[name]))
-        check_dropout(self.dropout)
-        object.__setattr__(self, "dropout", float(self.dropout))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON or YAML."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> BaselineConfig:
-        """The inverse of `to_dict`; names that do not exist are refused."""
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
-            raise ValueError(f"BaselineConfig: unknown options {unknown}. Was it written by another version of pathnn?")
-        missing = sorted({"name", "in_channels", "hidden_channels", "out_channels"} - set(values))
-        if missing:
-            raise ValueError(f"BaselineConfig: options {missing} are missing.")
-        return cls(**values)
+        object.__setattr__(self, "num_layers", check_count("num_layers", self.num_layers))
+        super().__post_init__()
 
 
 class Baseline(nn.Module):
     r"""A message-passing network, called like `PathNN`: `h = h + dropout(relu(norm(conv(h))))` in each layer.
 
-    Names: "gin" (GINE where there are edge features), "gcn", "gatedgcn" (`ResGatedGraphConv`), "gat",
-    "graphsage", and "mlp": no structure at all, the readout of encoded vertices. "gcn", "graphsage" and "mlp"
-    do not read edge features. The other options are those of `PathNN`; `residual=False` leaves out the `h +`.
+    Names: "gin" (GINE if there are edge features), "gcn", "gatedgcn" (`ResGatedGraphConv`), "gat", "graphsage", and
+    "mlp", which reads vertices and no edges. "gcn", "graphsage" and "mlp" do not read edge features. The other options
+    are those of `PathNN`; `residual=False` leaves out the `h +`.
 
     >>> import torch
     >>> model = Baseline("gin", 4, 16, 2)
@@ -111,6 +79,7 @@ class Baseline(nn.Module):
         edges = config.edge_channels if name in READS_EDGES else None
         self.edge_encoder: nn.Module | None = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
         edge_width = width if isinstance(edges, tuple) else edges
+        self.loops = SelfLoops() if name in ADDS_LOOPS else None
         layers = 0 if name == "mlp" else num_layers
         self.convs = nn.ModuleList(_make_conv(name, width, edge_width) for _ in range(layers))
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) if norm == "batch" else nn.Identity() for _ in range(layers))
@@ -128,7 +97,7 @@ class Baseline(nn.Module):
         edge_attr: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        """Predict: `[num_graphs, out_channels]`, or per vertex with `readout=None`. `trie` is not read."""
+        """Predict `[num_graphs, out_channels]`, or one row per vertex with `readout=None`. `trie` is not read."""
         h = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size)
         out: Tensor = self.head(h)
         return out
@@ -143,16 +112,16 @@ class Baseline(nn.Module):
         edge_attr: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        """What the head reads: the representation of each graph (or vertex), `[num_graphs,
-        hidden_channels]`."""
+        """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
         check_features(x)
         if edge_index is None and len(self.convs):
             raise ValueError(f"edge_index is missing: {self.config.name} passes messages along edges.")
         arguments = self._edge_arguments(edge_attr)
+        if self.loops is not None:
+            edge_index, arguments = self.loops(edge_index, arguments, x.size(0))
         h = self.encoder(x)
         for conv, norm in zip(self.convs, self.norms, strict=True):
-            message = norm(conv(h, edge_index, **arguments))
-            message = self.dropout(message if getattr(norm, "relu", False) else message.relu())
+            message = self.dropout(norm(conv(h, edge_index, **arguments)).relu())
             h = h + message if self.config.residual else message
         return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
 
@@ -174,20 +143,37 @@ class Baseline(nn.Module):
 
     @classmethod
     def from_config(cls, config: BaselineConfig | Mapping[str, Any]) -> Baseline:
-        """The untrained model that `config` (or its `to_dict`) describes."""
+        """Return the untrained model of a config or its `to_dict`."""
         config = config if isinstance(config, BaselineConfig) else BaselineConfig.from_dict(config)
         return cls(**config.to_dict())
 
 
-def before_relu(model: nn.Module, part: nn.Module) -> bool:
-    """Whether the ReLU after the BatchNorms in a part of a model may be left to them (if they have a `relu`, and it is
-    true): those of a baseline's layers."""
-    return isinstance(model, Baseline) and part is model.norms
+class SelfLoops(nn.Module):
+    """Replace all self-loops of a graph by one per vertex; its features are the mean of those of the edges to it.
+
+    PyG's GCN and GAT layers do this by default, in every layer. With `replace=False`, for graphs without loops, shapes
+    do not depend on the values of `edge_index`, as a CUDA graph needs it.
+    """
+
+    def __init__(self, *, replace: bool = True) -> None:
+        super().__init__()
+        self.replace = replace
+
+    def forward(
+        self, edge_index: Tensor, arguments: dict[str, Tensor], num_nodes: int
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the edges and their features, `{"edge_attr": ...}` or `{}`, with loops."""
+        from torch_geometric.utils import add_self_loops, remove_self_loops
+
+        edge_attr = arguments.get("edge_attr")
+        if self.replace:
+            edge_index, edge_attr = remove_self_loops(edge_index, edge_attr)
+        edge_index, edge_attr = add_self_loops(edge_index, edge_attr, fill_value="mean", num_nodes=num_nodes)
+        return edge_index, {} if edge_attr is None else {"edge_attr": edge_attr}
 
 
 def _make_conv(name: BaselineName, width: int, edge_width: int | None) -> nn.Module:
-    """PyG's layer of that name; imported here, so that importing pathnn does not import all of PyG's
-    layers."""
+    """Return a layer of PyG, which is imported here because that takes a second."""
     from torch_geometric import nn as pyg
 
     if name == "gin":
@@ -196,6 +182,5 @@ def _make_conv(name: BaselineName, width: int, edge_width: int | None) -> nn.Mod
     if name == "gatedgcn":
         return pyg.ResGatedGraphConv(width, width, edge_dim=edge_width)
     if name == "gat":
-        return pyg.GATConv(width, width, edge_dim=edge_width)
-    layer = {"gcn": pyg.GCNConv, "graphsage": pyg.SAGEConv}[name]
-    return layer(width, width)
+        return pyg.GATConv(width, width, edge_dim=edge_width, add_self_loops=False)
+    return pyg.GCNConv(width, width, add_self_loops=False) if name == "gcn" else pyg.SAGEConv(width, width)

@@ -1,7 +1,7 @@
 """Recurrent cells that read paths.
 
 To add a cell, write a class with the members of `PathCell`. The backend "torch" differentiates its `step` level by
-level, "dense" loops over the tokens of every path; Triton and the compiled loops of the CPU compute the LSTM only.
+level, and "dense" loops over the tokens of every path. "triton" and "cpu" compute only the LSTM.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 State = tuple[Tensor, ...]
-"""The state of some entries, `[n, d]` each: first the hidden state h, which the next token's step and sums read."""
+"""The state of some entries, `[n, d]` each: the first is the hidden state h, which the next step and sums read."""
 
 
 class CellWeights(NamedTuple):
-    """The weights of a cell: `input` is `[gates * d, width]` for tokens `[vertex, distance, edge]`, `bias` is
-    `[gates * d]`, `recurrent` is `[gates * d, d]`."""
+    """The weights of a cell.
+
+    Shapes: `input` is `[gates * d, width]` for tokens `[vertex, distance, edge]`, `bias` is `[gates * d]`, `recurrent`
+    is `[gates * d, d]`.
+    """
 
     input: Tensor
     bias: Tensor
@@ -38,17 +41,17 @@ class PathCell(Protocol):
     def step(self, z: Tensor, r: Tensor | None, state: State) -> State:
         """Return the next state from the projected token `z` and `r = W_hh h`, both `[n, gates * d]`.
 
-        At the first token `r` is None and `state` is empty. Reads no other weights, and changes no argument.
+        At the first token `r` is None and `state` is empty. It reads no other weights and changes no argument.
         """
         ...
 
     def dense(self, steps: Tensor) -> Tensor:
-        """Return the last h, `[paths, d]`, for tokens `[length, paths, width]`; `dense_loop` does it for any cell."""
+        """Return the last h, `[paths, d]`, for tokens `[length, paths, width]`; see `dense_loop`."""
         ...
 
 
 def dense_loop(cell: PathCell, steps: Tensor) -> Tensor:
-    """Call `step` for one token of every path after the other."""
+    """Compute `dense` of any cell: call `step` for one token of every path after the other."""
     weights = cell.weights()
     r, state = None, ()  # type: tuple[Tensor | None, State]
     for z in F.linear(steps, weights.input, weights.bias):
@@ -67,5 +70,5 @@ def lstm_step(z: Tensor, r: Tensor | None, state: State) -> State:
 
 
 def is_lstm(cell: PathCell) -> bool:
-    """Return whether the cell is an LSTM: backends may then use what is written for it."""
+    """Return whether the cell is an LSTM, for which backends have their own code."""
     return getattr(type(cell), "step", None) is lstm_step

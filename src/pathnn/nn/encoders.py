@@ -1,4 +1,4 @@
-"""From raw features to vectors of the model's width: MLP, categorical sums (atoms, bonds), one-hot labels."""
+"""Encode features as vectors: numbers by an MLP, categories (atoms, bonds) by sums of embeddings, labels one-hot."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice
-from pathnn.nn.edge_types import MOST_PARTS, EdgeTypes
+from pathnn.nn.backends.base import MOST_COMPONENTS, EdgeTypes
 
 EncoderName = Literal["mlp", "one-hot", "categorical"]
 
 MOST_TYPES = 512
-"""Combinations of categories up to which edges are projected per combination and not per edge; PyG's bonds have 264."""
+"""Edges with at most this many combinations of categories are projected per combination; PyG's bonds have 264."""
 
 
 class MLPEncoder(nn.Sequential):
-    """Two linear layers, each followed by BatchNorm (if `norm`) and ReLU, for continuous features.
+    """Encode continuous features: two linear layers, each followed by BatchNorm (if `norm`) and ReLU.
 
     Shapes: `[num_nodes, in_channels]` to `[num_nodes, hidden_channels]`.
 
@@ -38,7 +38,7 @@ class MLPEncoder(nn.Sequential):
         if x.dim() != 2 or x.size(1) != self.in_channels:
             raise ValueError(
                 f"x: expected shape [num_nodes, {self.in_channels}], got {tuple(x.shape)}. "
-                "Make the model with in_channels equal to the width of your features."
+                "Create the model with in_channels equal to the width of your features."
             )
         if not x.is_floating_point():
             raise ValueError(
@@ -55,7 +55,7 @@ class MLPEncoder(nn.Sequential):
 
 
 class OneHotEncoder(nn.Module):
-    """Labels `0..in_channels - 1` as one-hot vectors, then an `MLPEncoder`.
+    """Encode labels `0..in_channels - 1`: one-hot vectors, then an `MLPEncoder`.
 
     Shapes: `[num_nodes]` or `[num_nodes, 1]`, integers, to `[num_nodes, hidden_channels]`.
 
@@ -77,7 +77,7 @@ class OneHotEncoder(nn.Module):
 
 
 class CategoricalEncoder(nn.Module):
-    """The sum of one embedding per categorical feature, Xavier-uniform: atoms, bonds, ZINC's types.
+    """Encode categories as the sum of one embedding per feature, with Xavier-uniform weights.
 
     Shapes: `[num_nodes]` or `[num_nodes, len(sizes)]`, integers, to `[num_nodes, hidden_channels]`.
 
@@ -92,7 +92,7 @@ class CategoricalEncoder(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the tables anew."""
+        """Draw all weights again."""
         for embedding in self.embeddings:
             assert isinstance(embedding, nn.Embedding)
             nn.init.xavier_uniform_(embedding.weight)
@@ -103,42 +103,28 @@ class CategoricalEncoder(nn.Module):
         vectors = [embedding(column) for embedding, column in zip(self.embeddings, columns, strict=True)]
         return torch.stack(vectors).sum(dim=0) if len(vectors) > 1 else vectors[0]
 
-    def edge_kinds(self, edge_attr: Tensor, models: int = 1) -> Tensor | EdgeTypes:
-        """The same as `forward`, as a table of all combinations of categories where those are few; of several models,
-        which have as many edges each, a table for each, one after the other."""
+    def edge_types(self, edge_attr: Tensor) -> Tensor | EdgeTypes:
+        """Encode like `forward`, as `EdgeTypes` if there are at most `MOST_TYPES` combinations of categories."""
         if prod(self.sizes) > MOST_TYPES:
             encoded: Tensor = self(edge_attr)
             return encoded
-        index, combinations = self._combinations(edge_attr)
-        if models > 1:
-            first = len(combinations) * torch.arange(models, device=index.device)
-            index = (index.view(models, -1) + first.unsqueeze(1)).flatten()
-            combinations = combinations.repeat(models, 1)
-        return EdgeTypes(self(combinations), index)
-
-    def _combinations(self, edge_attr: Tensor) -> tuple[Tensor, Tensor]:
-        """The number of each edge's combination of categories, and all combinations."""
         columns = check_categories(edge_attr, self.sizes)
         index = columns.new_zeros(columns.size(0))
         for size, column in zip(self.sizes, columns.unbind(dim=1), strict=True):
             index = index * size + column
         ranges = [torch.arange(size, device=edge_attr.device) for size in self.sizes]
-        return index, torch.cartesian_prod(*ranges).reshape(-1, len(self.sizes))
-
-    def encode_edges(self, edge_attr: Tensor) -> Tensor | EdgeTypes:
-        """`edge_kinds` with the parts that the rows of the table are sums of, where those are even fewer."""
-        if prod(self.sizes) > MOST_TYPES or len(self.sizes) == 1 or sum(self.sizes) > MOST_PARTS:
-            return self.edge_kinds(edge_attr)
-        index, combinations = self._combinations(edge_attr)
-        marks = combinations.new_zeros(combinations.size(0))
+        combinations = torch.cartesian_prod(*ranges).reshape(-1, len(self.sizes))
+        if len(self.sizes) == 1 or sum(self.sizes) > MOST_COMPONENTS:
+            return EdgeTypes(self(combinations), index)
+        masks = combinations.new_zeros(combinations.size(0))
         for first, column in zip(accumulate(self.sizes, initial=0), combinations.unbind(dim=1), strict=False):
-            marks = marks | (torch.ones_like(marks) << (first + column))
-        parts = torch.cat([embedding.weight for embedding in self.embeddings])  # type: ignore[misc]
-        return EdgeTypes(self(combinations), index, parts, marks.int())
+            masks = masks | (torch.ones_like(masks) << (first + column))
+        components = torch.cat([embedding.weight for embedding in self.embeddings])  # type: ignore[misc]
+        return EdgeTypes(self(combinations), index, components, masks.int())
 
 
 def mlp_layers(widths: Sequence[int], *, norm: bool) -> list[nn.Module]:
-    """Linear, BatchNorm (if `norm`) and ReLU for each pair of consecutive widths."""
+    """Return Linear, BatchNorm (if `norm`) and ReLU for each pair of consecutive widths."""
     layers: list[nn.Module] = []
     for before, after in pairwise(widths):
         layers += [nn.Linear(before, after), *([nn.BatchNorm1d(after)] if norm else []), nn.ReLU()]
@@ -148,7 +134,7 @@ def mlp_layers(widths: Sequence[int], *, norm: bool) -> list[nn.Module]:
 def make_encoder(
     encoder: EncoderName, in_channels: int | tuple[int, ...], hidden_channels: int, *, norm: bool
 ) -> nn.Module:
-    """The encoder of a name: `in_channels` is a width, a number of labels, or the sizes of the categories."""
+    """Return the encoder of a name; `in_channels` is a width, a number of labels, or the sizes of the categories."""
     check_choice("encoder", encoder, get_args(EncoderName))
     if encoder == "categorical":
         sizes = (in_channels,) if isinstance(in_channels, int) else in_channels
@@ -178,8 +164,10 @@ def check_features(x: Any) -> None:
 
 
 def check_categories(x: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Return categorical features as `[n, len(sizes)]`, int64, or raise `ValueError` (values are checked on
-    the CPU)."""
+    """Return categorical features as `[n, len(sizes)]`, int64; raise `ValueError` if they are invalid.
+
+    Values are checked only on a CPU.
+    """
     if x.is_floating_point() or x.is_complex():
         raise ValueError(f"categorical features: expected integers, got {x.dtype}. Convert them with .long().")
     columns = x.unsqueeze(1) if x.dim() == 1 else x

@@ -1,4 +1,4 @@
-"""One layer of the paper's network: equations 2 and 3."""
+"""One layer of a path neural network."""
 
 from __future__ import annotations
 
@@ -19,19 +19,17 @@ PhiName = Literal["identity", "relu", "mlp"]
 class PathConv(nn.Module):
     r"""One layer of a path neural network (Michel et al., ICML 2023, equations 2 and 3).
 
-    $$h_v^{(k)} = \phi\big(\mathrm{NORM}(h_v^{(k-1)} + \sum_{\pi \in \mathcal{P}_v^k}
-    \mathrm{LSTM}(\pi))\big)$$
+    $$h_v^{(k)} = \phi\big(\mathrm{NORM}(h_v^{(k-1)} + \sum_{\pi \in \mathcal{P}_v^k} \mathrm{LSTM}(\pi))\big)$$
 
-    One LSTM is shared by all layers, so it is an argument of the call and not a part of the layer. The layer
-    runs for
-    vertices without a path, too: for them the sum is zero.
+    All layers share one LSTM, so it is an argument of the call and not a part of the layer. For vertices without a
+    path the sum is zero.
 
     Args:
-        channels: width of the representations.
+        channels: the width of the representations.
         norm: "batch" for BatchNorm, or None.
-        normalize: divide h by its Euclidean norm before the layer; the residual reads the divided h, too.
-        phi: "identity", "relu", or "mlp": dropout, then twice Linear, BatchNorm, ReLU.
-        dropout: rate before the MLP.
+        normalize: whether to divide h by its Euclidean norm before the layer; the residual also reads the divided h.
+        phi: "identity", "relu", or "mlp" (dropout, then twice Linear, BatchNorm, ReLU).
+        dropout: the rate before the MLP.
 
     Shapes: `h` is `[num_nodes, channels]`; returns the same.
 
@@ -59,10 +57,7 @@ class PathConv(nn.Module):
         self.phi = _make_phi(check_choice("phi", phi, get_args(PhiName)), channels, dropout)
 
     def forward(self, h: Tensor, lstm: PathLSTM, trie: LengthTrie, edges: Edges = None) -> Tensor:
-        """The next representations of the vertices from the paths of one length.
-
-        `lstm` is a `PathLSTM`, or anything that is called like one.
-        """
+        """Return the next representations from the paths of one length; `lstm` is called like a `PathLSTM`."""
         if isinstance(lstm, nn.LSTM) and not isinstance(lstm, PathLSTM):
             raise ValueError("lstm is an nn.LSTM, which does not read tries: expected a PathLSTM.")
         h = self.scale(h)
@@ -70,18 +65,18 @@ class PathConv(nn.Module):
         return out
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew; the LSTM is not a part of the layer."""
+        """Draw all weights of the layer again."""
         from torch_geometric.nn.inits import reset  # takes a second
 
         for part in self.children():
             reset(part)
 
     def scale(self, h: Tensor) -> Tensor:
-        """What the layer reads: `h`, divided by its Euclidean norm if the layer does that."""
+        """Return `h`, divided by its Euclidean norm if `normalize`."""
         return F.normalize(h, dim=-1) if self.normalize else h
 
     def extra_repr(self) -> str:
-        """What `print(model)` says about it."""
+        """Return the text that `print(model)` shows."""
         return f"normalize={self.normalize}"
 
 

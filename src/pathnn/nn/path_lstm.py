@@ -1,4 +1,4 @@
-"""The function f of the paper: one LSTM that reads every path of one length from its far end to its source."""
+"""The LSTM that reads every path of one length from its far end to its source."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import Budget, Inputs, PathReader, Shared
+from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, PathReader, Shared
 from pathnn.nn.cells import CellWeights, lstm_step
-from pathnn.nn.edge_types import EdgeTypes
 from pathnn.paths.trie import LengthTrie
 
 Aggregation = Literal["sum", "mean"]
 Edges = Tensor | EdgeTypes | Shared | None
-"""What a layer gives to the LSTM: edge features, or what `prepare` made of them."""
+"""Edge features, or the result of `prepare` for them."""
 
 
 class PathLSTM(PathReader, nn.LSTM):
@@ -27,24 +26,24 @@ class PathLSTM(PathReader, nn.LSTM):
 
     $$a_v = \sum_{\pi \in \mathcal{P}_v^k} \mathrm{LSTM}\big([h_{\pi(k+1)}, \dots, h_{\pi(1)}]\big)$$
 
-    Its parameters are those of one `nn.LSTM` (names, shapes, initialisation, order of the gates) that reads
-    `[vertex, distance, edge]`; besides, `distance_encoder` is the table of distances and `dummy` the vector of the
-    dummy token. Dropout acts on `h` per vertex and on the edge features per edge, before the input is projected;
-    distances are left alone. (The released implementation draws a mask per position of each path; both are equal at
-    rate 0 and in evaluation.) Under `torch.autocast` everything here runs in the dtype of the parameters; only the
-    products of the Triton backend then have 11 bits.
+    The parameters are those of one `nn.LSTM` (names, shapes, initialisation, order of the gates) that reads
+    `[vertex, distance, edge]`, the table of distances `distance_encoder`, and the vector `dummy` of the dummy token.
+    Dropout acts on `h` per vertex and on edge features per edge, before the input is projected, and not on distances.
+    (The released implementation draws a mask per position of each path; both are equal at rate 0 and in evaluation.)
+    Under `torch.autocast` the LSTM runs in the dtype of its parameters; only the products of the Triton backend then
+    have 11 bits.
 
     Args:
-        channels: width of `h` and of the result.
-        distances: rows of the table of distances (K + 1, or K + 2 with dummy tokens), or None: do not read distances.
-        edge_channels: width of the edge features, or None: do not read edges.
+        channels: the width of `h` and of the result.
+        distances: the rows of the table of distances (K + 1, or K + 2 with dummy tokens), or None to ignore distances.
+        edge_channels: the width of the edge features, or None to ignore edges.
         extended: whether tries may contain dummy tokens.
         aggregation: "sum" or "mean" over the paths of a source; a source without a path gets zeros.
         backend: how to compute: "auto" (the fastest), "torch", "cpu" or "triton", which share prefixes, or "dense",
-            which runs `nn.LSTM` over every path. The numbers are the same.
-        dropout: rate on the LSTM's input; kept as `input_dropout` (`dropout` of an `nn.LSTM` is between layers).
-        max_entries: the default `Budget`: a trie with more entries is computed in pieces that are recomputed in the
-            backward pass. None: no limit.
+            which runs `nn.LSTM` over every path. The results are the same up to rounding.
+        dropout: the rate on the input, stored as `input_dropout` (`dropout` of an `nn.LSTM` is between layers).
+        max_entries: the default `Budget`: a trie with more entries is computed in pieces, which the backward pass
+            recomputes. None for no limit.
 
     Shapes: `h` is `[num_nodes, channels]`, `edges` is `[num_edges, edge_channels]` or `EdgeTypes`; returns
     `[num_nodes, channels]`. Differentiable once, except with backend "dense".
@@ -91,12 +90,12 @@ class PathLSTM(PathReader, nn.LSTM):
         self.aggregation = check_choice("aggregation", aggregation, get_args(Aggregation))
         self.backend = base.check_backend(backend)
         self.input_dropout = dropout
-        self.max_entries = _check_max_entries(max_entries)
+        self.max_entries = None if max_entries is None else check_count("max_entries", max_entries)
         self.distance_encoder = None if distances is None else nn.Embedding(distances, channels)
         self.dummy = nn.Parameter(torch.randn(channels)) if extended else None
 
     def reset_parameters(self) -> None:
-        """Draw all weights again, each as when the model was made."""
+        """Draw all weights again."""
         nn.LSTM.reset_parameters(self)
         if getattr(self, "distance_encoder", None) is not None:  # not while `nn.LSTM` is being made
             self.distance_encoder.reset_parameters()  # type: ignore[union-attr]
@@ -110,8 +109,8 @@ class PathLSTM(PathReader, nn.LSTM):
     def dense(self, steps: Tensor) -> Tensor:
         """Return the last hidden state for tokens `[length, paths, width]`; see `PathCell`.
 
-        This is `nn.LSTM.forward`, except that it has gradients in evaluation mode, too: cuDNN refuses them there. The
-        flag that says so changes nothing else, as there is no dropout between layers.
+        This is `nn.LSTM.forward` with gradients also in evaluation mode, which cuDNN refuses: the flag `differentiable`
+        changes nothing else, since there is no dropout between layers.
         """
         start = steps.new_zeros(1, steps.size(1), self.hidden_size)
         differentiable = self.training or torch.is_grad_enabled()
@@ -131,10 +130,10 @@ class PathLSTM(PathReader, nn.LSTM):
 
     @torch.compiler.disable
     def prepare(self, edges: Tensor | EdgeTypes | None, budget: Budget | None = None) -> Shared:
-        """Compute what the layers of one forward pass share; it takes the place of the edges in their calls.
+        """Compute what the layers of one forward pass share; pass the result to them in place of the edges.
 
-        Those calls do not check the trie again: it must be made for these edges. Dropout on edges is drawn for each
-        layer, so each layer then prepares for itself.
+        These calls do not check the trie again: it must belong to these edges. Dropout on edges is drawn per layer, so
+        each layer then prepares its own edges.
         """
         _check_edges(edges, self.edge_channels)
         budget = Budget(self.max_entries) if budget is None else budget
@@ -162,7 +161,7 @@ class PathLSTM(PathReader, nn.LSTM):
         return divide_by_paths(out, trie) if self.aggregation == "mean" and summed else out
 
     def _vertices(self, h: Tensor) -> Tensor:
-        """Return `h` as the LSTM reads it: in its dtype, with dropout, and the dummy token's vector at the end."""
+        """Return `h` in the dtype of the LSTM, with dropout, and with the vector of the dummy token as last row."""
         h = F.dropout(h.to(self.weight_ih_l0.dtype), self.input_dropout, self.training)
         return h if self.dummy is None else torch.cat([h, self.dummy.unsqueeze(0)])
 
@@ -173,8 +172,8 @@ class PathLSTM(PathReader, nn.LSTM):
         if edges is None:
             return None
         if isinstance(edges, EdgeTypes) and not masked:
-            parts = None if edges.parts is None else edges.parts.to(dtype)
-            return edges._replace(table=edges.table.to(dtype), parts=parts)
+            components = None if edges.components is None else edges.components.to(dtype)
+            return edges._replace(table=edges.table.to(dtype), components=components)
         features = edges.expand() if isinstance(edges, EdgeTypes) else edges
         return F.dropout(features.to(dtype), self.input_dropout, self.training)
 
@@ -184,29 +183,25 @@ class PathLSTM(PathReader, nn.LSTM):
         if self.distance_encoder is not None and trie.levels[0].distance is None:
             raise ValueError(
                 "this PathLSTM reads distances, but the trie has none. Extract paths with distances=True, "
-                "or make it with distances=None."
+                "or create the PathLSTM with distances=None."
             )
         _check_edges(edges, self.edge_channels)
         if h.device.type == "cpu":
             _check_bounds(trie, edges, self.distance_encoder, extended=self.dummy is not None)
 
     def extra_repr(self) -> str:
-        """Return what `print(model)` shows."""
+        """Return the text that `print(model)` shows."""
         rows = None if self.distance_encoder is None else self.distance_encoder.num_embeddings
         read = {"edge_channels": self.edge_channels, "distances": rows, "extended": self.dummy is not None or None}
         chosen = {name: value for name, value in {**read, "max_entries": self.max_entries}.items() if value is not None}
-        words = {
-            "aggregation": self.aggregation,
-            **chosen,
-            "input_dropout": self.input_dropout,
-            "backend": self.backend,
-        }
+        words = {"aggregation": self.aggregation, **chosen}
+        words |= {"input_dropout": self.input_dropout, "backend": self.backend}
         return ", ".join([str(self.channels), *(f"{name}={value!r}" for name, value in words.items())])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PerLayer(Shared):
-    """Edges with dropout: each layer draws its mask, and so prepares for itself."""
+    """Edges with dropout, which each layer draws and prepares."""
 
     edges: Tensor | EdgeTypes
 
@@ -215,23 +210,15 @@ def _check_rows(distances: Any) -> None:
     if distances is not None and (isinstance(distances, bool) or not isinstance(distances, Integral) or distances < 1):
         raise ValueError(
             f"distances={distances!r}: expected the rows of the table of distances, K + 1 (K + 2 with dummy tokens), "
-            "or None: do not read distances."
+            "or None to ignore distances."
         )
-
-
-def _check_max_entries(max_entries: Any) -> int | None:
-    if max_entries is None:
-        return None
-    if isinstance(max_entries, bool) or not isinstance(max_entries, Integral) or max_entries < 1:
-        raise ValueError(f"max_entries={max_entries!r}: expected a positive number of trie entries, or None.")
-    return int(max_entries)
 
 
 def _check_one_length(trie: Any) -> None:
     if not isinstance(trie, LengthTrie):
         raise ValueError(
             f"trie is a {type(trie).__name__}: expected the paths of one length, a LengthTrie. "
-            "Of a PathTrie, give trie.length(k), with k from 1 to trie.k."
+            "For a PathTrie, pass trie.length(k), with k from 1 to trie.k."
         )
 
 
@@ -258,7 +245,7 @@ def _check_edges(edges: Tensor | EdgeTypes | None, edge_channels: int | None) ->
 def _check_bounds(
     trie: LengthTrie, edges: Tensor | EdgeTypes | None, distances: nn.Embedding | None, *, extended: bool
 ) -> None:
-    """Raise where a trie was not made for these features: kernels do not check indices."""
+    """Raise `ValueError` if the trie does not belong to these features: kernels do not check indices."""
     num_edges = 0 if edges is None else edges.types.numel() if isinstance(edges, EdgeTypes) else edges.size(0)
     if isinstance(edges, EdgeTypes) and edges.types.numel():
         low, high = (int(x) for x in torch.aminmax(edges.types))
@@ -284,12 +271,12 @@ def check_rows(
     num_distances: int | None,
     extended: bool,
 ) -> None:
-    """Raise `ValueError` where entries of a trie name vertices, edges or distances that do not exist."""
+    """Raise `ValueError` if entries of a trie name vertices, edges or distances that do not exist."""
     if vertex.numel() == 0:
         return
     low, high = (int(x) for x in torch.aminmax(vertex))
     if low < 0 and not extended:
-        raise ValueError("the trie has dummy tokens: make the model with extended=True, or extract without extend.")
+        raise ValueError("the trie has dummy tokens: create the model with extended=True, or extract without extend.")
     if high >= num_nodes:
         raise ValueError(f"the trie names vertex {high}, but there are {num_nodes}.")
     if edge is not None and edge.numel() and int(edge.max()) >= num_edges:

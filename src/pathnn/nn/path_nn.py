@@ -1,19 +1,18 @@
-"""What a PathNN is, as plain values: written into checkpoints, read back from them."""
+"""The path neural network, and its options as plain values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
 
-from pathnn.checks import check_count, check_dropout, check_flag, check_widths
-from pathnn.nn.backends.base import Budget, PathReader
-from pathnn.nn.edge_types import EdgeTypes
+from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
+from pathnn.nn.model_config import ModelConfig
 from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, check_rows
 from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
@@ -24,8 +23,8 @@ from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_s
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathNNConfig:
-    """The options of a `PathNN`; they are explained there.
+class PathNNConfig(ModelConfig):
+    """The options of a `PathNN`, which explains them.
 
     >>> config = PathNNConfig(in_channels=(28,), hidden_channels=8, out_channels=1, collection="ap", k=4)
     >>> config.distances
@@ -34,91 +33,54 @@ class PathNNConfig:
     True
     """
 
-    in_channels: int | tuple[int, ...]
-    hidden_channels: int
-    out_channels: int | None
     collection: Collection
     k: int
-    encoder: EncoderName = "mlp"
-    encoder_norm: bool = True
-    edge_channels: int | tuple[int, ...] | None = None
     distances: bool | None = None
     extend: bool = False
-    norm: NormName | None = "batch"
     normalize: bool = False
     phi: PhiName = "relu"
     aggregation: Aggregation = "sum"
-    readout: ReadoutName | None = "sum"
-    head: HeadName | None = "mlp"
-    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         paths = self.paths
         for name in ("k", "distances", "extend"):
             object.__setattr__(self, name, paths.__dict__[name])
-        for name in ("normalize", "encoder_norm"):
-            object.__setattr__(self, name, check_flag(name, self.__dict__[name]))
-        if self.out_channels is not None:
-            object.__setattr__(self, "out_channels", check_count("out_channels", self.out_channels))
-        for name in ("in_channels", "edge_channels"):
-            value = check_widths(name, self.__dict__[name])
-            object.__setattr__(self, name, value)
-        if isinstance(self.in_channels, tuple) and self.encoder == "mlp":
-            object.__setattr__(self, "encoder", "categorical")
-        object.__setattr__(self, "hidden_channels", check_count("hidden_channels", self.hidden_channels))
-        check_dropout(self.dropout)
-        object.__setattr__(self, "dropout", float(self.dropout))
+        super().__post_init__()
 
     @property
     def paths(self) -> PathOptions:
-        """The options of the paths that the model reads, checked."""
+        """Return the options of the paths that the model reads."""
         return PathOptions(self.collection, self.k, self.distances, self.extend)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON or YAML (tuples become lists there)."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> PathNNConfig:
-        """The inverse of `to_dict`; lists are read as tuples, names that do not exist are refused."""
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
-            raise ValueError(f"PathNNConfig: unknown options {unknown}. Was it written by another version of pathnn?")
-        missing = sorted({"in_channels", "hidden_channels", "out_channels", "collection", "k"} - set(values))
-        if missing:
-            raise ValueError(f"PathNNConfig: options {missing} are missing.")
-        return cls(**values)
 
 
 class PathNN(nn.Module):
-    r"""A path neural network (Michel et al., "Path Neural Networks: Expressive and Accurate Graph Neural
-    Networks", ICML 2023).
+    r"""A path neural network (Michel et al., "Path Neural Networks: Expressive and Accurate Graph Neural Networks",
+    ICML 2023).
 
-    Layer i reads the paths of length exactly i, with one LSTM for all layers; the readout and the head turn
-    the vertices' representations after layer K into a prediction per graph, or per vertex with
-    `readout=None`. Every part is an attribute (`encoder`, `edge_encoder`, `lstm`, `convs`, `readout`, `head`)
-    and may be replaced by another module; docs/model.md says how each is called.
+    Layer i reads the paths of length exactly i, with one LSTM for all layers. The readout and the head turn the
+    representations of the vertices after layer K into a prediction per graph, or per vertex with `readout=None`. Every
+    part is an attribute (`encoder`, `edge_encoder`, `lstm`, `convs`, `readout`, `head`) and may be replaced by another
+    module; docs/model.md describes how each is called.
 
     Args:
-        in_channels: width of the features; number of labels with `encoder="one-hot"`; sizes of the
-            categories, as a
-            tuple, with `encoder="categorical"`.
-        hidden_channels: width of everything inside.
-        out_channels: number of outputs; None without a head.
+        in_channels: the width of the features; the number of labels with `encoder="one-hot"`; the sizes of the
+            categories, as a tuple, with `encoder="categorical"`.
+        hidden_channels: the width of all representations.
+        out_channels: the number of outputs; None without a head.
         collection: "sp", "sp+" or "ap".
-        k: largest path length in edges, and so the number of layers.
+        k: the largest path length in edges, which is the number of layers.
         encoder: "mlp", "one-hot" or "categorical"; a tuple as `in_channels` implies "categorical".
-        encoder_norm: BatchNorm in the encoder.
-        edge_channels: width of continuous edge features, sizes of categorical ones as a tuple, or None: no
-            edges.
-        distances: whether tokens carry the distance to the source; None means: for "ap".
+        encoder_norm: whether the encoder has BatchNorm.
+        edge_channels: the width of continuous edge features, the sizes of categorical ones as a tuple, or None to
+            ignore edge features.
+        distances: whether tokens have the distance to the source; None for the default of the collection.
         extend: whether paths are extended by dummy tokens.
         norm, normalize, phi: see `PathConv`.
         aggregation: "sum" or "mean" over the paths of a vertex.
         readout: "sum" or "mean" over the vertices of a graph; None for one output per vertex.
         head: "mlp", "linear" or None.
-        dropout: rate on the LSTM's input, before the MLP of phi, and in the head.
-        backend, max_entries: see `PathLSTM`; how to compute, not what, and so not part of the `config`.
+        dropout: the rate on the input of the LSTM, before the MLP of phi, and in the head.
+        backend, max_entries: see `PathLSTM`; they do not change the function, so they are not in `config`.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
     >>> model = PathNN(4, 16, 2, collection="sp", k=2)
@@ -151,24 +113,11 @@ class PathNN(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config = PathNNConfig(
-            in_channels=in_channels,
-            hidden_channels=hidden_channels,
-            out_channels=out_channels,
-            collection=collection,
-            k=k,
-            encoder=encoder,
-            encoder_norm=encoder_norm,
-            edge_channels=edge_channels,
-            distances=distances,
-            extend=extend,
-            norm=norm,
-            normalize=normalize,
-            phi=phi,
-            aggregation=aggregation,
-            readout=readout,
-            head=head,
+            in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, collection=collection,
+            k=k, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels, distances=distances,
+            extend=extend, norm=norm, normalize=normalize, phi=phi, aggregation=aggregation, readout=readout, head=head,
             dropout=dropout,
-        )
+        )  # fmt: skip
         self.path_options = config.paths
         width, k = config.hidden_channels, config.k
         extend, normalize, dropout = config.extend, config.normalize, config.dropout
@@ -202,11 +151,11 @@ class PathNN(nn.Module):
         batch_size: int | None = None,
         budget: Budget | None = None,
     ) -> Tensor:
-        """Predict: `[num_graphs, out_channels]`, or `[num_nodes, out_channels]` with `readout=None`.
+        """Predict `[num_graphs, out_channels]`, or `[num_nodes, out_channels]` with `readout=None`.
 
-        Give `trie`, made for the whole batch, or `edge_index`, from which the paths are extracted here each
-        time. `batch_size`, the number of graphs, saves finding it out from `batch`; `budget` bounds memory (default:
-        `max_entries` of the model).
+        Give the `trie` of the whole batch, or `edge_index`, from which each call extracts the paths. `batch_size`, the
+        number of graphs, is computed from `batch` if it is None; `budget` limits memory (default: `max_entries` of the
+        model).
         """
         representation = self.embed(
             x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size, budget=budget
@@ -225,7 +174,7 @@ class PathNN(nn.Module):
         batch_size: int | None = None,
         budget: Budget | None = None,
     ) -> Tensor:
-        """Return what the head reads: the representation of each graph (or vertex), `[num_graphs, hidden_channels]`."""
+        """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
         trie = self._trie(x, edge_index, trie, batch)
         edges = self._prepare(edge_attr, trie, budget)
         h = self.encoder(x)
@@ -241,7 +190,7 @@ class PathNN(nn.Module):
         trie: PathTrie | None = None,
         edge_attr: Tensor | None = None,
     ) -> list[Tensor]:
-        """The LSTM's representation of every path, one tensor `[num_paths, hidden_channels]` per length.
+        """Return the representation of every path, one tensor `[num_paths, hidden_channels]` per length.
 
         Rows are in the order of `trie.to_paths()`. Differentiable like `forward`.
         """
@@ -252,22 +201,22 @@ class PathNN(nn.Module):
         for length, conv in enumerate(self.convs, start=1):
             if not isinstance(conv, PathConv):
                 raise ValueError(
-                    f"layer {length} is a {type(conv).__name__}: expected a PathConv. What another layer gives to the "
-                    "LSTM is not known here."
+                    f"layer {length} is a {type(conv).__name__}: expected a PathConv. The input that another layer "
+                    "gives to the LSTM is not known here."
                 )
             representations.append(self.lstm.path_representations(conv.scale(h), trie.length(length), edges))
             h = conv(h, self.lstm, trie.length(length), edges)
         return representations
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Draw all weights again."""
         from torch_geometric.nn.inits import reset  # takes a second
 
         for part in self.children():
             reset(part)
 
     def _prepare(self, edge_attr: Tensor | None, trie: PathTrie, budget: Budget | None) -> Edges:
-        """Return what the LSTM reads of edges; a custom module gets the features of every edge."""
+        """Return the edges as the LSTM reads them; a custom module gets the features of every edge."""
         edges, lstm = self._edges(edge_attr, trie), cast("nn.Module", self.lstm)
         if isinstance(lstm, PathReader):
             return lstm.prepare(edges, budget)
@@ -275,7 +224,7 @@ class PathNN(nn.Module):
 
     @torch.compiler.disable
     def _trie(self, x: Tensor, edge_index: Tensor | None, trie: PathTrie | None, batch: Tensor | None) -> PathTrie:
-        """The paths to read: `trie` if it is one that this model can read, else what `edge_index` gives."""
+        """Return `trie` if this model can read it, or the paths of `edge_index`."""
         check_features(x)
         if trie is not None:
             trie = self._check_trie(trie, x.size(0))
@@ -292,8 +241,8 @@ class PathNN(nn.Module):
             return extract_with(edge_index, x.size(0), self.path_options, batch)
         except PathExplosionError as error:
             raise PathExplosionError(
-                f"{error} Its options max_paths and max_paths_per_source are those of extract_paths and AddPaths: give "
-                "the model their trie (trie=)."
+                f"{error} The options max_paths and max_paths_per_source belong to extract_paths and AddPaths: pass "
+                "their trie to the model (trie=)."
             ) from None
 
     def _check_trie(self, trie: Any, num_nodes: int) -> PathTrie:
@@ -301,7 +250,7 @@ class PathNN(nn.Module):
         if not isinstance(trie, PathTrie):
             raise ValueError(
                 f"trie is a {type(trie).__name__}: expected a PathTrie of the whole batch, "
-                "as extract_paths(...) or PathTrie.from_data(batch) give it."
+                "from extract_paths(...) or PathTrie.from_data(batch)."
             )
         for name, came, expected in (
             ("collection", trie.collection, config.collection),
@@ -311,7 +260,7 @@ class PathNN(nn.Module):
         ):
             if came != expected:
                 raise ValueError(
-                    f"the trie has {name}={came!r}, but expected was {expected!r}. "
+                    f"the trie has {name}={came!r}, but the model expected {expected!r}. "
                     f"Extract paths with collection={config.collection!r}, k={config.k}, "
                     f"extend={config.extend} for the whole batch, or make the model with the trie's options."
                 )
@@ -330,7 +279,7 @@ class PathNN(nn.Module):
         return trie
 
     def _edges(self, edge_attr: Tensor | None, trie: PathTrie) -> Tensor | EdgeTypes | None:
-        """The edge features as the LSTM reads them; features that the model was not made for are refused."""
+        """Return encoded edge features; raise `ValueError` if they do not match `edge_channels`."""
         expected = self.config.edge_channels
         if expected is None:
             if edge_attr is not None:
@@ -351,7 +300,7 @@ class PathNN(nn.Module):
                 f"edge_attr has {edge_attr.size(0)} rows, but the paths were extracted from {trie.num_edges} edges."
             )
         if self.edge_encoder is not None:
-            encode = getattr(self.edge_encoder, "encode_edges", self.edge_encoder)
+            encode = getattr(self.edge_encoder, "edge_types", self.edge_encoder)
             encoded: Tensor | EdgeTypes = encode(edge_attr)
             if isinstance(encoded, Tensor) and encoded.size(0) != trie.num_edges:
                 raise ValueError(f"edge_encoder returned {encoded.size(0)} rows for {trie.num_edges} edges.")
@@ -367,13 +316,9 @@ class PathNN(nn.Module):
 
     @classmethod
     def from_config(
-        cls,
-        config: PathNNConfig | Mapping[str, Any],
-        *,
-        backend: str = "auto",
-        max_entries: int | None = None,
+        cls, config: PathNNConfig | Mapping[str, Any], *, backend: str = "auto", max_entries: int | None = None
     ) -> Self:
-        """The untrained model that `config` (or its `to_dict`) describes."""
+        """Return the untrained model of a config or its `to_dict`."""
         config = config if isinstance(config, PathNNConfig) else PathNNConfig.from_dict(config)
         return cls(**config.to_dict(), backend=backend, max_entries=max_entries)
 
@@ -389,7 +334,7 @@ class PathNN(nn.Module):
         in_channels: int | None = None,
         variant: str = "paper",
     ) -> Self:
-        """The untrained model of one of the paper's experiments; see `pathnn.nn.presets.paper_config`.
+        """Return the untrained model of an experiment of the paper; see `pathnn.nn.presets.paper_config`.
 
         >>> model = PathNN.from_paper("zinc", collection="ap")
         >>> sum(p.numel() for p in model.parameters())
@@ -397,17 +342,11 @@ class PathNN(nn.Module):
         """
         from pathnn.nn.presets import paper_config
 
-        return cls.from_config(
-            paper_config(
-                name,
-                collection=collection,
-                k=k,
-                hidden_channels=hidden_channels,
-                dropout=dropout,
-                in_channels=in_channels,
-                variant=variant,
-            )
-        )
+        config = paper_config(
+            name, collection=collection, k=k, hidden_channels=hidden_channels, dropout=dropout, in_channels=in_channels,
+            variant=variant,
+        )  # fmt: skip
+        return cls.from_config(config)
 
     @classmethod
     def from_pretrained(cls, name: str) -> Self:
@@ -426,8 +365,7 @@ class PathNN(nn.Module):
         readout: ReadoutName = "sum",
         normalize: bool = False,
     ) -> Self:
-        """The authors' trained model, from a `state_dict` or a file that holds one; see
-        `pathnn.nn.released`."""
+        """Return a trained model of the authors from a `state_dict` or its file; see `pathnn.nn.released`."""
         from pathnn.nn.released import load_released
 
         return cls._of(
@@ -436,7 +374,7 @@ class PathNN(nn.Module):
 
     @classmethod
     def _of(cls, model: PathNN) -> Self:
-        """A PathNN as one of this class, which may be a user's own that is made with the same arguments."""
+        """Return a PathNN as an instance of this class: a subclass must take the same arguments."""
         if isinstance(model, cls):
             return model
         own = cls.from_config(model.config).to(next(model.parameters()))

@@ -1,9 +1,10 @@
-"""The models of the paper's experiments (section 5 and appendix D of the paper), without any data files."""
+"""The models of the paper's experiments (section 5 and appendix D)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 from pathnn.checks import check_choice
@@ -28,7 +29,7 @@ TU_SETS: dict[str, tuple[int, int]] = {
     "imdb-binary": (65, 2),
     "imdb-multi": (59, 3),
 }
-"""Width of the input (one column per distinct label or degree; ENZYMES: plus 18 attributes) and number of classes."""
+"""The width of the input (a column per label or degree; ENZYMES has 18 attributes more) and the number of classes."""
 
 
 def paper_config(
@@ -41,16 +42,14 @@ def paper_config(
     in_channels: int | None = None,
     variant: str = "paper",
 ) -> PathNNConfig:
-    """The options of the model that the paper used for `name`.
+    """Return the options of the paper's model for `name`.
 
-    Names: "zinc", "molhiv", "peptides-func", "peptides-struct"; "csl", "exp", "cexp" (classification),
-    "exp-iso", "sr" (untrained, without a head, to be run in float64); "dd", "proteins", "nci1", "enzymes",
-    "imdb-binary", "imdb-multi", for which the paper chooses hidden_channels from 32 and 64, dropout from 0
-    and 0.5, and shows k = 1, 2, 3.
+    Names: "zinc", "molhiv", "peptides-func", "peptides-struct"; "csl", "exp", "cexp" (classification), "exp-iso", "sr"
+    (untrained, without a head, for float64); "dd", "proteins", "nci1", "enzymes", "imdb-binary", "imdb-multi", for
+    which the paper chooses hidden_channels from 32 and 64 and dropout from 0 and 0.5, and reports k = 1, 2, 3.
 
-    Options that are not None replace the paper's. `variant="released"` follows the authors' code where it
-    departs from
-    the text: on CSL, EXP and SR a ReLU after each layer, and a head of two layers.
+    Options that are not None replace those of the paper. `variant="released"` follows the authors' code where it
+    differs from the text: on CSL, EXP and SR, a ReLU after each layer and a head of two layers.
 
     >>> paper_config("zinc", collection="sp").hidden_channels
     152
@@ -58,7 +57,7 @@ def paper_config(
     check_collection(collection)
     check_choice("variant", variant, get_args(Variant))
     if name not in PRESETS:
-        raise ValueError(f"{name!r} is no experiment of the paper: expected one of {', '.join(PRESETS)}.")
+        raise ValueError(f"{name!r} is not an experiment of the paper: expected one of {', '.join(PRESETS)}.")
     config = PRESETS[name](collection, variant == "released")
     given = {"k": k, "hidden_channels": hidden_channels, "dropout": dropout, "in_channels": in_channels}
     changes: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
@@ -99,8 +98,7 @@ def _peptides_struct(collection: Collection, released: bool) -> PathNNConfig:
 def _synthetic(
     collection: Collection, released: bool, *, k: int, k_ap: int, hidden: int = 64, classes: int | None
 ) -> PathNNConfig:
-    """Features are ones; no BatchNorm; for AP, and where the network stays untrained, h is divided by its
-    norm."""
+    """Return a config without BatchNorm for vertices without features; AP and untrained networks normalise h."""
     isomorphism = classes is None
     return PathNNConfig(
         in_channels=1, encoder_norm=False, hidden_channels=hidden, out_channels=classes,
@@ -110,28 +108,9 @@ def _synthetic(
     )  # fmt: skip
 
 
-def _csl(collection: Collection, released: bool) -> PathNNConfig:
-    return _synthetic(collection, released, k=11, k_ap=5, classes=10)
-
-
-def _exp(collection: Collection, released: bool) -> PathNNConfig:
-    return _synthetic(collection, released, k=10, k_ap=5, classes=2)
-
-
-def _exp_iso(collection: Collection, released: bool) -> PathNNConfig:
-    return _synthetic(collection, released, k=10, k_ap=5, hidden=16, classes=None)
-
-
-def _sr(collection: Collection, released: bool) -> PathNNConfig:
-    return _synthetic(collection, released, k=4, k_ap=4, hidden=16, classes=None)
-
-
-def _tu(name: str) -> Callable[[Collection, bool], PathNNConfig]:
-    def preset(collection: Collection, released: bool) -> PathNNConfig:
-        width, classes = TU_SETS[name]
-        return PathNNConfig(in_channels=width, hidden_channels=64, out_channels=classes, collection=collection, k=2)
-
-    return preset
+def _tu(name: str, collection: Collection, released: bool) -> PathNNConfig:
+    width, classes = TU_SETS[name]
+    return PathNNConfig(in_channels=width, hidden_channels=64, out_channels=classes, collection=collection, k=2)
 
 
 PRESETS: dict[str, Callable[[Collection, bool], PathNNConfig]] = {
@@ -139,11 +118,11 @@ PRESETS: dict[str, Callable[[Collection, bool], PathNNConfig]] = {
     "molhiv": _molhiv,
     "peptides-func": _peptides_func,
     "peptides-struct": _peptides_struct,
-    "csl": _csl,
-    "exp": _exp,
-    "cexp": _exp,
-    "exp-iso": _exp_iso,
-    "sr": _sr,
-    **{name: _tu(name) for name in TU_SETS},
+    "csl": partial(_synthetic, k=11, k_ap=5, classes=10),
+    "exp": partial(_synthetic, k=10, k_ap=5, classes=2),
+    "cexp": partial(_synthetic, k=10, k_ap=5, classes=2),
+    "exp-iso": partial(_synthetic, k=10, k_ap=5, hidden=16, classes=None),
+    "sr": partial(_synthetic, k=4, k_ap=4, hidden=16, classes=None),
+    **{name: partial(_tu, name) for name in TU_SETS},
 }
-"""Every experiment's name and the function that makes its options."""
+"""The function that returns the options of each experiment."""

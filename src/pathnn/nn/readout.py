@@ -1,4 +1,4 @@
-"""From the vectors of vertices to the vector of a graph."""
+"""Aggregate the vertices of each graph, and predict from the result."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ ReadoutName = Literal["sum", "mean"]
 
 
 class Readout(nn.Module):
-    """The sum (equation 4 of the paper) or the mean over the vertices of each graph.
+    """Sum (equation 4 of the paper) or average over the vertices of each graph.
 
     Shapes: `h` is `[num_nodes, channels]`, `batch` is `[num_nodes]` or None for one graph; returns
-    `[num_graphs, channels]`, of the type of `h`. Half precision is summed in float32, and stays that under autocast.
+    `[num_graphs, channels]` in the dtype of `h`. Half precision is summed in float32; under autocast the result is
+    float32.
 
     >>> Readout("mean")(torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1])).tolist()
     [[2.0], [5.0]]
@@ -29,7 +30,7 @@ class Readout(nn.Module):
         self.kind = check_choice("readout", kind, get_args(ReadoutName))
 
     def forward(self, h: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None) -> Tensor:
-        """Aggregate over graphs. `batch_size` saves finding out the number of graphs from `batch`."""
+        """Aggregate over graphs; `batch_size`, their number, is computed from `batch` if it is None."""
         if h.dtype not in (torch.bfloat16, torch.float16):
             return self._aggregate(h, batch, batch_size)
         out = self._aggregate(h.float(), batch, batch_size)  # sums of many rows need more bits
@@ -52,9 +53,9 @@ class Readout(nn.Module):
         else:
             _check_batch_size(batch_size, batch)
         if base.on_triton(h):
-            from pathnn.nn.backends.triton.segment_sum import cuda_sum
+            from pathnn.nn.backends.triton.ops import segment_sum
 
-            out = cuda_sum(h, batch, batch_size)
+            out = segment_sum(h, batch, batch_size)
         else:
             out = h.new_zeros(batch_size, h.size(1)).index_add_(0, batch, h)
         if self.kind == "sum":
@@ -64,13 +65,14 @@ class Readout(nn.Module):
         return out / sizes.clamp_(min=1).to(h.dtype).unsqueeze(1)
 
     def extra_repr(self) -> str:
-        """What `print(model)` says about it."""
+        """Return the text that `print(model)` shows."""
         return repr(self.kind)
 
 
 def read_out(readout: nn.Module, h: Tensor, batch: Tensor | None, batch_size: int | None) -> Tensor:
-    """What a readout makes of the vertices' vectors: ours, any of PyG's aggregations, or a module that is called as
-    `readout(h, batch)`, or `readout(h, batch, batch_size=batch_size)` where it takes that.
+    """Call a readout: a `Readout`, an aggregation of PyG, or a custom module.
+
+    A custom module is called as `readout(h, batch)`, with `batch_size=` if it takes that.
 
     >>> from torch_geometric.nn import MaxAggregation
     >>> read_out(MaxAggregation(), torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1]), None).tolist()
@@ -93,20 +95,20 @@ def read_out(readout: nn.Module, h: Tensor, batch: Tensor | None, batch_size: in
 
 
 def make_readout(readout: ReadoutName | None) -> Readout | None:
-    """The readout of a name; None: the vertices' own representations."""
+    """Return the readout of a name; None for one output per vertex."""
     check_choice("readout", readout, (*get_args(ReadoutName), None))
     return None if readout is None else Readout(readout)
 
 
 def _check_batch_size(batch_size: int, batch: Tensor) -> None:
-    """Raise `ValueError` if `batch` has more graphs; on the CPU alone, as looking would wait for a GPU."""
+    """Raise `ValueError` if `batch` has more graphs; only on a CPU, since reading it would wait for a GPU."""
     if batch.device.type != "cpu" or not batch.numel() or torch.compiler.is_compiling():
         return
     last = int(batch.max())
     if last >= batch_size:
         raise ValueError(
             f"batch_size={batch_size}, but batch names graph {last}: expected the number of graphs, at least "
-            f"{last + 1}. Leave it out, and it is found out from batch."
+            f"{last + 1}. Leave it out to compute it from batch."
         )
 
 
@@ -114,7 +116,7 @@ HeadName = Literal["mlp", "linear"]
 
 
 class MLPHead(nn.Module):
-    """Linear, ReLU, dropout, Linear: the head of the paper's real-world experiments.
+    """Predict by Linear, ReLU, dropout, Linear, as in the paper's real-world experiments.
 
     >>> import torch
     >>> MLPHead(8, 2)(torch.ones(3, 8)).shape
@@ -128,13 +130,13 @@ class MLPHead(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, h: Tensor) -> Tensor:
-        """Predict from `[n, channels]`: `[n, out_channels]`."""
+        """Return `[n, out_channels]` for `[n, channels]`."""
         out: Tensor = self.linear2(self.dropout(self.linear1(h).relu()))
         return out
 
 
 def make_head(head: HeadName | None, channels: int, out_channels: int | None, *, dropout: float) -> nn.Module:
-    """The head of a name; None: the representations themselves are the output."""
+    """Return the head of a name; None returns the representations."""
     check_choice("head", head, (*get_args(HeadName), None))
     if head is None:
         if out_channels is not None:
@@ -142,8 +144,6 @@ def make_head(head: HeadName | None, channels: int, out_channels: int | None, *,
         return nn.Identity()
     if out_channels is None:
         raise ValueError(f"out_channels=None: expected a number with head={head!r}, or head=None for no head.")
-    if out_channels < 1:
-        raise ValueError(f"out_channels={out_channels}: expected at least 1, or None with head=None.")
     if head == "linear":
         return nn.Linear(channels, out_channels)
     return MLPHead(channels, out_channels, dropout=dropout)

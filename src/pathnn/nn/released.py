@@ -1,4 +1,6 @@
-"""Reading the authors' trained models: names and shapes of their three models, mapped to ours.
+"""Read the trained models of the authors.
+
+Their names of tensors, and ours:
 
 theirs                                              ours
 lstm.*  (again as convs.{i}.rnn.*)                  lstm.*
@@ -54,13 +56,11 @@ def load_released(
     readout: ReadoutName = "sum",
     normalize: bool = False,
 ) -> PathNN:
-    """The released model in `source`, ready for evaluation: a `state_dict`, or a file with `{"epoch",
-    "state_dict"}`.
+    """Return the released model in `source`, in evaluation mode.
 
-    K, widths and the kind of model follow from the names and shapes. What they do not say has to be given:
-    the `collection`, the path `aggregation`, the `readout`, and whether h is divided by its norm
-    (`normalize`). Files are read without executing anything in them (`weights_only=True`). Dropout is not
-    stored: it is 0 in the result.
+    `source` is a `state_dict`, or a file with `{"epoch", "state_dict"}`, which is read without executing code
+    (`weights_only=True`). K, the widths and the encoder follow from names and shapes; `collection`, `aggregation`,
+    `readout` and `normalize` (whether h is divided by its norm) do not. Dropout is not stored: it is 0 in the result.
     """
     from pathnn.nn.path_nn import PathNN
 
@@ -69,11 +69,10 @@ def load_released(
     config = _config(theirs, collection, aggregation, readout, normalize)
     model = PathNN.from_config(config).to(theirs["lstm.weight_hh_l0"].dtype)
     ours = {_our_name(name): value for name, value in theirs.items() if ".rnn." not in name}
-    _check_same_names(ours, model.state_dict())
     try:
         model.load_state_dict(ours)
     except RuntimeError as error:
-        raise ValueError(f"the released state_dict has tensors of unexpected shapes: {error}") from error
+        raise ValueError(f"the tensors are not those of a released model: {error}") from error
     return model.eval()
 
 
@@ -84,14 +83,12 @@ def _read(source: StateDict | str | PathLike[str]) -> StateDict:
             source = torch.load(source, map_location="cpu", weights_only=True)
         except FileNotFoundError:
             raise
-        except Exception as error:  # torch.load raises many kinds for a damaged or unsafe file
-            raise ValueError(
-                f"{name}: this is no file that torch can load safely (weights_only=True): {error}"
-            ) from error
+        except Exception as error:  # torch.load raises many exceptions for a damaged or unsafe file
+            raise ValueError(f"{name}: torch cannot load this file safely (weights_only=True): {error}") from error
     if isinstance(source, Mapping) and isinstance(source.get("state_dict"), Mapping):
         source = source["state_dict"]  # type: ignore[assignment]
     if not isinstance(source, Mapping) or not all(isinstance(value, Tensor) for value in source.values()):
-        raise ValueError("expected a state_dict (names to tensors), or a file that holds {'epoch', 'state_dict'}.")
+        raise ValueError("expected a state_dict (names to tensors), or a file with {'epoch', 'state_dict'}.")
     return source
 
 
@@ -109,7 +106,7 @@ def _our_name(name: str) -> str:
 
 
 def _check_names(theirs: StateDict) -> None:
-    """Refuse what lacks the shared LSTM, and layers whose LSTM is not the shared one."""
+    """Raise `ValueError` if the shared LSTM is missing, or if a layer has another one."""
     for part in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"):
         if f"lstm.{part}" not in theirs:
             raise ValueError(f"'lstm.{part}' is missing: expected the state_dict of a released PathNN.")
@@ -128,9 +125,8 @@ def _config(
     norm = any(re.fullmatch(r"convs\.\d+\.bn\.weight", name) for name in theirs)
     if atoms and norm != (aggregation == "sum"):
         raise ValueError(
-            f"aggregation={aggregation!r}, but this model has {'a' if norm else 'no'} BatchNorm after the sum "
-            "of paths. "
-            f"Pass aggregation={'sum' if norm else 'mean'!r}."
+            f"aggregation={aggregation!r}, but this model has {'a' if norm else 'no'} BatchNorm after the sum of "
+            f"paths. Pass aggregation={'sum' if norm else 'mean'!r}."
         )
     head = "linear2.weight" in theirs
     return PathNNConfig(
@@ -153,7 +149,7 @@ def _encoder_options(theirs: StateDict, atoms: tuple[int, ...]) -> dict[str, Any
     if atoms:
         return {"in_channels": atoms, "encoder": "categorical"}
     if "feature_encoder.0.weight" not in theirs:
-        raise ValueError("no 'feature_encoder' of a released model was found: expected a Linear or an embedding.")
+        raise ValueError("'feature_encoder' is missing: expected a Linear or an embedding, as in the released models.")
     return {
         "in_channels": theirs["feature_encoder.0.weight"].size(1),
         "encoder_norm": "feature_encoder.3.weight" in theirs,
@@ -161,7 +157,7 @@ def _encoder_options(theirs: StateDict, atoms: tuple[int, ...]) -> dict[str, Any
 
 
 def _embedding_sizes(theirs: StateDict, encoder: str, listed: str) -> tuple[int, ...]:
-    """Rows of the one embedding, or of each embedding of the list; empty where there is none."""
+    """Return the rows of the embedding, or of each embedding of the list; empty if there is none."""
     if f"{encoder}.weight" in theirs:
         return (theirs[f"{encoder}.weight"].size(0),)
     count = sum(name.startswith(f"{encoder}.{listed}.") for name in theirs)
@@ -183,9 +179,3 @@ def _check_distances(theirs: StateDict, collection: Collection, k: int) -> None:
         raise ValueError(f"collection={collection!r}, but the model {has} 'distance_encoder': only those for 'ap' do.")
     if table is not None and table.size(0) != k + 1:
         raise ValueError(f"'distance_encoder.weight': expected {k + 1} rows for {k} layers, got {table.size(0)}.")
-
-
-def _check_same_names(ours: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    missing, extra = sorted(set(expected) - set(ours)), sorted(set(ours) - set(expected))
-    if missing or extra:
-        raise ValueError(f"the state_dict is not that of a released model: missing {missing}, unexpected {extra}.")

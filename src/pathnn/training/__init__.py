@@ -40,55 +40,16 @@ if TYPE_CHECKING:
     from pathnn.training.setup import make_loaders as make_loaders
 
 EXPORTS = {
-    "checkpoint": (
-        "TaskSignature",
-        "TrainedModel",
-        "load_model",
-        "training_overlap",
-    ),
+    "checkpoint": ("TaskSignature", "TrainedModel", "load_model", "training_overlap"),
     "config": ("RunConfig",),
-    "ensemble": (
-        "Ensemble",
-        "load_ensemble",
-        "predict_each",
-        "run_ensemble",
-        "score_ensemble",
-    ),
-    "errors": (
-        "CheckpointError",
-        "MismatchError",
-        "NotFiniteError",
-        "RunError",
-        "RunFolderError",
-        "RunStoppedError",
-    ),
-    "loop": (
-        "Epoch",
-        "TrainState",
-        "fabric_for",
-        "train",
-    ),
+    "ensemble": ("Ensemble", "load_ensemble", "predict_each", "run_ensemble", "score_ensemble"),
+    "errors": ("CheckpointError", "MismatchError", "NotFiniteError", "RunError", "RunFolderError", "RunStoppedError"),
+    "loop": ("Epoch", "TrainState", "fabric_for", "train"),
     "recipes": ("default_options",),
-    "run_folder": (
-        "EnsembleFolder",
-        "RunFolder",
-    ),
-    "runs": (
-        "Run",
-        "load_task",
-        "run",
-    ),
-    "scoring": (
-        "Evaluation",
-        "evaluate",
-        "model_outputs",
-        "predict",
-    ),
-    "setup": (
-        "Loaders",
-        "build_model",
-        "make_loaders",
-    ),
+    "run_folder": ("EnsembleFolder", "RunFolder"),
+    "runs": ("Run", "load_task", "run"),
+    "scoring": ("Evaluation", "evaluate", "model_outputs", "predict"),
+    "setup": ("Loaders", "build_model", "make_loaders"),
 }
 
 __all__ = [name for names in EXPORTS.values() for name in names]

@@ -31,7 +31,7 @@ from pathnn.training.run_folder import RESUMABLE, RunFolder, config_differences,
 
 @dataclass(frozen=True)
 class TaskSignature:
-    """What a trained model must know about its task, as plain values.
+    """The properties of its task that a trained model must know, as plain values.
 
     `training_graphs` has the fingerprints of the graphs that it was trained on (`training_fingerprints`).
 

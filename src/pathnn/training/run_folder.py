@@ -25,6 +25,17 @@ RESUMABLE = ("device", "devices", "num_nodes", "epochs")
 FILES = ("config.yaml", "metrics.jsonl", "model.safetensors", "last.ckpt", "result.json", "curves.png")
 
 
+class File:
+    """A file of a folder, as an attribute of the folder."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, folder: Any, owner: object = None) -> Path:
+        """Return the path of the file."""
+        return Path(folder.path / self.name)
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """The files of a run.
@@ -37,35 +48,12 @@ class RunFolder:
 
     path: Path
 
-    @property
-    def config(self) -> Path:
-        """`config.yaml`."""
-        return self.path / "config.yaml"
-
-    @property
-    def metrics(self) -> Path:
-        """`metrics.jsonl`."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def model(self) -> Path:
-        """`model.safetensors`."""
-        return self.path / "model.safetensors"
-
-    @property
-    def state(self) -> Path:
-        """`last.ckpt`."""
-        return self.path / "last.ckpt"
-
-    @property
-    def result(self) -> Path:
-        """`result.json`."""
-        return self.path / "result.json"
-
-    @property
-    def curves(self) -> Path:
-        """`curves.png`."""
-        return self.path / "curves.png"
+    config = File("config.yaml")
+    metrics = File("metrics.jsonl")
+    model = File("model.safetensors")
+    state = File("last.ckpt")
+    result = File("result.json")
+    curves = File("curves.png")
 
     @property
     def begun(self) -> bool:
@@ -124,7 +112,7 @@ class RunFolder:
 
     def write_config(self, config: RunConfig) -> None:
         """Write `config.yaml`."""
-        self._write(self.config, config.to_yaml())
+        write_file(self.config, config.to_yaml().encode())
 
     def read_config(self) -> RunConfig:
         """Read `config.yaml`, which may have been edited; `checkpoint.checked_config` checks that it was not."""
@@ -170,11 +158,11 @@ class RunFolder:
                 f"{self.metrics} has {len(kept)} epochs, but {self.state.name} has {epochs}. "
                 "Use a copy of it, or train again with --overwrite."
             )
-        self._write(self.metrics, "".join(json.dumps(epoch) + "\n" for epoch in kept))
+        write_file(self.metrics, "".join(json.dumps(epoch) + "\n" for epoch in kept).encode())
 
     def write_result(self, result: Mapping[str, Any]) -> None:
         """Write `result.json`."""
-        self._write(self.result, json.dumps(finite(dict(result)), indent=1) + "\n")
+        write_file(self.result, (json.dumps(finite(dict(result)), indent=1) + "\n").encode())
 
     def read_result(self) -> dict[str, Any] | None:
         """Return `result.json`, or None while the run is unfinished."""
@@ -198,9 +186,6 @@ class RunFolder:
             except OSError as error:
                 raise RunFolderError(f"{self.path / LOCK} cannot be locked: {error.strerror}.") from error
             yield
-
-    def _write(self, path: Path, text: str) -> None:
-        write_file(path, text.encode())
 
 
 LOCK = ".lock"
@@ -294,15 +279,8 @@ class EnsembleFolder:
 
     path: Path
 
-    @property
-    def seeds_file(self) -> Path:
-        """`ensemble.json`."""
-        return self.path / "ensemble.json"
-
-    @property
-    def result(self) -> Path:
-        """`result.json`."""
-        return RunFolder(self.path).result
+    seeds_file = File("ensemble.json")
+    result = File("result.json")
 
     def member(self, seed: int) -> RunFolder:
         """Return the run folder of a seed."""

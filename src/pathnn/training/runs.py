@@ -45,7 +45,7 @@ DATA, HISTORY, SAMPLED = "data", "history", "sampled"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run that is ready to train in this process; `together` is the number of runs that are trained at once.
+    """A run that is ready to train in this process.
 
     `training_graphs` has the fingerprints of the training graphs of data that is not a named dataset.
     """
@@ -57,7 +57,6 @@ class Run:
     state: TrainState
     history: RunHistory
     training_graphs: str = ""
-    together: int = 1
 
     @property
     def finished(self) -> bool:
@@ -164,8 +163,7 @@ class CheckpointWriter:
     """Write a line per epoch, and at intervals the state and the best model.
 
     `prepare` repairs the folder after a kill at any moment: `metrics.jsonl` never has fewer epochs than the state, and
-    the state holds the weights of the best model. If the weights are trained elsewhere, `bring` is called before the
-    state is written, and copies them to the run.
+    the state holds the weights of the best model.
     """
 
     def __init__(self, run: Run, every: float) -> None:
@@ -173,19 +171,17 @@ class CheckpointWriter:
         self._saved_at, self._saved_epoch = monotonic(), run.state.epoch
         self._saved_best = _best_epoch(run)
 
-    def add(self, epoch: Epoch, bring: Callable[[], None] | None = None) -> None:
+    def add(self, epoch: Epoch) -> None:
         """Write the line of an epoch, and save if `every` seconds have passed."""
         self.run.folder.add_epoch(epoch)
         if monotonic() - self._saved_at >= self.every:
-            self.save(bring)
+            self.save()
 
-    def save(self, bring: Callable[[], None] | None = None) -> None:
+    def save(self) -> None:
         """Save what has changed since the last call."""
         run = self.run
         if run.state.epoch != self._saved_epoch:
             run.folder.sync_epochs()
-            if bring is not None:
-                bring()
             about = {DATA: run.loaders.data.to_dict(), HISTORY: run.history.until(run.state.epoch)}
             state = {**run.state.state_dict(), **about, SAMPLED: run.loaders.sampled}
             save_state(run.folder.state, state, config=run.config)
@@ -256,7 +252,6 @@ def finish_run(run: Run) -> dict[str, Any]:
         "config_hash": run.config.digest(),
         "device": run.history.device,
         "processes": run.fabric.world_size,
-        "together": run.together,
         "commit": run.history.commit,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),

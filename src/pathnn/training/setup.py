@@ -67,11 +67,6 @@ def build_model(config: RunConfig, task: Task) -> Model:
         raise RunError(f"an option of the model has a value of the wrong type: {error}.") from error
 
 
-def has_batch_norm(model: nn.Module) -> bool:
-    """Return whether a model has BatchNorm, which learns nothing from a batch of one graph."""
-    return any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
-
-
 def path_options(model: Model) -> PathNNConfig | None:
     """Return the config with the paths that a model reads; None for a baseline."""
     return None if isinstance(model.config, BaselineConfig) else model.config
@@ -146,7 +141,8 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     check_precision(task, split.train, torch.float64 if precise else torch.float32)
     data, key = DataFingerprint.of(task, split), data_key(config, task)
     task = task.with_graphs(with_paths(task.graphs, model, device))
-    drop = has_batch_norm(model) if config.drop_single is None else config.drop_single
+    batch_norm = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
+    drop = batch_norm if config.drop_single is None else config.drop_single
     if drop and split.train.numel() == 1:
         raise RunError(f"{task.name} has one graph to train on: expected at least 2 for BatchNorm.")
     if drop and config.batch_size == 1:
@@ -176,15 +172,8 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     if task.has_missing_targets and task.loss is not None and y is not None:
         task = replace(task, loss=partial(loss_for, task.loss, y[split.train.to(y.device)]))
     scale = TargetScale.of(y[split.train]) if config.standardize and y is not None else UNSCALED
-    return Loaders(
-        task,
-        loader(split.train, train=True),
-        loader(split.val, train=False),
-        loader(split.test, train=False),
-        data,
-        key,
-        scale,
-    )
+    val, test = loader(split.val, train=False), loader(split.test, train=False)
+    return Loaders(task, loader(split.train, train=True), val, test, data, key, scale)
 
 
 def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:

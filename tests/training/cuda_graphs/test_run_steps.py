@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -16,17 +17,17 @@ from engine_tasks import random_graph, tiny_config, tiny_task
 from pathnn.data import Task, task_from_graphs
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathLSTM
+from pathnn.nn.baselines import BaselineName
 from pathnn.paths.extract import extract_paths
 from pathnn.training import RunConfig, TrainState, build_model, fabric_for, make_loaders, run, train
 from pathnn.training.cuda_graphs import run_steps
 from pathnn.training.cuda_graphs.capture import CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
-from pathnn.training.cuda_graphs.padded_edges import PADDED
+from pathnn.training.cuda_graphs.padded_edges import with_room
 from pathnn.training.cuda_graphs.run_steps import CudaGraphStepper
 from pathnn.training.loop import make_stepper
 from pathnn.training.scoring import apply
 from pathnn.training.setup import batch_indices
-from pathnn_reproduction.groups import release_memory
 
 pytestmark = [
     pytest.mark.cuda,
@@ -86,7 +87,7 @@ def test_graphs_give_what_single_operations_give(kind: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("kind", ["classes", "edges"])
-@pytest.mark.parametrize("name", ["gin", "gcn", "graphsage", "mlp"])
+@pytest.mark.parametrize("name", get_args(BaselineName))
 def test_baselines_have_graphs_too(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config = replace(config_of(), model=name, options={"hidden_channels": 16, "num_layers": 3})
     with_graphs, _ = trained(config, task=task_of(kind))
@@ -97,15 +98,14 @@ def test_baselines_have_graphs_too(name: str, kind: str, monkeypatch: pytest.Mon
     torch.testing.assert_close(ours[1::2], theirs[1::2], rtol=5e-2, atol=5e-2)
 
 
-@pytest.mark.parametrize("name", ["gin", "gcn", "graphsage", "mlp"])
+@pytest.mark.parametrize("name", get_args(BaselineName))
 def test_the_step_of_a_baseline_is_the_same_step(name: str) -> None:
     config = replace(config_of(), model=name, options={"hidden_channels": 16, "num_layers": 3})
     task = task_of("edges")
     model = build_model(config, task).cuda()
     loaders = make_loaders(task, config, model, device="cuda")
     graphs, index, loss = loaders.train.graphs, loaders.train.index[:8], torch.nn.L1Loss()
-    capacity = PaddedShape.of_sizes(graph_sizes(graphs, paths=False), 8, margin=5.0)
-    capacity = replace(capacity, nodes=capacity.nodes + PADDED)
+    capacity = with_room(PaddedShape.of_sizes(graph_sizes(graphs, paths=False), 8, margin=5.0))
     before = {key: value.clone() for key, value in model.state_dict().items()}
     value = CudaGraphStep(model, graphs, loss, capacity=capacity)(index)
     grads = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).clone()
@@ -174,6 +174,11 @@ def larger_task(number: int) -> Task:
     graphs = PackedGraphs.from_edges([random_graph(size, generator) for size in sizes], sizes)
     x, y = torch.randn(graphs.num_nodes, 3, generator=generator), torch.randn(number, 1, generator=generator)
     return task_from_graphs(replace(graphs, x=x, y=y), name="larger")
+
+
+def release_memory() -> None:
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 def test_several_shapes_take_little_more_memory_than_the_largest() -> None:

@@ -1,10 +1,10 @@
 """The interface of backends: how an LSTM, or another cell, is computed over the paths of a trie.
 
 A backend has a `name` and three methods: `supports(cell, like)`, `prepare(cell, inputs, budget)`, which computes once
-what the layers of one forward pass share, and `run(shared, h, trie, summed=...)`, which one layer calls. To add one:
+what the layers of one forward pass share, and `run(shared, h, trie, summed=...)`, which each layer calls. To add one:
 
-1. Subclass `Levels` (plain torch, level by level) and replace the methods that you can do faster, or subclass
-   `PieceBackend`, which has the autograd function and the loop over pieces, or write `prepare` and `run`.
+1. Subclass `Levels` (plain torch, level by level) and override its slow methods, or subclass `PieceBackend`, which has
+   the autograd function and the loop over pieces, or write `prepare` and `run`.
 2. Call `register(YourBackend())`. `backend="auto"` then tries it before the others.
 3. Add it to the parity test, `tests/nn/test_backends.py`.
 """
@@ -17,35 +17,66 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice
 from pathnn.nn.cells import PathCell
 from pathnn.paths.trie import LengthTrie
 
-if TYPE_CHECKING:
-    from pathnn.nn.edge_types import EdgeTypes
-
 BACKENDS = ("auto", "dense", "torch", "cpu", "triton")
-"""The names of the backends that come with pathnn."""
+"""The names of the built-in backends."""
 
 
 class Budget(NamedTuple):
-    """How much one forward pass may hold.
+    """The memory that one forward pass may use.
 
-    A trie of more than `max_entries` entries is cut by roots into pieces, which the backward pass recomputes (None: no
-    limit). `recompute=False` keeps more for the backward pass, which then has less to compute (Triton only).
+    A trie of more than `max_entries` entries is cut by roots into pieces, which the backward pass recomputes; None for
+    no limit. `recompute=False` uses more memory and less time in the backward pass (Triton only).
     """
 
     max_entries: int | None = None
     recompute: bool = True
 
 
+MOST_COMPONENTS = 31
+"""The number of bits of a mask of `EdgeTypes`."""
+
+
+class EdgeTypes(NamedTuple):
+    """Edge features as a table of types and the type of each edge: a backend projects each type once.
+
+    If the rows of the table are sums of even fewer vectors, these are `components`, and bit j of a mask says whether
+    component j is in the sum: gradients can then be summed per component.
+
+    Shapes: `table` is `[num_types, edge_channels]`, `types` is `[num_edges]`, `components` is
+    `[num_components, edge_channels]` with at most `MOST_COMPONENTS` rows, `masks` is `[num_types]`, int32.
+
+    >>> bonds = EdgeTypes(torch.eye(2), torch.tensor([0, 1, 1]))
+    >>> bonds.expand().tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
+    """
+
+    table: Tensor
+    types: Tensor
+    components: Tensor | None = None
+    masks: Tensor | None = None
+
+    def expand(self) -> Tensor:
+        """Return the features of every edge, `[num_edges, edge_channels]`."""
+        if on_triton(self.table):
+            from pathnn.nn.backends.triton.ops import MOST_ROWS, lookup
+
+            if self.table.size(0) <= MOST_ROWS:
+                return lookup(self.table, self.types.long())
+        return F.embedding(self.types.long(), self.table)  # table[types] has a slow gradient
+
+
 class Inputs(NamedTuple):
-    """What tokens read besides vertices, in the dtype of the weights, with dropout applied."""
+    """The inputs of tokens besides vertices, in the dtype of the weights, with dropout applied."""
 
     edges: Tensor | EdgeTypes | None
     distances: Tensor | None
@@ -53,19 +84,19 @@ class Inputs(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Shared:
-    """What the layers of one forward pass share; each backend has a subclass with its own tensors."""
+    """The data that the layers of one forward pass share; each backend has a subclass with its own tensors."""
 
     backend: Backend
     budget: Budget
 
 
 class Backend(Protocol):
-    """How the representations of paths are computed; the module says how to add one."""
+    """The interface of a backend, which computes the representations of paths."""
 
     name: str
 
     def supports(self, cell: PathCell, like: Tensor) -> bool:
-        """Return whether it can compute `cell` with weights on the device and of the dtype of `like`."""
+        """Return whether it can compute `cell` with weights of the device and dtype of `like`."""
         ...
 
     def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> Shared:
@@ -84,7 +115,7 @@ class PathReader(nn.Module):
     """A module that reads paths and shares work between layers: `prepare` once, then a call for each length."""
 
     def prepare(self, edges: Tensor | EdgeTypes | None, budget: Budget | None = None) -> Shared:
-        """Compute what the layers of one forward pass share; it takes the place of the edges in their calls."""
+        """Compute what the layers of one forward pass share; pass the result to them in place of the edges."""
         raise NotImplementedError
 
 
@@ -92,9 +123,9 @@ _registered: dict[str, Backend] = {}
 
 
 def register(backend: Backend) -> None:
-    """Make a backend available by its name; "auto" tries it before those that come with pathnn."""
+    """Make a backend available by its name; "auto" tries it before the built-in ones."""
     if backend.name in BACKENDS:
-        raise ValueError(f"a backend named {backend.name!r} comes with pathnn: choose another name.")
+        raise ValueError(f"{backend.name!r} is the name of a built-in backend: choose another name.")
     _registered[backend.name] = backend
 
 
@@ -104,7 +135,7 @@ def check_backend(name: str) -> str:
 
 
 def choose(name: str, cell: PathCell, like: Tensor) -> Backend:
-    """Return the backend of a name; "auto": the first that supports the cell on the device and dtype of `like`."""
+    """Return the backend of a name; "auto" is the first that supports the cell on the device and dtype of `like`."""
     if name == "auto":
         return next(backend for backend in _candidates(like) if backend.supports(cell, like))
     backend = _find(check_backend(name))
@@ -156,7 +187,7 @@ def _triton_installed() -> bool:
 
 
 def on_triton(like: Tensor) -> bool:
-    """Return whether Triton kernels work with such a tensor: float32 on an NVIDIA GPU, and Triton is installed.
+    """Return whether Triton kernels can read a tensor: it is float32 on an NVIDIA GPU, and Triton is installed.
 
     `PATHNN_TRITON=0` in the environment turns them off. Call it as `base.on_triton`: tests replace it.
     """
@@ -171,15 +202,15 @@ def wide(x: Tensor) -> Tensor:
 
 
 def check_once() -> None:
-    """Raise in a backward pass with `create_graph=True`. (`once_differentiable` would miss some cases.)"""
+    """Raise `RuntimeError` in a backward pass with `create_graph=True`; `once_differentiable` misses some cases."""
     if torch.is_grad_enabled():
         raise RuntimeError(
-            "this backend can be differentiated once, but create_graph=True asks for more: use backend='dense'."
+            "this backend is differentiable once, and create_graph=True needs more: use backend='dense'."
         )
 
 
 class LevelTokens(NamedTuple):
-    """For each entry of a level the row of its parent and of each input, int32; None where there is none."""
+    """The rows of the parent and of each input for each entry of a level, int32; None for inputs that are not read."""
 
     parent: Tensor | None
     vertex: Tensor
@@ -188,7 +219,7 @@ class LevelTokens(NamedTuple):
 
     @property
     def num_entries(self) -> int:
-        """Number of entries of the level."""
+        """Return the number of entries of the level."""
         return self.vertex.numel()
 
     def slice(self, start: int, stop: int, *, parent_start: int) -> LevelTokens:
@@ -199,22 +230,22 @@ class LevelTokens(NamedTuple):
 
 
 Piece = list[LevelTokens]
-"""The levels of a trie, or of the part of it below some roots."""
+"""The levels of a trie, or of its part below some roots."""
 
 Tensors = tuple[Tensor | None, ...]
 
 
 class Saved(NamedTuple):
-    """What `forward` keeps for `backward`: tensors, and anything else."""
+    """The tensors, and anything else, that `forward` keeps for `backward`."""
 
     tensors: list[Tensor]
     context: Any = None
 
 
 class PieceBackend:
-    """A backend that computes a piece of a trie at a time: forward, and backward from kept or recomputed states.
+    """A backend that computes one piece of a trie at a time: forward, and backward from kept or recomputed states.
 
-    This is the only autograd function of such backends. Half precision is widened by `project` and narrowed here.
+    It has the autograd function. `project` widens half precision, and `run` narrows it.
     """
 
     def tokens(self, shared: Any, trie: LengthTrie) -> Piece:
@@ -226,7 +257,7 @@ class PieceBackend:
         raise NotImplementedError
 
     def forward(self, shared: Any, tensors: Tensors, piece: Piece, out: Tensor, *, summed: bool, keep: bool) -> Saved:
-        """Compute the paths of a piece: add them to the rows of their sources if `summed`, else write a row each."""
+        """Compute the paths of a piece: add them to the rows of their sources if `summed`, else write one row each."""
         raise NotImplementedError
 
     def backward(
@@ -255,7 +286,7 @@ class _Job(NamedTuple):
     keep: bool
 
     def rows_of_pieces(self, all_rows: Tensor) -> Iterator[tuple[Piece, Tensor]]:
-        """Yield each piece and its rows of the output: all of them if they are sums."""
+        """Yield each piece and its rows of the output: all rows if `summed`."""
         first = 0
         for piece in self.pieces:
             last = first + piece[-1].num_entries
@@ -291,12 +322,12 @@ class _Run(torch.autograd.Function):
 
 
 def add(total: Tensor | None, more: Tensor | None) -> Tensor | None:
-    """Return the sum, written over `total`."""
+    """Return the sum, computed in place in `total`."""
     return more if total is None else total.add_(more) if more is not None else total
 
 
 def cut(levels: Piece, max_entries: int) -> list[Piece]:
-    """Return pieces of at most `max_entries` entries, as far as roots allow: one root with its descendants is not cut.
+    """Return pieces of at most `max_entries` entries; one root with its descendants is not cut.
 
     Entries are sorted by parent, so the descendants of consecutive roots are consecutive in every level.
     """
@@ -320,7 +351,7 @@ def cut_evenly(levels: Piece, parts: int) -> list[Piece]:
 
 
 def _starts(levels: Piece) -> Tensor:
-    """Return the first entry below each root or a later one, for each level: `[levels, num_roots + 1]`, on the CPU."""
+    """Return the first entry of each level that is not below an earlier root: `[levels, num_roots + 1]`, on the CPU."""
     rows = [torch.arange(levels[0].num_entries + 1)]
     for level in levels[1:]:
         assert level.parent is not None
@@ -329,7 +360,7 @@ def _starts(levels: Piece) -> Tensor:
 
 
 def _bounds(starts: Tensor, max_entries: int) -> list[int]:
-    """Return the roots at which to cut so that no piece has more than `max_entries` entries, if roots allow it."""
+    """Return the roots at which to cut, so that a piece of several roots has at most `max_entries` entries."""
     entries = starts.sum(dim=0)
     bounds = [0]
     while bounds[-1] < entries.numel() - 1:
@@ -339,7 +370,7 @@ def _bounds(starts: Tensor, max_entries: int) -> list[int]:
 
 
 def _slices(levels: Piece, starts: Tensor, roots: list[int]) -> list[Piece]:
-    """Return the entries below the roots from each cut to the next."""
+    """Return the entries below the roots between consecutive cuts."""
     bounds = starts[:, roots].t().tolist()
     pieces = []
     for first, last in pairwise(bounds):

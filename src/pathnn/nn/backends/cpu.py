@@ -1,11 +1,11 @@
 """The backend "cpu": one level of the trie in one pass over its entries, compiled by numba. float32, LSTM.
 
-Gates never go to memory. Entries are read in order, and their gradients are added straight into the tables: nothing
-has to be sorted, and the order of every sum is fixed. The GIL is released; threads come with `levels`.
+Gates are never written to memory. Entries are read in order, and their gradients are added directly to the tables:
+nothing is sorted, and the order of every sum is fixed. The loops release the GIL; `levels` has the threads.
 
-Some entries at a time are gathered into scratch rows that stay in the first-level cache, gate by gate, so that the
-arithmetic runs over long contiguous loops with few arrays each: that is what LLVM vectorises. Indices are cast to
-unsigned, or each access would have to handle negative ones.
+A few entries at a time are gathered into scratch rows that stay in the first-level cache, gate by gate, so that the
+arithmetic runs in long contiguous loops over few arrays, which LLVM vectorises. Indices are cast to unsigned integers;
+otherwise each access would handle negative ones.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Cpu(Levels):
     """`Levels` with compiled loops."""
 
     name = "cpu"
-    block_parents = 512  # what is computed for them stays in the cache until their children have read it
+    block_parents = 512  # their products stay in the cache until their children have read them
 
     def supports(self, cell: PathCell, like: Tensor) -> bool:
-        """Return whether it is an LSTM on a CPU in float32, or in half precision, which is widened."""
+        """Return whether it is an LSTM on a CPU in float32 or in half precision, which is widened."""
         narrow = like.dtype in (torch.float32, torch.bfloat16, torch.float16)
         return is_lstm(cell) and like.device.type == "cpu" and narrow
 
     def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
-        """Write the states of a level into `out`, which has h alone where no later step reads c."""
+        """Write the states of a level into `out`, which has only h if no later step reads c."""
         _forward_level(_inputs(level, tables), _array(out[0]), _array(out[1] if len(out) > 1 else None))
 
     def backward_level(
@@ -62,7 +62,7 @@ class Cpu(Levels):
         _backward_level(_inputs(level, tables), gradients)
 
     def product(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return `a @ b` from oneDNN, where there is one: MKL, which `@` calls, is half as fast on AMD's processors."""
+        """Return `a @ b` from oneDNN if available: MKL, which `@` calls, is half as fast on processors of AMD."""
         if not _ONE_DNN or a.numel() == 0:
             return a @ b
         out: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.t(), None, "none", [], "")
@@ -102,15 +102,15 @@ def _array(tensor: Tensor | None, absent: tuple[int, int] = (0, 0)) -> np.ndarra
 
 
 Array = Any
-"""A numpy array; a gradient without rows stands for "not asked for"."""
+"""A numpy array; a gradient without rows is not wanted."""
 
 
 ENTRIES = 8
-"""Entries worked on at a time."""
+"""The number of entries that are computed at a time."""
 
 
 UNROLLED = 128
-"""Numbers per iteration of a vectorised and unrolled loop: scratch is padded to a multiple, no scalar rest is left."""
+"""Numbers per iteration of a vectorised and unrolled loop: scratch is padded to a multiple of it."""
 _f = np.float32
 _u = np.uintp
 _HALF, _QUARTER, _ONE = np.float32(0.5), np.float32(0.25), np.float32(1.0)
@@ -119,7 +119,7 @@ _inline = numba.njit(inline="always", fastmath={"contract"}, error_model="numpy"
 
 
 class LoopInputs(NamedTuple):
-    """The arrays of `LevelInput` and `ProjectedInputs`; what is absent is one row of zeros for all entries."""
+    """The arrays of `LevelInput` and `ProjectedInputs`; an absent input is one row of zeros for all entries."""
 
     parent: Array
     vertex: Array
@@ -133,7 +133,7 @@ class LoopInputs(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Gradients of the level's states, which are read, and of its inputs, which are added to."""
+    """The gradients of the states of a level, which are read, and of its inputs, which are added to."""
 
     hidden: Array
     cell: Array
@@ -146,9 +146,9 @@ class Gradients(NamedTuple):
 
 @_inline
 def _tanh(x: Any) -> Any:
-    """A rational function fitted to tanh where that is not yet 1 in float32: within 4e-7, and vectorisable.
+    """Compute tanh within 4e-7 by a rational function, which LLVM vectorises.
 
-    The comparisons are written such that NaN stays NaN.
+    The comparisons keep NaN.
     """
     x = _f(9.02) if x > _f(9.02) else x
     x = _f(-9.02) if x < _f(-9.02) else x
@@ -168,7 +168,7 @@ def _tanh(x: Any) -> Any:
 
 @_loop
 def _gather_rows(target: Array, rows: Array, first: int, count: int, size: int) -> None:
-    """Columns of `count` consecutive rows, one after the other."""
+    """Copy the columns of `count` consecutive rows, one after the other."""
     for t in range(count):
         j, offset = _u(first + t), t * size
         for q in range(size):
@@ -177,7 +177,7 @@ def _gather_rows(target: Array, rows: Array, first: int, count: int, size: int) 
 
 @_loop
 def _gather_inputs(z: Array, before: Array, inputs: LoopInputs, first: int, count: int, size: int) -> None:
-    """The gates before activation, `z[gate, entry, column]`, and the parents' cells, of `count` entries."""
+    """Write the gates before activation, `z[gate, entry, column]`, and c of the parents, for `count` entries."""
     padded = before.shape[0]
     vertices, parents = inputs.vertex_table, inputs.projected
     edges, distances, cells = inputs.edge_table, inputs.distance_table, inputs.cell
@@ -195,7 +195,7 @@ def _gather_inputs(z: Array, before: Array, inputs: LoopInputs, first: int, coun
 
 @_loop
 def _activate(z: Array, scale: Array) -> None:
-    """tanh(z) for gate g and tanh(z / 2) for the others: sigmoid(z) = (tanh(z / 2) + 1) / 2."""
+    """Compute tanh(z) for gate g and tanh(z / 2) for the others: sigmoid(z) = (tanh(z / 2) + 1) / 2."""
     for q in range(z.shape[0]):
         z[q] = _tanh(z[q] * scale[q])
 
@@ -214,7 +214,7 @@ def _tanh_all(state: Array) -> None:
 
 @_loop
 def _scatter(target: Array, row: int, column: int, source: Array, offset: int, size: int) -> None:
-    """Add `size` numbers of `source` to a row, from `column` on."""
+    """Add `size` numbers of `source` to a row, starting at `column`."""
     r = _u(row)
     for q in range(size):
         target[r, _u(column + q)] += source[_u(offset + q)]
@@ -258,7 +258,7 @@ def _write(rows: Array, source: Array, first: int, count: int, size: int) -> Non
 
 @_loop
 def _backward_level(inputs: LoopInputs, grads: Gradients) -> None:
-    """Recompute the gates of each entry, turn them into gradients, and add these to where the gates came from."""
+    """Recompute the gates of each entry, compute their gradients, and add these to the inputs of the gates."""
     size, n = inputs.cell.shape[1], inputs.vertex.shape[0]
     padded = -(-(ENTRIES * size) // UNROLLED) * UNROLLED
     z, scale, dz = np.zeros(4 * padded, dtype=np.float32), _scales(padded), np.zeros(4 * padded, dtype=np.float32)
@@ -282,7 +282,7 @@ def _backward_level(inputs: LoopInputs, grads: Gradients) -> None:
 
 @_loop
 def _output_gradients(z: Array, dz: Array, before: Array, state: Array, d_hidden: Array, d_state: Array) -> None:
-    """From dh: the gradients of gate o and of the cell."""
+    """Compute the gradients of gate o and of c from dh."""
     n = before.shape[0]
     o, d_o = z[3 * n :], dz[3 * n :]
     _next_state(state, z[:n], z[n : 2 * n], z[2 * n : 3 * n], before)
@@ -295,7 +295,7 @@ def _output_gradients(z: Array, dz: Array, before: Array, state: Array, d_hidden
 
 @_loop
 def _gate_gradients(z: Array, dz: Array, before: Array, d_state: Array) -> None:
-    """From dc: the gradients of the gates i, f and g; dc becomes the gradient of the parent's cell."""
+    """Compute the gradients of the gates i, f and g from dc, which becomes the gradient of c of the parent."""
     n = before.shape[0]
     i, f, g = z[:n], z[n : 2 * n], z[2 * n : 3 * n]
     d_i, d_f, d_g = dz[:n], dz[n : 2 * n], dz[2 * n : 3 * n]
@@ -334,7 +334,7 @@ def _scatter_gates(
 
 @_loop
 def _sum_rows(target: Array, index: Array, rows: Array) -> None:
-    """`target[index[j]] += rows[j]` for every `j`, in order."""
+    """Add `rows[j]` to `target[index[j]]` for every `j`, in order."""
     for j in range(index.shape[0]):
         r, s = _u(index[_u(j)]), _u(j)
         for q in range(rows.shape[1]):

@@ -1,4 +1,4 @@
-"""Every path separately, as the paper writes it: the oracle of the other backends, and the baseline of benchmarks."""
+"""The backend "dense": every path separately, as in the paper. It is the oracle of the other backends."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from pathnn.nn.backends.base import Budget, Inputs, Shared, wide
+from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, Shared, wide
 from pathnn.nn.cells import PathCell
-from pathnn.nn.edge_types import EdgeTypes
 from pathnn.paths.trie import LengthTrie
 
 
@@ -22,7 +21,7 @@ class DenseShared(Shared):
 
 
 class Dense:
-    """One call of the cell on the concatenated tokens of all paths; autograd differentiates it, any number of times."""
+    """Call the cell once on the tokens of all paths; autograd differentiates it, any number of times."""
 
     name = "dense"
 
@@ -31,7 +30,7 @@ class Dense:
         return True
 
     def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> DenseShared:
-        """Keep the edge features of every edge."""
+        """Expand the features of every edge."""
         edges = inputs.edges.expand() if isinstance(inputs.edges, EdgeTypes) else inputs.edges
         return DenseShared(backend=self, budget=budget, cell=cell, inputs=inputs._replace(edges=edges))
 
@@ -47,8 +46,8 @@ class Dense:
 def dense_path_states(cell: PathCell, h: Tensor, trie: LengthTrie, inputs: Inputs) -> Tensor:
     """Return the last hidden state of each path, `[num_paths, d]`.
 
-    `h` may have one more row than there are vertices: the dummy token's. A token without an edge (the far end, or next
-    to a dummy) reads zeros in its place.
+    `h` may have one more row than there are vertices, for the dummy token. A token without an edge (the far end, or
+    next to a dummy) reads zeros.
     """
     if trie.num_paths == 0:
         return h[:0]
@@ -68,7 +67,7 @@ def dense_path_states(cell: PathCell, h: Tensor, trie: LengthTrie, inputs: Input
 
 
 def _edge_inputs(features: Tensor, edge: Tensor, num_paths: int) -> Tensor:
-    """Return zeros for the first token of each path, and for tokens next to a dummy."""
+    """Return the edge features of all tokens; zeros for the first token of each path and next to a dummy."""
     none = features.new_zeros(1, features.size(1))
     first = edge.new_full((num_paths,), features.size(0))
     rows = torch.cat([first, torch.where(edge < 0, features.size(0), edge)])

@@ -1,12 +1,12 @@
-"""The backend "torch": a cell over shared prefixes, level by level, in plain torch; any device, dtype and cell.
+"""The backend "torch": any cell over shared prefixes, level by level, in plain torch, for any device and dtype.
 
 Forward, for a level with parents p and entries j (Michel et al. 2023, appendix C, inputs projected beforehand):
 
     z_j = V[vertex_j] + E[edge_j] + D[distance_j],  r_p = W_hh h_p,  state_j = step(z_j, r_p, state_p)
 
-`W_hh h_p` is computed once per parent. Kept for the backward pass are the states of the entries that have children;
-gates are recomputed. On a CPU, parts of a trie run in threads, each with matrix products on one core: level after
-level, small products and loops take turns, and threads inside each of them would mostly wait for each other.
+`W_hh h_p` is computed once per parent. The forward pass keeps the states of entries with children; the backward pass
+recomputes gates. On a CPU, parts of a trie run in threads, each with matrix products on one core: small products and
+loops alternate, and threads inside each of them would mostly wait for each other.
 """
 
 from __future__ import annotations
@@ -26,9 +26,19 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import Budget, Inputs, LevelTokens, Piece, PieceBackend, Saved, Shared, Tensors, wide
+from pathnn.nn.backends.base import (
+    Budget,
+    EdgeTypes,
+    Inputs,
+    LevelTokens,
+    Piece,
+    PieceBackend,
+    Saved,
+    Shared,
+    Tensors,
+    wide,
+)
 from pathnn.nn.cells import PathCell, State, is_lstm
-from pathnn.nn.edge_types import EdgeTypes
 from pathnn.paths.trie import LengthTrie
 
 Part = TypeVar("Part")
@@ -36,11 +46,10 @@ Result = TypeVar("Result")
 
 
 class ProjectedInputs(NamedTuple):
-    """The projected inputs; a gate before activation is a sum of one row of each.
+    """The projected inputs; a gate before activation is the sum of one row of each.
 
-    `vertex` is `[num_nodes, gates * d]` with the bias added (one more row for the dummy token where there is one),
-    `edge` is `[num_types + 1, gates * d]` whose last row, zeros, stands for "no edge", `distance` is
-    `[rows, gates * d]`.
+    Shapes: `vertex` is `[num_nodes, gates * d]`, with the bias added, and one more row for a dummy token; `edge` is
+    `[num_types + 1, gates * d]`, whose last row, zeros, is for "no edge"; `distance` is `[rows, gates * d]`.
     """
 
     vertex: Tensor
@@ -48,7 +57,7 @@ class ProjectedInputs(NamedTuple):
     distance: Tensor | None
 
     def zeros_like(self) -> ProjectedInputs:
-        """Return zeros of the same shapes, where gradients are added up."""
+        """Return zeros of the same shapes, to add up gradients."""
         vertex, edge, distance = (None if table is None else torch.zeros_like(table) for table in self)
         assert vertex is not None
         return ProjectedInputs(vertex, edge, distance)
@@ -67,7 +76,7 @@ class LevelInput(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LevelsShared(Shared):
-    """The projected tables of edges and distances, and the weights; `edges` says which row an edge reads."""
+    """The projected tables of edges and distances, and the weights; `edges` gives the row of each edge."""
 
     cell: PathCell
     edges: Tensor | EdgeTypes | None
@@ -79,11 +88,11 @@ class LevelsShared(Shared):
 
 
 class Levels(PieceBackend):
-    """All levels down, and all levels up again. `Cpu` replaces `forward_level`, `backward_level` and `sum_rows`."""
+    """Compute all levels, one after the other. `Cpu` overrides `forward_level`, `backward_level` and `sum_rows`."""
 
     name = "torch"
     block_parents: int | None = None
-    """Parents worked on at a time; None: all parents of a level, in few large operations."""
+    """The number of parents per block; None for all parents of a level, in few large operations."""
 
     def supports(self, cell: PathCell, like: Tensor) -> bool:
         """Return True."""
@@ -232,7 +241,7 @@ class Levels(PieceBackend):
             yield _Block(slice(a, b), slice(first, last), level)
 
     def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
-        """Write the states of a level into `out`, which has h alone where no later step reads the others."""
+        """Write the states of a level into `out`, which has only h if no later step reads the others."""
         if not is_lstm(cell):
             state = cell.step(_projected(level, tables), _of_parents(level.projected, level), _parent_state(level))
             for target, value in zip(out, state, strict=False):
@@ -256,7 +265,7 @@ class Levels(PieceBackend):
     ) -> None:
         """Add the gradients of a level to those of the tables, of the parents' `W_hh h` and of their states.
 
-        `grad` is the gradient of the states, or of h alone.
+        `grad` is the gradient of the states, or only of h.
         """
         differentiate = _lstm_gradients if is_lstm(cell) else _step_gradients
         grad_z, grad_r, grad_states = differentiate(cell, level, tables, grad)
@@ -272,11 +281,11 @@ class Levels(PieceBackend):
                     target.index_add_(0, level.parent, rows)
 
     def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
-        """Add row j to `target[index[j]]`, for every j; in order on a CPU, in any order on other devices."""
+        """Add row j to `target[index[j]]` for every j, in order on a CPU, in any order on other devices."""
         target.index_add_(0, index, rows)
 
     def _sum_small_table(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
-        """Do the same for a table of few rows as a matrix product: no contention, the same sum every time."""
+        """Do the same for a small table by a matrix product: no contention, and the same sum every time."""
         if target.size(0) > 64:
             self.sum_rows(target, index, rows)
             return
@@ -304,7 +313,7 @@ def project_small(
 def _linear(features: Tensor, weight: Tensor) -> Tensor:
     if not base.on_triton(features):
         return F.linear(features, weight)
-    from pathnn.nn.backends.triton.tall_linear import tall_linear
+    from pathnn.nn.backends.triton.ops import tall_linear
 
     return tall_linear(features, weight)
 
@@ -326,7 +335,7 @@ def _split(tensors: Tensors) -> tuple[ProjectedInputs, Tensor]:
 
 
 class _Block(NamedTuple):
-    """Some consecutive parents, all their children, and what the children's step reads."""
+    """Some consecutive parents, all their children, and the inputs of the step of the children."""
 
     parents: slice
     entries: slice
@@ -396,18 +405,18 @@ def _parts(levels: Piece, like: Tensor) -> list[Piece]:
 
 
 MOST_WORKERS = 16
-"""Each has gradients of the tables of its own, so memory grows with their number."""
+"""The largest number of threads: each has its own gradients of the tables, so memory grows with their number."""
 
 
 def num_workers(numbers: int, *, at_least: int = 1 << 18) -> int:
-    """In how many parts to do work on so many numbers: one part per thread of torch, none smaller than `at_least`."""
+    """Return the number of parts for `numbers` numbers: one per thread of torch, each with `at_least` numbers."""
     return max(1, min(torch.get_num_threads(), MOST_WORKERS, numbers // at_least))
 
 
 def run_in_threads(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-    """Return `[function(part) for part in parts]` without recording gradients, in threads if there are several.
+    """Return `[function(part) for part in parts]` without recording gradients, in threads if there are several parts.
 
-    One part is small work, and runs on one core, too: the threads of a small product mostly wait for each other.
+    A single part also runs on one core: the threads of a small product mostly wait for each other.
     """
     if len(parts) == 1:
         with _one_thread():
@@ -425,7 +434,7 @@ def run_in_threads(function: Callable[[Part], Result], parts: Sequence[Part]) ->
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Run torch's operations of this thread on one core."""
+    """Run the operations of torch in this thread on one core."""
     threads = torch.get_num_threads()
     if threads > 1:
         torch.set_num_threads(1)
@@ -438,7 +447,7 @@ def _one_thread() -> Iterator[None]:
 
 @cache
 def _pool(process: int, workers: int) -> ThreadPoolExecutor:
-    """Threads that use one core each; a fork has another process id and so gets threads of its own."""
+    """Return threads that use one core each; a forked process has another id and gets its own threads."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="pathnn")
     threads, started = torch.get_num_threads(), Barrier(workers)
 

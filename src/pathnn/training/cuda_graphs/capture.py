@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.nn import Baseline, PathNN
+from pathnn.nn import PathNN
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget
-from pathnn.nn.backends.triton.lookup import MOST_ROWS, SmallEmbedding
-from pathnn.nn.backends.triton.tall_linear import TallLinear
-from pathnn.nn.baselines import before_relu
-from pathnn.nn.cuda_graph_norm import PaddedBatchNorm1d
-from pathnn.nn.encoders import CategoricalEncoder
-from pathnn.nn.fixed_gcn import FixedGCN
-from pathnn.nn.fixed_gin import EdgeKinds, FixedGIN
-from pathnn.nn.neighbours import SharedNeighbours
-from pathnn.nn.path_conv import PathConv
-from pathnn.nn.path_lstm import PathLSTM
-from pathnn.nn.readout import Readout
 from pathnn.training.cuda_graphs.padded_batch import PaddedBatches, PaddedRows, PaddedShape
 from pathnn.training.cuda_graphs.padded_edges import PaddedEdges
+from pathnn.training.cuda_graphs.padded_modules import padded_copy
 from pathnn.training.scoring import features
 from pathnn.training.setup import Model
 
@@ -139,13 +127,13 @@ class CudaGraphStep:
 
     def _capture(self) -> None:
         self.model.train()
-        twin = padded_copy(self.model, self.batches.valid)
+        padded = padded_copy(self.model, self.batches.graphs, self.batches.valid)
         random = torch.cuda.get_rng_state()
         buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
 
         def run() -> None:
             self.model.zero_grad(set_to_none=True)
-            self._loss = self._run(twin)
+            self._loss = self._run(padded)
 
         self._graph = capture_cuda_graph(run, self._pool)
         self._grads = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
@@ -153,9 +141,9 @@ class CudaGraphStep:
             buffer.copy_(before)
         torch.cuda.set_rng_state(random)
 
-    def _run(self, twin: Model) -> Tensor:
+    def _run(self, padded: Model) -> Tensor:
         with autocast(self._autocast):
-            out, y = predict_padded(twin, self.batches, Budget(recompute=self._recompute))
+            out, y = predict_padded(padded, self.batches, Budget(recompute=self._recompute))
             if y is None:
                 raise ValueError("the graphs have no targets y: expected one for each graph.")
             loss = self._loss_function(out.float(), y)
@@ -179,7 +167,7 @@ class CudaGraphForward:
         self._autocast, self._pool = autocast, pool
         self.batches = padded_batches(model, graphs, capacity)
         self.model = model
-        self._twin = model if isinstance(model, PathNN) else padded_copy(model, self.batches.valid).eval()
+        self._padded = model if isinstance(model, PathNN) else padded_copy(model, graphs, self.batches.valid).eval()
         self._graph: torch.cuda.CUDAGraph | None = None
         self._out: Tensor | None = None
 
@@ -197,21 +185,14 @@ class CudaGraphForward:
         self.model.eval()
         self.batches.load(index)
         if self._graph is None:
-            self._capture()
-        assert self._graph is not None
-        assert self._out is not None
+            self._graph = capture_cuda_graph(self._predict, self._pool)
         self._graph.replay()
+        assert self._out is not None
         return self._out.clone()
 
-    def _capture(self) -> None:
-        def run() -> None:
-            self._out = self._predict()
-
-        self._graph = capture_cuda_graph(run, self._pool)
-
-    def _predict(self) -> Tensor:
+    def _predict(self) -> None:
         with autocast(self._autocast):
-            return predict_padded(self._twin, self.batches)[0].float()
+            self._out = predict_padded(self._padded, self.batches)[0].float()
 
 
 def autocast(enabled: bool) -> torch.autocast:
@@ -219,91 +200,20 @@ def autocast(enabled: bool) -> torch.autocast:
     return torch.autocast("cuda", torch.bfloat16, enabled=enabled, cache_enabled=False)
 
 
-def padded_batches(model: Model, graphs: PackedGraphs, capacity: PaddedShape, models: int = 1) -> PaddedRows:
-    """Make padded batches with the paths (`PathNN`) or the edges (baselines) of graphs, one per stacked model."""
-    kind = PaddedBatches if isinstance(model, PathNN) else PaddedEdges
-    return kind(graphs, capacity, models)
+def padded_batches(model: Model, graphs: PackedGraphs, capacity: PaddedShape) -> PaddedRows:
+    """Make padded batches with the paths (`PathNN`) or the edges (baselines) of graphs."""
+    return PaddedBatches(graphs, capacity) if isinstance(model, PathNN) else PaddedEdges(graphs, capacity)
 
 
 def predict_padded(model: Model, batches: PaddedRows, budget: Budget | None = None) -> tuple[Tensor, Tensor | None]:
     """Return the outputs for the graphs of a padded batch without the padding, and their targets."""
     x, edge_attr, y = batches.assemble()
     x, edge_attr = features(model, x, edge_attr)
-    models, size = batches.models, batches.capacity.graphs
-    structure: dict[str, Any] = {"trie": batches.trie, "batch": batches.batch, "batch_size": models * (size + 1)}
+    size = batches.capacity.graphs
+    structure: dict[str, Any] = {"trie": batches.trie, "batch": batches.batch, "batch_size": size + 1}
     structure |= {"budget": budget or Budget()} if isinstance(model, PathNN) else {}
-    out = model(x, batches.edge_index, edge_attr=edge_attr, **structure)
-    return out.unflatten(0, (models, size + 1))[:, :size].flatten(0, 1), y
-
-
-FIXED = ("gin", "gcn", "graphsage", "mlp")
-"""Baselines whose shapes do not depend on where the edges lead."""
-
-
-FIXED_CONVS: dict[str, type[FixedGCN | FixedGIN]] = {"gcn": FixedGCN, "gin": FixedGIN}
-"""Baselines with faster layers for padded batches."""
-
-
-def padding_problem(model: Model) -> str | None:
-    """Return why a model cannot work on padded batches, or None if it can."""
-    if isinstance(model, Baseline) and model.config.name not in FIXED:
-        return f"{model.config.name} looks for loops among the edges, which needs the CPU: train without CUDA graphs."
-    if model.readout is None:
-        return "a model without readout predicts for vertices: expected one that predicts for graphs."
-    own = _own_part(model)
-    if own is not None:
-        return f"{own} is a custom module, which may wait for the GPU or read padding: train without CUDA graphs."
-    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
-        return "the head has BatchNorm, which would also normalise the padded graph: train without CUDA graphs."
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm1d) and (
-            not module.affine or not module.track_running_stats or module.momentum is None
-        ):
-            return f"{module}: expected affine=True, track_running_stats=True and a momentum."
-    return None
-
-
-def _own_part(model: Model) -> str | None:
-    """Return the name of a custom module where the library must know what is padding, or None."""
-    known: list[tuple[str, nn.Module | None, type[nn.Module]]] = [
-        ("readout", model.readout, Readout),
-        ("edge_encoder", model.edge_encoder, CategoricalEncoder),
-    ]
-    if isinstance(model, PathNN):
-        known += [("lstm", model.lstm, PathLSTM), *(("convs", conv, PathConv) for conv in model.convs)]
-    return next((name for name, part, kind in known if part is not None and not isinstance(part, kind)), None)
-
-
-def padded_copy(model: Model, valid: Tensor) -> Model:
-    """Return a model for padded batches that shares the parameters and buffers of `model`.
-
-    Its BatchNorms read only the first `valid` rows, and its small embeddings and linear layers have faster gradients.
-    """
-    fault = padding_problem(model)
-    if fault is not None:
-        raise ValueError(fault)
-    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-    twin = copy.deepcopy(model, shared)
-    own = twin.lstm if isinstance(twin, PathNN) else None
-    if isinstance(twin, Baseline) and twin.config.name in FIXED_CONVS:
-        fixed, neighbours = FIXED_CONVS[twin.config.name], SharedNeighbours()
-        twin.convs = nn.ModuleList(fixed(conv, neighbours) for conv in twin.convs)
-        if isinstance(twin.edge_encoder, CategoricalEncoder):
-            twin.edge_encoder = EdgeKinds(twin.edge_encoder)
-    for parent in list(twin.modules()):
-        modules = parent._modules
-        following = dict(pairwise(modules)) if isinstance(parent, nn.Sequential) else {}
-        for name, child in list(modules.items()):
-            if isinstance(child, nn.BatchNorm1d):
-                relu = name in following and isinstance(modules[following[name]], nn.ReLU)
-                modules[name] = PaddedBatchNorm1d(child, valid, relu=relu or before_relu(twin, parent))
-                if relu:
-                    modules[following[name]] = nn.Identity()
-            elif isinstance(child, nn.Embedding) and parent is not own and child.num_embeddings <= MOST_ROWS:
-                modules[name] = SmallEmbedding(child)
-            elif isinstance(child, nn.Linear):
-                modules[name] = TallLinear(child)
-    return twin
+    out: Tensor = model(x, batches.edge_index, edge_attr=edge_attr, **structure)
+    return out[:size], y
 
 
 def _check_backend(model: Model) -> None:

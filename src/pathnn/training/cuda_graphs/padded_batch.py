@@ -14,15 +14,8 @@ from pathnn.nn.backends.triton.order import Planner
 from pathnn.paths.ragged import RaggedTries, root_columns, sizes_of
 from pathnn.paths.trie import PathTrie
 
-SAMPLE = 512
-
-
-SHARES = (0.96, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2)
-
-
-STEP = 1.06
+SAMPLE, SHARES, STEP = 512, (0.96, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2), 1.06
 """Shapes are chosen to hold these shares of `SAMPLE` random batches, and differ by at least a factor of `STEP`."""
-
 
 BLOCKS_PER_PART, MOST_PARTS = 8, 64
 """A level of a graph is gathered in parts of about `BLOCKS_PER_PART` blocks, in at most `MOST_PARTS` parts."""
@@ -58,19 +51,15 @@ class PaddedShape:
         return cls.holding(need, batch_size)
 
     @classmethod
-    def shapes(cls, sizes: Tensor, batch_size: int, *, models: int = 1) -> list[PaddedShape]:
+    def shapes(cls, sizes: Tensor, batch_size: int) -> list[PaddedShape]:
         """Return a few shapes for random batches, the smallest first; the last one holds nearly all batches.
 
-        Each has at least `STEP` times as many entries as the one before, so graphs of equal size have one shape. With
-        several stacked models, a shape holds the largest of their batches.
+        Each has at least `STEP` times as many entries as the one before, so graphs of equal size have one shape.
 
         >>> PaddedShape.shapes(torch.tensor([[3, 6, 3, 6]] * 100), 32)
         [PaddedShape(graphs=32, nodes=100, edges=199, levels=(97, 193))]
         """
-        generator = torch.Generator().manual_seed(0)
-        batches = _random_batches(sizes, batch_size, generator)
-        if models > 1:
-            batches = batches[torch.randint(SAMPLE, (SAMPLE, models), generator=generator)].amax(dim=1)
+        batches = _random_batches(sizes, batch_size, torch.Generator().manual_seed(0))
         batches = batches[_amount(batches).argsort()]
         largest = sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)
         highest = batches.amax(dim=0)
@@ -91,29 +80,11 @@ class PaddedShape:
 
     def holds(self, totals: Tensor) -> bool:
         """Return whether a batch with these totals (levels, vertices, edges) and one padding row of each fits."""
-        return bool(self.holds_each(totals).all())
-
-    def holds_each(self, totals: Tensor) -> Tensor:
-        """Return for each total of many batches, `[..., levels + 2]`, whether it fits."""
-        return totals < self._bounds
+        return bool((totals < self._bounds).all())
 
     @cached_property
     def _bounds(self) -> Tensor:
         return torch.tensor([*self.levels, self.nodes, self.edges])
-
-    @property
-    def amount(self) -> int:
-        """Number of entries, or of vertices and edges without paths: time and memory of a step depend on it."""
-        return sum(self.levels) or self.nodes + self.edges
-
-    def rounded(self, block: int) -> PaddedShape:
-        """Return this shape with vertices and levels rounded up to whole blocks.
-
-        >>> PaddedShape(2, 5, 5, (5, 130)).rounded(128)
-        PaddedShape(graphs=2, nodes=128, edges=5, levels=(128, 256))
-        """
-        nodes, *levels = (-(-size // block) * block for size in (self.nodes, *self.levels))
-        return replace(self, nodes=nodes, levels=tuple(levels))
 
 
 def _random_batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> Tensor:
@@ -126,7 +97,7 @@ def _random_batches(sizes: Tensor, batch_size: int, generator: torch.Generator) 
 
 
 def _amount(totals: Tensor) -> Tensor:
-    """Number of entries, or of vertices and edges without paths: the time of a step depends on it."""
+    """Return the number of entries, or of vertices and edges without paths: the time of a step depends on it."""
     return (totals[..., :-2] if totals.size(-1) > 2 else totals).sum(dim=-1)
 
 
@@ -149,22 +120,17 @@ class PaddedRows:
     `load(index)` selects graphs; `assemble()` gathers them without synchronisation, so that a CUDA graph can contain
     it. The first `valid` vertices are those of the batch; the others are padding and belong to one additional graph.
     Subclasses add the structure that a model reads: `trie` or `edge_index`.
-
-    Several stacked `models` have one batch each, one after the other (level by level in the trie), all of the given
-    capacity; the caller then writes the selected graphs to `layout`.
     """
 
     trie: PathTrie | None = None
 
-    def __init__(
-        self, graphs: PackedGraphs, capacity: PaddedShape, sizes: Tensor, origin: Tensor, models: int = 1
-    ) -> None:
-        self.graphs, self.capacity, self.sizes, self._origin, self.models = graphs, capacity, sizes, origin, models
+    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape, sizes: Tensor, origin: Tensor) -> None:
+        self.graphs, self.capacity, self.sizes, self._origin = graphs, capacity, sizes, origin
         device, self._levels = graphs.device, len(capacity.levels)
-        self.layout = torch.zeros(models, capacity.graphs + 1, self._levels + 3, dtype=torch.int32, device=device)
-        self.valid = torch.zeros(models, dtype=torch.int32, device=device)
-        self._node = torch.zeros(models * capacity.nodes, dtype=torch.int64, device=device)
-        self._edge = torch.zeros(models * capacity.edges, dtype=torch.int64, device=device)
+        self.layout = torch.zeros(capacity.graphs + 1, self._levels + 3, dtype=torch.int32, device=device)
+        self.valid = torch.zeros(1, dtype=torch.int32, device=device)
+        self._node = torch.zeros(capacity.nodes, dtype=torch.int64, device=device)
+        self._edge = torch.zeros(capacity.edges, dtype=torch.int64, device=device)
         self.batch = torch.zeros_like(self._node)
 
     @property
@@ -179,22 +145,22 @@ class PaddedRows:
     def load(self, index: Tensor) -> None:
         """Select the graphs that `assemble` gathers; `index` is on the CPU."""
         layout = torch.zeros(self.layout.shape, dtype=torch.int32)
-        layout[0, 1:, :-1] = self.sizes[index].cumsum(dim=0)
-        layout[0, :-1, -1] = index
+        layout[1:, :-1] = self.sizes[index].cumsum(dim=0)
+        layout[:-1, -1] = index
         self.layout.copy_(layout.pin_memory(), non_blocking=True)
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Fill the batch; return the features x and edge_attr and the targets y."""
-        from pathnn.nn.backends.triton.kernels.gather import gather_rows
+        from pathnn.training.cuda_graphs.kernels import gather_rows
 
         capacity, graphs = self.capacity, self.graphs
-        gather_rows[capacity.graphs + 1, self.models](
+        gather_rows[(capacity.graphs + 1,)](
             self.layout, self._origin, self._node, self._edge, self.batch, self.valid,
             capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
         )  # fmt: skip
         x = None if graphs.x is None else widen(graphs.x[self._node])
         edge_attr = None if graphs.edge_attr is None else widen(graphs.edge_attr[self._edge])
-        y = None if graphs.y is None else graphs.y[self.layout[:, :-1, -1].flatten().long()]
+        y = None if graphs.y is None else graphs.y[self.layout[:-1, -1].long()]
         return x, edge_attr, y
 
 
@@ -206,34 +172,33 @@ class PaddedBatches(PaddedRows):
 
     trie: PathTrie
 
-    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape, models: int = 1) -> None:
+    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
         self.tries = tries = _resident(graphs)
         device, levels = graphs.device, len(capacity.levels)
         self._table, origin = _tables(graphs, tries)
-        super().__init__(graphs, capacity, graph_sizes(graphs), origin, models)
-        root, sizes = root_columns(tries.k).tolist(), [models * size for size in capacity.levels]
+        super().__init__(graphs, capacity, graph_sizes(graphs), origin)
+        root, sizes = root_columns(tries.k).tolist(), list(capacity.levels)
         children = [0 if is_root else size for is_root, size in zip(root, sizes, strict=True)]
         first_child = [
             -1 if is_root else at for is_root, at in zip(root, accumulate(children, initial=0), strict=False)
         ]
         self._first = _ints(list(accumulate(sizes, initial=0))[:-1], device)
-        self._first_child, self._capacity = _ints(first_child, device), _ints(list(capacity.levels), device)
-        self.trie = _empty_trie(tries, sizes, sum(children), models * capacity.nodes, models * capacity.edges)
-        self._planner = Planner(self.trie, models)
-        self._distances = tries.k + 1
+        self._first_child, self._capacity = _ints(first_child, device), _ints(sizes, device)
+        self.trie = _empty_trie(tries, sizes, sum(children), capacity.nodes, capacity.edges)
+        self._planner = Planner(self.trie)
         self.block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
         largest = int(tries.sizes.max()) if tries.sizes.numel() else 0  # of one graph and level
         self.parts = max(1, min(MOST_PARTS, largest // (BLOCKS_PER_PART * self.block)))
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Fill the batch, `trie` and its plans; return the features x and edge_attr and the targets y."""
-        from pathnn.nn.backends.triton.kernels.gather import gather_entries
+        from pathnn.training.cuda_graphs.kernels import gather_entries
 
         capacity, trie, tries = self.capacity, self.trie, self.tries
-        gather_entries[(capacity.graphs + 1) * self.parts, self._levels, self.models](
+        gather_entries[(capacity.graphs + 1) * self.parts, self._levels](
             self.layout, self._table, self._origin, self._first, self._first_child, self._capacity,
             tries.vertex, tries.parent, tries.edge, tries.distance, trie.vertex, trie.parent, trie.edge, trie.distance,
-            capacity.graphs, capacity.nodes, capacity.edges, self._distances, LEVELS=self._levels, BLOCK=self.block,
+            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=self.block,
         )  # fmt: skip
         self.trie = replace(trie, plans=self._planner.plan(trie))
         return super().assemble()
@@ -251,7 +216,7 @@ def _resident(graphs: PackedGraphs) -> RaggedTries:
 
 
 def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
-    """Return the offsets of entries, features and ids of each graph, for `pathnn.nn.backends.triton.kernels.gather`."""
+    """Return the offsets of entries, features and ids of each graph, for the gather kernels."""
     here = tries.device_segments
     table = torch.stack([here.size, here.entry, here.child, here.parent], dim=2).contiguous()
     starts = [graphs.node_ptr[:-1].to(table.device), graphs.edge_ptr[:-1].to(table.device)]

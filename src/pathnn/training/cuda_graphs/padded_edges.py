@@ -22,14 +22,14 @@ def with_room(capacity: PaddedShape) -> PaddedShape:
 class PaddedEdges(PaddedRows):
     """Padded batches with their edges; padded edges are loops at padded vertices."""
 
-    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape, models: int = 1) -> None:
+    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
         if not on_gpu(graphs):
             raise ValueError(f"{graphs}: expected graphs that are on a GPU: graphs.to('cuda').")
         starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1)
         origin = torch.cat([starts, torch.zeros_like(starts)], dim=1).to(graphs.device)
-        super().__init__(graphs, capacity, graph_sizes(graphs, paths=False), origin, models)
+        super().__init__(graphs, capacity, graph_sizes(graphs, paths=False), origin)
         self._all = graphs.edge_index.contiguous()
-        self._edge_index = torch.zeros(2, models * capacity.edges, dtype=torch.int64, device=graphs.device)
+        self._edge_index = torch.zeros(2, capacity.edges, dtype=torch.int64, device=graphs.device)
 
     @property
     def edge_index(self) -> Tensor:
@@ -38,10 +38,10 @@ class PaddedEdges(PaddedRows):
 
     def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Fill the batch and `edge_index`; return the features x and edge_attr and the targets y."""
-        from pathnn.nn.backends.triton.kernels.gather import gather_edges
+        from pathnn.training.cuda_graphs.kernels import gather_edges
 
         capacity = self.capacity
-        gather_edges[capacity.graphs + 1, self.models](
+        gather_edges[(capacity.graphs + 1,)](
             self.layout, self._origin, self._all, self._edge_index, self._all.size(1),
             capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
         )  # fmt: skip

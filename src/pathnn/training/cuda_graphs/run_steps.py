@@ -1,7 +1,7 @@
 """Compute the batches of a run as CUDA graphs: one launch per step instead of hundreds.
 
 Batches are padded to a few shapes. A batch that fits none of them is computed operation by operation, and so is a run
-that cannot use CUDA graphs: several processes, some baselines, or a dataset that is not on the GPU.
+that cannot use CUDA graphs: several processes, custom modules, or a dataset that is not on the GPU.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from pathnn.nn import PathNN
 from pathnn.nn.backends import base
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig
-from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep, padding_problem
+from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.padded_edges import with_room
+from pathnn.training.cuda_graphs.padded_modules import padding_problem
 from pathnn.training.scoring import as_targets
 from pathnn.training.setup import batch_indices
 
@@ -111,14 +112,14 @@ def make_cuda_graph_stepper(eager: EagerStepper, config: RunConfig) -> CudaGraph
     model, fabric, loaders = eager.state.model, eager.state.fabric, eager.loaders
     if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in PRECISIONS:
         return None
-    if not base.on_triton(next(model.parameters())) or padding_problem(model) is not None:
+    graphs = loaders.train.graphs
+    if not base.on_triton(next(model.parameters())) or padding_problem(model, graphs) is not None:
         return None
     if isinstance(model, PathNN) and model.lstm.backend not in ("auto", "triton"):
         return None
-    graphs = loaders.train.graphs
-    if loaders.task.loss is None or graphs.x is None:
+    if graphs.x is None or graphs.device.type != "cuda":
         return None
-    if graphs.device.type != "cuda" or (isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries)):
+    if isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries):
         return None
     return CudaGraphStepper(eager, config)
 

@@ -1,8 +1,8 @@
-"""Which rows are summed where: sorted once, so that every sum has a fixed order and needs no atomics."""
+"""Sort rows by where they are summed, once: every sum then has a fixed order and needs no atomics."""
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -13,8 +13,7 @@ from pathnn.paths.trie import PathTrie
 
 
 class Order(NamedTuple):
-    """A permutation that sorts rows by where they go, and for each place (or half place) where its rows begin; rows are
-    counted from `first_row`."""
+    """A permutation that sorts rows by place, and where the rows of each place begin; rows count from `first_row`."""
 
     order: Tensor
     start: Tensor
@@ -22,7 +21,7 @@ class Order(NamedTuple):
 
 
 def sort_keys(keys: Tensor, places: int) -> Order:
-    """Rows with keys `0..places - 1`, sorted by key, equal keys in their order: `start` is `[places + 1]`.
+    """Sort rows with keys `0..places - 1`; equal keys stay in their order. `start` is `[places + 1]`.
 
     >>> sort_keys(torch.tensor([2, 0, 2], dtype=torch.int32), 3)
     Order(order=tensor([1, 0, 2]), start=tensor([0, 1, 1, 3], dtype=torch.int32), first_row=0)
@@ -35,10 +34,10 @@ def sort_keys(keys: Tensor, places: int) -> Order:
 
 
 def order_by_vertex(levels: list[LevelTokens], num_nodes: int, places: int) -> Order:
-    """The entries of all levels, counted through, sorted by vertex (a dummy token is vertex `num_nodes`).
+    """Sort the entries of all levels, counted over all levels, by vertex; a dummy token is vertex `num_nodes`.
 
-    Those of the last level, the paths of a source, come first: they begin at `start[2 * v]` and end at
-    `start[2 * v + 1]`, all entries of the vertex end at `start[2 * v + 2]`.
+    The entries of the last level come first: they begin at `start[2 * v]` and end at `start[2 * v + 1]`; all entries
+    of the vertex end at `start[2 * v + 2]`.
 
     >>> vertex = [torch.tensor(v, dtype=torch.int32) for v in ([0, 1], [1, 0, 1])]
     >>> found = order_by_vertex([LevelTokens(None, v, None, None) for v in vertex], 2, 2)
@@ -54,7 +53,7 @@ def order_by_vertex(levels: list[LevelTokens], num_nodes: int, places: int) -> O
 
 
 def child_starts(level: LevelTokens, parents: int) -> Tensor:
-    """Where the children of each parent begin among the entries of a level, `[parents + 1]`, int32.
+    """Return where the children of each parent begin among the entries of a level, `[parents + 1]`, int32.
 
     >>> child_starts(LevelTokens(torch.tensor([0, 0, 2]), torch.zeros(3), None, None), 3).tolist()
     [0, 2, 2, 3]
@@ -65,9 +64,9 @@ def child_starts(level: LevelTokens, parents: int) -> Tensor:
 
 
 def split(order: Order, parts: int) -> Order:
-    """The same rows with each place cut into `parts` places of about as many rows: `start` is `[places * parts + 1]`.
+    """Cut each place into `parts` places with about the same number of rows: `start` is `[places * parts + 1]`.
 
-    For places of many rows: sum each part on its own, then the parts.
+    Use it if places have many rows: sum each part, then the parts.
 
     >>> split(Order(torch.arange(7), torch.tensor([0, 5, 5, 7])), 2).start.tolist()
     [0, 3, 5, 5, 5, 6, 7]
@@ -79,7 +78,7 @@ def split(order: Order, parts: int) -> Order:
 
 
 def flat(parts: list[Tensor]) -> Tensor:
-    """The rows of all levels one after the other: a view where they lie like that, as in a trie that was not cut.
+    """Concatenate the rows of all levels; return a view if they are contiguous, as in a trie that was not cut.
 
     >>> both = torch.arange(5)
     >>> flat([both[:2], both[2:]]).data_ptr() == both.data_ptr(), flat([both[2:], both[:2]]).tolist()
@@ -97,19 +96,20 @@ def flat(parts: list[Tensor]) -> Tensor:
 
 
 class LengthPlan(NamedTuple):
-    """One length: its entries sorted by vertex, and for each of its levels but the first, where the children of each
-    parent begin, `[parents + 1]`, counted from a child that is given beside. In a batch of several models `spans`,
-    `[levels, 2]`, is where each level begins and how many of its entries are one model's; None for one model."""
+    """The plan of one length: its entries sorted by vertex, and the children of each level but the first.
+
+    `children` has for each level where the children of each parent begin, `[parents + 1]`, and the child from which
+    they are counted.
+    """
 
     order: Order
     children: tuple[tuple[Tensor, int], ...]
-    spans: Tensor | None = None
 
 
 class Planner:
-    """Makes the plans of tries that have all the same `sizes`; nothing in `plan` waits for the GPU."""
+    """Make the plans of tries that all have the same `sizes`; `plan` does not wait for the GPU."""
 
-    def __init__(self, like: PathTrie, models: int = 1) -> None:
+    def __init__(self, like: PathTrie) -> None:
         sizes, device = like.sizes, like.vertex.device
         self.sizes, self.dummy = sizes, like.num_nodes if like.extended else None
         self.places = like.num_nodes + int(like.extended)
@@ -122,10 +122,9 @@ class Planner:
             # a level's parents are counted after those of all levels before it
         self._key_shift, self._parent_shift = _repeat(keys, device), _repeat(parents, device)
         self._parents = torch.arange(above + 1, dtype=torch.int32, device=device)
-        self._spans = [_spans(levels, models, device) if models > 1 else None for levels in sizes]
 
     def plan(self, trie: PathTrie) -> tuple[LengthPlan, ...]:
-        """The plans of all lengths."""
+        """Return the plans of all lengths."""
         vertex = trie.vertex if self.dummy is None else torch.where(trie.vertex < 0, self.dummy, trie.vertex)
         places = 2 * self.places * len(self.sizes)
         order = sort_keys(torch.add(self._key_shift, vertex, alpha=2), places)
@@ -138,17 +137,12 @@ class Planner:
                 own.append((children[above : above + parents + 1], first_child))
                 above, first_child = above + parents, first_child + size
             start = order.start[first : first + 2 * self.places + 1]
-            plans.append(LengthPlan(Order(order.order, start, first_row), tuple(own), self._spans[length]))
+            plans.append(LengthPlan(Order(order.order, start, first_row), tuple(own)))
             first_row += sum(levels)
         return tuple(plans)
 
 
-def _spans(levels: tuple[int, ...], models: int, device: torch.device) -> Tensor:
-    rows = [(first, size // models) for first, size in zip(accumulate(levels, initial=0), levels, strict=False)]
-    return torch.tensor(rows, dtype=torch.int32).to(device)
-
-
 def _repeat(values: list[tuple[int, int]], device: torch.device) -> Tensor:
-    """Each value as many times as is said beside it, int32."""
+    """Repeat each value as often as the number beside it, int32."""
     value, times = (torch.tensor(column, dtype=torch.int64) for column in zip(*values, strict=True))
     return value.repeat_interleave(times).to(device, torch.int32)

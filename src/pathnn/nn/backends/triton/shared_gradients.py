@@ -1,8 +1,8 @@
-"""Gradients of what all layers share (the LSTM's weights and bias, the tables of edges and distances), added up over
-the layers.
+"""Add up the gradients of what all layers share: the weights and bias of the LSTM, and the tables of edges and
+distances.
 
-No layer waits for them: they are computed beside the backward pass, on a stream of their own, and summed once, when the
-last layer is done. That is the backward of `share`, on whose result every layer depends.
+No layer waits for them: they are computed on a side stream, and summed once after the last layer, in the backward pass
+of `share`, whose result every layer depends on.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class SharedGradients:
         """Forget everything."""
         self.weight_hh: Tensor | None = None
         self.vertices: LinearParts | None = None
-        self.few: Tensor | None = None
+        self.small: Tensor | None = None
         self.edge: Tensor | None = None
         self.distance: Tensor | None = None
         self.leaves: Tensor | None = None
         self._held: tuple[Any, ...] = ()
 
     def begin(self) -> None:
-        """Wait for what runs beside, whose memory can then be used again; forget what another backward pass left."""
+        """Wait for the side stream, so that its memory can be reused; forget the sums of another backward pass."""
         self._wait()
         task = torch._C._current_graph_task_id()
         if task != self._task:
@@ -55,7 +55,7 @@ class SharedGradients:
         grad_gates: Tensor,
         products: tuple[Tensor, Tensor, Tensor],
     ) -> None:
-        """Add a layer (or a piece of one): `products` are the gradient of `W_hh h`, its slots, and h."""
+        """Add a layer, or a piece of one; `products` are the gradient of `W_hh h`, its slots, and h."""
         from pathnn.nn.backends.triton.products import add_grad_of_weight
         from pathnn.nn.backends.triton.sweep import add_small_tables
 
@@ -63,13 +63,12 @@ class SharedGradients:
         side = _side_stream(grad_gates.device.index)
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            spans = None if tokens.plan is None or tokens.plan.spans is None else tokens.plan.spans[:-1]
-            self.weight_hh = add_grad_of_weight(*products, split, self.weight_hh, spans)
-            add_small_tables(tables, tokens, grad_gates, split.models, self)
+            self.weight_hh = add_grad_of_weight(*products, split, self.weight_hh)
+            add_small_tables(tables, tokens, grad_gates, self)
         self._running, self._held = side, (grad_gates, products)
 
     def add_vertices(self, grad_vertex: Tensor, h: Tensor, split: SplitWeight, *, bias: bool) -> None:
-        """Add what reaches the weight of the vertices from a layer; the bias, too, where no distance brings it."""
+        """Add the gradient of the vertices' weight from a layer; of the bias, too, unless `distance` determines it."""
         from pathnn.nn.backends.triton.products import add_grad_of_linear
 
         side = _side_stream(grad_vertex.device.index)
@@ -78,10 +77,9 @@ class SharedGradients:
             self.vertices = add_grad_of_linear(grad_vertex, h, split, self.vertices, bias=bias)
         self._running, self._held = side, (*self._held, grad_vertex, h)
 
-    def add_leaves(self, grad_vertex: Tensor, models: int) -> None:
-        """Add what reaches the table of distances from the leaves, which are all at the distance 0: from their sums at
-        vertices."""
-        total = grad_vertex.view(models, -1, grad_vertex.size(1)).sum(dim=1)
+    def add_leaves(self, grad_vertex: Tensor) -> None:
+        """Add the gradient of distance 0 from the leaves, given their sums at vertices."""
+        total = grad_vertex.sum(dim=0)
         self.leaves = total if self.leaves is None else self.leaves.add_(total)
 
     def _wait(self) -> None:
@@ -90,33 +88,32 @@ class SharedGradients:
         self._running, self._held = None, ()
 
     def totals(self, tables: ProjectedInputs) -> tuple[Tensor | None, ...]:
-        """The gradients of `W_hh`, the weight of the vertices, the bias, and the tables of edges and of distances;
-        `tables.vertex` is the bias.
+        """Return the gradients of `W_hh`, the weight of the vertices, the bias, and the tables in `tables`.
+
+        `tables` has the bias in place of the vertices.
         """
         self.begin()
-        weight_hh = None if self.weight_hh is None else self.weight_hh.sum(dim=1).flatten(0, 1)
+        weight_hh = None if self.weight_hh is None else self.weight_hh.sum(dim=0)
         weight, bias = (None, None) if self.vertices is None else self.vertices.sums()
         edge, distance = self.edge, self.distance
-        models = 1 if self.weight_hh is None else self.weight_hh.size(0)
-        if self.few is not None:
-            total = self.few.sum(dim=1)
-            edges = total.size(1) - (0 if tables.distance is None else tables.distance.size(0) // models)
+        if self.small is not None:
+            total = self.small.sum(dim=0)
+            edges = total.size(0) - (0 if tables.distance is None else tables.distance.size(0))
             if tables.edge is not None and edge is None:
                 edge = torch.zeros_like(tables.edge)
-                edge[:edges] = total[0, :edges]
-            distance = None if tables.distance is None else total[:, edges:].flatten(0, 1)
+                edge[:edges] = total[:edges]
+            distance = None if tables.distance is None else total[edges:]
         if distance is not None and self.leaves is not None:
-            distance.view(models, -1, distance.size(1))[:, 0] += self.leaves
+            distance[0] += self.leaves
         if distance is not None:  # each token reads one distance, and the bias
-            bias = distance.view(models, -1, distance.size(1)).sum(dim=1)
-        bias = None if bias is None else bias.view_as(tables.vertex)
+            bias = distance.sum(dim=0)
         self.reset()
         return weight_hh, weight, bias, edge, distance
 
 
 @cache
 def _side_stream(device: int) -> torch.cuda.Stream:
-    """One for each GPU: backward passes of one GPU are taken to run one after the other, on one stream."""
+    """Return the one side stream of a GPU: its backward passes run one after the other, on one stream."""
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
@@ -128,13 +125,13 @@ def share(
     distance: Tensor | None,
     collected: SharedGradients,
 ) -> Tensor:
-    """A scalar that depends on all of these, for the layers to depend on; their gradients are then those collected."""
+    """Return a scalar for the layers to depend on; the gradients of all arguments are then those of `collected`."""
     anchor: Tensor = _Share.apply(weight_hh, weight, bias, edge, distance, collected)  # type: ignore[no-untyped-call]
     return anchor
 
 
 def is_wanted(anchor: Tensor) -> bool:
-    """Whether the backward pass that is under way asks for the gradients of what is shared."""
+    """Return whether the current backward pass asks for the gradients of what is shared."""
     return anchor.grad_fn is not None and bool(torch._C._will_engine_execute_node(anchor.grad_fn))
 
 

@@ -1,10 +1,10 @@
-"""How the columns of a matrix are cut into blocks that Triton can work on: powers of two."""
+"""Cut matrices into blocks for Triton: powers of two."""
 
 from __future__ import annotations
 
 
 def column_block(width: int, largest: int = 128) -> int:
-    """The block, a power of two from 16 to `largest`, that leaves the fewest idle lanes; the larger one of equals.
+    """Return the block, a power of two from 16 to `largest`, with the fewest idle lanes; the larger of equals.
 
     >>> column_block(64), column_block(140), column_block(122), column_block(560)
     (64, 32, 128, 64)
@@ -14,7 +14,7 @@ def column_block(width: int, largest: int = 128) -> int:
 
 
 def cover(length: int, block: int) -> int:
-    """How many blocks cover a length.
+    """Return how many blocks cover a length.
 
     >>> cover(65, 32)
     3
@@ -23,8 +23,9 @@ def cover(length: int, block: int) -> int:
 
 
 def parts_of(rows: int, each: int, *, blocks: int, programs: int, least: int, most: int) -> int:
-    """In how many parts a sum over rows is taken, where each is the work of so many `blocks`: about `programs` in all,
-    `least` to `most` parts, but none of less than `each` rows.
+    """Return the number of parts of a sum over rows, if a part is the work of `blocks` programs.
+
+    There are about `programs` programs in all, `least` to `most` parts, and at least `each` rows in a part.
 
     >>> [parts_of(rows, 512, blocks=8, programs=512, least=16, most=128) for rows in (100, 10_000, 100_000)]
     [1, 19, 64]
@@ -34,7 +35,7 @@ def parts_of(rows: int, each: int, *, blocks: int, programs: int, least: int, mo
 
 
 def power_above(number: int) -> int:
-    """The least power of two that is not below a number of at least 1.
+    """Return the smallest power of two that is at least `number`, which is at least 1.
 
     >>> power_above(5), power_above(8)
     (8, 8)

@@ -1,8 +1,8 @@
-"""The LSTM's activations, in few instructions.
+"""The forward and the backward pass of one level of the LSTM.
 
-Exponentials and reciprocals are the GPU's own (about one unit in the last place), denormal numbers are zero; nothing
-branches. Both are right within 4e-7 (2.1e-7 was seen on an H200); tanh within a few units in its last place, the
-logistic function of numbers far below 0 within more (some 20 at -12): the exponential's argument is rounded.
+The activations use the GPU's exponentials and reciprocals (about one unit in the last place), take denormal numbers as
+zero, and do not branch. Both are exact within 4e-7 (2.1e-7 was measured on an H200); tanh within a few units in the
+last place, the logistic function of numbers far below 0 within more (about 20 at -12).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathnn.nn.backends.triton.kernels.product import HIDDEN_SCALE, SLOTS, split
 
 @triton.jit
 def sigmoid(x):
-    """The logistic function."""
+    """Compute the logistic function."""
     return libdevice.fast_dividef(1.0, 1.0 + libdevice.exp2(x * -1.4426950408889634))
 
 
 @triton.jit
 def tanh(x):
-    """1 - 2 / (exp(2x) + 1), and where that would cancel a polynomial, with the least largest relative error (5e-9)."""
+    """Compute 1 - 2 / (exp(2x) + 1); near 0, where that would cancel, a minimax polynomial (relative error 5e-9)."""
     far = 1.0 - libdevice.fast_dividef(2.0, libdevice.exp2(x * 2.8853900817779268) + 1.0)
     u = x * x
     p = -0.005895157810300589 * u + 0.020795971155166626
@@ -33,23 +33,21 @@ def tanh(x):
 
 
 _INDICES = ["parent", "vertex", "edge", "distance", "start"]
-
-
-_NUMBERS = ["entries", "parents", "each", "dummy_row", "no_edge", "first_entry", "first_parent", "first_child"]
+_NUMBERS = ["entries", "parents", "dummy_row", "no_edge", "first_entry", "first_parent", "first_child"]
 
 
 @triton.jit(do_not_specialize=["number"], do_not_specialize_on_alignment=["edge", "types", "out"])
-def edge_kinds(edge, types, out, number, BLOCK: tl.constexpr):
-    """The kind of each of `number` edges, `types[edge]`; those below 0 stay."""
+def look_up_types(edge, types, out, number, BLOCK: tl.constexpr):
+    """Write the type of each of `number` edges, `types[edge]`; edges below 0 stay."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     e = tl.load(edge + at, mask=at < number, other=-1)
-    kind = tl.load(types + e, mask=e >= 0, other=0).to(tl.int32)
-    tl.store(out + at, tl.where(e < 0, e, kind), mask=at < number)
+    found = tl.load(types + e, mask=e >= 0, other=0).to(tl.int32)
+    tl.store(out + at, tl.where(e < 0, e, found), mask=at < number)
 
 
 @triton.jit
 def _load4(table, row, col, mask, CHANNELS: tl.constexpr):
-    """The four gates of some rows of a table `[rows, 4 * CHANNELS]`."""
+    """Load the four gates of some rows of a table `[rows, 4 * CHANNELS]`."""
     at = table + row[:, None] * (4 * CHANNELS) + col[None, :]
     i = tl.load(at, mask=mask, other=0.0)
     f = tl.load(at + CHANNELS, mask=mask, other=0.0)
@@ -84,10 +82,10 @@ def forward_entries(
     hidden, cell, leaf_hidden, entries, first_entry, first_parent, dummy_row, no_edge, plane,
     CHANNELS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """States of the entries of a level, into rows `first_entry` on of `hidden` and `cell`, or into `leaf_hidden`.
+    """Write the states of a level: to `hidden` and `cell` from row `first_entry` on, or h to `leaf_hidden`.
 
-    The parents' cells are rows `first_parent` on of `cell`; `projected`, `[parents, 4d]`, is `W_hh h` of the parents.
-    `hidden` has `PARTS` planes of rows `WIDTH` long, as the products read them (`kernels.product`).
+    c of the parents is in `cell` from row `first_parent` on; `projected`, `[parents, 4d]`, is their `W_hh h`.
+    `hidden` has `PARTS` planes of rows of length `WIDTH`, as the products read them (`kernels.product`).
     """
     at = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -121,18 +119,17 @@ def forward_entries(
 def backward_children(
     start, vertex, edge, distance, vertex_table, edge_table, distance_table, projected, cell,
     grad_hidden, grad_cell, grad_gates, grad_projected, grad_cell_parent, slots,
-    parents, each, first_entry, first_parent, first_child, dummy_row, no_edge,
+    parents, first_entry, first_parent, first_child, dummy_row, no_edge,
     BY_SOURCE: tl.constexpr, CHANNELS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Gradients before activation of the children of some parents, and their sums.
+    """Compute the gradients before activation of the children of some parents, and their sums.
 
-    Children of parent `p` are the entries `start[p]:start[p + 1]`, counted from `first_child`; without `start` there
-    are no parents, and each entry is worked on as an only child. Gradients of the gates go to rows `first_entry` on of
-    `grad_gates`, their sums to `grad_projected`, and those of the parents' cells (rows `first_parent` on of `cell`) to
-    `grad_cell_parent`. The gradient of h is `grad_hidden[child]`, or with `BY_SOURCE` `grad_hidden[vertex of the
-    child]`. `grad_projected` may be `projected` itself: a program reads its rows before it writes them. The largest
-    absolute value of those sums (its bits: an atomic maximum does not depend on the order) is collected in `slots`,
-    for each model (`kernels.product`) of `each` parents.
+    The children of parent `p` are the entries `start[p]:start[p + 1]`, counted from `first_child`; without `start`
+    there are no parents, and each entry is an only child. The gradients of the gates are written to `grad_gates` from
+    row `first_entry` on, their sums to `grad_projected`, and those of c of the parents (`cell` from row `first_parent`
+    on) to `grad_cell_parent`. The gradient of h is `grad_hidden[child]`, or with `BY_SOURCE` `grad_hidden[vertex of
+    the child]`. `grad_projected` may be `projected` itself: a program reads its rows before it writes them. `slots`
+    collects the bits of the largest absolute value of those sums (an atomic maximum does not depend on the order).
     """
     p = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -186,5 +183,4 @@ def backward_children(
         tl.store(grad_cell_parent + p[:, None] * CHANNELS + col[None, :], sum_c, mask=mask)
         most = tl.maximum(tl.maximum(tl.abs(sum_i), tl.abs(sum_f)), tl.maximum(tl.abs(sum_g), tl.abs(sum_o)))
         bits = tl.max(tl.max(most, axis=1), axis=0).to(tl.int32, bitcast=True)
-        model = tl.program_id(0) * ROWS // each
-        tl.atomic_max(slots + model * SLOTS + tl.program_id(0) % SLOTS, bits, sem="relaxed")
+        tl.atomic_max(slots + tl.program_id(0) % SLOTS, bits, sem="relaxed")

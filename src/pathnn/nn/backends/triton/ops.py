@@ -1,0 +1,156 @@
+"""Three small operations on a GPU: rows of a small table, sums of groups of rows, and linear layers over many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from pathnn.nn.backends import base
+from pathnn.nn.backends.triton.order import sort_keys
+
+if TYPE_CHECKING:
+    from pathnn.nn.backends.triton.products import SplitWeight
+
+MOST_ROWS = 128
+"""The largest table for `lookup`; above, the sorted gradient of `nn.Embedding` is faster."""
+
+PART, MOST_PARTS = 128, 256
+"""The gradient of a weight is summed in parts of `PART` rows, or more rows if there would be more than `MOST_PARTS`."""
+
+MANY = 8192
+"""From this many rows on, linear layers run on tensor cores (`products`, as exact as float32)."""
+
+
+def lookup(table: Tensor, index: Tensor) -> Tensor:
+    """Return the rows `index`, `[n]`, of a float32 table of at most `MOST_ROWS` rows: `[n, d]`.
+
+    The gradient is one product with zeros and ones, in a fixed order.
+    """
+    out: Tensor = _Lookup.apply(table, index)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, index: Tensor) -> Tensor:
+        index = index.contiguous()  # the kernel of the gradient needs it
+        ctx.save_for_backward(index)
+        ctx.rows = weight.size(0)
+        return weight.index_select(0, index)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        from pathnn.nn.backends.triton.sweep import sum_small_parts
+
+        (index,) = ctx.saved_tensors
+        if torch.is_grad_enabled():  # create_graph=True
+            return grad.new_zeros(ctx.rows, grad.size(1)).index_add(0, index, grad), None
+        with torch.cuda.device(grad.device):
+            return sum_small_parts(grad.contiguous(), index, None, 0, ctx.rows, 0).sum(dim=0), None
+
+
+def segment_sum(rows: Tensor, group: Tensor, groups: int) -> Tensor:
+    """Return the sums of the rows of each group, `[groups, d]`: float32, in a fixed order, differentiable once."""
+    out: Tensor = _SegmentSum.apply(rows, group, groups)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _SegmentSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, group: Tensor, groups: int) -> Tensor:
+        from pathnn.nn.backends.triton.sweep import sum_rows
+
+        ctx.save_for_backward(group)
+        out = rows.new_empty(groups, rows.size(1))
+        with torch.cuda.device(rows.device):
+            sum_rows(rows.contiguous(), sort_keys(group, groups), out, first_row=0)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (group,) = ctx.saved_tensors
+        return grad.index_select(0, group), None, None
+
+
+def tall_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Compute `F.linear` for many rows: `[rows, in]` to `[rows, out]`, differentiable once.
+
+    The gradient of a small weight is a long sum, which is computed in parts.
+
+    >>> tall_linear(torch.ones(1000, 4), torch.ones(2, 4)).unique().item()
+    4.0
+    """
+    out: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.split = _split(x, weight)
+        ctx.save_for_backward(x, weight)
+        if ctx.split is None:
+            return F.linear(x, weight, bias)
+        from pathnn.nn.backends.triton.products import linear
+
+        with torch.cuda.device(x.device):
+            return linear(x.contiguous(), ctx.split, None if bias is None else bias.contiguous())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, weight = ctx.saved_tensors
+        wants = ctx.needs_input_grad
+        with torch.autocast(grad.device.type, enabled=False):  # backward() may be called under autocast
+            if ctx.split is not None:
+                return _split_backward(grad.contiguous(), x.contiguous(), ctx.split, wants)
+            return (
+                grad @ weight if wants[0] else None,
+                grad_of_weight(grad, x) if wants[1] else None,
+                grad.sum(dim=0) if wants[2] else None,
+            )
+
+
+def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
+    """Return the weight as the products on tensor cores read it, or None for few rows or without Triton."""
+    if x.size(0) < MANY or not (base.on_triton(x) and base.on_triton(weight)):
+        return None
+    from pathnn.nn.backends.triton.products import split_of, terms
+
+    with torch.cuda.device(x.device):
+        return split_of(weight, terms())
+
+
+def _split_backward(grad: Tensor, x: Tensor, split: SplitWeight, wants: Sequence[bool]) -> tuple[Tensor | None, ...]:
+    """Return the gradients of x, weight and bias that are wanted."""
+    from pathnn.nn.backends.triton.products import add_grad_of_linear, grad_of_linear
+
+    with torch.cuda.device(grad.device):
+        grad_x = grad_of_linear(grad, split) if wants[0] else None
+        if not wants[1]:
+            return grad_x, None, grad.sum(dim=0) if wants[2] else None
+        weight, bias = add_grad_of_linear(grad, x, split, bias=wants[2]).sums()
+        return grad_x, weight, bias
+
+
+def grad_of_weight(grad: Tensor, x: Tensor) -> Tensor:
+    """Return `grad.T @ x` for `[rows, out]` and `[rows, in]`, summed in parts and the rest.
+
+    >>> grad_of_weight(torch.ones(300, 2), torch.ones(300, 3)).unique().item()
+    300.0
+    """
+    rows, wide = grad.shape
+    each = PART * max(1, -(-rows // (PART * MOST_PARTS)))
+    parts = rows // each
+    if parts < 2:
+        return grad.t() @ x
+    whole = parts * each
+    left = grad[:whole].reshape(parts, each, wide).transpose(1, 2)
+    total = torch.bmm(left, x[:whole].reshape(parts, each, x.size(1))).sum(dim=0)
+    return total if whole == rows else total.addmm_(grad[whole:].t(), x[whole:])

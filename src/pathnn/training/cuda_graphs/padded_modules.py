@@ -1,0 +1,240 @@
+"""Copy a model for padded batches: replace the modules that must ignore padding, or that can be faster on a GPU.
+
+`REPLACEMENTS` lists the replacements. PyG's layers are captured as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from pathnn.data.packed import PackedGraphs
+from pathnn.nn import PathNN
+from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, power_above
+from pathnn.nn.backends.triton.ops import MOST_ROWS, lookup, tall_linear
+from pathnn.nn.baselines import Baseline, SelfLoops
+from pathnn.nn.encoders import CategoricalEncoder
+from pathnn.nn.path_conv import PathConv
+from pathnn.nn.path_lstm import PathLSTM
+from pathnn.nn.readout import Readout
+from pathnn.training.setup import Model
+
+MOST_CHUNKS, ROWS = 128, 32
+"""The largest number of chunks of a BatchNorm, and the rows that a program reads at a time."""
+
+PROGRAMS, MOST_TIMES = 512, 8
+"""With more than `PROGRAMS` programs, each normalises up to `MOST_TIMES` times `ROWS` rows: all read all statistics."""
+
+
+def padding_problem(model: Model, graphs: PackedGraphs) -> str | None:
+    """Return why a model cannot work on padded batches of these graphs, or None if it can."""
+    if model.readout is None:
+        return "a model without readout predicts for vertices: expected one that predicts for graphs."
+    custom = _custom_module(model)
+    if custom is not None:
+        return f"{custom} is a custom module, which may wait for the GPU or read padding: train without CUDA graphs."
+    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
+        return "the head has BatchNorm, which would also normalise the padded graph: train without CUDA graphs."
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm1d) and (
+            not module.affine or not module.track_running_stats or module.momentum is None
+        ):
+            return f"{module}: expected affine=True, track_running_stats=True and a momentum."
+    if isinstance(model, Baseline) and model.loops is not None:
+        source, target = graphs.edge_index
+        if bool((source == target).any()):
+            return f"the graphs have self-loops, which {model.config.name} replaces: train without CUDA graphs."
+    return None
+
+
+def _custom_module(model: Model) -> str | None:
+    """Return the name of a custom module where the library must know what is padding, or None."""
+    known: list[tuple[str, nn.Module | None, type[nn.Module]]] = [
+        ("readout", model.readout, Readout),
+        ("edge_encoder", model.edge_encoder, CategoricalEncoder),
+    ]
+    if isinstance(model, PathNN):
+        known += [("lstm", model.lstm, PathLSTM), *(("convs", conv, PathConv) for conv in model.convs)]
+    return next((name for name, part, kind in known if part is not None and not isinstance(part, kind)), None)
+
+
+def padded_copy(model: Model, graphs: PackedGraphs, valid: Tensor) -> Model:
+    """Return a model for padded batches of `graphs` that shares the parameters and buffers of `model`.
+
+    Its BatchNorms read only the first `valid` rows, a tensor `[1]`, int32, on the GPU. A ReLU after a BatchNorm becomes
+    part of it. Raises `ValueError` with the `padding_problem` of the model.
+    """
+    problem = padding_problem(model, graphs)
+    if problem is not None:
+        raise ValueError(problem)
+    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    padded = copy.deepcopy(model, shared)
+    for parent in [module for module in padded.modules() if not isinstance(module, PathLSTM)]:
+        modules = parent._modules
+        following = dict(pairwise(modules)) if isinstance(parent, nn.Sequential) else {}
+        for name, child in list(modules.items()):
+            if child is None or isinstance(child, PathLSTM):
+                continue
+            new = next((new for make in REPLACEMENTS if (new := make(child, valid)) is not None), child)
+            if isinstance(new, PaddedBatchNorm1d) and isinstance(modules.get(following.get(name, "")), nn.ReLU):
+                new.relu = True
+                modules[following[name]] = nn.Identity()
+            modules[name] = new
+    return padded
+
+
+class PaddedBatchNorm1d(nn.Module):
+    """`nn.BatchNorm1d` over the first `valid` rows; parameters and running statistics are those of `norm` itself.
+
+    The other rows are also normalised, so that they stay finite, and get no gradient.
+
+    Args:
+        norm: with affine parameters, running statistics and a momentum.
+        valid: `[1]`, int32, on the GPU.
+        relu: whether to apply ReLU as well.
+    """
+
+    def __init__(self, norm: nn.BatchNorm1d, valid: Tensor, *, relu: bool = False) -> None:
+        super().__init__()
+        self.norm, self.valid, self.relu = norm, valid, relu
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise `[rows, channels]`."""
+        norm: Any = self.norm
+        if not self.training:
+            out: Tensor = norm(x)
+            return out.relu() if self.relu else out
+        norm.num_batches_tracked.add_(1)
+        out = _PaddedNorm.apply(  # type: ignore[no-untyped-call]
+            x, norm.weight, norm.bias, self.valid, norm.running_mean, norm.running_var,
+            norm.eps, norm.momentum, self.relu,
+        )  # fmt: skip
+        return out
+
+
+class _PaddedNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        valid: Tensor,
+        running_mean: Tensor,
+        running_var: Tensor,
+        eps: float,
+        momentum: float,
+        relu: bool,
+    ) -> Tensor:
+        from pathnn.training.cuda_graphs.kernels import chunk_statistics, normalise
+
+        x = x.contiguous()
+        (rows, width), block = x.shape, column_block(x.size(1), largest=32)
+        chunk, chunks = _chunks(rows)
+        partial = x.new_empty(chunks, 2, width, dtype=torch.float32)
+        out, mean, scale = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
+        chunk_statistics[chunks, cover(width, block)](x, valid, partial, chunk, WIDTH=width, ROWS=ROWS, BLOCK=block)
+        times = _times(rows, cover(width, block))
+        normalise[cover(rows, ROWS * times), cover(width, block)](
+            x, valid, partial, weight, bias, running_mean, running_var, out, mean, scale, rows, chunk, chunks,
+            eps, momentum, RELU=relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, TIMES=times, BLOCK=block,
+        )  # fmt: skip
+        ctx.save_for_backward(x, weight, bias, valid, mean, scale)
+        ctx.relu = relu
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        from pathnn.training.cuda_graphs.kernels import chunk_gradients, normalise_backward
+
+        x, weight, bias, valid, mean, scale = ctx.saved_tensors
+        grad = grad.contiguous()
+        (rows, width), block = x.shape, column_block(x.size(1), largest=32)
+        chunk, chunks = _chunks(rows)
+        partial = x.new_empty(chunks, 2, width, dtype=torch.float32)
+        grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
+        chunk_gradients[chunks, cover(width, block)](
+            grad, x, valid, mean, scale, weight, bias, partial, chunk,
+            RELU=ctx.relu, WIDTH=width, ROWS=ROWS, BLOCK=block,
+        )  # fmt: skip
+        times = _times(rows, cover(width, block))
+        normalise_backward[cover(rows, ROWS * times), cover(width, block)](
+            grad, x, valid, mean, scale, weight, bias, partial, grad_x, grad_weight, grad_bias, rows, chunks,
+            RELU=ctx.relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, TIMES=times, BLOCK=block,
+        )  # fmt: skip
+        return grad_x, grad_weight, grad_bias, None, None, None, None, None, None
+
+
+def _times(rows: int, others: int) -> int:
+    """Return how many blocks of `ROWS` rows a program normalises, a power of two; `others` programs share its rows."""
+    return 1 << min(max(cover(rows, ROWS) * others // PROGRAMS, 1), MOST_TIMES).bit_length() - 1
+
+
+def _chunks(rows: int) -> tuple[int, int]:
+    """Return the rows per chunk, a multiple of `ROWS`, and the number of chunks, at most `MOST_CHUNKS`."""
+    chunk = cover(cover(rows, MOST_CHUNKS), ROWS) * ROWS
+    return chunk, cover(rows, chunk)
+
+
+class SmallEmbedding(nn.Module):
+    """`nn.Embedding` of at most `MOST_ROWS` rows, with the gradient of `lookup`; the weight is that of `embedding`."""
+
+    def __init__(self, embedding: nn.Embedding) -> None:
+        super().__init__()
+        self.embedding = embedding
+
+    @property
+    def weight(self) -> Tensor:
+        """Return the table."""
+        return self.embedding.weight
+
+    def forward(self, index: Tensor) -> Tensor:
+        """Return the rows `index`, `[n]`: `[n, d]`."""
+        return lookup(self.embedding.weight, index)
+
+
+class TallLinear(nn.Module):
+    """`nn.Linear` for many rows (`tall_linear`); the parameters are those of `linear` itself.
+
+    >>> TallLinear(nn.Linear(4, 8))(torch.ones(1000, 4)).shape
+    torch.Size([1000, 8])
+    """
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.linear = linear
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return `[rows, out]` for `[rows, in]`."""
+        if torch.is_autocast_enabled(x.device.type):
+            out: Tensor = self.linear(x)
+            return out
+        return tall_linear(x, self.linear.weight, self.linear.bias)
+
+
+def _batch_norm(module: nn.Module, valid: Tensor) -> nn.Module | None:
+    return PaddedBatchNorm1d(module, valid) if isinstance(module, nn.BatchNorm1d) else None
+
+
+def _embedding(module: nn.Module, valid: Tensor) -> nn.Module | None:
+    small = isinstance(module, nn.Embedding) and module.num_embeddings <= MOST_ROWS
+    return SmallEmbedding(module) if small else None  # type: ignore[arg-type]
+
+
+def _linear(module: nn.Module, valid: Tensor) -> nn.Module | None:
+    return TallLinear(module) if isinstance(module, nn.Linear) else None
+
+
+def _self_loops(module: nn.Module, valid: Tensor) -> nn.Module | None:
+    return SelfLoops(replace=False) if isinstance(module, SelfLoops) else None
+
+
+REPLACEMENTS: list[Callable[[nn.Module, Tensor], nn.Module | None]] = [_batch_norm, _embedding, _linear, _self_loops]
+"""Functions from a module and the number of valid rows to the module that replaces it, or None."""
