@@ -154,7 +154,21 @@ def test_pieces_keep_no_states():
     everything = saved()
     lstm.max_entries = 17
     inner = sum(len(level) for level in trie.levels[:-1])
-    assert everything - saved() == 2 * inner * CHANNELS
+    assert everything - saved() == 6 * inner * CHANNELS  # h, c and the four gates of W_hh h
+
+
+def test_products_are_recomputed_where_they_are_many(monkeypatch):
+    edge_index, n = graph()
+    trie = trie_of(edge_index, n, "ap", K).length(K)
+    h, edge_attr = inputs(n, edge_index.size(1), torch.float32)
+    lstm = PathLSTM(CHANNELS, distances=K + 1, edge_channels=EDGE_CHANNELS)
+    kept = run(lstm, h, trie, edge_attr, [h, edge_attr])
+    numbers = sum(x.numel() for x in lstm(h, trie, edge_attr).grad_fn.saved_tensors if x is not None)
+    monkeypatch.setattr(levels, "MOST_KEPT", 0)
+    fewer = sum(x.numel() for x in lstm(h, trie, edge_attr).grad_fn.saved_tensors if x is not None)
+    assert numbers - fewer == 4 * CHANNELS * sum(len(level) for level in trie.levels[:-1])
+    for value, expected in zip(run(lstm, h, trie, edge_attr, [h, edge_attr]), kept, strict=True):
+        assert torch.equal(value, expected)
 
 
 def test_path_representations_sum_to_the_output_and_are_the_lstm_s():

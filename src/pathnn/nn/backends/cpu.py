@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.nn.backends.levels import LevelInput, Levels, ProjectedInputs
+from pathnn.nn.backends.base import Tensors, check_once, wide
+from pathnn.nn.backends.levels import LevelInput, Levels, LevelsShared, ProjectedInputs
 from pathnn.nn.cells import PathCell, State, is_lstm
 
 _ONE_DNN = torch._C._has_mkldnn and platform.machine() in ("x86_64", "AMD64")
@@ -68,9 +69,31 @@ class Cpu(Levels):
         out: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.t(), None, "none", [], "")
         return out
 
+    def project(self, shared: LevelsShared, h: Tensor) -> Tensors:
+        """Return the projected vertices, edges and distances, and `W_hh`."""
+        vertex: Tensor = _Linear.apply(wide(h), wide(shared.weight).contiguous(), wide(shared.bias), self)  # type: ignore[no-untyped-call]
+        return vertex, shared.edge, shared.distance, shared.recurrent
+
     def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
         """Add row j to `target[index[j]]`, for every j, in order."""
         _sum_rows(_array(target), index.numpy(), _array(rows))
+
+
+class _Linear(torch.autograd.Function):
+    """`x @ weight.t() + bias` with the products of the backend."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, backend: Cpu) -> Tensor:
+        ctx.backend = backend
+        ctx.save_for_backward(x, weight)
+        return backend.product(x, weight.t()).add_(bias)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        check_once()
+        x, weight = ctx.saved_tensors
+        product = ctx.backend.product
+        return product(grad, weight), product(grad.t(), x), grad.sum(dim=0), None
 
 
 def _inputs(level: LevelInput, tables: ProjectedInputs) -> LoopInputs:

@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from threading import Barrier
 from typing import NamedTuple, TypeVar
 
@@ -61,6 +61,10 @@ class ProjectedInputs(NamedTuple):
         vertex, edge, distance = (None if table is None else torch.zeros_like(table) for table in self)
         assert vertex is not None
         return ProjectedInputs(vertex, edge, distance)
+
+
+MOST_KEPT = 1 << 26
+"""Numbers of `W_hh h` that are kept for the backward pass, 256 MiB in float32; more are recomputed."""
 
 
 class LevelInput(NamedTuple):
@@ -135,40 +139,44 @@ class Levels(PieceBackend):
     def forward(
         self, shared: LevelsShared, tensors: Tensors, piece: Piece, out: Tensor, *, summed: bool, keep: bool
     ) -> Saved:
-        """Compute the parts of a piece in threads; keep the states of the inner entries."""
+        """Compute the parts of a piece in threads; keep the states of the inner entries, and their products if few."""
         parts = _parts(piece, out)
         rows, first = [], 0
         for part in parts:  # a part has its own sums, or its own rows of `out`
             last = first + part[-1].num_entries
             rows.append(out[first:last] if not summed else out if first == 0 else torch.zeros_like(out))
             first = last
+        inner = sum(level.num_entries for level in piece[:-1])
+        products = keep and inner * shared.recurrent.size(0) <= MOST_KEPT
 
-        def compute(job: tuple[Piece, Tensor]) -> list[State]:
-            states = self._down(shared.cell, tensors, *job, summed=summed)
-            return states if keep else []
+        def compute(job: tuple[Piece, Tensor]) -> list[_Inner]:
+            levels = self._down(shared.cell, tensors, *job, summed=summed, products=products)
+            return levels if keep else []
 
         kept = run_in_threads(compute, list(zip(parts, rows, strict=True)))
         for more in rows[1:] if summed else ():
             out += more
-        return Saved([x for states in kept for state in states for x in state], parts)
+        counts = [[len(level.products) for level in levels] for levels in kept]
+        return Saved(
+            [x for levels in kept for level in levels for x in (*level.state, *level.products)], (parts, counts)
+        )
 
     def backward(
         self, shared: LevelsShared, tensors: Tensors, piece: Piece, saved: Saved | None, grad: Tensor, *, summed: bool
     ) -> Tensors:
         """Add up the gradients of the parts of a piece."""
-        parts: list[Piece] = _parts(piece, grad) if saved is None else saved.context
-        states = iter([] if saved is None else saved.tensors)
-        jobs: list[tuple[Piece, Tensor, list[State] | None]] = []
+        parts: list[Piece] = _parts(piece, grad) if saved is None else saved.context[0]
+        jobs: list[tuple[Piece, Tensor, list[_Inner] | None]] = []
+        inner = None if saved is None else _unflatten(saved.tensors, shared.cell.states, saved.context[1])
         first = 0
-        for part in parts:
+        for i, part in enumerate(parts):
             last = first + part[-1].num_entries
-            kept = [tuple(next(states) for _ in range(shared.cell.states)) for _ in part[:-1]] if saved else None
-            jobs.append((part, grad if summed else grad[first:last], kept))
+            jobs.append((part, grad if summed else grad[first:last], None if inner is None else inner[i]))
             first = last
 
-        def compute(job: tuple[Piece, Tensor, list[State] | None]) -> list[Tensor | None]:
+        def compute(job: tuple[Piece, Tensor, list[_Inner] | None]) -> list[Tensor | None]:
             part, rows, kept = job
-            kept = self._down(shared.cell, tensors, part, None, summed=summed) if kept is None else kept
+            kept = self._down(shared.cell, tensors, part, None, summed=summed, products=True) if kept is None else kept
             return self._up(shared.cell, tensors, part, kept, rows, summed=summed)
 
         totals, *others = run_in_threads(compute, jobs)
@@ -177,68 +185,83 @@ class Levels(PieceBackend):
         return tuple(totals)
 
     def _down(
-        self, cell: PathCell, tensors: Tensors, levels: Piece, out: Tensor | None, *, summed: bool
-    ) -> list[State]:
-        """Run all levels and return the states of the inner ones; without `out`, leave out the last level."""
+        self, cell: PathCell, tensors: Tensors, levels: Piece, out: Tensor | None, *, summed: bool, products: bool
+    ) -> list[_Inner]:
+        """Run all levels and return the inner ones; without `out`, leave out the last level."""
         tables, weight = _split(tensors)
-        kept: list[State] = []
+        inner: list[_Inner] = []
         for rows in levels[:-1]:
             state = tuple(tables.vertex.new_empty(rows.num_entries, weight.size(1)) for _ in range(cell.states))
-            for block in self._blocks(rows, weight, kept[-1] if kept else None, self.block_parents):
+            for block in self._blocks(rows, weight, inner[-1] if inner else None, keep=products):
                 self.forward_level(cell, block.level, tables, tuple(x[block.entries] for x in state))
-            kept.append(state)
-        for block in [] if out is None else self._blocks(levels[-1], weight, kept[-1], self.block_parents):
+            inner.append(_Inner(state, []))
+        for block in [] if out is None else self._blocks(levels[-1], weight, inner[-1], keep=products):
             assert out is not None
             hidden = out.new_empty(block.level.vertex.numel(), out.size(1)) if summed else out[block.entries]
             self.forward_level(cell, block.level, tables, (hidden,))
             if summed:
                 self.sum_rows(out, block.level.vertex, hidden)
-        return kept
+        return inner
 
     def _up(
-        self, cell: PathCell, tensors: Tensors, levels: Piece, kept: list[State], grad: Tensor, *, summed: bool
+        self, cell: PathCell, tensors: Tensors, levels: Piece, inner: list[_Inner], grad: Tensor, *, summed: bool
     ) -> list[Tensor | None]:
         """Return the gradients of `tensors`, where `grad` is that of the output of `_down`."""
         tables, weight = _split(tensors)
         grads, grad_weight = tables.zeros_like(), torch.zeros_like(weight.t(), memory_format=torch.contiguous_format)
         grad_state: State = () if summed else (grad,)
+        scratch: Tensor | None = None  # the gradient of the products of a block; new memory would cost more than zeros
         for t in range(len(levels) - 1, -1, -1):
-            parents = kept[t - 1] if t else ()
-            above = tuple(torch.zeros_like(x) for x in parents)
-            for block in self._blocks(levels[t], weight, parents or None, self.block_parents):
+            parents = inner[t - 1] if t else None
+            above = () if parents is None else self._zero_gradients(cell, parents.state)
+            for block in self._blocks(levels[t], weight, parents):
                 level = block.level
                 own = tuple(x[block.entries] for x in grad_state) or (grad.index_select(0, level.vertex),)
                 if level.projected is None:
                     self.backward_level(cell, level, tables, own, grads, None, ())
                     continue
-                d_projected = torch.zeros_like(level.projected)
-                d_parents = tuple(x[block.parents] for x in above)
+                number = level.projected.size(0)
+                if scratch is None or scratch.size(0) < number:
+                    scratch = torch.empty_like(level.projected)
+                d_projected, d_parents = scratch[:number].zero_(), tuple(x[block.parents] for x in above)
                 self.backward_level(cell, level, tables, own, grads, d_projected, d_parents)
-                d_parents[0].add_(self.product(d_projected, weight))
-                grad_weight += self.product(parents[0][block.parents].t(), d_projected)
+                through_weight = self.product(d_projected, weight)
+                d_parents[0].copy_(through_weight) if is_lstm(cell) else d_parents[0].add_(through_weight)
+                grad_weight += self.product(level.state[0].t(), d_projected)
             grad_state = above
         return [*grads, grad_weight.t().contiguous()]
+
+    @staticmethod
+    def _zero_gradients(cell: PathCell, state: State) -> State:
+        """Return where the gradients of states are added; that of an LSTM's h is written as a whole."""
+        hidden = torch.empty_like(state[0]) if is_lstm(cell) else torch.zeros_like(state[0])
+        return (hidden, *map(torch.zeros_like, state[1:]))
 
     def product(self, a: Tensor, b: Tensor) -> Tensor:
         """Return `a @ b`."""
         return a @ b
 
-    def _blocks(self, rows: LevelTokens, weight: Tensor, parents: State | None, size: int | None) -> Iterator[_Block]:
-        """Yield a level in blocks of `size` parents (None: all of them), with `W_hh h` of the parents of each."""
+    def _blocks(
+        self, rows: LevelTokens, weight: Tensor, parents: _Inner | None, *, keep: bool = False
+    ) -> Iterator[_Block]:
+        """Yield a level in blocks of parents, with `W_hh h` of the parents of each: kept, or computed (and `keep`)."""
         if parents is None or rows.parent is None:
             yield _Block(slice(0, 0), slice(0, rows.num_entries), LevelInput(*rows, projected=None, state=()))
             return
-        number = parents[0].size(0)
+        number, size = parents.state[0].size(0), self.block_parents
         starts = list(range(0, number, size)) if size and number else [0]
         bounds = [0, rows.num_entries]
         if len(starts) > 1:
             inner = torch.tensor(starts[1:], dtype=rows.parent.dtype)
             bounds[1:1] = torch.searchsorted(rows.parent, inner).tolist()
-        for (a, b), (first, last) in zip(pairwise([*starts, number]), pairwise(bounds), strict=True):
+        kept = list(parents.products)
+        for i, ((a, b), (first, last)) in enumerate(zip(pairwise([*starts, number]), pairwise(bounds), strict=True)):
             block = rows.slice(first, last, parent_start=a) if len(starts) > 1 else rows
-            state = tuple(x[a:b] for x in parents)
-            level = LevelInput(*block, projected=self.product(state[0], weight.t()), state=state)
-            yield _Block(slice(a, b), slice(first, last), level)
+            state = tuple(x[a:b] for x in parents.state)
+            projected = kept[i] if kept else self.product(state[0], weight.t())
+            if keep:
+                parents.products.append(projected)
+            yield _Block(slice(a, b), slice(first, last), LevelInput(*block, projected=projected, state=state))
 
     def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
         """Write the states of a level into `out`, which has only h if no later step reads the others."""
@@ -332,6 +355,19 @@ def _split(tensors: Tensors) -> tuple[ProjectedInputs, Tensor]:
     assert vertex is not None
     assert weight is not None
     return ProjectedInputs(vertex, edge, distance), weight
+
+
+class _Inner(NamedTuple):
+    """The states of an inner level, and its products `W_hh h`, one for each block of its entries; none: not kept."""
+
+    state: State
+    products: list[Tensor]
+
+
+def _unflatten(tensors: Sequence[Tensor], states: int, counts: list[list[int]]) -> list[list[_Inner]]:
+    """Return the inner levels of each part from their tensors, one after the other, and their numbers of products."""
+    rest = iter(tensors)
+    return [[_Inner(tuple(islice(rest, states)), list(islice(rest, number))) for number in levels] for levels in counts]
 
 
 class _Block(NamedTuple):
