@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pathnn_reproduction.experiments.runtime import RUNTIME, runtime_texts
 from pathnn_reproduction.pages import fill, replace_block, write_pages
+from pathnn_reproduction.results import Results
 from pathnn_reproduction.tables import markdown_table as table
 
 Result = dict[str, Any]
@@ -39,11 +41,19 @@ def benchmark_page(folder: Path) -> str:
     """Return the page as Markdown, from the result files in `folder`; a file that is missing has no section."""
     parts = [fill("bench/page")]
     for name, section in SECTIONS.items():
-        path = folder / f"{name}.json"
+        path = folder / name
         if path.exists():
-            result = json.loads(path.read_text())
+            result = _read(path)
             parts.append(section(result) + _origin(result, path.name))
     return "\n".join(parts)
+
+
+def _read(path: Path) -> Result:
+    """Read a result, or the rows of a results file, which have the origin of the last one."""
+    if path.suffix == ".json":
+        return dict(json.loads(path.read_text()))
+    rows = Results.open(path).rows
+    return {**rows[-1], "rows": rows}
 
 
 def _extract_cpu(result: Result) -> str:
@@ -148,24 +158,9 @@ def user_rows(rows: Sequence[Result]) -> list[list[str]]:
     return lines
 
 
-def runtime_cells(row: Result) -> list[str]:
-    """Return a line of the table of running times: dataset, model, K, then paper and ours of each time."""
-    paper = row["paper"]
-    model = row["model"].upper() if row["collection"] is None else f"PathNN-{row['collection'].upper()}"
-    paths = row["preprocessing"] if paper["preprocessing"] is not None else None
-    return [
-        row["dataset"].upper(), model, str(row["k"]), number(paper["preprocessing"], 2), number(paths, 2),
-        number(paper["epoch"], 2), f"{row['epoch']:.3f} ± {row['epoch_std']:.3f}", number(paper["inference"], 2),
-        f"{row['inference']:.3f} ± {row['inference_std']:.3f}",
-    ]  # fmt: skip
-
-
-RUNTIME = ("dataset", "model", "K", "paths: paper", "ours", "epoch: paper", "ours", "inference: paper", "ours")
-
-
 def _runtime(result: Result) -> str:
-    text = fill("bench/runtime_gpu", table=table(RUNTIME, [runtime_cells(row) for row in result["runtime"]]))
-    return text if any(row["model"] == "gin" for row in result["runtime"]) else text + fill("bench/runtime_no_gin")
+    text = fill("bench/runtime_gpu", table=table(RUNTIME, [runtime_texts(row) for row in result["rows"]]))
+    return text if any(row["model"] == "gin" for row in result["rows"]) else text + fill("bench/runtime_no_gin")
 
 
 ERRORS = ("ours_output", "dense_output", "ours_gradient", "dense_gradient")
@@ -200,13 +195,13 @@ def _origin(result: Result, name: str) -> str:
 
 
 SECTIONS: dict[str, Callable[[Result], str]] = {
-    "extract-cpu": _extract_cpu,
-    "extract-gpu": _extract_gpu,
-    "batch-cpu": _batch,
-    "model-cpu": _model("model_cpu"),
-    "model-gpu": _model("model_gpu", ours="`pathnn train`", digits=2),
-    "epoch-gpu": _model("epoch_gpu", ours="`pathnn train`"),
-    "runtime-gpu": _runtime,
+    "extract-cpu.json": _extract_cpu,
+    "extract-gpu.json": _extract_gpu,
+    "batch-cpu.json": _batch,
+    "model-cpu.json": _model("model_cpu"),
+    "model-gpu.json": _model("model_gpu", ours="`pathnn train`", digits=2),
+    "epoch-gpu.json": _model("epoch_gpu", ours="`pathnn train`"),
+    "runtime.jsonl": _runtime,
 }
 
 
@@ -221,8 +216,8 @@ USER_WAYS = {  # of pathnn_reproduction.bench.user_loop
 
 def headline(folder: Path) -> str:
     """Return the README's table as Markdown, and the sentences below it, from the result files in `folder`."""
-    gpu, cpu = _read(folder, "model-gpu"), _read(folder, "model-cpu")
-    rows = [*_gpu_rows(gpu), *_user_rows(cpu), _extraction(_read(folder, "extract-cpu"))]
+    gpu, cpu = _read(folder / "model-gpu.json"), _read(folder / "model-cpu.json")
+    rows = [*_gpu_rows(gpu), *_user_rows(cpu), _extraction(_read(folder / "extract-cpu.json"))]
     words = [_epochs(result) for result in (gpu, cpu) if "user_loop" in result]
     if "user_loop" not in gpu:
         words.append(fill("bench/readme_no_user_loop").strip())
@@ -273,8 +268,3 @@ def _epochs(result: Result) -> str:
 def _device(result: Result) -> str:
     device: str = result["device"]
     return device.removeprefix("x86_64, ")
-
-
-def _read(folder: Path, name: str) -> Result:
-    result: Result = json.loads((folder / f"{name}.json").read_text())
-    return result
