@@ -24,8 +24,8 @@ SHAPES: dict[str, dict[str, dict[str, Any]]] = {
         "mlp": {"hidden_channels": 256},
     },
     "peptides-struct": {
-        "gin": {"num_layers": 5, "hidden_channels": 170},
-        "gcn": {"num_layers": 5, "hidden_channels": 274},
+        "gin": {"num_layers": 5, "hidden_channels": 168},
+        "gcn": {"num_layers": 5, "hidden_channels": 270},
         "mlp": {"hidden_channels": 256},
     },
     "molhiv": {
