@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from pathnn.training.cuda_graphs.run_steps import CudaGraphStepper
 from pathnn.training.loop import make_stepper
 from pathnn.training.scoring import apply
 from pathnn.training.setup import batch_indices
-from pathnn_reproduction.groups import release_memory
 
 pytestmark = [
     pytest.mark.cuda,
@@ -174,6 +174,11 @@ def larger_task(number: int) -> Task:
     graphs = PackedGraphs.from_edges([random_graph(size, generator) for size in sizes], sizes)
     x, y = torch.randn(graphs.num_nodes, 3, generator=generator), torch.randn(number, 1, generator=generator)
     return task_from_graphs(replace(graphs, x=x, y=y), name="larger")
+
+
+def release_memory() -> None:
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 def test_several_shapes_take_little_more_memory_than_the_largest() -> None:
