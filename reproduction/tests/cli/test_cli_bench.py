@@ -74,7 +74,7 @@ def test_extract_as_table_and_as_json(cli: Run, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(extract, "WORKLOADS", {"zinc": (2, 8, 2)})
     table = cli("bench", "extract", "--part", "compare")
     assert table.exit_code == 0, table.stderr
-    assert "trie ratio" in table.stdout
+    assert "igraph, ms" in table.stdout
     found = json.loads(cli("bench", "extract", "--json").stdout)
     assert [row["collection"] for row in found["compare"]] == ["sp", "sp+", "ap"]
     assert {"commit", "device", "versions", "time"} <= set(found)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import logging
 import statistics
 import time
 from collections.abc import Callable
@@ -157,8 +156,8 @@ def milliseconds(steps: list[Step], rounds: int) -> float:
     return statistics.median(times)
 
 
-def busy(steps: list[Step]) -> tuple[float, list[tuple[float, int, str]]]:
-    """Milliseconds of GPU work per step, and the kernels with the most of it: (ms per step, launches, name)."""
+def busy_ms(steps: list[Step]) -> float:
+    """Return the milliseconds in kernels per step."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
@@ -166,14 +165,14 @@ def busy(steps: list[Step]) -> tuple[float, list[tuple[float, int, str]]]:
             step()
         torch.cuda.synchronize()
     kernels = [
-        (event.self_device_time_total / 1e3 / len(steps), event.count, event.key)
+        event.self_device_time_total
         for event in profiler.key_averages()
         if event.device_type.name == "CUDA" and not event.key.startswith("ProfilerStep")
     ]
-    return sum(ms for ms, _, _ in kernels), sorted(kernels, reverse=True)[:25]
+    return float(sum(kernels)) / 1e3 / len(steps)
 
 
-def measured(make: Callable[[], list[Step]], rounds: int) -> dict[str, Any]:
+def measured(make: Callable[[], list[Step]], rounds: int) -> dict[str, float]:
     """Time, GPU work and peak memory (MiB above what is allocated before) of the steps that `make` makes."""
     gc.collect()
     torch._C._cuda_clearCublasWorkspaces()  # each side's own count as its memory
@@ -185,8 +184,7 @@ def measured(make: Callable[[], list[Step]], rounds: int) -> dict[str, Any]:
         step()
     ms = milliseconds(steps, rounds)
     peak = (torch.cuda.max_memory_allocated() - before) / 2**20
-    work, kernels = busy(steps)
-    return {"ms": ms, "busy_ms": work, "mib": peak, "kernels": kernels}
+    return {"ms": ms, "busy_ms": busy_ms(steps), "mib": peak}
 
 
 def floor_ms(bench: Bench, phase: str) -> float:
@@ -248,8 +246,6 @@ def measure_exactness(name: str, bench: Bench) -> dict[str, Any]:
     return row
 
 
-log = logging.getLogger(__name__)
-
 LARGE = "imdb-binary"
 """The dataset of `measure_large`."""
 
@@ -260,9 +256,6 @@ def measure(name: str, phase: str, bench: Bench, *, rounds: int = 5) -> dict[str
     eager = measured(lambda: eager_steps(bench, "auto", phase), rounds)
     dense = measured(lambda: eager_steps(bench, "dense", phase), max(rounds // 2, 1))
     floor = floor_ms(bench, phase)
-    log.info("%s %s: dense %.2f ms, ours %.2f ms, busy %.2f", name, phase, dense["ms"], ours["ms"], ours["busy_ms"])
-    for ms, count, kernel in ours["kernels"]:
-        log.debug("    %.3f ms x%d %s", ms, count, kernel[:110])
     return {
         "workload": name, "phase": phase, "dense_ms": dense["ms"], "ours_ms": ours["ms"],
         "ratio": dense["ms"] / ours["ms"], "dense_mib": dense["mib"], "ours_mib": ours["mib"],
@@ -340,7 +333,6 @@ def run(names: list[str], *, rounds: int = 5, large: bool = True, save: Save = l
         save(result)
     if large:
         rows.append(measure_large())
-        log.info("%s", rows[-1])
         save(result)
     if USER_WORKLOAD in names:
         result["user_loop"] = user_loop.run(device="cuda", graphs=10_000, batches=4, rounds=rounds)
