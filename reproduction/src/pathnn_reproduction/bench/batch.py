@@ -1,4 +1,4 @@
-"""How fast a batch with its paths is assembled: our packed graphs against PyG's `DataLoader`, on the CPU."""
+"""Measure how fast a batch with its paths is assembled: our packed graphs against PyG's `DataLoader`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ ABOUT = (
 
 
 class LevelData(Data):
-    """A graph with one tensor per field and level of its tries, shifted by `__inc__`: the way PyG documents it."""
+    """A graph with one tensor per field and level of its tries, shifted by `__inc__`, as PyG documents it."""
 
     def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
-        """How far the ids of the next graph of a batch are shifted."""
+        """Return how far the ids of the next graph of a batch are shifted."""
         field, _, place = key.partition("_")
         if field == "vertex":
             return self.num_nodes
@@ -47,7 +47,7 @@ class LevelData(Data):
 
 
 def level_data(data: Any, trie: PathTrie) -> LevelData:
-    """The graph `data` with its tries, level by level.
+    """Return the graph `data` with its tries, level by level.
 
     >>> from pathnn.paths import extract_paths
     >>> edges = torch.tensor([[0, 1], [1, 0]])
@@ -71,7 +71,7 @@ def level_data(data: Any, trie: PathTrie) -> LevelData:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """The same graphs and tries in the three forms; each method yields the batches of `indices`."""
+    """The same graphs and tries in three forms; each method yields the batches of `indices`."""
 
     packed: PackedGraphs
     by_level: list[Any]
@@ -79,7 +79,7 @@ class Contest:
 
     @staticmethod
     def of(graphs: PackedGraphs, *, collection: Collection, k: int) -> Contest:
-        """Extract the paths, and hand them to each."""
+        """Extract the paths, and store them in each form."""
         packed = graphs.with_paths(collection=collection, k=k)
         assert packed.tries is not None
         by_level, by_graph = [], []
@@ -91,16 +91,16 @@ class Contest:
         return Contest(packed, by_level, by_graph)
 
     def ours(self, indices: list[Tensor]) -> Iterator[Any]:
-        """`PackedLoader`."""
+        """Yield batches of `PackedLoader`."""
         loader = PackedLoader(self.packed, max_entries=None)
         return (loader.batch(index) for index in indices)
 
     def per_level(self, indices: list[Tensor]) -> Iterator[Any]:
-        """PyG's loader on `LevelData`."""
+        """Yield batches of PyG's loader on `LevelData`."""
         return iter(DataLoader(self.by_level, batch_sampler=[index.tolist() for index in indices]))
 
     def add_paths(self, indices: list[Tensor]) -> Iterator[Any]:
-        """PyG's loader on what `AddPaths` gives, and the trie of the batch."""
+        """Yield batches of PyG's loader on the result of `AddPaths`, with their tries."""
         for batch in DataLoader(self.by_graph, batch_sampler=[index.tolist() for index in indices]):
             batch.trie = PathTrie.from_data(batch)
             yield batch
@@ -117,7 +117,7 @@ def run(
     threads: int = 1,
     step: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """Milliseconds per batch of each method, and how many times faster ours is; `step` is called after a round."""
+    """Return the milliseconds per batch of each method and its ratio to ours; `step` is called after a round."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -142,7 +142,7 @@ def run(
 def measure(
     contest: Contest, *, batch_size: int, rounds: int, seed: int, step: Callable[[], None], batches: int = 4
 ) -> dict[str, float]:
-    """Milliseconds per batch by method: the medians of rounds in which each makes the same random batches."""
+    """Return the milliseconds per batch by method: medians of rounds in which all make the same batches."""
     methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
     times: dict[str, list[float]] = {name: [] for name in methods}
     generator = torch.Generator().manual_seed(seed)
@@ -158,7 +158,7 @@ def measure(
 
 
 def zinc_graphs(graphs: int, seed: int = 0) -> tuple[PackedGraphs, str]:
-    """The first graphs of ZINC12k where it is at hand, else graphs of its shape; and which of both."""
+    """Return the first graphs of ZINC12k, or graphs of its shape if it is not available, and which of both."""
     if any(status.name == "zinc" and status.available for status in dataset_status()):
         data = load_dataset("zinc").graphs
         return data.subset(torch.arange(min(graphs, len(data)))), "ZINC12k"
@@ -177,7 +177,7 @@ def zinc_graphs(graphs: int, seed: int = 0) -> tuple[PackedGraphs, str]:
 
 
 def _exhaust(batches: Iterator[Any]) -> float:
-    """Seconds to make all batches."""
+    """Return the seconds to make all batches."""
     begin = time.perf_counter()
     for _ in batches:
         pass

@@ -304,7 +304,7 @@ def _extraction(result: Result) -> list[str]:
 
 
 def _epochs(result: Result) -> str:
-    """Give the time of an epoch of each loop, in a sentence."""
+    """Return a sentence with the time of an epoch of each loop."""
     rows = {row["way"]: row for row in result["user_loop"] if row["phase"] == "epoch"}
     times = {way.replace(" ", "_"): number(row["ms"] / 1e3, 2, " s") for way, row in rows.items()}
     graphs = f"{rows['gine']['graphs']:,}"

@@ -208,7 +208,7 @@ def _counts(pairs: Iterable[int]) -> Row:
 def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """Return head and rows: one per test and K, without those at which nothing changes.
 
-    A dash stands for a category of which no pair was tested.
+    A dash stands for a category without tested pairs.
     """
     head = ["test", "K", *(f"{name} ({len(where)})" for name, where in CATEGORIES.items()), "all (400)", "not tested"]
     lines = []

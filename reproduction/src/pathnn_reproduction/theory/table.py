@@ -1,4 +1,4 @@
-"""The answers about section 3.2 as a table: a row per statement, a column per scope, examples by number."""
+"""Show the answers about section 3.2 as a table: a row per statement, a column per scope, examples by number."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Table:
     examples: list[Example] = field(default_factory=list)
 
     def number(self, example: Example | None) -> int | None:
-        """The number of an example, a new one if it was not seen before."""
+        """Return the number of an example; a new example gets a new number."""
         if example is None:
             return None
         if example not in self.examples:
@@ -89,7 +89,7 @@ class Table:
 
 
 def theory_table(checks: Sequence[Check]) -> Table:
-    """Sum up all answers; variants and collections with the same answers and examples share a row.
+    """Summarize all answers; variants and collections with the same answers and examples share a row.
 
     >>> from pathnn_reproduction.theory.checks import TheorySettings, theory_checks
     >>> checks = [check for part in theory_checks(TheorySettings(max_vertices=3, max_height=2)) for check in part]
@@ -126,7 +126,7 @@ def _entries(table: Table, answers: Answers, statement: Statement, test: PathTes
 
 
 def _merged(tests: list[PathTest], entries: dict[PathTest, Entries]) -> list[tuple[str, PathTest]]:
-    """What each row is about, and one of its tests."""
+    """Return what each row is about, and one of its tests."""
     variants: dict[tuple[Collection, bool, Entries], list[PathTest]] = {}
     for test in tests:
         variants.setdefault((test.collection, test.distances, entries[test]), []).append(test)
@@ -151,7 +151,7 @@ def _variant_name(group: list[PathTest], tests: list[PathTest]) -> str:
 
 
 def to_result(checks: list[Check], settings: TheorySettings, seconds: float) -> dict[str, Any]:
-    """What the result file holds: settings, how many graphs, every answer, and the examples they refer to by index."""
+    """Return the content of the result file: settings, numbers of graphs, answers, and examples by index."""
     examples = list(dict.fromkeys(check.example for check in checks if check.example is not None))
     index = {example: i for i, example in enumerate(examples)}
     atlas, labelled, relabelled = settings.compared("ap"), settings.numbered("sp"), settings.numbered("ap")
@@ -178,7 +178,7 @@ def to_result(checks: list[Check], settings: TheorySettings, seconds: float) -> 
 
 
 def from_result(result: dict[str, Any]) -> list[Check]:
-    """The answers that a result file holds.
+    """Return the answers of a result file.
 
     >>> from pathnn_reproduction.theory.checks import theory_checks
     >>> settings = TheorySettings(max_vertices=3, max_height=2)
@@ -208,7 +208,7 @@ HEAD = (
 
 
 def example_text(example: Example) -> str:
-    """An example in words; vertices are counted from 1, as in the pictures.
+    """Return an example in words; vertices are counted from 1, as in the pictures.
 
     >>> example_text(Example((3, 1), 2, ((1, ()), (2, ((0, 1),))), (0, 0)))
     'height 2: v1 of 1 vertex without edges, and v1 of 2 vertices with edges 1-2'
@@ -229,7 +229,7 @@ def example_text(example: Example) -> str:
 
 
 def entry_text(entry: tuple[str, int | None] | None) -> str:
-    """An entry of the table: the answer, and its example's number.
+    """Return an entry of the table as text: the answer, and the number of its example.
 
     >>> entry_text(("no", 3)), entry_text(("yes", None)), entry_text(None)
     ('no [3]', 'yes', '')
