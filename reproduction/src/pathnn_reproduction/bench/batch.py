@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,6 @@ from pathnn_reproduction.bench.shapes import graph_set
 OURS = "pathnn"
 PER_LEVEL = "PyG, a tensor per level"
 ADD_PATHS = "PyG, AddPaths"
-TARGET = 20.0
 ABOUT = (
     "Milliseconds to assemble a batch with its tries on a CPU: `PackedLoader` against PyG's `DataLoader`, once with a "
     "tensor per trie level shifted by `__inc__`, once with what `AddPaths` stores. Medians of rounds in which all make "
@@ -115,15 +114,14 @@ def run(
     rounds: int = 15,
     seed: int = 0,
     threads: int = 1,
-    step: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """Return the milliseconds per batch of each method and its ratio to ours; `step` is called after a round."""
+    """Return the milliseconds per batch of each method and its ratio to ours."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         data, origin = zinc_graphs(graphs, seed)
         contest = Contest.of(data, collection=collection, k=k)
-        times = measure(contest, batch_size=batch_size, rounds=rounds, seed=seed, step=step)
+        times = measure(contest, batch_size=batch_size, rounds=rounds, seed=seed)
     finally:
         torch.set_num_threads(before)
     assert contest.packed.tries is not None
@@ -134,14 +132,11 @@ def run(
         "batch_size": batch_size,
         "entries_per_batch": batch_size * int(contest.packed.tries.sizes.sum()) / len(data),
         "threads": threads,
-        "target_ratio": TARGET,
         "rows": [{"method": name, "ms": ms, "ratio": ms / times[OURS]} for name, ms in times.items()],
     }
 
 
-def measure(
-    contest: Contest, *, batch_size: int, rounds: int, seed: int, step: Callable[[], None], batches: int = 4
-) -> dict[str, float]:
+def measure(contest: Contest, *, batch_size: int, rounds: int, seed: int, batches: int = 4) -> dict[str, float]:
     """Return the milliseconds per batch by method: medians of rounds in which all make the same batches."""
     methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
     times: dict[str, list[float]] = {name: [] for name in methods}
@@ -153,7 +148,6 @@ def measure(
             seconds = _exhaust(method(indices))
             if turn:  # the first round warms up
                 times[name].append(1e3 * seconds / len(indices))
-        step()
     return {name: statistics.median(found) for name, found in times.items()}
 
 
