@@ -9,9 +9,11 @@ import networkx as nx
 from pathnn.data.datasets.pairs import BREC_CATEGORIES as CATEGORIES
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import edges_to_index
-from pathnn_reproduction.experiments import brec
-from pathnn_reproduction.experiments.brec import copies, summarize, table
-from pathnn_reproduction.results import add_row
+from pathnn_reproduction.experiments import brec, get_experiment
+from pathnn_reproduction.experiments.brec import summarize, table
+from pathnn_reproduction.results import Results
+from pathnn_reproduction.spec import select
+from tiny_experiments import do_missing
 
 ROOT = Path(__file__).parents[2]
 AP, SP_PLUS, SP = brec.VARIANTS[2], brec.VARIANTS[1], brec.VARIANTS[0]
@@ -24,11 +26,12 @@ def pairs():
     return [hexagon(), two_triangles(), ring, brec.relabelled(ring, 3), complete, brec.relabelled(complete, 1)]
 
 
-def test_rows_go_on_where_the_last_ended(tmp_path: Path):
-    path = tmp_path / "brec.json"
+def test_only_pairs_that_are_left_are_tested_at_the_next_k():
+    rows = []
     for k in range(1, 5):
-        add_row(path, {**AP.key(), "k": k}, brec.exact_row(pairs(), AP, k, path, max_steps=20_000))
-    found = summarize(path)
+        key = AP.key("exact", k)
+        rows.append({**key, **brec.exact_row(pairs(), key, rows, max_steps=20_000)})
+    found = summarize(rows)
     assert [row["total"] for row in found] == [0, 1, 1, 1]
     assert [row["over"] for row in found] == [0, 0, 1, 1]
     head, lines = table(found)
@@ -40,11 +43,11 @@ def test_rows_go_on_where_the_last_ended(tmp_path: Path):
 def test_relabelled_copies():
     graphs = pairs()[:4]
     for variant in (AP, SP_PLUS):
-        row = brec.invariance_row(graphs, variant, 3, copies=4)
+        row = brec.invariance_row(graphs, variant.key("copies", 3), copies=4)
         assert row["unstable"] == []
         assert row["consistent"] == [0]
     square_with_tail = edges_to_index([(0, 1), (1, 2), (2, 3), (3, 0), (0, 4)]), 5
-    row = brec.invariance_row([square_with_tail, hexagon()], SP, 2, copies=8)
+    row = brec.invariance_row([square_with_tail, hexagon()], SP.key("copies", 2), copies=8)
     assert row["unstable"] == [0]
     assert row["consistent"] == []
 
@@ -58,15 +61,16 @@ def test_three_wl_on_brec(mirror: Path):
 
 
 def test_short_paths_on_brec(mirror: Path, tmp_path: Path):
-    graphs, path = brec.brec_graphs(), tmp_path / "brec.json"
-    for k in (1, 2, 3):
-        add_row(path, {**AP.key(), "k": k}, brec.exact_row(graphs, AP, k, path))
-    assert [row["total"] for row in summarize(path)] == [0, 104, 199]
+    graphs, brec_experiment = brec.brec_graphs(), get_experiment("brec")
+    specs = select(brec_experiment.specs, "exact,ap,distances=true,k=1-3")
+    progress = do_missing(brec_experiment, tmp_path / "brec.jsonl", specs=specs)
+    assert (progress.left, progress.failed) == (0, [])
+    assert [row["total"] for row in summarize(Results.open(tmp_path / "brec.jsonl").rows)] == [0, 104, 199]
     sample = [graph for pair in (0, 70, 120, 200, 300) for graph in graphs[2 * pair : 2 * pair + 2]]
-    assert brec.invariance_row(sample, AP, 3, copies=2)["unstable"] == []
+    assert brec.invariance_row(sample, AP.key("copies", 3), copies=2)["unstable"] == []
 
 
 def test_the_results_on_copies():
-    rows = copies(ROOT / "results" / "brec.json")
+    rows = [row for row in Results.open(ROOT / "results" / "brec.jsonl") if row["test"] == "copies"]
     assert {row["collection"] for row in rows} == {"sp", "sp+", "ap"}
     assert all(row["unstable"] == [] for row in rows if row["collection"] != "sp")

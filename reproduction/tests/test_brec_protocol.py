@@ -16,7 +16,7 @@ from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import disjoint_union, edges_to_index
-from pathnn_reproduction.experiments.brec import protocol_file, protocol_rows, relabelled, table
+from pathnn_reproduction.experiments.brec import protocol_rows, relabelled, table
 from pathnn_reproduction.experiments.brec_protocol import (
     Batches,
     MergedBatch,
@@ -26,7 +26,8 @@ from pathnn_reproduction.experiments.brec_protocol import (
     run_pair,
 )
 from pathnn_reproduction.pages import brec_section
-from pathnn_reproduction.results import add_row
+from pathnn_reproduction.results import Results
+from tiny_experiments import InlinePool
 
 
 def prism():
@@ -132,60 +133,28 @@ def test_rows_of_the_protocol():
     assert whole["over"] == 340
 
 
-def test_a_block_that_another_process_has_done_is_left_out(
-    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    path = tmp_path / "brec.json"
-    done = []
-
-    def run_block(_graphs, pairs, *, collection, k):
-        done.append(pairs[0])
-        if pairs[0] == 0:  # meanwhile the next one is done elsewhere
-            key = {"test": "protocol", "collection": collection, "k": k, "seed": 0, "first": 10}
-            add_row(protocol_file(path), key, {"told_apart": [], "unreliable": [], "pairs": [*range(10, 20)]})
-        return {"told_apart": [], "unreliable": [], "pairs": list(pairs)}
-
-    monkeypatch.setattr("pathnn_reproduction.experiments.brec_protocol.run_block", run_block)
-    arguments = ["--protocol-k", "2", "--protocol-pairs", "0-29", "--results", str(path)]
-    found = CliRunner().invoke(app, ["reproduce", "brec", *arguments])
-    assert found.exit_code == 0, found.stderr
-    assert done == [0, 20]
-
-
 def test_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pathnn_reproduction.commands.BLOCK", 2)
-    path = tmp_path / "brec.json"
-    exact = ["reproduce", "brec", "--k", "1", "--k-plain", "1", "--k-shortest", "1", "--results", str(path), "--json"]
-    monkeypatch.setattr(
-        "pathnn_reproduction.experiments.brec.wl_row", lambda _: {"wl1": [], "wl3": [1, 2], "seconds": 0.0}
-    )
-    monkeypatch.setattr("pathnn_reproduction.experiments.brec.invariance_row", lambda *_: {"copies": 1, "unstable": [3],
-                        "consistent": [], "seconds": 0.0})  # fmt: skip
-    found = CliRunner().invoke(app, exact)
-    assert found.exit_code == 0, found.stderr
-    by_name = {row["name"]: row["total"] for row in json.loads(found.stdout)["rows"]}
-    assert by_name == {"1-WL": 0, "3-WL": 2, "SP": 0, "SP+": 0, "AP": 0, "AP, no distances": 0}
-    protocol = ["reproduce", "brec", "--protocol-k", "2", "--protocol-pairs", "0-1", "--results", str(path), "--json"]
-    trained = json.loads(CliRunner().invoke(app, protocol).stdout)["rows"][-1]
-    assert (trained["name"], trained["over"]) == ("AP, trained", 398)
-    assert "1 of 800 graphs differ" in brec_section(path)
-    wrong = CliRunner().invoke(
-        app, ["reproduce", "brec", "--protocol-k", "2", "--protocol-pairs", "9", "--results", str(path)]
-    )
-    assert wrong.exit_code == 1
-    assert "expected two numbers" in wrong.stderr
-
-
-def test_pairs_are_trained_on_in_whole_tens(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     done = []
 
     def run_block(_graphs, pairs, *, collection, k):
-        done.append((pairs[0], pairs[-1]))
-        return {"told_apart": [], "unreliable": [], "pairs": list(pairs)}
+        done.append((collection, k, pairs[0], pairs[-1]))
+        return {"told_apart": [], "unreliable": [], "pairs": list(pairs), "seconds": 0.0}
 
     monkeypatch.setattr("pathnn_reproduction.experiments.brec_protocol.run_block", run_block)
-    command = ["reproduce", "brec", "--protocol-k", "2", "--results", str(tmp_path / "brec.json"), "--protocol-pairs"]
-    assert CliRunner().invoke(app, [*command, "13-20"]).exit_code == 0
-    assert done == [(10, 19), (20, 29)]
-    wrong = CliRunner().invoke(app, [*command, "390-400"])
-    assert "expected two numbers from 0 to 399" in wrong.stderr
+    monkeypatch.setattr("pathnn_reproduction.experiments.brec.wl_row", lambda _: {"wl1": [], "wl3": [1], "seconds": 0})
+    monkeypatch.setattr(
+        "pathnn_reproduction.experiments.brec.invariance_row",
+        lambda *_: {"copies": 1, "unstable": [3], "consistent": [], "seconds": 0.0},
+    )
+    monkeypatch.setattr("pathnn_reproduction.cli._pool", lambda settings, ray: InlinePool(settings))
+    for only in ("wl", "copies,sp", "exact,k=1", "protocol,ap,k=5,first=10-20"):
+        arguments = ["reproduce", "brec", "--only", only, "--results", str(tmp_path), "--json"]
+        found = CliRunner().invoke(app, arguments)
+        assert found.exit_code == 0, found.stderr
+    assert done == [("ap", 5, 10, 19), ("ap", 5, 20, 29)]
+    rows = {row["name"]: row for row in json.loads(found.stdout)["tables"][0]["rows"]}
+    assert {name: row["total"] for name, row in rows.items()} == {
+        "1-WL": 0, "3-WL": 1, "SP": 0, "SP+": 0, "AP": 0, "AP, no distances": 0, "AP, trained": 0,
+    }  # fmt: skip
+    assert rows["AP, trained"]["over"] == 380
+    assert "1 of 800 graphs differ" in brec_section(Results.open(tmp_path / "brec.jsonl").rows)

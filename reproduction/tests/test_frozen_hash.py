@@ -10,12 +10,12 @@ import pytest
 
 from pathnn.training import RunConfig
 from pathnn_reproduction import results as frozen_hash
-from pathnn_reproduction.experiments import TARGETS, get_experiment
-from pathnn_reproduction.results import ADDED, RENAMED, V1_DEFAULTS, Results, config_hash, result_line, v1_options
-from tiny_experiments import tiny_run
+from pathnn_reproduction.experiments import TABLES, get_experiment
+from pathnn_reproduction.results import ADDED, RENAMED, V1_DEFAULTS, Results, config_hash, trained_row, v1_options
+from tiny_experiments import tiny_spec
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
-LINES = [json.loads(line) for name in TARGETS for line in (RESULTS / f"{name}.jsonl").read_text().splitlines()]
+LINES = [json.loads(line) for name in TABLES for line in (RESULTS / f"{name}.jsonl").read_text().splitlines()]
 FINISHED = {"zinc": (60, 60), "molhiv": (60, 60), "peptides": (24, 36), "tu": (1554, 2906), "synthetic": (96, 96)}
 """Runs that were done when the hash was frozen, and runs that the protocol then asked for."""
 
@@ -43,7 +43,7 @@ def test_the_table_of_defaults_is_never_edited() -> None:
 def test_another_default_damages_no_line(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
     monkeypatch.setitem(RunConfig.__init__.__kwdefaults__, name, value)
     assert RunConfig(data="").to_dict()[name] == value
-    assert sum(len(Results.open(RESULTS / f"{target}.jsonl")) for target in TARGETS) == len(LINES)
+    assert sum(len(Results.open(RESULTS / f"{target}.jsonl")) for target in TABLES) == len(LINES)
 
 
 def test_a_line_is_read_without_the_config_class(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,18 +52,18 @@ def test_a_line_is_read_without_the_config_class(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_new_line_has_the_frozen_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, result = tiny_run(), {"val_score": 1.0, "test_score": 1.0}
+    spec, result = tiny_spec(), {"val_score": 1.0, "test_score": 1.0}
     result |= dict.fromkeys(
         ("metric", "epochs", "best_epoch", "stopped", "seconds", "parameters", "device", "commit", "time", "versions")
     )
-    before = result_line(run, run.config, result)
-    options = run.config.to_dict()
+    before = trained_row(spec, spec.config, result)
+    options = spec.config.to_dict()
     options["learning_rate"] = options.pop("lr")
     monkeypatch.setattr(RunConfig, "to_dict", lambda self: options)
     monkeypatch.setattr(frozen_hash, "RENAMED", {"learning_rate": "lr"})
-    after = result_line(run, run.config, result)
+    after = trained_row(spec, spec.config, result)
     assert after == before
-    assert v1_options(run.config)["lr"] == 1e-3
+    assert v1_options(spec.config)["lr"] == 1e-3
 
 
 def test_an_option_added_later_changes_only_the_runs_that_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,11 +72,11 @@ def test_an_option_added_later_changes_only_the_runs_that_use_it(monkeypatch: py
     assert config_hash({"data": "csl", "ema": 0.9}) != config_hash({"data": "csl"})
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", TABLES)
 def test_finished_runs_stay_finished(target: str) -> None:
     """New runs may be added; a changed plan or hash would make finished runs missing."""
-    plan, results_file = get_experiment(target), Results.open(RESULTS / f"{target}.jsonl")
-    done, missing = len(plan.done(plan.runs, results_file)), len(plan.missing(plan.runs, results_file))
+    experiment, results = get_experiment(target), Results.open(RESULTS / f"{target}.jsonl")
+    done, missing = len(experiment.done(experiment.specs, results)), len(experiment.missing(experiment.specs, results))
     frozen_done, frozen_total = FINISHED[target]
     assert done >= frozen_done
     assert done + missing >= frozen_total

@@ -10,40 +10,41 @@ import pytest
 from pathnn.data import load_dataset
 from pathnn.theory.fingerprints import wl_fingerprints
 from pathnn.theory.isomorphism import as_graphs
-from pathnn_reproduction.experiments import TARGETS, get_experiment
+from pathnn_reproduction.experiments import TABLES as TARGETS
+from pathnn_reproduction.experiments import get_experiment
 from pathnn_reproduction.pages import (
     RESULTS_BLOCK,
     latex_tables,
     replace_block,
     results_page,
     summary_table,
-    write_report,
+    write_accuracies,
 )
 from pathnn_reproduction.paper import TABLES, Score
 from pathnn_reproduction.results import Results
 from pathnn_reproduction.spec import select
 from pathnn_reproduction.tables import compare, seconds_text
-from tiny_experiments import made_up_line
+from tiny_experiments import made_up_row
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def add(results: Path, target: str, only: str, tests: list[float]) -> None:
-    results_file = Results.open(results / f"{target}.jsonl")
-    runs = get_experiment(target).missing(select(get_experiment(target).runs, only), results_file)
-    for run, test in zip(runs, tests, strict=False):
-        results_file.add(made_up_line(run, val=run.seed, test=test))
+    rows = Results.open(results / f"{target}.jsonl")
+    specs = get_experiment(target).missing(select(get_experiment(target).specs, only), rows)
+    for spec, test in zip(specs, tests, strict=False):
+        rows.add(made_up_row(spec, val=spec.key["seed"], test=test), spec.key)
 
 
-def cell(results: Path, target: str, dataset: str, collection: str | None, k: int | None, model: str = "pathnn"):
+def entry(results: Path, target: str, dataset: str, collection: str | None, k: int | None, model: str = "pathnn"):
     plan = get_experiment(target)
-    cells = compare(plan, Results.open(results / f"{target}.jsonl"))[dataset]
-    return next(c for c in cells if (c.model, c.collection, c.k) == (model, collection, k))
+    entries = compare(plan, Results.open(results / f"{target}.jsonl"))[dataset]
+    return next(e for e in entries if (e.model, e.collection, e.k) == (model, collection, k))
 
 
 def test_mean_deviation_and_difference(tmp_path: Path) -> None:
     add(tmp_path, "zinc", "ap", [0.086, 0.090, 0.088])
-    ap = cell(tmp_path, "zinc", "zinc", "ap", 4)
+    ap = entry(tmp_path, "zinc", "zinc", "ap", 4)
     assert (ap.ours.mean, ap.ours.std) == pytest.approx((0.088, 0.002))
     assert (ap.ours.count, ap.ours.planned, ap.ours.unit, ap.ours.runs) == (3, 10, "seeds", 3)
     assert ap.difference(maximize=False) == pytest.approx(0.5)  # a smaller error is better
@@ -59,22 +60,23 @@ def test_mean_deviation_and_difference(tmp_path: Path) -> None:
 def test_a_fold_counts_when_its_three_runs_are_done(tmp_path: Path) -> None:
     ten = "enzymes,sp,k=1,fold=0"
     add(tmp_path, "tu", ten, [10.0] * 4)
-    assert cell(tmp_path, "tu", "enzymes", "sp", 1).ours is None
+    assert entry(tmp_path, "tu", "enzymes", "sp", 1).ours is None
     add(tmp_path, "tu", ten, [60.0, 70.0])
-    assert cell(tmp_path, "tu", "enzymes", "sp", 1).ours is None
+    assert entry(tmp_path, "tu", "enzymes", "sp", 1).ours is None
     add(tmp_path, "tu", ten, [80.0])
-    ours = cell(tmp_path, "tu", "enzymes", "sp", 1).ours
+    ours = entry(tmp_path, "tu", "enzymes", "sp", 1).ours
     assert (ours.mean, ours.std, ours.count, ours.planned, ours.runs) == (70.0, None, 1, 10, 7)
     add(tmp_path, "tu", "enzymes,sp,k=1,fold=4", [10.0] * 4)
     add(tmp_path, "tu", "enzymes,sp,k=1,fold=4", [74.0, 74.0, 74.0])
-    ours = cell(tmp_path, "tu", "enzymes", "sp", 1).ours
+    ours = entry(tmp_path, "tu", "enzymes", "sp", 1).ours
     assert (ours.mean, ours.count, ours.runs) == (72.0, 2, 14)
     assert "72.00 ± 2.83 | 2 of 10 folds | 14" in results_page(tmp_path)
 
 
 def test_what_was_not_measured_says_why(tmp_path: Path) -> None:
     page = results_page(tmp_path)
-    assert page.count("not measured: targets could not be fetched") == 5  # SP, SP+, AP, GIN and GCN of Peptides-struct
+    struct = page[page.index("### Peptides-struct") : page.index("## TUDatasets")]
+    assert struct.count("| not measured |") == 6  # SP, SP+, AP, GIN, GCN and MLP
     dd = page[page.index("### DD") : page.index("### PROTEINS")]
     imdb = page[page.index("### IMDB-BINARY") : page.index("### IMDB-MULTI")]
     assert "| PathNN-AP (K=3) |  | out of memory | not measured |" in dd
@@ -104,7 +106,7 @@ def test_files_are_written_and_the_readme_keeps_its_text(tmp_path: Path) -> None
     (tmp_path / "docs").mkdir()
     (tmp_path / "README.md").write_text("before\n{}\nold\n{}\nafter\n".format(*RESULTS_BLOCK))
     add(tmp_path / "results", "zinc", "ap", [0.09])
-    written = write_report(tmp_path / "results", tmp_path)
+    written = write_accuracies(tmp_path / "results", tmp_path)
     assert {path.name for path in written} == {*(f"{name}.tex" for name in TARGETS), "results.md", "README.md"}
     readme = (tmp_path / "README.md").read_text()
     assert readme.startswith("before\n")
@@ -154,24 +156,20 @@ def test_the_papers_tables_are_whole() -> None:
     assert TABLES["nci1"].rows[("pathnn", "sp+", 3)] == Score(82.3, 1.9)
     assert TABLES["dd"].rows[("pathnn", "ap", 3)] == Score(note="OOM")
     for table in TABLES.values():
-        ours = {
-            (run.model, run.collection, run.k)
-            for run in get_experiment(table.target).runs
-            if run.dataset == table.dataset
-        }
-        printed = {cell for cell, score in table.rows.items() if cell[0] == "pathnn" and score.note != "-"}
-        assert printed == {cell for cell in ours if cell[0] == "pathnn"} or table.dataset == "peptides-struct"
+        specs = [spec for spec in get_experiment(table.target).specs if spec.dataset == table.dataset]
+        printed = {row for row, score in table.rows.items() if row[0] == "pathnn" and score.note != "-"}
+        assert printed == {spec.entry[1:] for spec in specs if spec.key["model"] == "pathnn"}
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_every_line_of_the_projects_results_is_a_run_of_its_experiment(target: str) -> None:
-    results_file = Results.open(ROOT / "results" / f"{target}.jsonl")  # opening checks each line
-    plan = get_experiment(target)
-    keys = {run.key for run in plan.runs}
-    for line in results_file:
-        key = tuple(line[name] for name in ("model", "dataset", "collection", "k", "fold", "seed", "config_hash"))
+def test_every_row_of_the_projects_results_is_a_run_of_its_experiment(target: str) -> None:
+    results = Results.open(ROOT / "results" / f"{target}.jsonl")  # opening checks each row
+    specs = get_experiment(target).specs
+    keys = {tuple(spec.key.values()) for spec in specs}
+    for row in results:
+        key = tuple(row[name] for name in specs[0].key)
         assert key in keys, f"{key} is no run of {target}: was the experiment changed after it was run?"
-    assert len(results_file) == len({tuple(line[name] for name in ("config_hash", "dataset")) for line in results_file})
+    assert len(results) == len({tuple(row[name] for name in ("config_hash", "dataset")) for row in results})
 
 
 def test_the_projects_pages_agree_with_its_results() -> None:
@@ -185,6 +183,7 @@ def test_the_projects_pages_agree_with_its_results() -> None:
 
 
 def test_code_with_changes_is_marked_where_numbers_come_from(tmp_path: Path) -> None:
-    line = made_up_line(get_experiment("zinc").runs[0], val=1.0)
-    Results.open(tmp_path / "zinc.jsonl").add({**line, "commit": "0123456789abcdef+"})
+    spec = get_experiment("zinc").specs[0]
+    row = {**made_up_row(spec, val=1.0), "commit": "0123456789abcdef+"}
+    Results.open(tmp_path / "zinc.jsonl").add(row, spec.key)
     assert "commits 0123456789ab+.*" in results_page(tmp_path)

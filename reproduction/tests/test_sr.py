@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +20,8 @@ from pathnn.theory.untrained import embeddings, untrained_models
 from pathnn_reproduction.experiments import sr
 from pathnn_reproduction.experiments.sr import exact_at, summarize, table
 from pathnn_reproduction.pages import expressive_page, sr_chart
-from pathnn_reproduction.results import add_row, missing, read_rows
+from pathnn_reproduction.results import Results
+from tiny_experiments import InlinePool
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,59 +41,26 @@ def test_by_length_is_the_same_as_all_at_once(distances):
     assert rows[0]["confused"] == 780 > rows[-1]["confused"] > 0  # some of them are isomorphic
 
 
-def test_rows_resume(tmp_path: Path):
-    path = tmp_path / "results" / "rows.json"
-    assert missing(path, [{"k": 1}, {"k": 2}]) == [{"k": 1}, {"k": 2}]
-    add_row(path, {"k": 1}, {"seconds": 1.0})
-    add_row(path, {"k": 2}, {"seconds": 2.0})
-    row = add_row(path, {"k": 1}, {"seconds": 3.0})
-    assert {"commit", "time", "device", "versions"} <= set(row)
-    assert [row["seconds"] for row in read_rows(path)] == [2.0, 3.0]
-    assert missing(path, [{"k": 1}, {"k": 3}]) == [{"k": 3}]
-
-
-def test_several_may_add_rows_at_once(tmp_path: Path):
-    path = tmp_path / "rows.json"
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda k: add_row(path, {"k": k}, {"seconds": 1.0}), range(40)))
-    assert sorted(row["k"] for row in read_rows(path)) == list(range(40))
-    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.json"]
-
-
-def test_two_families_by_command(mirror: Path, tmp_path: Path):
-    path = tmp_path / "sr.json"
-    arguments = [
-        "reproduce",
-        "sr",
-        "--families",
-        "sr16622,sr281264",
-        "--longest",
-        "4",
-        "--results",
-        str(path),
-        "--json",
-    ]
-    first = CliRunner().invoke(app, arguments)
+def test_two_families_by_command(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("pathnn_reproduction.cli._pool", lambda settings, ray: InlinePool(settings))
+    arguments = ["reproduce", "sr", "--only", "sr16622,sr281264,k=0-4", "--results", str(tmp_path), "--device", "cpu"]
+    whole = [*arguments[:3], "sr16622,sr281264,exact", *arguments[4:], "--json"]
+    first = CliRunner().invoke(app, [*arguments, "--json"])
     assert first.exit_code == 0, first.stderr
-    found = json.loads(first.stdout)
-    assert found["ran"] == 16
-    small, other = found["rows"]
+    assert len(json.loads(first.stdout)["ran"]) == 14
+    second = json.loads(CliRunner().invoke(app, whole).stdout)
+    assert second["ran"] == ["sr16622-exact-k8-distancesTrue", "sr281264-exact-k8-distancesTrue"]
+    small, other = second["tables"][0]["rows"]
     assert (small["pairs"], small["network"], small["exact"]["4"], small["without"]) == (1, [0] * 5, 0, [1] * 5)
     assert (other["pairs"], other["network"], other["sum"], other["closed"]) == (6, [1] * 5, 1, [0] * 5)
     assert other["wl3"] == other["wl1"] == other["exact_without"] == 6
-    again = json.loads(CliRunner().invoke(app, arguments).stdout)
-    assert again["ran"] == 0
-    assert again["rows"] == found["rows"]
+    again = json.loads(CliRunner().invoke(app, whole).stdout)
+    assert again["ran"] == []
+    assert again["tables"] == second["tables"]
     page = expressive_page(tmp_path)
     assert "SR(28,12,6,4): all pairs are distinguished from K = 4 on" in page
-    assert sr_chart(tmp_path) is not None
-    assert summarize(tmp_path / "none.json") == []
-
-
-def test_unknown_family():
-    result = CliRunner().invoke(app, ["reproduce", "sr", "--families", "sr1"])
-    assert result.exit_code == 1
-    assert "'sr1' is unknown" in result.stderr
+    assert sr_chart(Results.open(tmp_path / "sr.jsonl").rows) is not None
+    assert summarize([]) == []
 
 
 def test_what_is_zero_stays_zero():
@@ -129,12 +96,12 @@ def test_what_the_page_says_of_a_relu(mirror: Path):
 def test_the_report_is_one_json_document(tmp_path: Path):
     (tmp_path / "results").mkdir()
     (tmp_path / "docs" / "figures").mkdir(parents=True)
-    arguments = ["reproduce", "sr", "--report", "--json", "--results", str(tmp_path / "results" / "sr.json")]
+    arguments = ["reproduce", "sr", "--report", "--json", "--results", str(tmp_path / "results")]
     nothing = CliRunner().invoke(app, arguments)
     assert nothing.exit_code == 1
-    assert "has neither sr.json nor brec.json" in nothing.stderr
+    assert "has neither sr.jsonl nor brec.jsonl" in nothing.stderr
     assert not (tmp_path / "docs" / "expressive.md").exists()
-    (tmp_path / "results" / "sr.json").write_text((ROOT / "results" / "sr.json").read_text())
+    (tmp_path / "results" / "sr.jsonl").write_text((ROOT / "results" / "sr.jsonl").read_text())
     for target in ("sr", "brec"):
         written = CliRunner().invoke(app, [arguments[0], target, *arguments[2:]])
         assert written.exit_code == 0, written.stderr
@@ -153,7 +120,7 @@ def test_the_page_is_generated():
 
 def test_the_results_are_consistent():
     """What must hold whatever was measured: a network is never stronger than the exact test of its kind."""
-    rows = summarize(ROOT / "results" / "sr.json")
+    rows = summarize(Results.open(ROOT / "results" / "sr.jsonl").rows)
     assert rows
     for row in rows:
         assert row["wl1"] == row["wl3"] == row["pairs"]
@@ -161,16 +128,3 @@ def test_the_results_are_consistent():
             assert row[name] is None or all(count >= exact_at(row, 4) for count in row[name])
         counts = list(row["exact"].values())
         assert counts == sorted(counts, reverse=True)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"lines": []}'])
-def test_a_file_without_rows_is_refused_by_name(tmp_path: Path, text: str) -> None:
-    (tmp_path / "sr.json").write_text(text)
-    with pytest.raises(ValueError, match=r"sr\.json holds no results that can be read"):
-        read_rows(tmp_path / "sr.json")
-    assert (tmp_path / "sr.json").read_text() == text
-
-
-def test_a_folder_in_place_of_a_results_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is a folder: expected a file for results"):
-        missing(tmp_path, [{"k": 1}])

@@ -163,8 +163,8 @@ def commands(folder: Path) -> Iterator[tuple[str, list[Any]]]:
     yield "datasets verify", ["datasets", "verify", "csl"]
     yield "reproduce zinc", ["reproduce", "zinc", "--limit", 0, "--results", ROOT / "results"]
     yield "reproduce theory", ["reproduce", "theory", "--max-vertices", 2, "--max-height", 2, "--out", folder]
-    yield "reproduce sr", ["reproduce", "sr", "--results", ROOT / "results" / "sr.json"]
-    yield "reproduce brec", ["reproduce", "brec", "--results", ROOT / "results" / "brec.json"]
+    yield "reproduce sr", ["reproduce", "sr", "--limit", 0, "--results", ROOT / "results"]
+    yield "reproduce brec", ["reproduce", "brec", "--limit", 0, "--results", ROOT / "results"]
 
 
 def key_paths(value: Any, prefix: str = "") -> Iterator[str]:

@@ -15,7 +15,7 @@ class LocalCommands(Commands):
     """The two commands of this package, without entry points."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Name the commands."""
+        """Return the names of the commands."""
         return list(self.commands)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:

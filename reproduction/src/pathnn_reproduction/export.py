@@ -13,18 +13,18 @@ from pathnn.training import RunFolder, load_model, load_task
 from pathnn.training.checkpoint import TrainedModel, save_model
 from pathnn_reproduction.pages import fill, write_pages
 from pathnn_reproduction.paper import TABLES
-from pathnn_reproduction.results import Line, Results
-from pathnn_reproduction.spec import Experiment, RunSpec
-from pathnn_reproduction.tables import Measured, best_line, measure, score_text
+from pathnn_reproduction.results import Results, Row
+from pathnn_reproduction.spec import Experiment, RunSpec, train
+from pathnn_reproduction.tables import Measured, best_run, measure, score_text
 
 LONG_NAMES = {"AP": "average precision"}
-"""What metrics are called where their short name is also that of a collection."""
+"""Long names of metrics whose short name is also that of a collection."""
 
 STEREO = """
 - **Stereochemistry**: OGB's features contain rdkit's chiral tags, which depend on the order of the atoms in a SMILES. \
 The prediction for a SMILES with stereo marks (@) can depend on how it is written: write all of them in one way, such \
 as rdkit's canonical SMILES. Models trained on your own molecules do not depend on it."""
-"""A line of the card for models that read OGB's features."""
+"""A line of the card of models that read OGB's features."""
 
 
 class ExportError(ValueError):
@@ -32,24 +32,24 @@ class ExportError(ValueError):
 
 
 def export_models(
-    experiment: Experiment, runs: Sequence[RunSpec], results_file: Results, work: Path, out: Path
+    experiment: Experiment, specs: Sequence[RunSpec], results: Results, work: Path, out: Path
 ) -> list[Path]:
-    """Write `NAME.safetensors` and its card `NAME.md` for the best run of every PathNN cell among `runs`.
+    """Write `NAME.safetensors` and its card `NAME.md` for the best run of every PathNN among `specs`.
 
-    The best is by validation score. A cell whose best run has no model file at hand is an error: another seed
-    would be another choice.
+    The best is by validation score. If its model file is missing, this is an error: another seed would be another
+    choice.
     """
-    cells: dict[tuple[Any, ...], list[RunSpec]] = {}
-    for run in runs:
-        if run.collection is not None and run.kind == "train":
-            cells.setdefault(run.cell, []).append(run)
+    entries: dict[tuple[Any, ...], list[RunSpec]] = {}
+    for spec in specs:
+        if spec.key.get("collection") is not None and spec.run is train:
+            entries.setdefault(spec.entry, []).append(spec)
     written = []
-    for cell_runs in cells.values():
-        best = best_line(experiment, cell_runs, results_file)
+    for runs in entries.values():
+        best = best_run(experiment, runs, results)
         if best is not None:
-            written.append(_export(experiment, cell_runs, best, results_file, work, out))
+            written.append(_export(experiment, runs, best, results, work, out))
     if not written:
-        raise ExportError(f"{results_file.path} has no finished run of a PathNN to export.")
+        raise ExportError(f"{results.path} has no finished run of a PathNN to export.")
     write_index(out)
     return written
 
@@ -69,32 +69,33 @@ def write_index(folder: Path) -> None:
 
 
 def model_name(run: RunSpec, ks: int = 1) -> str:
-    """What the model of a run is called: dataset and collection, and k where there are several.
+    """Return the name of an exported model: dataset and collection, and k if there are several.
 
     >>> from pathnn_reproduction.experiments import get_experiment
-    >>> model_name(get_experiment("peptides").runs[4])
+    >>> model_name(get_experiment("peptides").specs[4])
     'peptides-func-sp+'
     """
-    released = "-released" if run.model == "pathnn-released" else ""
-    return f"{run.dataset}-{run.collection}" + (f"-k{run.k}" if ks > 1 else "") + released
+    released = "-released" if run.key["model"] == "pathnn-released" else ""
+    return f"{run.dataset}-{run.key['collection']}" + (f"-k{run.key['k']}" if ks > 1 else "") + released
 
 
 def _export(
     experiment: Experiment,
     runs: Sequence[RunSpec],
-    best: tuple[RunSpec, Line],
-    results_file: Results,
+    best: tuple[RunSpec, Row],
+    results: Results,
     work: Path,
     out: Path,
 ) -> Path:
-    run, line = best
+    run, row = best
     source = RunFolder(work / experiment.name / run.folder).model
     if not source.exists():
         raise ExportError(
-            f"{run.name} is the best by validation, but its model is not in {work}. Unpack it (--unpack), or "
-            "repeat the run there with an empty results folder."
+            f"{run.name} is the best by validation, but its model is not in {work}. Copy its folder from the "
+            "machine that trained it, or repeat the run with another results folder."
         )
-    ks = len({r.k for r in experiment.runs if (r.dataset, r.collection) == (run.dataset, run.collection)})
+    same = (run.dataset, run.key["collection"])
+    ks = len({spec.key["k"] for spec in experiment.specs if (spec.dataset, spec.key["collection"]) == same})
     name = model_name(run, ks)
     trained = load_model(source)
     task, model = load_task(trained.config), out / f"{name}.safetensors"
@@ -111,7 +112,7 @@ def _export(
         test_score=trained.test_score,
         made_with=trained.versions,
     )
-    write_pages({model.with_suffix(".md"): model_card(name, experiment, runs, line, trained, task, results_file)})
+    write_pages({model.with_suffix(".md"): model_card(name, experiment, runs, row, trained, task, results)})
     return model
 
 
@@ -119,24 +120,24 @@ def model_card(
     name: str,
     experiment: Experiment,
     runs: Sequence[RunSpec],
-    line: Line,
+    row: Row,
     trained: TrainedModel,
     task: Task,
-    results_file: Results,
+    results: Results,
 ) -> str:
     """Return the card of a trained model."""
-    table = TABLES.get(line["dataset"])
+    table = TABLES.get(row["dataset"])
     decimals = 4 if table is None else table.decimals + 1
     protocol = "" if table is None else table.protocol
-    split = task.splits[line["fold"]]
+    split = task.splits[row["fold"]]
     sizes = f"{split.train.numel():,} / {split.val.numel():,} / {split.test.numel():,}"
     direction = "larger" if task.maximize else "smaller"
-    metric = LONG_NAMES.get(line["metric"], line["metric"])
+    metric = LONG_NAMES.get(row["metric"], row["metric"])
     return fill(
         "model_card",
         name=name,
-        collection=str(line["collection"]).upper(),
-        parameters=f"{line['parameters']:,}",
+        collection=str(row["collection"]).upper(),
+        parameters=f"{row['parameters']:,}",
         graphs=f"{len(task.graphs):,}",
         sizes=sizes,
         title=task.title,
@@ -148,43 +149,43 @@ def model_card(
         protocol=protocol,
         metric=metric,
         direction=direction,
-        val=f"{line['val']:.{decimals}f}",
-        test=f"{line['test']:.{decimals}f}",
-        all_runs=_of_all_runs(measure(experiment, runs, results_file), decimals),
+        val=f"{row['val']:.{decimals}f}",
+        test=f"{row['test']:.{decimals}f}",
+        all_runs=_of_all_runs(measure(experiment, runs, results), decimals),
         stereo=STEREO if task.node_features == FEATURES["ogb"][0] else "",
-        only=_only(line),
-        time=line.get("time", ""),
-        seconds=f"{line['seconds']:.0f}",
+        only=_only(row),
+        time=row.get("time", ""),
+        seconds=f"{row['seconds']:.0f}",
         torch=trained.versions.get("torch"),
         licence=_licence(task),
-        **{key: line[key] for key in ("k", "seed", "best_epoch", "epochs", "commit", "device")},
+        **{key: row[key] for key in ("k", "seed", "best_epoch", "epochs", "commit", "device")},
     )
 
 
-def _of_all_runs(cell: Measured | None, decimals: int) -> str:
-    """Say what all runs together reached; the model is one of them."""
-    if cell is None:
+def _of_all_runs(entry: Measured | None, decimals: int) -> str:
+    """Return the result of all runs; the model is one of them."""
+    if entry is None:
         return "Not all runs of the protocol are done."
     what = (
-        f"All {cell.count} {cell.unit}" if cell.count == cell.planned else f"{cell.count} of {cell.planned} {cell.unit}"
+        f"All {entry.count} {entry.unit}"
+        if entry.count == entry.planned
+        else f"{entry.count} of {entry.planned} {entry.unit}"
     )
-    return f"{what}: {score_text(cell.mean, cell.std, decimals)}; that is the number to quote."
+    return f"{what}: {score_text(entry.mean, entry.std, decimals)}; that is the number to quote."
 
 
-def _only(line: Line) -> str:
-    """The run as `--only` takes it."""
-    return (
-        f"{line['model']},{line['dataset']},{line['collection']},k={line['k']},fold={line['fold']},seed={line['seed']}"
-    )
+def _only(row: Row) -> str:
+    """Return the run in the form of `--only`."""
+    return f"{row['model']},{row['dataset']},{row['collection']},k={row['k']},fold={row['fold']},seed={row['seed']}"
 
 
 def _notes(task: Task) -> str:
-    """What is known of the data, as a sentence."""
+    """Return what is known about the data, as a sentence."""
     return f" {task.notes[:1].upper()}{task.notes[1:]}." if task.notes else ""
 
 
 def _licence(task: Task) -> str:
-    """The licence of the weights: that of the code, unless the data is not for commercial use."""
+    """Return the licence of the weights: that of the code, unless the data is not for commercial use."""
     if "BY-NC" not in task.licence:
         return "MIT, as the code"
     return f"{task.licence}, that of the data they were learned from; so they are not in the wheel of pathnn"

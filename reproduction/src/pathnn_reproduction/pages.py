@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from pathnn.data.datasets.pairs import SR_FAMILIES
 from pathnn.files import atomic_write
 from pathnn.paths.options import COLLECTIONS
-from pathnn_reproduction.experiments import TARGETS, brec, get_experiment, sr
+from pathnn_reproduction.experiments import TABLES as TARGETS
+from pathnn_reproduction.experiments import brec, get_experiment, sr
 from pathnn_reproduction.paper import TABLES, PaperTable
-from pathnn_reproduction.results import Line, Results, Row, read_rows
+from pathnn_reproduction.results import Results, Row
 from pathnn_reproduction.spec import Experiment
 from pathnn_reproduction.tables import (
     HEAD,
-    Compared,
-    cells_of_row,
+    Entry,
     compare,
     count_text,
     difference_text,
@@ -29,6 +29,7 @@ from pathnn_reproduction.tables import (
     ours_text,
     paper_text,
     row_label,
+    texts,
 )
 from pathnn_reproduction.theory import table as theory
 
@@ -77,11 +78,18 @@ def write_pages(pages: Mapping[Path, str]) -> list[Path]:
     return list(pages)
 
 
-def write_report(results: Path, root: Path) -> list[Path]:
-    """Write the LaTeX tables beside the results, and in the project's folder `root` the page and the README's table.
+def write_report(target: str, results: Path, root: Path) -> list[Path]:
+    """Write the pages that show the results of a target, below the project's folder `root`; return their names."""
+    if target in ("sr", "brec"):
+        return write_expressive(results, root)
+    if target not in TARGETS:
+        raise ValueError(f"{target} has no page: pathnn reproduce {target} prints its table.")
+    return write_accuracies(results, root)
 
-    Returns the files written. Where `root` has no folder `docs`, the page is written beside the results too. A folder
-    without results is refused: empty tables would take the place of those that are there.
+
+def write_accuracies(results: Path, root: Path) -> list[Path]:
+    """Write the LaTeX tables next to the results, `docs/results.md` (without a folder docs: next to them too), and
+    the table in the README. A folder without results is refused: empty tables would replace those that are there.
     """
     if not any((results / f"{name}.jsonl").exists() for name in TARGETS):
         files = ", ".join(f"{name}.jsonl" for name in TARGETS)
@@ -99,9 +107,11 @@ def results_page(results: Path) -> str:
     """Return `docs/results.md`: all tables as Markdown."""
     sections = {}
     for name in TARGETS:
-        plan, lines = get_experiment(name), open_results(name, results)
-        for dataset, cells in compare(plan, lines).items():
-            sections[dataset.replace("-", "_")] = _section(TABLES[dataset], cells) + _origin(dataset, plan, lines)
+        experiment, rows = get_experiment(name), open_results(name, results)
+        for dataset, entries in compare(experiment, rows).items():
+            sections[dataset.replace("-", "_")] = _section(TABLES[dataset], entries) + _origin(
+                dataset, experiment, rows
+            )
     return fill("results", **sections)
 
 
@@ -110,30 +120,30 @@ def open_results(name: str, results: Path) -> Results:
     return Results.open(results / f"{name}.jsonl")
 
 
-def _section(table: PaperTable, cells: Sequence[Compared]) -> str:
-    text = markdown_table(HEAD, [cells_of_row(cell, table) for cell in cells])
+def _section(table: PaperTable, entries: Sequence[Entry]) -> str:
+    text = markdown_table(HEAD, [texts(entry, table) for entry in entries])
     direction = "larger" if table.maximize else "smaller"
     return f"### {table.title}\n\n{table.metric} ({direction} is better). {table.protocol}\n\n{text}\n"
 
 
-def _origin(dataset: str, plan: Experiment, results_file: Results) -> str:
-    """Where the numbers of a table come from."""
-    lines = [line for _, line in plan.done(plan.runs, results_file) if line["dataset"] == dataset]
-    if not lines:
+def _origin(dataset: str, experiment: Experiment, results: Results) -> str:
+    """Say where the numbers of a table come from."""
+    rows = [row for _, row in experiment.done(experiment.specs, results) if row["dataset"] == dataset]
+    if not rows:
         return ""
-    days = sorted(str(line.get("time", ""))[:10] for line in lines)
+    days = sorted(str(row.get("time", ""))[:10] for row in rows)
     span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-    commits = ", ".join(sorted({_short(str(line["commit"])) for line in lines}))
-    return f"\n*{len(lines)} runs in `results/{plan.name}.jsonl`; {_devices(lines)}; {span}; commits {commits}.*\n"
+    commits = ", ".join(sorted({_short(str(row["commit"])) for row in rows}))
+    return f"\n*{len(rows)} runs in `results/{experiment.name}.jsonl`; {_devices(rows)}; {span}; commits {commits}.*\n"
 
 
 def _short(commit: str) -> str:
-    """Twelve digits of a commit, and the + of a tree that had changes."""
+    """Return twelve digits of a commit, and the + of a tree that had changes."""
     return commit.rstrip("+")[:12] + "+" * commit.endswith("+")
 
 
-def _devices(lines: Sequence[Line]) -> str:
-    names = [str(line["device"]) for line in lines]
+def _devices(rows: Sequence[Row]) -> str:
+    names = [str(row["device"]) for row in rows]
     counts = {name: names.count(name) for name in sorted(set(names))}
     return ", ".join(f"{count} on {'a CPU' if name == 'cpu' else name}" for name, count in counts.items())
 
@@ -142,20 +152,23 @@ def latex_tables(name: str, results: Path) -> str:
     """Return the tables of a target as LaTeX (`booktabs`)."""
     found = compare(get_experiment(name), open_results(name, results))
     parts = [f"% Written by pathnn reproduce {name} --report."]
-    parts += [latex_table(TABLES[dataset], cells) for dataset, cells in found.items()]
+    parts += [latex_table(TABLES[dataset], entries) for dataset, entries in found.items()]
     return "\n\n".join(parts) + "\n"
 
 
 LINES: tuple[tuple[str, int | None], ...] = (
     ("zinc", None), ("molhiv", None), ("peptides-func", None), ("nci1", 3), ("csl", None),
 )  # fmt: skip
-"""The datasets of the table, with K where the paper has several; docs/results.md has all of them."""
+"""The datasets of the README's table, with K where the paper has several; docs/results.md has all of them."""
 
 
 def summary_table(results: Path) -> str:
-    """The datasets of `LINES` that have been measured, and in words where ours miss the paper's numbers."""
-    found = _pathnns(results)
-    lines = [_line(TABLES[dataset], k, found[dataset]) for dataset, k in LINES]
+    """Return the README's table, and a list of the entries that are worse than the paper's."""
+    found: dict[str, list[Entry]] = {}
+    for name in TARGETS:
+        for dataset, entries in compare(get_experiment(name), open_results(name, results)).items():
+            found[dataset] = [entry for entry in entries if entry.model == "pathnn"]
+    lines = [_summary_row(TABLES[dataset], k, found[dataset]) for dataset, k in LINES]
     if not any(lines):
         return "Nothing has been measured yet."
     head = ("ours (the paper's)", *(f"PathNN-{name.upper()}" for name in COLLECTIONS))
@@ -163,21 +176,12 @@ def summary_table(results: Path) -> str:
     return f"{table}\n\n{_misses(found)}[Results](docs/results.md) has all tables, with what is not measured yet."
 
 
-def _pathnns(results: Path) -> dict[str, list[Compared]]:
-    """By dataset, the cells of PathNNs as in the paper's text."""
-    found = {}
-    for name in TARGETS:
-        for dataset, cells in compare(get_experiment(name), Results.open(results / f"{name}.jsonl")).items():
-            found[dataset] = [cell for cell in cells if cell.model == "pathnn"]
-    return found
-
-
-def _misses(found: Mapping[str, Sequence[Compared]]) -> str:
-    """A sentence on where ours are worse, on all datasets: nobody compares forty pairs of numbers."""
+def _misses(found: Mapping[str, Sequence[Entry]]) -> str:
+    """Name the entries of all datasets where ours are worse."""
     missed = []
-    for dataset, cells in found.items():
+    for dataset, entries in found.items():
         table = TABLES[dataset]
-        worse = [f"{row_label(cell)} {difference_text(cell, table)}" for cell in cells if is_worse(cell, table)]
+        worse = [f"{row_label(entry)} {difference_text(entry, table)}" for entry in entries if is_worse(entry, table)]
         if worse:
             missed.append(f"{table.title}: {', '.join(worse)}")
     if not missed:
@@ -186,49 +190,49 @@ def _misses(found: Mapping[str, Sequence[Compared]]) -> str:
     return words + ";\n".join(missed) + ".\n"
 
 
-def is_worse(cell: Compared, table: PaperTable) -> bool:
-    """Whether ours, with all its seeds or folds, misses the paper's number.
+def is_worse(entry: Entry, table: PaperTable) -> bool:
+    """Return whether ours, with all its seeds or folds, is worse than the paper's number.
 
     >>> from pathnn_reproduction.paper import Score
     >>> from pathnn_reproduction.tables import Measured
     >>> ours = Measured(0.2, 0.01, 10, 10, "seeds", 10, 1.0, None, ("cpu",))
-    >>> is_worse(Compared("zinc", "pathnn", "sp", 4, Score(0.104, 0.002), ours), TABLES["zinc"])  # less is better
+    >>> is_worse(Entry("zinc", "pathnn", "sp", 4, Score(0.104, 0.002), ours), TABLES["zinc"])  # less is better
     True
     """
-    if cell.ours is None or cell.paper.mean is None or cell.ours.count < cell.ours.planned:
+    if entry.ours is None or entry.paper.mean is None or entry.ours.count < entry.ours.planned:
         return False
-    difference = cell.difference(maximize=table.maximize)
-    return difference < -1 if difference is not None else difference_text(cell, table).startswith("-")
+    difference = entry.difference(maximize=table.maximize)
+    return difference < -1 if difference is not None else difference_text(entry, table).startswith("-")
 
 
-def _line(table: PaperTable, k: int | None, cells: Sequence[Compared]) -> list[str]:
-    """A line of the table, empty where nothing has been measured."""
-    chosen = [cell for cell in cells if k in (None, cell.k)]
-    if all(cell.ours is None for cell in chosen):
+def _summary_row(table: PaperTable, k: int | None, entries: Sequence[Entry]) -> list[str]:
+    """Return a row of the README's table, empty if nothing has been measured."""
+    chosen = [entry for entry in entries if k in (None, entry.k)]
+    if all(entry.ours is None for entry in chosen):
         return []
-    texts = {cell.collection: _text(cell, table) for cell in chosen}
+    found = {entry.collection: _summary_text(entry, table) for entry in chosen}
     label = f"{table.title}, {table.metric}" + ("" if k is None else f", K = {k}")
-    return [label, *(texts[name] for name in COLLECTIONS)]
+    return [label, *(found[name] for name in COLLECTIONS)]
 
 
-def _text(cell: Compared, table: PaperTable) -> str:
-    paper = f"({paper_text(cell, table)})"
-    if cell.ours is None:
+def _summary_text(entry: Entry, table: PaperTable) -> str:
+    paper = f"({paper_text(entry, table)})"
+    if entry.ours is None:
         return f"— {paper}"
-    part = "" if cell.ours.count == cell.ours.planned else f", {count_text(cell)}"
-    return f"{ours_text(cell, table)}{part} {paper}"
+    part = "" if entry.ours.count == entry.ours.planned else f", {count_text(entry)}"
+    return f"{ours_text(entry, table)}{part} {paper}"
 
 
 def write_expressive(results: Path, root: Path) -> list[Path]:
     """Write the page on expressive power and its chart below `root`; return what was written."""
-    if not any((results / name).exists() for name in ("sr.json", "brec.json")):
-        raise ValueError(f"{results} has neither sr.json nor brec.json: run pathnn reproduce sr or brec first.")
+    if not any((results / name).exists() for name in ("sr.jsonl", "brec.jsonl")):
+        raise ValueError(f"{results} has neither sr.jsonl nor brec.jsonl: run pathnn reproduce sr or brec first.")
     if not (root / EXPRESSIVE).parent.is_dir():
         raise ValueError(f"{root} has no folder docs: --report writes {EXPRESSIVE} of a clone. Run it in one.")
     from pathnn_reproduction.figures.figures import save_picture
 
     written = write_pages({root / EXPRESSIVE: expressive_page(results)})
-    figure = sr_chart(results)
+    figure = sr_chart(open_results("sr", results).rows)
     if figure is not None:
         save_picture(figure, root / CHART, dpi=160)
         written.append(root / CHART)
@@ -237,16 +241,16 @@ def write_expressive(results: Path, root: Path) -> list[Path]:
 
 def expressive_page(folder: Path) -> str:
     """Return `docs/expressive.md`; a results file that is missing has no section."""
+    sr_rows, brec_rows = open_results("sr", folder).rows, open_results("brec", folder).rows
     parts = [fill("expressive")]
-    if rows := sr.summarize(folder / "sr.json"):
-        parts.append(sr_section(rows, read_rows(folder / "sr.json")))
-    if (folder / "brec.json").exists():
-        parts.append(brec_section(folder / "brec.json"))
+    parts += [sr_section(sr_rows)] if sr_rows else []
+    parts += [brec_section(brec_rows)] if brec_rows else []
     return "\n".join(parts)
 
 
-def sr_section(rows: Sequence[Row], raw: Sequence[Row]) -> str:
+def sr_section(raw: Sequence[Row]) -> str:
     """Return the section on strongly regular graphs: the main table, the chart and their explanation."""
+    rows = sr.summarize(raw)
     head, lines = sr.table(rows)
     for line in lines:
         line[0] = title(line[0])
@@ -260,7 +264,7 @@ def sr_section(rows: Sequence[Row], raw: Sequence[Row]) -> str:
         longer="\n".join(filter(None, map(_longer, rows))),
         networks=markdown_table(["family", "K", "phi", "network", "exact"], _networks(rows)),
         speed="not measured" if speed is None else _speed(speed),
-        origin=_rows_origin(raw, "sr.json"),
+        origin=_rows_origin(raw, "sr.jsonl"),
     )
 
 
@@ -315,11 +319,11 @@ def _rows_origin(raw: Sequence[Row], files: str) -> str:
     return f"*{len(raw)} results, {seconds:.0f} s in all, {devices}, last {last}, commit {commits} ({files}).*"
 
 
-def sr_chart(folder: Path) -> Figure | None:
+def sr_chart(raw: Sequence[Row]) -> Figure | None:
     """Draw the bar chart of the main table."""
     from pathnn_reproduction.figures.drawing import draw_failure_rates
 
-    rows = sr.summarize(folder / "sr.json")
+    rows = sr.summarize(raw)
     if not rows:
         return None
     last = max((k for row in rows for k in row["exact"]), default=4)
@@ -337,24 +341,23 @@ def sr_chart(folder: Path) -> Figure | None:
     return draw_failure_rates([title(row["family"]) for row in rows], rates)
 
 
-def brec_section(path: Path) -> str:
+def brec_section(raw: Sequence[Row]) -> str:
     """Return the section on BREC: the exact test, relabelled copies and BREC's own protocol."""
-    rows, protocol = brec.summarize(path), brec.protocol_file(path)
-    raw = read_rows(path) + read_rows(protocol)
+    rows = brec.summarize(raw)
     trained = [row for row in rows if "unreliable" in row]
     unreliable = [f"{row['unreliable']} ({row['name'].removesuffix(', trained')}, K = {row['k']})" for row in trained]
     return fill(
         "expressive_brec",
         steps=f"{max((row['max_steps'] for row in raw if 'max_steps' in row), default=0):,}",
         table=markdown_table(*brec.table(rows)),
-        copies="\n".join(map(_copies, brec.copies(path))) or "Not run yet.",
+        copies="\n".join(_copies(row) for row in raw if row["test"] == "copies") or "Not run yet.",
         unreliable=", ".join(unreliable) or "none",
-        origin=_rows_origin(raw, f"{path.name}, {protocol.name}"),
+        origin=_rows_origin(raw, "brec.jsonl"),
     )
 
 
 def _copies(row: Row) -> str:
-    about = f"- {row['name']}, K = {row['k']}:"
+    about = f"- {brec.variant_name(row)}, K = {row['k']}:"
     if not row["unstable"]:
         return f"{about} all 800 graphs agree with all of their {row['copies']} copies."
     return (

@@ -1,4 +1,4 @@
-"""The numbers that the paper prints (`paper.toml`): accuracy tables, path counts, running times, parameters."""
+"""Read the numbers that the paper prints (`paper.toml`): accuracies, path counts, running times, parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RowKey = tuple[str, str | None, int | None]
 """A row of a table: model ("pathnn", a baseline of ours, or the name of another method), collection, k."""
 
 PATHNNS = ("pathnn", "pathnn-released")
-"""PathNN as the text describes it, and as the authors' code builds it where it departs from the text."""
+"""PathNN as in the text, and as in the authors' code where it differs from the text."""
 
 
 @dataclass(frozen=True)

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from pathnn.cli.console import note, time_text
 
 if TYPE_CHECKING:
-    from pathnn_reproduction.pool import Event
-    from pathnn_reproduction.runner import Progress
-
-    Show = Callable[[Progress, Event | None], None]
+    from pathnn_reproduction.runner import Progress, Show
+    from pathnn_reproduction.spec import RunSpec
+    from pathnn_reproduction.worker import Outcome, Settings
 
 EVERY = 30.0
-"""Seconds between two lines where standard error is no terminal."""
+"""Seconds between two lines if standard error is not a terminal."""
 
 
-def status(progress: Progress) -> str:
-    """One line about all runs."""
-    left = progress.time_left()
-    running = ", ".join(f"{run.name} epoch {epoch}" for run, epoch in list(progress.running.values())[:4])
+def status(progress: Progress, settings: Settings) -> str:
+    """Return one line about all runs."""
+    left = progress.seconds_left
+    running = ", ".join(f"{spec.name}{_epochs(spec, settings)}" for spec in progress.running[:4])
     more = f", and {len(progress.running) - 4} more" if len(progress.running) > 4 else ""
     return (
         f"{progress.done} of {progress.total} done, {len(progress.running)} running, {len(progress.failed)} failed, "
@@ -32,56 +31,63 @@ def status(progress: Progress) -> str:
     )
 
 
-def ended(progress: Progress, event: Event) -> str | None:
-    """What to say of a run that has ended."""
-    name = "" if event.run is None else event.run.name
-    if event.kind == "done" and event.line is not None:
-        line = event.line
-        return (
-            f"done: {name}  val {line['val']:.5g}  test {line['test']:.5g}  {line['epochs']} epochs, "
-            f"{time_text(line['seconds'])}"
-        )
-    if event.run in progress.waiting:
-        return f"waits: {name}: memory was short; it is tried again when it can have the GPU to itself"
-    return f"failed: {name}: {event.error}" if event.kind == "failed" else None
+def _epochs(spec: RunSpec, settings: Settings) -> str:
+    """Count the epochs of a run in its folder: workers send nothing."""
+    metrics = settings.folder(spec).metrics if spec.config is not None else None
+    return f" epoch {metrics.read_bytes().count(10)}" if metrics is not None and metrics.exists() else ""
+
+
+def ended(progress: Progress, spec: RunSpec, outcome: Outcome) -> str:
+    """Return the line about a run that has ended; "" if it was stopped."""
+    row = outcome.row
+    if row is not None:
+        seconds = time_text(row.get("seconds", 0.0))
+        if spec.config is None:
+            return f"done: {spec.name}  {seconds}"
+        return f"done: {spec.name}  val {row['val']:.5g}  test {row['test']:.5g}  {row['epochs']} epochs, {seconds}"
+    if spec in progress.waiting:
+        return f"waits: {spec.name}: the memory was full; the run is repeated when no other is running"
+    if outcome.unavailable:
+        return f"{spec.dataset} is not available, its runs stay missing: {outcome.error}"
+    return f"failed: {spec.name}: {outcome.error}" if outcome.error else ""
+
+
+def announcement(progress: Progress) -> str:
+    """Return the line before the first run: how many are missing, and about how long they take."""
+    runs = "1 run is missing" if progress.left == 1 else f"{progress.left} runs are missing"
+    if progress.seconds_left is None:
+        return f"{runs}; the time is not known before the first one is done"
+    about = time_text(progress.seconds_left)
+    return f"{runs}, about {about} by the seconds of similar rows; corrected after the first run on this machine"
 
 
 @contextmanager
-def run_progress(target: str) -> Iterator[Show]:
-    """Gives what `run_missing` calls: a bar on a terminal, lines now and then elsewhere."""
-    if not sys.stderr.isatty():
-        yield _lines()
-        return
+def run_progress(target: str, settings: Settings) -> Iterator[Show]:
+    """Yield the function that `run_missing` calls: a bar on a terminal, a line now and then elsewhere."""
+    said: float | None = None
+    bar, task = _bar(target) if sys.stderr.isatty() else (None, None)
+
+    def show(progress: Progress, spec: RunSpec | None, outcome: Outcome | None) -> None:
+        nonlocal said
+        lines = [announcement(progress)] if said is None else []
+        said = time.monotonic() if said is None else said
+        lines += [ended(progress, spec, outcome)] if spec is not None and outcome is not None else []
+        if bar is not None:
+            bar.update(task, total=progress.total, completed=progress.done, description=status(progress, settings))
+        elif progress.running and time.monotonic() - said >= EVERY:
+            said = time.monotonic()
+            lines.append(status(progress, settings))
+        for line in filter(None, lines):
+            note(line) if bar is None else bar.console.print(line, markup=False, highlight=False)
+
+    with bar or nullcontext():
+        yield show
+
+
+def _bar(target: str) -> tuple[Any, Any]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (TextColumn(target), BarColumn(), TextColumn("{task.description}"))
     bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
-    task = bar.add_task("")
-
-    def show(progress: object, event: Event | None) -> None:
-        from pathnn_reproduction.runner import Progress as Runs
-
-        assert isinstance(progress, Runs)
-        bar.update(task, total=progress.total, completed=progress.done, description=status(progress))
-        text = None if event is None else ended(progress, event)
-        if text is not None:
-            bar.console.print(text, markup=False, highlight=False)
-
-    with bar:
-        yield show
-
-
-def _lines() -> Show:
-    said = time.monotonic()
-
-    def show(progress: Progress, event: Event | None) -> None:
-        nonlocal said
-        text = None if event is None else ended(progress, event)
-        if text is not None:
-            note(text)
-        if progress.running and time.monotonic() - said >= EVERY:
-            said = time.monotonic()
-            note(status(progress))
-
-    return show
+    return bar, bar.add_task("")

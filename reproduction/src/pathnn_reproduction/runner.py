@@ -1,246 +1,226 @@
-"""Doing what is missing of an experiment: runs are handed to workers, results are noted down as they come."""
+"""Do the missing runs of an experiment: submit them to a pool, and write their rows as they arrive."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from statistics import mean
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import TYPE_CHECKING
 
-from pathnn_reproduction.pool import Event, Pool
-from pathnn_reproduction.results import Key, Results
-from pathnn_reproduction.spec import Experiment, RunSpec, slots, together_key
+from pathnn_reproduction.results import Results
+from pathnn_reproduction.spec import Experiment, RunSpec, Value, slots
+
+if TYPE_CHECKING:
+    from pathnn_reproduction.pools import Pool
+    from pathnn_reproduction.worker import Outcome, Settings
 
 PATIENCE = 600.0
-"""Seconds that workers are given to end their epoch when they are asked to stop."""
+"""Seconds that runs have to end their epoch when they must stop."""
 
 
 @dataclass
 class Progress:
-    """Where a call stands.
+    """The state of a call.
 
     Attributes:
-        total: trainings that the protocol asks for, of the runs that were selected.
-        before: how many of them were done when the call began.
-        finished: done by this call.
-        running: by worker and place (which of the runs it was given), the run and its last epoch.
-        first: by worker and place, the epoch that was heard of first: a run that goes on does not begin with 1.
-        epochs: of the runs done by this call.
-        waiting: runs for which memory was short beside others: they are tried again when these are over.
-        failed: runs and what went wrong.
-        stopped: runs that were begun and can be resumed later.
-        reason: why the call ended before everything was done, or "".
+        total, done: runs that the protocol asks for, of those selected, and how many are done.
+        seconds_left: the estimate for the rest, from the rows of similar runs; None if there are none.
+        running: the runs in progress, and since when.
+        finished: runs done by this call.
+        waiting: runs for which the memory was full next to others; they are repeated alone.
+        failed: runs and their errors.
+        stopped: runs that were started and can be resumed later.
+        unavailable: by dataset, why it is not available.
+        reason: why the call ended before everything was done.
     """
 
     total: int
-    before: int
+    done: int
+    seconds_left: float | None = None
     started: float = field(default_factory=time.monotonic)
+    running: list[RunSpec] = field(default_factory=list)
     finished: list[RunSpec] = field(default_factory=list)
-    running: dict[tuple[int, int], tuple[RunSpec, int]] = field(default_factory=dict)
-    first: dict[tuple[int, int], int] = field(default_factory=dict)
-    epochs: list[int] = field(default_factory=list)
     waiting: list[RunSpec] = field(default_factory=list)
     failed: list[tuple[RunSpec, str]] = field(default_factory=list)
     stopped: list[RunSpec] = field(default_factory=list)
+    unavailable: dict[str, str] = field(default_factory=dict)
     reason: str = ""
 
     @property
-    def done(self) -> int:
-        """Trainings that are done, now or before."""
-        return self.before + len(self.finished)
-
-    @property
     def left(self) -> int:
-        """Trainings that are still to be done."""
+        """Runs that are not done."""
         return self.total - self.done
 
-    def time_left(self) -> float | None:
-        """Seconds until all is done at the pace of this call; None before anything is known.
 
-        A run under way counts by its epochs, of which it is taken to need as many as those that are done, or as it may.
-        """
-        done, left = float(len(self.finished)), float(self.left - len(self.failed))
-        for at, (run, epoch) in self.running.items():
-            most = max(mean(self.epochs) if self.epochs else run.config.epochs, epoch, 1)
-            done += (epoch - self.first.get(at, epoch)) / most
-            left -= epoch / most
-        return None if done <= 0 else (time.monotonic() - self.started) / done * max(left, 0.0)
+Show = Callable[[Progress, RunSpec | None, "Outcome | None"], None]
+"""Called before the first run, after each second, and for each run that has ended."""
 
 
 def run_missing(
     experiment: Experiment,
-    runs: Sequence[RunSpec],
-    results_file: Results,
-    pool: Pool,
+    specs: Sequence[RunSpec],
+    results: Results,
+    make_pool: Callable[[], Pool],
+    settings: Settings,
     *,
     limit: int | None = None,
-    seconds: float | None = None,
-    interrupted: Callable[[], bool] = lambda: False,
-    show: Callable[[Progress, Event | None], None] | None = None,
+    show: Show = lambda progress, spec, outcome: None,
 ) -> Progress:
-    """Do the wanted `runs` that the `results_file` lacks, at most `limit` of them, for at most `seconds`.
+    """Do the wanted runs that have no row, at most `limit` of them; no pool is made if there are none.
 
-    This process, not its workers, writes to the results file. A run that fails does not stop the others; one that lacks
-    GPU memory is tried again when it can have the GPU to itself. When the time is up, when `interrupted`
-    (asked every second) says so, or on Ctrl-C, workers end their epoch and save where they are; the next call resumes
-    from there.
+    A run that fails does not stop the others. A run for which the memory was full next to others is repeated alone.
+    When `settings` say so, runs end their epoch and save; the next call resumes them.
     """
-    progress = Progress(slots(runs), slots([run for run, _ in experiment.done(runs, results_file)]))
-    loop = _Loop(experiment, runs, results_file, pool, progress, limit, show or (lambda progress, event: None))
-    deadline = None if seconds is None else progress.started + seconds
-    patience = PATIENCE
+    done = slots([spec for spec, _ in experiment.done(specs, results)])
+    loop = _Loop(experiment, specs, results, Progress(slots(specs), done), settings, limit, show)
+    loop.estimate()
+    if not loop.queue():
+        return loop.progress
+    show(loop.progress, None, None)
+    pool = make_pool()
     try:
-        while loop.work_left():
-            if interrupted():
-                progress.reason = "interrupted"
-            elif deadline is not None and time.monotonic() >= deadline:
-                progress.reason = "the time is up"
-            if progress.reason:
-                break
-            loop.hand_out()
-            loop.listen(1.0 if deadline is None else min(1.0, max(deadline - time.monotonic(), 0.0)))
+        loop.work(pool)
     except KeyboardInterrupt:
-        progress.reason = "interrupted"
-        patience = 0.0 if interrupted() else PATIENCE  # it was asked for before: this is the second Ctrl-C
+        loop.progress.reason = "interrupted"
     finally:
-        loop.wind_down(patience)
-    return progress
+        loop.progress.stopped += [*loop.progress.running, *loop.progress.waiting]
+        pool.close()
+    return loop.progress
 
 
 @dataclass
 class _Loop:
     experiment: Experiment
-    runs: Sequence[RunSpec]
-    results_file: Results
-    pool: Pool
+    specs: Sequence[RunSpec]
+    results: Results
     progress: Progress
+    settings: Settings
     limit: int | None
-    show: Callable[[Progress, Event | None], None]
+    show: Show
     begun: int = 0
-    queue: list[RunSpec] | None = None
-    alone: set[Key] = field(default_factory=set)  # the runs that have had the GPU to themselves
-    apart: set[str | None] = field(default_factory=set)  # `together_key` of runs that have to be done one by one
-    crowded: set[int] = field(default_factory=set)  # the workers that others were busy beside, since they began
-    last: dict[int, RunSpec] = field(default_factory=dict)
+    futures: dict[Future[Outcome], RunSpec] = field(default_factory=dict)
+    crowded: set[Future[Outcome]] = field(default_factory=set)  # runs that had others next to them
+    speed: list[tuple[float, float]] = field(default_factory=list)  # seconds of finished runs, and their estimates
 
-    def work_left(self) -> bool:
-        """Whether a run is under way or can be begun."""
-        return bool(self.progress.running or self._queue())
+    def work(self, pool: Pool) -> None:
+        """Submit and collect runs until nothing is left, or until the settings say stop."""
+        until = None
+        while True:
+            if until is None and self.settings.stopping():
+                interrupted = self.settings.stop_file is not None and self.settings.stop_file.exists()
+                self.progress.reason = "interrupted" if interrupted else "the time is up"
+                until = time.monotonic() + PATIENCE
+            if until is None:
+                self.fill(pool)
+            # a run without a config cannot be resumed: there is no use in waiting for it
+            elif time.monotonic() >= until or all(spec.config is None for spec in self.futures.values()):
+                return
+            if not self.futures:
+                return
+            ended, _ = wait(self.futures, timeout=1.0, return_when=FIRST_COMPLETED)
+            for future in ended:
+                self.collect(future)
+            self.show(self.progress, None, None)
 
-    def hand_out(self) -> None:
-        """Give every idle worker a run, or some that can be trained together."""
-        running = self.progress.running
-        busy = {worker for worker, _ in running}
-        for worker in (number for number in range(self.pool.size) if number not in busy):
-            runs = self._next(worker)
-            if not runs:
-                break
-            if runs[0] in self.progress.waiting:
-                self.progress.waiting.remove(runs[0])
-                self.alone.add(runs[0].key)
-                self.pool.rest(worker)
-            running.update({(worker, place): (run, 0) for place, run in enumerate(runs)})
-            self.pool.start(worker, runs)
-            at_work = {number for number, _ in running}
-            self.crowded = (self.crowded - {worker}) | (at_work if len(at_work) > 1 else set())
-            self.last[worker] = runs[0]
-            self.begun += len(runs)
-        self.show(self.progress, None)
-
-    def _queue(self) -> list[RunSpec]:
-        """The runs to begin, at most as many as the limit allows."""
+    def queue(self) -> list[RunSpec]:
+        """Return the runs to begin; a new row may have made others wanted."""
         if self.limit is not None and self.begun >= self.limit:
             return []
-        if self.queue is None:  # a result may have made other runs wanted
-            progress = self.progress
-            taken = {run.key for run, _ in [*progress.running.values(), *progress.failed]}
-            taken |= {run.key for run in [*progress.stopped, *progress.waiting]}
-            missing = self.experiment.missing(self.runs, self.results_file)
-            self.queue = self._ready([run for run in missing if run.key not in taken])
-            if progress.waiting and not self.queue and not progress.running:
-                self.queue = progress.waiting[:1]
-        return self.queue
+        progress = self.progress
+        over = [*(spec for spec, _ in progress.failed), *progress.stopped, *progress.waiting, *progress.running]
+        taken = {tuple(spec.key.items()) for spec in over}
+        return [
+            spec
+            for spec in self.experiment.missing(self.specs, self.results)
+            if tuple(spec.key.items()) not in taken and spec.dataset not in progress.unavailable
+        ]
 
-    def _ready(self, queue: list[RunSpec]) -> list[RunSpec]:
-        """Those to begin now. Where runs are trained together, the winners of a cell wait until the last of its folds
-        has been decided: they are then trained at once, and not some by some. Nobody waits for a run that has failed,
-        or that nobody does.
-        """
-        if self.pool.together == 1:
-            return queue
-        running = [run for run, _ in self.progress.running.values()]
-        undecided = {run.cell for run in [*queue, *running, *self.progress.waiting] if not run.assess}
-        return [run for run in queue if not (run.assess and run.cell in undecided and self._key(run) is not None)]
+    def fill(self, pool: Pool) -> None:
+        """Submit runs up to the size of the pool; runs for which the memory was full come last, one at a time."""
+        size = 1 if self.experiment.alone else pool.size
+        queue = self.queue() if len(self.futures) < size else []
+        for spec in queue[: size - len(self.futures)]:
+            if self.limit is not None and self.begun >= self.limit:
+                break
+            self._submit(pool, spec)
+        if not self.futures and self.progress.waiting:
+            pool.release()
+            self._submit(pool, self.progress.waiting.pop(0))
 
-    def _key(self, run: RunSpec) -> str | None:
-        """Runs with the same key may be done together."""
-        key = together_key(run)
-        return None if key in self.apart else key
+    def _submit(self, pool: Pool, spec: RunSpec) -> None:
+        self.futures[pool.submit(spec)] = spec
+        self.progress.running.append(spec)
+        self.begun += 1
+        if len(self.futures) > 1:
+            self.crowded |= set(self.futures)
 
-    def _next(self, worker: int) -> list[RunSpec]:
-        """The next run, if possible one on the data that the worker has at hand, and others for the same time."""
-        queue, last = self._queue(), self.last.get(worker)
-        if not queue:
-            return []
-        same = (i for i, run in enumerate(queue) if last is not None and run.cell == last.cell)
-        first = queue.pop(next(same, 0))
-        if first in self.progress.waiting:
-            return [first]
-        most = self.pool.together if self.limit is None else min(self.pool.together, self.limit - self.begun)
-        key = self._key(first) if most > 1 else None
-        others = [run for run in queue if key is not None and self._key(run) == key][: most - 1]
-        for run in others:
-            queue.remove(run)
-        return [first, *others]
+    def collect(self, future: Future[Outcome]) -> None:
+        """Take the outcome of a run."""
+        from pathnn_reproduction.worker import Outcome
 
-    def listen(self, timeout: float) -> None:
-        """Take in what workers say."""
-        running = self.progress.running
-        events = [replace(event, run=running[event.worker, event.place][0]) for event in self.pool.events(timeout)]
-        for event in events:  # all of them before anything else can go wrong
-            self._take(event)
-        for event in events:
-            self.show(self.progress, event)
-
-    def _take(self, event: Event) -> None:
-        progress, at = self.progress, (event.worker, event.place)
-        run, _ = progress.running[at]
-        if event.kind == "epoch":
-            progress.running[at] = (run, event.epoch)
-            progress.first.setdefault(at, event.epoch)
-            return
-        del progress.running[at]
-        progress.first.pop(at, None)
-        self.queue = None
-        if event.kind == "done" and event.line is not None:
-            try:
-                self.results_file.add(event.line)
-            except ValueError as error:  # such as a score that is not a number
-                progress.failed.append((run, str(error)))
-            else:
-                progress.finished.append(run)
-                progress.epochs.append(event.line["epochs"])
-        elif event.kind == "apart":
-            self.apart.add(together_key(run))
+        spec, progress = self.futures.pop(future), self.progress
+        progress.running.remove(spec)
+        error = future.exception()
+        lost = f"its process died ({' '.join(str(error).split())[:200]})."
+        outcome = future.result() if error is None else Outcome(error=lost)
+        if outcome.row is not None:
+            outcome = self._add(spec, outcome)
+        elif error is not None and self.settings.stopping():
+            progress.stopped.append(spec)
+        elif outcome.unavailable:
+            progress.unavailable[spec.dataset] = outcome.error
+        elif outcome.memory and future in self.crowded:
+            progress.waiting.append(spec)
             self.begun -= 1
-        elif event.memory and run.key not in self.alone and event.worker in self.crowded:
-            progress.waiting.append(run)
-            self.begun -= 1
-        elif event.kind == "failed":
-            progress.failed.append((run, event.error))
+        elif outcome.error:
+            progress.failed.append((spec, outcome.error))
         else:
-            progress.stopped.append(run)
+            progress.stopped.append(spec)
+        self.show(progress, spec, outcome)
 
-    def wind_down(self, patience: float) -> None:
-        """Let workers end their epoch, take in what they say last, and end them. A second Ctrl-C does not wait."""
+    def _add(self, spec: RunSpec, outcome: Outcome) -> Outcome:
+        from pathnn_reproduction.worker import Outcome
+
+        assert outcome.row is not None
+        guess = estimated_seconds(spec, self.results)
         try:
-            if self.progress.running:
-                self.pool.stop()
-            until = time.monotonic() + patience
-            while self.pool.busy() and time.monotonic() < until:
-                self.listen(1.0)
-        except KeyboardInterrupt:
-            self.progress.reason = "interrupted"
-        finally:
-            self.progress.stopped += [*(run for run, _ in self.progress.running.values()), *self.progress.waiting]
-            self.pool.close()
+            self.results.add(outcome.row, spec.key)
+        except ValueError as error:  # such as a score that is not a number
+            self.progress.failed.append((spec, str(error)))
+            return Outcome(error=str(error))
+        self.progress.finished.append(spec)
+        self.progress.done += 1
+        if guess and "seconds" in outcome.row:
+            self.speed.append((outcome.row["seconds"], guess))
+        self.estimate()
+        return outcome
+
+    def estimate(self) -> None:
+        """Estimate the time left; after the first run, corrected by the speed of this machine."""
+        left = self.experiment.left(self.specs, self.results)[: None if self.limit is None else self.limit - self.begun]
+        alike = {_alike(spec): spec for spec in left}
+        guesses = {names: estimated_seconds(spec, self.results) for names, spec in alike.items()}
+        known = [guess for spec in left if (guess := guesses[_alike(spec)]) is not None]
+        correction = sum(ours for ours, _ in self.speed) / sum(guess for _, guess in self.speed) if self.speed else 1.0
+        jobs = 1 if self.experiment.alone else self.settings.jobs
+        self.progress.seconds_left = correction * fmean(known) * len(left) / jobs if known else None
+
+
+OWN = ("fold", "seed", "config_hash", "first")
+"""Parts of a key that say little about the time of a run."""
+
+
+def _alike(spec: RunSpec) -> tuple[tuple[str, Value], ...]:
+    return tuple((name, value) for name, value in spec.key.items() if name not in OWN)
+
+
+def estimated_seconds(spec: RunSpec, results: Results) -> float | None:
+    """Return the mean seconds of similar rows: those that differ in fold or seed, else of the dataset, else of all."""
+    timed = [row for row in results if "seconds" in row]
+    for names in (_alike(spec), _alike(spec)[:2], _alike(spec)[:1], ()):
+        found = [row["seconds"] for row in timed if all(row.get(name) == value for name, value in names)]
+        if found:
+            return fmean(found)
+    return None

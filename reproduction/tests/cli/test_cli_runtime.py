@@ -13,8 +13,10 @@ import torch
 
 from pathnn_reproduction.bench import epoch
 from pathnn_reproduction.bench.report import benchmark_page
-from pathnn_reproduction.experiments import runtime
+from pathnn_reproduction.experiments import get_experiment, runtime
 from pathnn_reproduction.paper import TIMES
+from pathnn_reproduction.spec import RunSpec
+from tiny_experiments import InlinePool
 
 Run = Callable[..., Any]
 
@@ -34,30 +36,26 @@ def tiny(monkeypatch: pytest.MonkeyPatch, mirror: Path, tmp_path: Path) -> Path:
     monkeypatch.setenv("PATHNN_DATA", str(tmp_path / "cache"))
     monkeypatch.setattr(epoch, "load_task", load)
     monkeypatch.setattr(runtime, "load_task", load)
+    monkeypatch.setattr(runtime, "EPOCHS", 2)
+    monkeypatch.setattr("pathnn_reproduction.cli._pool", lambda settings, ray: InlinePool(settings))
     return tmp_path
 
 
 def test_every_row_of_the_table_is_measured(cli: Run, tiny: Path) -> None:
-    saved = tiny / "runtime-gpu.json"
-    result = cli("reproduce", "runtime", "--epochs", 1, "--device", "cpu", "--save", str(saved), "--json")
+    result = cli("reproduce", "runtime", "--device", "cpu", "--results", tiny, "--json")
     assert result.exit_code == 0, result.stderr
-    rows = json.loads(result.stdout)["runtime"]
+    rows = json.loads(result.stdout)["tables"][0]["rows"]
     assert [(r["dataset"], r["model"], r["collection"], r["k"]) for r in rows] == list(TIMES)
     assert all(row["epoch"] > 0 and row["inference"] > 0 for row in rows)
-    assert all((row["preprocessing"] > 0) == (row["paper"]["preprocessing"] is not None) for row in rows)
+    printed = [TIMES[row["dataset"], row["model"], row["collection"], row["k"]] for row in rows]
+    assert [row["preprocessing"] > 0 for row in rows] == [time.preprocessing is not None for time in printed]
     page = benchmark_page(tiny)
     assert page.count("| PathNN-AP |") == 2
     assert "| 98.98 |" in page
 
 
-def test_a_dataset_that_is_not_in_the_table_is_refused(cli: Run) -> None:
-    result = cli("reproduce", "runtime", "--dataset", "nci1")
-    assert result.exit_code == 2
-    assert "nci1" in result.stderr
-
-
-@pytest.mark.parametrize("row", TIMES)
-def test_models_of_a_dataset_have_the_same_batches(row: runtime.Row) -> None:
-    config = runtime.run_of(row)
-    assert config.batch_size == (32 if row[0] == "dd" else 128)
-    assert config.k == row[3] or config.options["num_layers"] == row[3]
+@pytest.mark.parametrize("spec", get_experiment("runtime").specs, ids=lambda spec: spec.name)
+def test_models_of_a_dataset_have_the_same_batches(spec: RunSpec) -> None:
+    config = runtime.run_of(spec.key)
+    assert config.batch_size == (32 if spec.dataset == "dd" else 128)
+    assert config.k == spec.key["k"] or config.options["num_layers"] == spec.key["k"]

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
+import time
+import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from pathnn.data.datasets import registry
 from pathnn_reproduction import cli as table_runs
-from pathnn_reproduction import experiments, runner
-from pathnn_reproduction.spec import Experiment
+from pathnn_reproduction import runner
+from pathnn_reproduction.experiments import get_experiment
+from pathnn_reproduction.spec import Experiment, select, training_spec
 from tiny_experiments import InlinePool, tiny_experiment
 
 Run = Callable[..., Any]
@@ -22,16 +29,16 @@ Run = Callable[..., Any]
 def tiny(monkeypatch: pytest.MonkeyPatch) -> Experiment:
     """In place of ZINC, two seeds of a small network on CSL, in this process."""
     plan = tiny_experiment(2)
-    monkeypatch.setattr(experiments, "get_experiment", lambda name: plan)
+    monkeypatch.setattr(table_runs, "get_experiment", lambda name: plan)
     monkeypatch.setattr(table_runs, "_pool", lambda settings, ray: InlinePool(settings))
     return plan
 
 
 def test_says_that_it_begins_anew_where_there_are_no_results(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
     arguments = ("reproduce", "zinc", "--results", tmp_path, "--device", "cpu")
-    assert "is not there yet" not in cli(*arguments, "--limit", "0").stderr
-    assert "zinc.jsonl is not there yet" in cli(*arguments).stderr
-    assert "is not there yet" not in cli(*arguments).stderr
+    assert "does not exist" not in cli(*arguments, "--limit", "0").stderr
+    assert "zinc.jsonl does not exist" in cli(*arguments).stderr
+    assert "does not exist" not in cli(*arguments).stderr
 
 
 def test_runs_and_prints_json(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
@@ -60,12 +67,12 @@ def test_tables_are_those_of_the_chosen_datasets(cli: Run, tmp_path: Path) -> No
 
 
 def test_a_failed_run_is_exit_1(cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(experiments, "get_experiment", lambda name: tiny_experiment(1, fold=9))
+    monkeypatch.setattr(table_runs, "get_experiment", lambda name: tiny_experiment(1, fold=9))
     monkeypatch.setattr(table_runs, "_pool", lambda settings, ray: InlinePool(settings))
     result = cli("reproduce", "zinc", "--results", tmp_path, "--device", "cpu", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["failed"][0]["error"].startswith("RunError: fold=9")
-    assert "failed: csl-sp-k2-s0" in result.stderr
+    assert "failed: csl-sp-k2-f9-s0" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -128,33 +135,19 @@ def test_a_file_in_place_of_a_folder_is_exit_2(cli: Run, tiny: Experiment, tmp_p
     assert "is a file: expected a folder" in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_the_first_signal_is_a_wish_and_the_second_an_order(capsys: pytest.CaptureFixture[str]) -> None:
-    with table_runs.interruptible() as asked:
-        assert not asked()
+def test_the_first_signal_stops_after_the_epoch_and_the_second_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    stop = tmp_path / "work" / "stop"
+    with table_runs.interruptible(stop):
+        assert not stop.exists()
         signal.raise_signal(signal.SIGTERM)
-        assert asked()
+        assert stop.exists()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-    assert "stopping after the epochs under way" in capsys.readouterr().err
+    assert "stopping after this epoch" in capsys.readouterr().err
+    assert not stop.exists()
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-
-
-@pytest.mark.parametrize(
-    ("device", "gpu", "asked", "ray", "expected"),
-    [
-        ("auto", True, None, None, table_runs.TOGETHER),
-        ("cuda", True, 3, None, 3),
-        ("cpu", True, 3, "auto", 1),
-        ("auto", False, 3, None, 1),
-        ("cuda", False, 3, "auto", 3),
-    ],
-)
-def test_runs_are_grouped_where_a_gpu_trains_them(
-    monkeypatch: pytest.MonkeyPatch, device: str, gpu: bool, asked: int | None, ray: str | None, expected: int
-) -> None:
-    """Elsewhere one process would do a group run by run, and the other --jobs nothing."""
-    monkeypatch.setattr("torch.cuda.is_available", lambda: gpu)
-    assert table_runs.Place(Path("results"), None, device, 2, asked, ray).settings().together == expected
 
 
 def test_limits_reach_the_runs_and_an_interrupt_is_exit_130(
@@ -162,8 +155,8 @@ def test_limits_reach_the_runs_and_an_interrupt_is_exit_130(
 ) -> None:
     asked: dict[str, Any] = {}
 
-    def run_missing(*_: Any, **options: Any) -> runner.Progress:
-        asked.update(options)
+    def run_missing(*positional: Any, **options: Any) -> runner.Progress:
+        asked.update(options, settings=positional[-1])
         return runner.Progress(2, 0, reason="interrupted")
 
     monkeypatch.setattr(runner, "run_missing", run_missing)
@@ -172,7 +165,7 @@ def test_limits_reach_the_runs_and_an_interrupt_is_exit_130(
     assert result.exit_code == 130
     assert "2 left (interrupted)" in result.stdout
     assert asked["limit"] == 3
-    assert 60 < asked["seconds"] <= 120  # minutes were given
+    assert 60 < asked["settings"].deadline - time.time() <= 120  # minutes were given
 
 
 def test_without_a_gpu_no_run_is_begun_on_it(
@@ -185,17 +178,58 @@ def test_without_a_gpu_no_run_is_begun_on_it(
     assert not list(tmp_path.iterdir())
 
 
-def test_runs_are_kept_and_packed_as_asked(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
+def test_run_folders_are_kept_as_asked(cli: Run, tiny: Experiment, tmp_path: Path) -> None:
     arguments = ("reproduce", "zinc", "--results", tmp_path / "results", "--work", tmp_path / "work", "--device", "cpu")
-    packed = cli(*arguments, "--pack", tmp_path / "runs.tar", "--pack-part", 0.01)
-    assert packed.exit_code == 0, packed.stderr
-    assert "packed 1 runs" in packed.stderr
+    done = cli(*arguments)
+    assert done.exit_code == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["tiny"]
     assert not (tmp_path / "results" / ".runs").exists()
-    parts = sorted(tmp_path.glob("runs.tar*"))
-    assert parts[0].name == "runs.tar.000"
-    assert len(parts) > 1
-    assert all(part.stat().st_size <= 0.01 * 2**20 for part in parts)
-    other = ("reproduce", "zinc", "--results", tmp_path / "other", "--work", tmp_path / "new", "--limit", 0)
-    assert "unpacked 1 runs" in cli(*other, "--unpack", tmp_path / "runs.tar").stderr
-    assert len(list((tmp_path / "new").rglob("model.safetensors"))) == 1
+
+
+def test_a_target_without_a_page_has_no_report(cli: Run, tmp_path: Path) -> None:
+    result = cli("reproduce", "counts", "--report", "--results", tmp_path)
+    assert result.exit_code == 1
+    assert "counts has no page" in result.stderr
+
+
+def write_lrgb(path: Path, targets: int) -> None:
+    """A file as LRGB publishes it: three lists of (x, edge_attr, edge_index, y), here of small rings."""
+    edges = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
+    with zipfile.ZipFile(path, "w") as archive:
+        for part, count in (("train", 8), ("val", 4), ("test", 4)):
+            graphs = [
+                (torch.zeros(4, 9).long(), torch.zeros(8, 3).long(), edges, torch.randn(1, targets))
+                for _ in range(count)
+            ]
+            content = io.BytesIO()
+            torch.save(graphs, content)
+            archive.writestr(f"peptidesstruct/{part}.pt", content.getvalue())
+
+
+def test_peptides_struct_runs_if_its_published_file_is_there(
+    cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The specs of the table, with one epoch; a small file of the published form in place of the published one."""
+    whole = get_experiment("peptides")
+    short = [
+        training_spec("peptides", replace(spec.config, epochs=1))
+        for spec in select(whole.specs, "peptides-struct,seed=0")
+        if spec.config is not None
+    ]
+    monkeypatch.setattr(table_runs, "get_experiment", lambda name: replace(whole, specs=tuple(short)))
+    monkeypatch.setattr(table_runs, "_pool", lambda settings, ray: InlinePool(settings))
+    monkeypatch.setenv("PATHNN_DATA", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATHNN_MIRROR", str(tmp_path / "mirror"))
+    arguments = ("reproduce", "peptides", "--results", tmp_path / "results", "--device", "cpu", "--json")
+    without = json.loads(cli(*arguments).stdout)
+    assert (without["done"], without["failed"], list(without["unavailable"])) == (0, [], ["peptides-struct"])
+    few = replace(registry.get_spec("peptides-struct"), num_graphs=16)  # the loader expects all 15,535
+    monkeypatch.setitem(registry._specs("peptides"), "peptides-struct", few)
+    (tmp_path / "mirror").mkdir()
+    write_lrgb(tmp_path / "mirror" / "peptidesstruct.zip", 11)
+    result = cli(*arguments)
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert (found["done"], found["total"], found["unavailable"]) == (6, 6, {})
+    rows = {(row["model"], row["collection"]): row["ours"] for row in found["tables"][0]["rows"]}
+    assert all(rows[key] > 0 for key in (("pathnn", "sp"), ("pathnn", "sp+"), ("pathnn", "ap"), ("gin", None)))

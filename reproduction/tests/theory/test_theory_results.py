@@ -140,11 +140,11 @@ def test_isomorphic_examples_are_confirmed_by_the_plain_code(complete):
 
 def test_table_numbers_each_example_once(complete):
     table = theory_table(list(complete.values()))
-    numbers = [cell[1] for row in table.rows for cell in row.cells if cell is not None and cell[1] is not None]
+    numbers = [entry[1] for row in table.rows for entry in row.entries if entry is not None and entry[1] is not None]
     assert list(dict.fromkeys(numbers)) == list(range(1, len(table.examples) + 1))
     assert len(set(table.examples)) == len(table.examples)
     refuted = [row for row in table.rows if row.statement == "Theorem 3.5" and "as defined" in row.about]
-    assert [cell[0] for cell in refuted[0].cells] == ["no"] * 5
+    assert [entry[0] for entry in refuted[0].entries] == ["no"] * 5
 
 
 def test_settings_are_checked():

@@ -1,10 +1,10 @@
-"""How fast a batch with its paths is assembled: our packed graphs against PyG's `DataLoader`, on the CPU."""
+"""Measure how fast a batch with its paths is assembled: our packed graphs against PyG's `DataLoader`."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,6 @@ from pathnn_reproduction.bench.shapes import graph_set
 OURS = "pathnn"
 PER_LEVEL = "PyG, a tensor per level"
 ADD_PATHS = "PyG, AddPaths"
-TARGET = 20.0
 ABOUT = (
     "Milliseconds to assemble a batch with its tries on a CPU: `PackedLoader` against PyG's `DataLoader`, once with a "
     "tensor per trie level shifted by `__inc__`, once with what `AddPaths` stores. Medians of rounds in which all make "
@@ -31,10 +30,10 @@ ABOUT = (
 
 
 class LevelData(Data):
-    """A graph with one tensor per field and level of its tries, shifted by `__inc__`: the way PyG documents it."""
+    """A graph with one tensor per field and level of its tries, shifted by `__inc__`, as PyG documents it."""
 
     def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
-        """How far the ids of the next graph of a batch are shifted."""
+        """Return how far the ids of the next graph of a batch are shifted."""
         field, _, place = key.partition("_")
         if field == "vertex":
             return self.num_nodes
@@ -47,7 +46,7 @@ class LevelData(Data):
 
 
 def level_data(data: Any, trie: PathTrie) -> LevelData:
-    """The graph `data` with its tries, level by level.
+    """Return the graph `data` with its tries, level by level.
 
     >>> from pathnn.paths import extract_paths
     >>> edges = torch.tensor([[0, 1], [1, 0]])
@@ -71,7 +70,7 @@ def level_data(data: Any, trie: PathTrie) -> LevelData:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """The same graphs and tries in the three forms; each method yields the batches of `indices`."""
+    """The same graphs and tries in three forms; each method yields the batches of `indices`."""
 
     packed: PackedGraphs
     by_level: list[Any]
@@ -79,7 +78,7 @@ class Contest:
 
     @staticmethod
     def of(graphs: PackedGraphs, *, collection: Collection, k: int) -> Contest:
-        """Extract the paths, and hand them to each."""
+        """Extract the paths, and store them in each form."""
         packed = graphs.with_paths(collection=collection, k=k)
         assert packed.tries is not None
         by_level, by_graph = [], []
@@ -91,16 +90,16 @@ class Contest:
         return Contest(packed, by_level, by_graph)
 
     def ours(self, indices: list[Tensor]) -> Iterator[Any]:
-        """`PackedLoader`."""
+        """Yield batches of `PackedLoader`."""
         loader = PackedLoader(self.packed, max_entries=None)
         return (loader.batch(index) for index in indices)
 
     def per_level(self, indices: list[Tensor]) -> Iterator[Any]:
-        """PyG's loader on `LevelData`."""
+        """Yield batches of PyG's loader on `LevelData`."""
         return iter(DataLoader(self.by_level, batch_sampler=[index.tolist() for index in indices]))
 
     def add_paths(self, indices: list[Tensor]) -> Iterator[Any]:
-        """PyG's loader on what `AddPaths` gives, and the trie of the batch."""
+        """Yield batches of PyG's loader on the result of `AddPaths`, with their tries."""
         for batch in DataLoader(self.by_graph, batch_sampler=[index.tolist() for index in indices]):
             batch.trie = PathTrie.from_data(batch)
             yield batch
@@ -115,15 +114,14 @@ def run(
     rounds: int = 15,
     seed: int = 0,
     threads: int = 1,
-    step: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """Milliseconds per batch of each method, and how many times faster ours is; `step` is called after a round."""
+    """Return the milliseconds per batch of each method and its ratio to ours."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         data, origin = zinc_graphs(graphs, seed)
         contest = Contest.of(data, collection=collection, k=k)
-        times = measure(contest, batch_size=batch_size, rounds=rounds, seed=seed, step=step)
+        times = measure(contest, batch_size=batch_size, rounds=rounds, seed=seed)
     finally:
         torch.set_num_threads(before)
     assert contest.packed.tries is not None
@@ -134,15 +132,12 @@ def run(
         "batch_size": batch_size,
         "entries_per_batch": batch_size * int(contest.packed.tries.sizes.sum()) / len(data),
         "threads": threads,
-        "target_ratio": TARGET,
         "rows": [{"method": name, "ms": ms, "ratio": ms / times[OURS]} for name, ms in times.items()],
     }
 
 
-def measure(
-    contest: Contest, *, batch_size: int, rounds: int, seed: int, step: Callable[[], None], batches: int = 4
-) -> dict[str, float]:
-    """Milliseconds per batch by method: the medians of rounds in which each makes the same random batches."""
+def measure(contest: Contest, *, batch_size: int, rounds: int, seed: int, batches: int = 4) -> dict[str, float]:
+    """Return the milliseconds per batch by method: medians of rounds in which all make the same batches."""
     methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
     times: dict[str, list[float]] = {name: [] for name in methods}
     generator = torch.Generator().manual_seed(seed)
@@ -153,12 +148,11 @@ def measure(
             seconds = _exhaust(method(indices))
             if turn:  # the first round warms up
                 times[name].append(1e3 * seconds / len(indices))
-        step()
     return {name: statistics.median(found) for name, found in times.items()}
 
 
 def zinc_graphs(graphs: int, seed: int = 0) -> tuple[PackedGraphs, str]:
-    """The first graphs of ZINC12k where it is at hand, else graphs of its shape; and which of both."""
+    """Return the first graphs of ZINC12k, or graphs of its shape if it is not available, and which of both."""
     if any(status.name == "zinc" and status.available for status in dataset_status()):
         data = load_dataset("zinc").graphs
         return data.subset(torch.arange(min(graphs, len(data)))), "ZINC12k"
@@ -177,7 +171,7 @@ def zinc_graphs(graphs: int, seed: int = 0) -> tuple[PackedGraphs, str]:
 
 
 def _exhaust(batches: Iterator[Any]) -> float:
-    """Seconds to make all batches."""
+    """Return the seconds to make all batches."""
     begin = time.perf_counter()
     for _ in batches:
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,6 @@ import typer
 
 from pathnn.cli.console import print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
-from pathnn.paths.count import size_text
 
 bench = typer.Typer(
     no_args_is_help=True,
@@ -19,13 +19,6 @@ bench = typer.Typer(
     help="Measure this machine: ours against the usual way, as ratios from one run.",
     epilog="Example: pathnn bench batch --json",
 )
-
-
-ThreadCounts = Annotated[
-    list[int] | None,
-    typer.Option("--threads", min=1, help="Number of CPU threads, may be repeated.", show_default="1"),
-]
-Threads = Annotated[int, typer.Option("--threads", min=1, help="Number of CPU threads.")]
 
 
 class Device(StrEnum):
@@ -37,7 +30,7 @@ class Device(StrEnum):
 
 
 class Part(StrEnum):
-    """What the extraction benchmark measures."""
+    """What the benchmark of extraction measures."""
 
     compare = "compare"
     memory = "memory"
@@ -45,20 +38,34 @@ class Part(StrEnum):
     gpu = "gpu"
 
 
+ThreadCounts = Annotated[
+    list[int] | None,
+    typer.Option("--threads", min=1, help="Number of CPU threads, may be repeated.", show_default="1"),
+]
+Threads = Annotated[int, typer.Option("--threads", min=1, help="Number of CPU threads.")]
 Parts = Annotated[
     list[Part] | None,
     typer.Option("--part", help="What to measure, may be repeated; default: compare.", show_default=False),
 ]
-
-
 Report = Annotated[
     bool,
     typer.Option("--report", help="Measure nothing; in a clone, write docs/benchmarks.md and the README's table."),
 ]
+DeviceName = Annotated[Device, typer.Option("--device", help="Where to measure.")]
+
+
+def _folder_exists(path: Path | None) -> Path | None:
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(f"the folder {path.parent} does not exist: make it first.")
+    return path
+
+
 SaveAs = Annotated[
     Path | None,
-    typer.Option("--save", metavar="FILE", help="Also write the result, after each part of it.", show_default=False),
-]
+    typer.Option("--save", metavar="FILE", help="Also write the result, after each part of it.", show_default=False,
+                 callback=_folder_exists),
+]  # fmt: skip
+Save = Callable[[dict[str, Any]], None]
 
 
 @bench.callback()
@@ -76,101 +83,40 @@ def root(context: typer.Context, report: Report = False) -> None:
 
 @bench.command("extract", epilog="Example: pathnn bench extract --part compare --part memory")
 def extract_command(part: Parts = None, threads: ThreadCounts = None, save: SaveAs = None, json: Json = False) -> None:
-    """Extracting paths: against igraph, path by path; peak memory; a million graphs; the GPU."""
-    _check_folder(save)
-    parts = [p.value for p in part or [Part.compare]]
-    with result_only(json):
-        from pathnn.provenance import provenance
+    """Measure the extraction of paths: against igraph, path by path; peak memory; a million graphs; the GPU."""
+    parts = list(dict.fromkeys(part or [Part.compare]))
+
+    def measure(keep: Save) -> dict[str, Any]:
         from pathnn_reproduction.bench import extract
 
-        _check_gpu(parts)
-        measures: dict[str, Callable[[], Any]] = {
-            "compare": lambda: [row for number in threads or [1] for row in extract.compare(threads=number)],
-            "memory": extract.memory,
-            "scale": extract.scale,
-            "gpu": extract.on_gpu,
+        _on_gpu(Device.cuda if Part.gpu in parts else Device.cpu)
+        measures: dict[Part, Callable[[], Any]] = {
+            Part.compare: lambda: [row for number in threads or [1] for row in extract.compare(threads=number)],
+            Part.memory: extract.memory,
+            Part.scale: extract.scale,
+            Part.gpu: extract.on_gpu,
         }
         result: dict[str, Any] = {}
-        with progress("measuring", total=len(parts)) as step:
-            for name in dict.fromkeys(parts):
-                result[name] = measures[name]()
-                _saver(save, step, "cuda" if "gpu" in parts else "cpu")(result)
-    if json:
-        print_json({**provenance("cuda" if "gpu" in parts else "cpu"), **result})
-        return
-    for name, found in result.items():
-        PRINT[name](found)
+        for name in parts:
+            result[name.value] = measures[name]()
+            keep(result)
+        return result
 
-
-def _check_gpu(parts: list[str]) -> None:
-    import torch
-
-    if "gpu" in parts and not torch.cuda.is_available():
-        raise ValueError("--part gpu needs a CUDA device, and torch finds none: leave it out.")
-
-
-def _print_compare(found: list[dict[str, Any]]) -> None:
-    columns = ("workload", "collection", "k", "igraph", "list", "trie", "list ratio", "trie ratio")
-    rows = [
-        (r["workload"], r["collection"].upper(), str(r["k"]), f"{r['igraph_ms']:,.0f}", f"{r['list_ms']:.2f}",
-         f"{r['trie_ms']:.2f}", f"{r['list_ratio']:.0f}x", f"{r['trie_ratio']:.0f}x")
-        for r in found
-    ]  # fmt: skip
-    counts = " and ".join(dict.fromkeys(str(r["threads"]) for r in found))
-    title = f"Milliseconds per 1000 graphs, {counts} thread(s)"
-    print_table(columns, rows, title=title, left=2)
-
-
-def _print_memory(found: list[dict[str, Any]]) -> None:
-    columns = ("workload", "collection", "result", "peak", "ratio")
-    rows = [
-        (r["workload"], r["collection"].upper(), size_text(r["result_bytes"]), size_text(r["peak_bytes"]),
-         f"{r['ratio']:.2f}x")
-        for r in found
-    ]  # fmt: skip
-    print_table(columns, rows, title="Peak memory over the size of the result", left=2)
-
-
-def _print_scale(found: list[dict[str, Any]]) -> None:
-    columns = ("graphs", "seconds", "us per graph", "process")
-    rows = [
-        (f"{r['graphs']:,}", f"{r['seconds']:.2f}", f"{r['us_per_graph']:.1f}", size_text(r["peak_process_bytes"]))
-        for r in found
-    ]
-    print_table(columns, rows, title="ZINC-shaped, AP, k = 4", left=0)
-
-
-def _print_gpu(found: dict[str, Any]) -> None:
-    print_table(("on the GPU", "value"), [(key, str(value)) for key, value in found.items()])
-
-
-PRINT: dict[str, Callable[[Any], None]] = {
-    "compare": _print_compare,
-    "memory": _print_memory,
-    "scale": _print_scale,
-    "gpu": _print_gpu,
-}
+    _measure(measure, len(parts), save=save, gpu=Part.gpu in parts, json=json)
 
 
 @bench.command("batch", epilog="Example: pathnn bench batch --json")
 def batch_command(threads: Threads = 1, save: SaveAs = None, json: Json = False) -> None:
-    """Assembling a ZINC batch of 128 with its AP tries, k = 4: our packed graphs against PyG's DataLoader."""
-    _check_folder(save)
-    with result_only(json):
-        from pathnn.provenance import provenance
+    """Measure the assembly of a ZINC batch of 128 with its AP tries, k = 4, against PyG's DataLoader."""
+
+    def measure(keep: Save) -> dict[str, Any]:
         from pathnn_reproduction.bench import batch
 
-        rounds = 15
-        with progress("measuring", total=rounds + 1) as step:
-            result = batch.run(threads=threads, rounds=rounds, step=step)
-        _saver(save, lambda: None, "cpu")(result)
-    if json:
-        print_json({**provenance(), **result})
-        return
-    rows = [(r["method"], f"{r['ms']:.3f}", f"{r['ratio']:.1f}x") for r in result["rows"]]
-    print_table(("method", "ms per batch", "ours is faster"), rows, title=result["workload"])
-    say(f"{result['entries_per_batch']:,.0f} trie entries per batch, {result['threads']} thread(s), "
-        f"target {result['target_ratio']:.0f}x")  # fmt: skip
+        result = batch.run(threads=threads)
+        keep(result)
+        return result
+
+    _measure(measure, 1, save=save, gpu=False, json=json)
 
 
 Workloads = Annotated[
@@ -178,9 +124,6 @@ Workloads = Annotated[
     typer.Option("--workload", help="zinc-ap, zinc-sp, dd-ap or (GPU) peptides-func-ap, may be repeated; default: "
                  "zinc-ap and dd-ap on a CPU, all on a GPU.", show_default=False),
 ]  # fmt: skip
-
-
-DeviceName = Annotated[Device, typer.Option("--device", help="Where to measure.")]
 
 
 @bench.command("model", epilog="Example: pathnn bench model --workload zinc-ap --json")
@@ -191,100 +134,71 @@ def model_command(
     save: SaveAs = None,
     json: Json = False,
 ) -> None:
-    """A training step and an inference of the paper's models: the trie against the dense formulation.
+    """Measure a training step and an inference of the paper's models: the trie against the dense formulation.
 
     With zinc-ap also a step and an epoch of your own loop (PathNN called with `trie=` and with `edge_index`) and of
     `pathnn train`, next to PyG's GINE of the same size. On a GPU also with TF32 and bfloat16 for the first workload,
     and a batch that ran out of memory in the paper.
     """
-    _check_folder(save)
-    with result_only(json):
-        on_gpu = _on_gpu(device)
-        result = _model_gpu(workload, save) if on_gpu else _model_cpu(workload, threads, save)
-    where = "a GPU" if on_gpu else f"the CPU, {threads} thread(s)"
-    _show(result, title=f"One step on {where}", device="cuda" if on_gpu else "cpu", json=json)
-    if "user_loop" in result and not json:
-        from pathnn_reproduction.bench.report import USER_HEAD, user_rows
+    on_gpu = _on_gpu(device)
 
-        print_table(USER_HEAD, user_rows(result["user_loop"]), title=f"ZINC, AP, on {where}", left=1)
+    def measure(keep: Save) -> dict[str, Any]:
+        if on_gpu:
+            from pathnn_reproduction.bench import model_gpu
+
+            chosen = _known(workload or [*model_gpu.WORKLOADS], model_gpu.WORKLOADS)
+            return model_gpu.run(chosen, large=workload is None, save=keep)
+        from pathnn_reproduction.bench import model
+
+        return model.run(_known(workload or ["zinc-ap", "dd-ap"], model.WORKLOADS), threads=threads, save=keep)
+
+    _measure(measure, None, save=save, gpu=on_gpu, json=json)
+
+
+Epochs = Annotated[int, typer.Option("--epochs", min=1, help="Epochs of ours to take the median of.")]
+Graphs = Annotated[
+    int | None,
+    typer.Option("--graphs", min=2, help="Train on this many graphs only; default: all on a GPU, 640 on a CPU.",
+                 show_default=False),
+]  # fmt: skip
 
 
 @bench.command("epoch", epilog="Example: pathnn bench epoch --graphs 1280 --json")
 def epoch_command(
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Epochs of ours to take the median of.")] = 5,
-    graphs: Annotated[
-        int | None,
-        typer.Option("--graphs", min=2, help="Train on so many graphs only; default: all on a GPU, 640 on a CPU.",
-                     show_default=False),
-    ] = None,
+    epochs: Epochs = 5,
+    graphs: Graphs = None,
     device: DeviceName = Device.auto,
     save: SaveAs = None,
     json: Json = False,
-) -> None:  # fmt: skip
-    """An epoch of ZINC (AP, K = 4) as `pathnn train` does it, and an evaluation: ours against the dense formulation."""
-    _check_folder(save)
-    with result_only(json):
-        from dataclasses import replace
+) -> None:
+    """Measure an epoch of ZINC (AP, K = 4) by `pathnn train`, and an evaluation, against the dense formulation."""
+    on_gpu = _on_gpu(device)
 
+    def measure(keep: Save) -> dict[str, Any]:
         from pathnn.training.recipes import zinc
         from pathnn_reproduction.bench import epoch
 
-        on_gpu = _on_gpu(device)
+        config = replace(zinc("ap"), device="cuda" if on_gpu else "cpu")
+        configs = [config, replace(config, precision="tf32")] if on_gpu else [config]
         number = graphs if graphs is not None or on_gpu else 640
-        with progress("measuring", total=1) as step:
-            config = replace(zinc("ap"), device="cuda" if on_gpu else "cpu")
-            rows = epoch.run(config, epochs=epochs, graphs=number)
-            if on_gpu:
-                rows += epoch.run(replace(config, precision="tf32"), epochs=epochs, graphs=number)
-            _saver(save, step, "cuda" if on_gpu else "cpu")({"workloads": rows})
-    title = f"An epoch of {rows[0]['graphs']:,} graphs"
-    _show({"workloads": rows}, title=title, device="cuda" if on_gpu else "cpu", json=json)
+        rows = [row for one in configs for row in epoch.run(one, epochs=epochs, graphs=number)]
+        keep({"workloads": rows})
+        return {"workloads": rows}
 
-
-def _check_folder(save: Path | None) -> None:
-    if save is not None and not save.parent.is_dir():
-        raise typer.BadParameter(f"the folder {save.parent} does not exist: make it first.", param_hint="--save")
+    _measure(measure, 1, save=save, gpu=on_gpu, json=json)
 
 
 def _on_gpu(device: Device) -> bool:
+    if device is Device.cpu:
+        return False
     import torch
 
     if device is Device.cuda and not torch.cuda.is_available():
-        raise ValueError("--device cuda needs a CUDA device, and torch finds none: use --device cpu.")
-    return torch.cuda.is_available() and device is not Device.cpu
+        raise ValueError("this needs a CUDA device, and torch finds none: use --device cpu, or leave --part gpu out.")
+    return torch.cuda.is_available()
 
 
-def _model_cpu(workload: list[str] | None, threads: int, path: Path | None) -> dict[str, Any]:
-    from pathnn_reproduction.bench import model
-
-    chosen = _known(workload or ["zinc-ap", "dd-ap"], tuple(model.WORKLOADS))
-    with progress("measuring", total=len(chosen)) as step:
-        return model.run(chosen, threads=threads, save=_saver(path, step, "cpu"))
-
-
-def _model_gpu(workload: list[str] | None, path: Path | None) -> dict[str, Any]:
-    from pathnn_reproduction.bench import model_gpu
-    from pathnn_reproduction.bench.model_gpu import WORKLOADS
-
-    chosen = _known(workload or [*WORKLOADS], tuple(WORKLOADS))
-    with progress("measuring", total=len(chosen)) as step:
-        return model_gpu.run(chosen, large=workload is None, save=_saver(path, step, "cuda"))
-
-
-def _saver(path: Path | None, step: Callable[[], None], device: str) -> Callable[[dict[str, Any]], None]:
-    """What is done with the result after each part of it."""
-
-    def save(result: dict[str, Any]) -> None:
-        from pathnn_reproduction.results import write_result
-
-        step()
-        if path is not None:
-            write_result(path, result, device=device)
-
-    return save
-
-
-def _known(chosen: list[str], known: tuple[str, ...]) -> list[str]:
+def _known(chosen: list[str], known: Any) -> list[str]:
     for name in chosen:
         if name not in known:
             raise typer.BadParameter(
@@ -293,21 +207,25 @@ def _known(chosen: list[str], known: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-def _show(result: dict[str, Any], *, title: str, device: str, json: bool) -> None:
-    """Rows of `dense_ms, ours_ms, ratio, dense_mib, ours_mib`, as JSON or as a table."""
-    if json:
+def _measure(
+    measure: Callable[[Save], dict[str, Any]], parts: int | None, *, save: Path | None, gpu: bool, json: bool
+) -> None:
+    """Measure, write the result so far after each part, and print it."""
+    device = "cuda" if gpu else "cpu"
+    with result_only(json), progress("measuring", total=parts) as step:
         from pathnn.provenance import provenance
+        from pathnn_reproduction.results import write_result
 
+        def keep(result: dict[str, Any]) -> None:
+            step()
+            if save is not None:
+                write_result(save, result, device=device)
+
+        result = measure(keep)
+    if json:
         print_json({**provenance(device), **result})
         return
-    from pathnn_reproduction.bench.report import number
+    from pathnn_reproduction.bench.report import result_tables
 
-    table = [
-        (r["workload"], r["phase"], *(number(r[key], digits) for key, digits in COLUMNS.items()))
-        for r in result["workloads"]
-    ]
-    heads = ("workload", "phase", "dense, ms", "ours, ms", "ratio", "dense, MiB", "ours, MiB")
-    print_table(heads, table, title=title, left=2)
-
-
-COLUMNS = {"dense_ms": 1, "ours_ms": 1, "ratio": 1, "dense_mib": 0, "ours_mib": 0}
+    for table in result_tables(result):
+        print_table(table.head, table.rows, title=table.title, left=table.left)

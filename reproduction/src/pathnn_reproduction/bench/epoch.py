@@ -1,4 +1,4 @@
-"""An epoch of training as `pathnn train` does it, batches assembled on the way, and an evaluation: ours and dense.
+"""Measure an epoch of training by `pathnn train` and an evaluation: ours and the dense formulation.
 
 ZINC, AP, K = 4, batches of 128. On a GPU our steps are CUDA graphs; the dense formulation is worked on operation by
 operation, as its implementations are.
@@ -27,7 +27,7 @@ from pathnn.training.setup import Loaders, batch_indices, build_model, make_load
 
 @dataclass
 class Training:
-    """A model that is being trained, and its data."""
+    """A model in training, and its data."""
 
     config: RunConfig
     loaders: Loaders
@@ -38,7 +38,7 @@ class Training:
     def start(
         cls, config: RunConfig, *, backend: str = "auto", graphs: int | None = None, task: Task | None = None
     ) -> Training:
-        """A run before its first epoch; with `graphs`, on so many of the training graphs only."""
+        """Return a run before its first epoch; with `graphs`, on this many training graphs only."""
         task = load_task(config) if task is None else task
         model, fabric = build_model(config, task), fabric_for(config)
         if isinstance(model, PathNN):
@@ -62,7 +62,7 @@ class Training:
 
 
 def run(config: RunConfig, *, epochs: int = 5, graphs: int | None = None) -> list[dict[str, Any]]:
-    """Two rows, an epoch and an evaluation: `{workload, phase, dense_ms, ours_ms, ratio, dense_mib, ours_mib, ...}`."""
+    """Return two rows, an epoch and an evaluation: `{workload, phase, dense_ms, ours_ms, ratio, ...}`."""
     name = f"{config.data}-{config.collection} epoch" + (", TF32" if config.precision == "tf32" else "")
     found = {
         backend: _measure(config, backend, epochs if backend == "auto" else 1, graphs) for backend in ("auto", "dense")
@@ -102,7 +102,7 @@ def _measure(config: RunConfig, backend: str, epochs: int, graphs: int | None) -
 
 
 def seconds(function: Callable[[], None], times: int) -> list[float]:
-    """Wall-clock time of each of some calls, the GPU waited for."""
+    """Return the wall-clock time of each of several calls, including the work of the GPU."""
     found = []
     for _ in range(times):
         _wait()

@@ -1,4 +1,4 @@
-"""How fast paths are extracted: against igraph, in memory, with the number of graphs, and on a GPU."""
+"""Measure how fast paths are extracted: against igraph, in memory, with the number of graphs, on a GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pathnn_reproduction.bench.shapes import GraphSet, graph_set
 
 
 def igraph_paths(graph: Any, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:
-    """Paths and, for AP, distances to their sources, a tensor per length: path by path, as the released code does."""
+    """Return paths and, for AP, distances, a tensor per length: path by path, as the released code does."""
     apart = np.array(graph.distances()) if collection == "ap" else None
     paths: list[list[list[int]]] = [[] for _ in range(k)]
     distances: list[list[list[int]]] = [[] for _ in range(k)]
@@ -46,7 +46,7 @@ def _tensor(rows: list[list[int]]) -> Tensor:
 
 
 def to_igraph(edge_index: Tensor, num_nodes: int) -> Any:
-    """The graph as an `igraph.Graph`."""
+    """Return the graph as an `igraph.Graph`."""
     import igraph
 
     one_way = edge_index[:, edge_index[0] < edge_index[1]].t().tolist()
@@ -61,7 +61,7 @@ WORKLOADS: dict[str, tuple[int, int, int]] = {  # k, graphs for ours, graphs for
 
 
 def compare(threads: int, repeats: int = 5, seed: int = 0) -> list[dict[str, Any]]:
-    """Milliseconds per 1000 graphs, ours and igraph's, and their ratios; a row per workload and collection."""
+    """Return the milliseconds per 1000 graphs of ours and of igraph; a row per workload and collection."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -93,7 +93,7 @@ def _compare_one(shape: str, collection: Collection, threads: int, repeats: int,
 
 
 def memory(seed: int = 0) -> list[dict[str, Any]]:
-    """Peak memory of an extraction over the size of its result, each in a process of its own."""
+    """Return the peak memory of an extraction over the size of its result, each in a process of its own."""
     rows = []
     for shape, (k, _, _) in WORKLOADS.items():
         for collection in COLLECTIONS:
@@ -107,7 +107,7 @@ def memory(seed: int = 0) -> list[dict[str, Any]]:
 
 
 def _memory_of(shape: str, collection: Collection, seed: int) -> tuple[int, int]:
-    """Bytes of a result, and how far the process rose for it, after a small extraction that loads all code."""
+    """Return the bytes of a result and of the peak, after a small extraction that loads all code."""
     k, many, _ = WORKLOADS[shape]
     graphs = graph_set(shape, many, seed)
     _extract(graphs.head(8), collection, k)
@@ -118,7 +118,7 @@ def _memory_of(shape: str, collection: Collection, seed: int) -> tuple[int, int]
 def scale(
     sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000), *, chunk_size: int = 10_000, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """Time and peak memory with the number of ZINC-shaped molecules, AP, K = 4, in chunks (the same one again)."""
+    """Return time and peak memory by the number of ZINC-shaped molecules, AP, K = 4, in equal chunks."""
     chunk = graph_set("zinc", chunk_size, seed)
     rows = []
     for size in sizes:
@@ -136,7 +136,7 @@ def scale(
 
 
 def on_gpu(graphs: int = 12_000, seed: int = 0) -> dict[str, Any]:
-    """Milliseconds to extract ZINC-shaped graphs on the CUDA device, K = 4, trie included; compared with the CPU's."""
+    """Return the milliseconds to extract ZINC-shaped graphs on the GPU, K = 4, and whether the CPU agrees."""
     batch = graph_set("zinc", graphs, seed)
     on_device = batch.edge_index.cuda()
     result: dict[str, Any] = {"graphs": graphs, "k": 4}
@@ -159,7 +159,7 @@ def _extract(graphs: GraphSet, collection: Collection, k: int) -> Any:
 
 
 def _median(work: Callable[[], Any], repeats: int) -> float:
-    """Median seconds of several calls, after one to warm up."""
+    """Return the median seconds of several calls, after one to warm up."""
     times = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
@@ -169,7 +169,7 @@ def _median(work: Callable[[], Any], repeats: int) -> float:
 
 
 def peak_bytes(work: Callable[[], Any]) -> tuple[Any, int]:
-    """What `work` returns, and how far the process's memory rose above where it was (Linux)."""
+    """Return the result of `work`, and how far the memory of the process rose during the call (Linux)."""
     reset_peak()
     before = status_bytes("VmRSS")
     result = work()
@@ -177,12 +177,12 @@ def peak_bytes(work: Callable[[], Any]) -> tuple[Any, int]:
 
 
 def reset_peak() -> None:
-    """Let the kernel forget the largest memory this process has had."""
+    """Reset the peak memory of this process."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def status_bytes(name: str) -> int:
-    """A line of `/proc/self/status`, in bytes."""
+    """Return a line of `/proc/self/status`, in bytes."""
     found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found is not None
     return 1024 * int(found[1])

@@ -1,6 +1,6 @@
-"""One training step and one inference on the CPU: the trie backends against the dense formulation.
+"""Measure a training step and an inference on the CPU: the trie backends against the dense formulation.
 
-Same weights, same batches of the paper's sizes, tries ready: real graphs where the dataset is at hand, else random ones
+Same weights, same batches of the paper's sizes, tries ready: real graphs if the dataset is available, else random ones
 of its shape. Times are medians of interleaved rounds. Memory is how far the process rises above where it was before the
 step, in a process of its own. For `zinc-ap` a user's own loop is measured as well (`bench.user_loop`).
 """
@@ -47,7 +47,7 @@ def run(
     rounds: int = 5,
     save: Save = lambda _: None,
 ) -> dict[str, Any]:
-    """`{"workloads": rows, "user_loop": rows}`; the result so far is given to `save` after each part.
+    """Return `{"workloads": rows, "user_loop": rows}`; `save` gets the result so far after each part.
 
     A row of `workloads`, one for each workload and phase, is `{workload, phase, dense_ms, ours_ms, ratio, dense_mib,
     ours_mib}`; rows of `user_loop` are those of `pathnn_reproduction.bench.user_loop.run`.
@@ -70,7 +70,7 @@ def run(
 
 
 def prepare_datasets(names: Iterable[str], *, required: bool) -> None:
-    """Fetch and build datasets before anything is measured; if they are `required`, name all that are not available."""
+    """Fetch and build datasets before anything is measured; name all `required` ones that are missing."""
     missing: dict[str, DatasetNotFoundError] = {}
     for name in dict.fromkeys(names):
         try:
@@ -85,7 +85,7 @@ def prepare_datasets(names: Iterable[str], *, required: bool) -> None:
 
 
 def load(workload: str) -> tuple[PathNN, GraphBatch, bool]:
-    """The paper's model for a workload, one batch, and whether its graphs are real."""
+    """Return the paper's model for a workload, a batch, and whether its graphs are real."""
     torch.manual_seed(0)
     dataset, collection, size = WORKLOADS[workload]
     model = PathNN.from_paper(dataset, collection=collection)
@@ -110,7 +110,7 @@ def _graphs(dataset: str, size: int, model: PathNN) -> tuple[PackedGraphs, bool]
 
 
 def step_of(model: PathNN, batch: GraphBatch, phase: str) -> Callable[[], None]:
-    """A function that does one training step with Adam, or one inference."""
+    """Return a function that does a training step with Adam, or an inference."""
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     x, y = batch.x, batch.y
     assert x is not None
@@ -170,7 +170,7 @@ def _in_process(workload: str, phase: str, backend: str, threads: int) -> float:
 
 
 def _peak_mib(workload: str, phase: str, backend: str, threads: int) -> float:
-    """Of the first whole step, after one of a single graph that loads and compiles all code."""
+    """Return the peak of the first step, after one of a small batch that loads and compiles all code."""
     torch.set_num_threads(threads)
     model, batch, _ = load(workload)
     model = _with_backend(model, backend)

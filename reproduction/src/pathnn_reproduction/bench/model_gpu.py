@@ -1,4 +1,4 @@
-"""A training step and a prediction on a GPU: the trie backends as one CUDA graph against cuDNN's LSTM over every path.
+"""Measure a step and a prediction on a GPU: one CUDA graph against cuDNN's LSTM over every path.
 
 Both sides have the same weights, the same batches of real graphs, the same fused Adam, and TF32 off. The dense side
 gets its batches ready made; ours assembles them on the GPU within the step. Times are of several steps in a row, one
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import logging
 import statistics
 import time
 from collections.abc import Callable
@@ -73,7 +72,7 @@ class Bench:
         self.capacity = capacity_for(self.graphs, self.batches)
 
     def twin(self, backend: str) -> PathNN:
-        """The model with the same weights and one of the engines."""
+        """Return the model with the same weights and another backend."""
         model = copy.deepcopy(self.model)
         model.lstm.backend = backend
         model.lstm.flatten_parameters()
@@ -81,7 +80,7 @@ class Bench:
 
 
 def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> PaddedShape:
-    """The smallest of a few typical shapes that holds all these batches."""
+    """Return the smallest of several typical shapes that holds all these batches."""
     from pathnn.training.cuda_graphs.padded_batch import graph_sizes
 
     sizes = graph_sizes(graphs)
@@ -93,12 +92,12 @@ def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> PaddedShape:
 
 
 def adam(model: PathNN) -> torch.optim.Optimizer:
-    """The optimizer of both sides."""
+    """Return the optimizer of both sides."""
     return torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 
 
 def eager_steps(bench: Bench, backend: str, phase: str) -> list[Step]:
-    """One function per batch, operation by operation, on batches that are ready."""
+    """Return a function per batch that works operation by operation, on batches that are ready."""
     model = bench.twin(backend).train(phase == "train")
     optimizer = adam(model)
 
@@ -125,7 +124,7 @@ def eager_steps(bench: Bench, backend: str, phase: str) -> list[Step]:
 
 
 def graphed_steps(bench: Bench, phase: str) -> list[Step]:
-    """One function per batch: assembled and computed in one launch."""
+    """Return a function per batch that assembles and computes it in one launch."""
     model = bench.twin("auto").train(phase == "train")
     if phase != "train":
         predict = CudaGraphForward(model, bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
@@ -145,7 +144,7 @@ FLOPS, BYTES = 67e12, 4.8e12
 
 
 def milliseconds(steps: list[Step], rounds: int) -> float:
-    """Per step, over `rounds` passes over the batches with one wait at the end of each; the median."""
+    """Return the median time per step over `rounds` passes over the batches, with one wait per pass."""
     times = []
     for _ in range(rounds):
         torch.cuda.synchronize()
@@ -157,8 +156,8 @@ def milliseconds(steps: list[Step], rounds: int) -> float:
     return statistics.median(times)
 
 
-def busy(steps: list[Step]) -> tuple[float, list[tuple[float, int, str]]]:
-    """Milliseconds of GPU work per step, and the kernels with the most of it: (ms per step, launches, name)."""
+def busy_ms(steps: list[Step]) -> float:
+    """Return the milliseconds in kernels per step."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
@@ -166,15 +165,15 @@ def busy(steps: list[Step]) -> tuple[float, list[tuple[float, int, str]]]:
             step()
         torch.cuda.synchronize()
     kernels = [
-        (event.self_device_time_total / 1e3 / len(steps), event.count, event.key)
+        event.self_device_time_total
         for event in profiler.key_averages()
         if event.device_type.name == "CUDA" and not event.key.startswith("ProfilerStep")
     ]
-    return sum(ms for ms, _, _ in kernels), sorted(kernels, reverse=True)[:25]
+    return float(sum(kernels)) / 1e3 / len(steps)
 
 
-def measured(make: Callable[[], list[Step]], rounds: int) -> dict[str, Any]:
-    """Time, GPU work and peak memory (MiB above what is allocated before) of the steps that `make` makes."""
+def measured(make: Callable[[], list[Step]], rounds: int) -> dict[str, float]:
+    """Return time, GPU work and peak memory (MiB above what was allocated) of the steps of `make`."""
     gc.collect()
     torch._C._cuda_clearCublasWorkspaces()  # each side's own count as its memory
     torch.cuda.empty_cache()
@@ -185,12 +184,11 @@ def measured(make: Callable[[], list[Step]], rounds: int) -> dict[str, Any]:
         step()
     ms = milliseconds(steps, rounds)
     peak = (torch.cuda.max_memory_allocated() - before) / 2**20
-    work, kernels = busy(steps)
-    return {"ms": ms, "busy_ms": work, "mib": peak, "kernels": kernels}
+    return {"ms": ms, "busy_ms": busy_ms(steps), "mib": peak}
 
 
 def floor_ms(bench: Bench, phase: str) -> float:
-    """A yardstick: the time that the LSTM's work alone takes on an H200 at its full rates, products in plain float32.
+    """Return the least time of the LSTM's work on an H200 at its full rates, in plain float32.
 
     Operations: W_hh times h once per inner entry, W_ih once per vertex and layer, three times that in training.
     Bytes: tokens and tables read once, h and c of the inner entries written (in training also read) once.
@@ -209,19 +207,19 @@ def floor_ms(bench: Bench, phase: str) -> float:
 
 
 def set_tf32(allowed: bool) -> None:
-    """Let both sides, or neither, use TF32."""
+    """Allow TF32 on both sides, or on none."""
     torch.backends.cuda.matmul.allow_tf32 = allowed
     torch.backends.cudnn.allow_tf32 = allowed
 
 
 def predictions(bench: Bench) -> Tensor:
-    """What the model says about the first batch."""
+    """Return the predictions for the first batch."""
     forward = CudaGraphForward(bench.twin("auto"), bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
     return forward(bench.batches[0])
 
 
 def gradients(bench: Bench) -> Tensor:
-    """The gradients of all parameters for the first batch, one after the other."""
+    """Return the gradients of all parameters for the first batch, as one vector."""
     model = bench.twin("auto")
     arguments = model, bench.graphs, bench.loss
     CudaGraphStep(*arguments, capacity=bench.capacity, autocast=bench.autocast)(bench.batches[0])
@@ -229,7 +227,7 @@ def gradients(bench: Bench) -> Tensor:
 
 
 def measure_exactness(name: str, bench: Bench) -> dict[str, Any]:
-    """How far our float32 gradients, and those of the dense formulation, are from float64's."""
+    """Compare our float32 gradients, and those of the dense formulation, with float64."""
     batch = bench.graphs.select(bench.batches[0])
     found = {}
     for backend, dtype in (("auto", torch.float32), ("dense", torch.float32), ("dense", torch.float64)):
@@ -248,21 +246,16 @@ def measure_exactness(name: str, bench: Bench) -> dict[str, Any]:
     return row
 
 
-log = logging.getLogger(__name__)
-
 LARGE = "imdb-binary"
 """The dataset of `measure_large`."""
 
 
 def measure(name: str, phase: str, bench: Bench, *, rounds: int = 5) -> dict[str, Any]:
-    """One row of the result."""
+    """Return one row of the result."""
     ours = measured(lambda: graphed_steps(bench, phase), 3 * rounds)
     eager = measured(lambda: eager_steps(bench, "auto", phase), rounds)
     dense = measured(lambda: eager_steps(bench, "dense", phase), max(rounds // 2, 1))
     floor = floor_ms(bench, phase)
-    log.info("%s %s: dense %.2f ms, ours %.2f ms, busy %.2f", name, phase, dense["ms"], ours["ms"], ours["busy_ms"])
-    for ms, count, kernel in ours["kernels"]:
-        log.debug("    %.3f ms x%d %s", ms, count, kernel[:110])
     return {
         "workload": name, "phase": phase, "dense_ms": dense["ms"], "ours_ms": ours["ms"],
         "ratio": dense["ms"] / ours["ms"], "dense_mib": dense["mib"], "ours_mib": ours["mib"],
@@ -272,7 +265,7 @@ def measure(name: str, phase: str, bench: Bench, *, rounds: int = 5) -> dict[str
 
 
 def measure_large(*, max_entries: int = 2_000_000, limit_gib: float = 16.0) -> dict[str, Any]:
-    """One training step on the 32 graphs of IMDB-BINARY with the most edges, AP, K = 3, within `limit_gib`."""
+    """Measure a training step on the 32 graphs of IMDB-BINARY with the most edges, AP, K = 3, in `limit_gib`."""
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction(min(1.0, limit_gib * 2**30 / total))
@@ -304,8 +297,10 @@ def measure_large(*, max_entries: int = 2_000_000, limit_gib: float = 16.0) -> d
 
 
 def measure_reduced(name: str, precision: str, bench: Bench, *, rounds: int = 5) -> list[dict[str, Any]]:
-    """Rows with "TF32" or "bf16" (`torch.autocast`) on both sides, and the error that it brings to our predictions and
-    gradients: norm of the difference over norm."""
+    """Return rows with "TF32" or "bf16" (`torch.autocast`) on both sides, and the errors of our outputs and gradients.
+
+    An error is the norm of the difference from float32, divided by the norm.
+    """
     exact = predictions(bench), gradients(bench)
     set_tf32(precision == "TF32")
     bench.autocast = precision == "bf16"
@@ -320,9 +315,11 @@ def measure_reduced(name: str, precision: str, bench: Bench, *, rounds: int = 5)
 
 
 def run(names: list[str], *, rounds: int = 5, large: bool = True, save: Save = lambda _: None) -> dict[str, Any]:
-    """All rows for some workloads; the first one also with TF32 and bfloat16, and against float64; `zinc-ap` also in a
-    user's own loop. The result so far is given to `save` after each workload and at the end. All datasets are made
-    available before anything is measured."""
+    """Return all rows of some workloads; all datasets are made available before anything is measured.
+
+    The first workload is also measured with TF32 and bfloat16, and compared with float64; `zinc-ap` also in a user's
+    own loop. `save` gets the result so far after each workload and at the end.
+    """
     prepare_datasets([*(WORKLOADS[name].dataset for name in names), *([LARGE] if large else [])], required=True)
     set_tf32(False)
     small_cublas_workspace()
@@ -340,7 +337,6 @@ def run(names: list[str], *, rounds: int = 5, large: bool = True, save: Save = l
         save(result)
     if large:
         rows.append(measure_large())
-        log.info("%s", rows[-1])
         save(result)
     if USER_WORKLOAD in names:
         result["user_loop"] = user_loop.run(device="cuda", graphs=10_000, batches=4, rounds=rounds)

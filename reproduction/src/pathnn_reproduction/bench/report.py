@@ -10,10 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pathnn_reproduction.experiments.runtime import RUNTIME, runtime_texts
 from pathnn_reproduction.pages import fill, replace_block, write_pages
-from pathnn_reproduction.tables import markdown_table as table
+from pathnn_reproduction.results import Results
+from pathnn_reproduction.tables import Table, markdown_table
 
 Result = dict[str, Any]
+Rows = Sequence[Result]
 
 WAYS = {
     "dense": "`nn.LSTM` over every path, tries ready",
@@ -25,6 +28,11 @@ WAYS = {
 """Titles of the rows of `pathnn_reproduction.bench.user_loop`, in the order of the table."""
 
 USER_HEAD = ("training on ZINC, AP", "parameters", "step, ms", "faster than dense", "epoch, s")
+
+
+def markdown(table: Table) -> str:
+    """Return a table as Markdown."""
+    return markdown_table(table.head, table.rows)
 
 
 def write_benchmarks(root: Path) -> list[Path]:
@@ -39,81 +47,129 @@ def benchmark_page(folder: Path) -> str:
     """Return the page as Markdown, from the result files in `folder`; a file that is missing has no section."""
     parts = [fill("bench/page")]
     for name, section in SECTIONS.items():
-        path = folder / f"{name}.json"
+        path = folder / name
         if path.exists():
-            result = json.loads(path.read_text())
+            result = _read(path)
             parts.append(section(result) + _origin(result, path.name))
     return "\n".join(parts)
 
 
-def _extract_cpu(result: Result) -> str:
-    rows = [
-        [
-            row["workload"], row["collection"].upper(), str(row["k"]), str(row["threads"]), f"{row['igraph_ms']:,.0f}",
-            f"{row['list_ms']:.1f}", f"{row['trie_ms']:.1f}", f"{row['list_ratio']:.0f}x", f"{row['trie_ratio']:.0f}x",
-        ]
-        for row in result["compare"]
+def _read(path: Path) -> Result:
+    """Read a result, or the rows of a results file, which have the origin of the last one."""
+    if path.suffix == ".json":
+        return dict(json.loads(path.read_text()))
+    rows = Results.open(path).rows
+    return {**rows[-1], "rows": rows}
+
+
+def compare_table(rows: Rows) -> Table:
+    """Return the times of extraction and of igraph."""
+    head = ("graphs like", "paths", "K", "cores", "igraph, ms", "list, ms", "trie, ms", "list", "trie")
+    texts = [
+        [row["workload"], row["collection"].upper(), str(row["k"]), str(row["threads"]), f"{row['igraph_ms']:,.0f}",
+         f"{row['list_ms']:.1f}", f"{row['trie_ms']:.1f}", f"{row['list_ratio']:.0f}x", f"{row['trie_ratio']:.0f}x"]
+        for row in rows
     ]  # fmt: skip
-    head = ["graphs like", "paths", "K", "cores", "igraph, ms", "list, ms", "trie, ms", "list", "trie"]
-    memory = [
+    return Table("Extraction, per 1000 graphs", head, texts, left=2)
+
+
+def memory_table(rows: Rows) -> Table:
+    """Return the peak memory of extraction."""
+    texts = [
         [row["workload"], row["collection"].upper(), f"{row['result_bytes'] / 2**20:.1f}", f"{row['ratio']:.2f}"]
-        for row in result["memory"]
+        for row in rows
     ]
-    scale = [
+    return Table("Peak memory", ("graphs like", "paths", "result, MiB", "peak / result"), texts, left=2)
+
+
+def scale_table(rows: Rows) -> Table:
+    """Return time and memory by the number of molecules."""
+    texts = [
         [f"{row['graphs']:,}", f"{row['paths']:,}", f"{row['seconds']:.1f}", f"{row['us_per_graph']:.1f}",
          f"{row['peak_process_bytes'] / 2**20:.0f}"]
-        for row in result["scale"]
+        for row in rows
     ]  # fmt: skip
+    head = ("molecules", "paths", "seconds", "µs per molecule", "process peak, MiB")
+    return Table("Molecules like ZINC's, AP, K = 4", head, texts, left=0)
+
+
+def gpu_table(gpu: Result) -> Table:
+    """Return the times of extraction on a GPU."""
+    texts = [
+        [name.upper(), f"{gpu[f'{name}_entries']:,}", f"{gpu[f'{name}_ms']:.1f}",
+         str(gpu[f"{name}_equal_to_cpu"]).lower()]
+        for name in ("sp", "sp+", "ap")
+    ]  # fmt: skip
+    return Table("On the GPU", ("paths", "entries", "ms", "equal to the CPU's, entry for entry"), texts)
+
+
+def batch_table(rows: Rows) -> Table:
+    """Return the times to assemble a batch."""
+    texts = [[f"{value:.2f}" if isinstance(value, float) else str(value) for value in row.values()] for row in rows]
+    return Table("Assembling a batch", list(rows[0]), texts)
+
+
+def model_table(rows: Rows, *, ours: str = "trie", digits: int = 1) -> Table:
+    """Return our side (called `ours`) next to the dense one, without columns that no row has."""
+    floors = any("floor_share" in row for row in rows)
+    plain = any("ours_eager_ms" in row for row in rows)
+    texts = []
+    for row in rows:
+        sizes = [row["dense_mib"], row["ours_mib"]]
+        smaller = None if None in sizes else sizes[0] / sizes[1]
+        values = [number(row["dense_ms"], digits), number(row["ours_ms"], digits), number(row["ratio"], 1, "x")]
+        values += [*(number(size, 0) for size in sizes), number(smaller, 1, "x")]
+        values += [number(row.get("ours_eager_ms"), digits)] if plain else []
+        if floors:
+            share = row.get("floor_share")
+            values += [number(row.get("ours_busy_ms"), digits), number(share and 100 * share, 0, " %")]
+        texts.append([row["workload"], row["phase"], *values])
+    head = ["workload", "phase", "dense, ms", f"{ours}, ms", "faster", "dense, MiB", f"{ours}, MiB", "smaller"]
+    head += ["plain call, ms"] if plain else []
+    head += ["GPU busy, ms", "of the floor"] if floors else []
+    return Table("Ours and the dense formulation", head, texts, left=2)
+
+
+TABLES: dict[str, Callable[[Any], Table]] = {
+    "compare": compare_table,
+    "memory": memory_table,
+    "scale": scale_table,
+    "gpu": gpu_table,
+    "rows": batch_table,
+    "workloads": model_table,
+    "user_loop": lambda rows: Table("Your own loop", USER_HEAD, user_rows(rows)),
+}
+"""The table of each part of a result."""
+
+
+def result_tables(result: Result) -> list[Table]:
+    """Return the tables of a result, as the command line prints them."""
+    return [make(result[part]) for part, make in TABLES.items() if part in result]
+
+
+def _extract_cpu(result: Result) -> str:
     return fill(
         "bench/extract_cpu",
-        compare=table(head, rows),
-        memory=table(["graphs like", "paths", "result, MiB", "peak / result"], memory),
-        scale=table(["molecules", "paths", "seconds", "µs per molecule", "process peak, MiB"], scale),
+        compare=markdown(compare_table(result["compare"])),
+        memory=markdown(memory_table(result["memory"])),
+        scale=markdown(scale_table(result["scale"])),
     )
 
 
 def _extract_gpu(result: Result) -> str:
     gpu = result["gpu"]
-    rows = [
-        [
-            name.upper(),
-            f"{gpu[f'{name}_entries']:,}",
-            f"{gpu[f'{name}_ms']:.1f}",
-            str(gpu[f"{name}_equal_to_cpu"]).lower(),
-        ]
-        for name in ("sp", "sp+", "ap")
-    ]
-    text = table(["paths", "entries", "ms", "equal to the CPU's, entry for entry"], rows)
-    return fill("bench/extract_gpu", graphs=f"{gpu['graphs']:,}", k=gpu["k"], table=text)
+    return fill("bench/extract_gpu", graphs=f"{gpu['graphs']:,}", k=gpu["k"], table=markdown(gpu_table(gpu)))
 
 
 def _batch(result: Result) -> str:
-    rows = [[f"{v:.2f}" if isinstance(v, float) else str(v) for v in row.values()] for row in result["rows"]]
-    return fill("bench/batch_cpu", about=result["about"], table=table(list(result["rows"][0]), rows))
+    return fill("bench/batch_cpu", about=result["about"], table=markdown(batch_table(result["rows"])))
 
 
-def _model(template: str, *, ours: str = "trie", digits: int = 1) -> Callable[[Result], str]:
-    """Make a section on our side (called `ours`) and the dense one, without columns that no row has."""
-
+def _model(template: str, **options: Any) -> Callable[[Result], str]:
     def section(result: Result) -> str:
-        floors = any("floor_share" in row for row in result["workloads"])
-        plain = any("ours_eager_ms" in row for row in result["workloads"])
-        rows = []
-        for row in result["workloads"]:
-            sizes = [row["dense_mib"], row["ours_mib"]]
-            smaller = None if None in sizes else sizes[0] / sizes[1]
-            cells = [number(row["dense_ms"], digits), number(row["ours_ms"], digits), number(row["ratio"], 1, "x")]
-            cells += [*(number(size, 0) for size in sizes), number(smaller, 1, "x")]
-            share = row.get("floor_share")
-            cells += [number(row.get("ours_eager_ms"), digits)] if plain else []
-            if floors:
-                cells += [number(row.get("ours_busy_ms"), digits), number(share and 100 * share, 0, " %")]
-            rows.append([row["workload"], row["phase"], *cells])
-        head = ["workload", "phase", "dense, ms", f"{ours}, ms", "faster", "dense, MiB", f"{ours}, MiB", "smaller"]
-        head += ["plain call, ms"] if plain else []
-        head += ["GPU busy, ms", "of the floor"] if floors else []
-        text = fill(f"bench/{template}", table=table(head, rows))
-        return text + _errors(result) + _user_loop(result, on_gpu=floors)
+        text = fill(f"bench/{template}", table=markdown(model_table(result["workloads"], **options)))
+        on_gpu = any("floor_share" in row for row in result["workloads"])
+        return text + _errors(result) + _user_loop(result, on_gpu=on_gpu)
 
     return section
 
@@ -129,11 +185,11 @@ def _user_loop(result: Result, *, on_gpu: bool) -> str:
         data=step["workload"].partition(", ")[2],
         batch=step["graphs"],
         graphs=f"{epoch['graphs']:,}",
-        table=table(USER_HEAD, user_rows(rows)),
+        table=markdown_table(USER_HEAD, user_rows(rows)),
     )
 
 
-def user_rows(rows: Sequence[Result]) -> list[list[str]]:
+def user_rows(rows: Rows) -> list[list[str]]:
     """Return the rows of a user's own loop, in the order of `USER_HEAD`."""
     found = {(row["phase"], row["way"]): row for row in rows}
     dense = found["step", "dense"]["ms"]
@@ -148,24 +204,9 @@ def user_rows(rows: Sequence[Result]) -> list[list[str]]:
     return lines
 
 
-def runtime_cells(row: Result) -> list[str]:
-    """Return a line of the table of running times: dataset, model, K, then paper and ours of each time."""
-    paper = row["paper"]
-    model = row["model"].upper() if row["collection"] is None else f"PathNN-{row['collection'].upper()}"
-    paths = row["preprocessing"] if paper["preprocessing"] is not None else None
-    return [
-        row["dataset"].upper(), model, str(row["k"]), number(paper["preprocessing"], 2), number(paths, 2),
-        number(paper["epoch"], 2), f"{row['epoch']:.3f} ± {row['epoch_std']:.3f}", number(paper["inference"], 2),
-        f"{row['inference']:.3f} ± {row['inference_std']:.3f}",
-    ]  # fmt: skip
-
-
-RUNTIME = ("dataset", "model", "K", "paths: paper", "ours", "epoch: paper", "ours", "inference: paper", "ours")
-
-
 def _runtime(result: Result) -> str:
-    text = fill("bench/runtime_gpu", table=table(RUNTIME, [runtime_cells(row) for row in result["runtime"]]))
-    return text if any(row["model"] == "gin" for row in result["runtime"]) else text + fill("bench/runtime_no_gin")
+    text = fill("bench/runtime_gpu", table=markdown_table(RUNTIME, [runtime_texts(row) for row in result["rows"]]))
+    return text if any(row["model"] == "gin" for row in result["rows"]) else text + fill("bench/runtime_no_gin")
 
 
 ERRORS = ("ours_output", "dense_output", "ours_gradient", "dense_gradient")
@@ -200,13 +241,13 @@ def _origin(result: Result, name: str) -> str:
 
 
 SECTIONS: dict[str, Callable[[Result], str]] = {
-    "extract-cpu": _extract_cpu,
-    "extract-gpu": _extract_gpu,
-    "batch-cpu": _batch,
-    "model-cpu": _model("model_cpu"),
-    "model-gpu": _model("model_gpu", ours="`pathnn train`", digits=2),
-    "epoch-gpu": _model("epoch_gpu", ours="`pathnn train`"),
-    "runtime-gpu": _runtime,
+    "extract-cpu.json": _extract_cpu,
+    "extract-gpu.json": _extract_gpu,
+    "batch-cpu.json": _batch,
+    "model-cpu.json": _model("model_cpu"),
+    "model-gpu.json": _model("model_gpu", ours="`pathnn train`", digits=2),
+    "epoch-gpu.json": _model("epoch_gpu", ours="`pathnn train`"),
+    "runtime.jsonl": _runtime,
 }
 
 
@@ -221,12 +262,12 @@ USER_WAYS = {  # of pathnn_reproduction.bench.user_loop
 
 def headline(folder: Path) -> str:
     """Return the README's table as Markdown, and the sentences below it, from the result files in `folder`."""
-    gpu, cpu = _read(folder, "model-gpu"), _read(folder, "model-cpu")
-    rows = [*_gpu_rows(gpu), *_user_rows(cpu), _extraction(_read(folder, "extract-cpu"))]
+    gpu, cpu = _read(folder / "model-gpu.json"), _read(folder / "model-cpu.json")
+    rows = [*_gpu_rows(gpu), *_user_rows(cpu), _extraction(_read(folder / "extract-cpu.json"))]
     words = [_epochs(result) for result in (gpu, cpu) if "user_loop" in result]
     if "user_loop" not in gpu:
         words.append(fill("bench/readme_no_user_loop").strip())
-    return "\n\n".join([table(HEAD, rows), *words])
+    return "\n\n".join([markdown_table(HEAD, rows), *words])
 
 
 def with_headline(page: str, folder: Path) -> str:
@@ -263,7 +304,7 @@ def _extraction(result: Result) -> list[str]:
 
 
 def _epochs(result: Result) -> str:
-    """Give the time of an epoch of each loop, in a sentence."""
+    """Return a sentence with the time of an epoch of each loop."""
     rows = {row["way"]: row for row in result["user_loop"] if row["phase"] == "epoch"}
     times = {way.replace(" ", "_"): number(row["ms"] / 1e3, 2, " s") for way, row in rows.items()}
     graphs = f"{rows['gine']['graphs']:,}"
@@ -273,8 +314,3 @@ def _epochs(result: Result) -> str:
 def _device(result: Result) -> str:
     device: str = result["device"]
     return device.removeprefix("x86_64, ")
-
-
-def _read(folder: Path, name: str) -> Result:
-    result: Result = json.loads((folder / f"{name}.json").read_text())
-    return result

@@ -1,4 +1,4 @@
-"""Random graph sets shaped like those of the paper, so that benchmarks need no data."""
+"""Make random graph sets shaped like those of the paper, so that benchmarks need no data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Edges = set[tuple[int, int]]
 
 @dataclass(frozen=True, eq=False)
 class GraphSet:
-    """Many graphs as one disjoint union, with where each begins."""
+    """Many graphs as one disjoint union, with the start of each."""
 
     edge_index: Tensor
     node_ptr: Tensor
@@ -23,26 +23,26 @@ class GraphSet:
 
     @property
     def num_nodes(self) -> int:
-        """Vertices of all graphs."""
+        """The number of vertices of all graphs."""
         return int(self.node_ptr[-1])
 
     def __len__(self) -> int:
         return self.node_ptr.numel() - 1
 
     def graph(self, i: int) -> tuple[Tensor, int]:
-        """Edge index and number of vertices of one graph."""
+        """Return the edge index and the number of vertices of one graph."""
         first = int(self.node_ptr[i])
         edges = self.edge_index[:, int(self.edge_ptr[i]) : int(self.edge_ptr[i + 1])]
         return edges - first, int(self.node_ptr[i + 1]) - first
 
     def head(self, n: int) -> GraphSet:
-        """The first `n` graphs."""
+        """Return the first `n` graphs."""
         edges = self.edge_index[:, : int(self.edge_ptr[n])]
         return GraphSet(edges, self.node_ptr[: n + 1], self.edge_ptr[: n + 1])
 
 
 def graph_set(shape: str, graphs: int, seed: int = 0) -> GraphSet:
-    """A seeded set of `graphs` graphs of one of the `SHAPES`.
+    """Return a seeded set of graphs of one of the `SHAPES`.
 
     >>> len(graph_set("zinc", 3))
     3
@@ -63,19 +63,19 @@ def graph_set(shape: str, graphs: int, seed: int = 0) -> GraphSet:
 
 
 def zinc_like(rng: np.random.Generator) -> tuple[int, Edges]:
-    """About 23 vertices and 25 edges: rings of 5 and 6 in chains with short branches."""
+    """Return about 23 vertices and 25 edges: rings of 5 and 6 in chains with short branches."""
     n = int(np.clip(rng.normal(23.2, 4.5), 9, 37))
     return _molecule(rng, n, ring=0.17, last=0.35)
 
 
 def peptides_like(rng: np.random.Generator) -> tuple[int, Edges]:
-    """About 151 vertices and 154 edges: a long chain with side chains, a few of them rings."""
+    """Return about 151 vertices and 154 edges: a long chain with side chains, a few of them rings."""
     n = int(np.clip(rng.lognormal(4.85, 0.55), 8, 444))
     return _molecule(rng, n, ring=0.03, last=0.7)
 
 
 def dd_like(rng: np.random.Generator) -> tuple[int, Edges]:
-    """About 284 vertices and 716 edges: sites of a densest packing, some of them empty; neighbours are connected."""
+    """Return about 284 vertices and 716 edges: neighbouring sites of a dense packing, some of them empty."""
     n = int(np.clip(rng.lognormal(5.45, 0.62), 30, 2000))
     radius = int(np.ceil((4 * n) ** (1 / 3)))
     site = np.argwhere(np.ones((2 * radius + 1,) * 3)) - radius
@@ -94,7 +94,7 @@ SHAPES: dict[str, Callable[[np.random.Generator], tuple[int, Edges]]] = {
 
 
 def _molecule(rng: np.random.Generator, n: int, ring: float, last: float) -> tuple[int, Edges]:
-    """Grow a tree of vertices and rings of at most 4 bonds a vertex, most of them at the newest end."""
+    """Grow a tree of vertices and rings with at most 4 bonds per vertex, mostly at the newest end."""
     edges: Edges = set()
     degree = np.zeros(n + 6, dtype=np.int64)
     size = 1

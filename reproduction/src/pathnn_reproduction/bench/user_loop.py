@@ -1,4 +1,4 @@
-"""A training step and an epoch in a PyG user's own loop, next to `pathnn train`, the dense formulation and GINE.
+"""Measure a step and an epoch in a user's own loop, next to `pathnn train`, dense and PyG's GINE.
 
 ZINC (graphs of its shape where it is not available), the paper's PathNN, PyG's GINE with as many parameters, and Adam.
 A step takes a batch that PyG has collated and that lies on the device; an epoch includes PyG's `DataLoader`. The step
@@ -46,7 +46,7 @@ def run(
     rounds: int = 5,
     epochs: int = 3,
 ) -> list[dict[str, Any]]:
-    """A row `{workload, phase, way, ms, graphs, parameters}` for each way to do a step, then for each to do an epoch.
+    """Return a row `{workload, phase, way, ms, graphs, parameters}` for each way to do a step or an epoch.
 
     Times are medians of interleaved rounds; a step is the mean over a pass over some batches, which are waited for at
     its end.
@@ -91,7 +91,7 @@ def run(
 
 
 def user_step(model: nn.Module, way: str) -> Callable[[Batch], None]:
-    """A training step as a user writes it; the ways of a PathNN differ in what they give to its call."""
+    """Return a training step as a user writes it; the ways of a PathNN differ in the arguments of its call."""
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     model.train()
 
@@ -111,7 +111,7 @@ def _structure(way: str, batch: Batch) -> dict[str, Tensor | PathTrie]:
 
 
 def _collate(data: Sequence[Any], device: str) -> Batch:
-    """A batch on the device, with its trie as `ready`."""
+    """Return a batch on the device, with its trie as `ready`."""
     batch = Batch.from_data_list(list(data)).to(device)
     batch.ready = PathTrie.from_data(batch)
     return batch
@@ -134,7 +134,7 @@ def _epoch(step: Callable[[Batch], None], data: list[Any], batch_size: int, devi
 
 
 def _medians(ways: Mapping[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """Milliseconds of each way: the medians of interleaved rounds, after one round that is not counted."""
+    """Return the milliseconds of each way: medians of interleaved rounds, after one that does not count."""
     times: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(rounds + 1):
         for way, work in ways.items():
@@ -143,7 +143,7 @@ def _medians(ways: Mapping[str, Callable[[], None]], rounds: int) -> dict[str, f
 
 
 def _task(graphs: PackedGraphs) -> Task:
-    """ZINC's task on some graphs, all of them to train on."""
+    """Return ZINC's task on some graphs, with all of them in the training split."""
     everything, few = torch.arange(len(graphs)), torch.arange(2)
     return get_spec("zinc").task(Built(graphs, (Split(everything, few, few),)))
 

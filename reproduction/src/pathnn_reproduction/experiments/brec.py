@@ -1,75 +1,110 @@
 """BREC: which of its 400 pairs the exact test distinguishes, by length of paths, and whether relabelled copies agree.
 
-A row holds one collection and one K: the pairs first distinguished there, and those that would take
-too many steps. Only pairs that are still confused are tested at the next K.
+A row of the exact test has one collection and one K: the pairs that are first distinguished there, and those that would
+take too many steps. Only the other pairs are tested at the next K.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-import torch
-
-from pathnn.data import load_dataset
 from pathnn.data.datasets.pairs import BREC_CATEGORIES as CATEGORIES
 from pathnn.paths import PathExplosionError
 from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn.theory.fingerprints import folklore_fingerprints, path_fingerprints, wl_fingerprints
 from pathnn.theory.graphs import Graph
-from pathnn.theory.isomorphism import as_graphs
-from pathnn_reproduction.results import Row, has_key, read_rows
+from pathnn_reproduction.experiments import TARGETS
+from pathnn_reproduction.experiments.brec_protocol import (
+    BLOCK,
+    COPIES,
+    MAX_STEPS,
+    brec_graphs,
+    protocol_run,
+    relabelled,
+)
+from pathnn_reproduction.results import Results, Row, measured_row
+from pathnn_reproduction.spec import Experiment, RunSpec
+from pathnn_reproduction.tables import Table
+from pathnn_reproduction.worker import Settings
 
-MAX_STEPS = 2_000_000_000
-"""Steps that a graph may take at one K, a step being a path of the last length but one."""
-
-
-COPIES = 32
-"""Relabelled copies of each graph, as in BREC's protocol."""
+PROTOCOL: tuple[tuple[Collection, int], ...] = (("sp", 8), ("sp+", 8), ("ap", 4), ("ap", 5), ("ap", 8))
+"""Collections and lengths of paths of the networks that are trained by BREC's protocol."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What is tested: a collection of paths, with or without distances."""
+    """What the exact test reads: a collection of paths up to length `longest`, with or without distances."""
 
     collection: Collection
     distances: bool
+    longest: int
+    copies: int | None = None  # the length of paths with which relabelled copies are compared
 
-    def key(self) -> Row:
-        """What identifies its rows."""
-        return {"test": "exact", **vars(self)}
-
-
-VARIANTS = (Variant("sp", False), Variant("sp+", False), Variant("ap", True), Variant("ap", False))
-
-
-def brec_graphs() -> list[Graph]:
-    """The 800 graphs; 2i and 2i + 1 are pair i."""
-    return as_graphs(load_dataset("brec").graphs)
+    def key(self, test: str, k: int) -> dict[str, str | int | None]:
+        """Return what identifies a row."""
+        return {"test": test, "collection": self.collection, "distances": self.distances, "k": k}
 
 
-def exact_row(graphs: Sequence[Graph], variant: Variant, k: int, path: Path, *, max_steps: int = MAX_STEPS) -> Row:
-    """Test the pairs that rows in `path` have not distinguished at a smaller K."""
-    before = [row for row in read_rows(path) if has_key(row, variant.key()) and row["k"] < k]
-    told = {pair for row in before for pair in row["told_apart"]}
-    over = {pair for row in before for pair in row["over"]}
-    left = [pair for pair in range(len(graphs) // 2) if pair not in told | over]
+VARIANTS = (
+    Variant("sp", False, 20, 8), Variant("sp+", False, 20, 8), Variant("ap", True, 9, 4), Variant("ap", False, 6),
+)  # fmt: skip
+
+
+def brec() -> Experiment:
+    """Return all tests of BREC."""
+    return Experiment("brec", TARGETS["brec"], tuple(_specs()), brec_tables)
+
+
+def _specs() -> Iterator[RunSpec]:
+    yield RunSpec(target="brec", key={"test": "wl"}, run=wl_run)
+    for variant in VARIANTS:
+        for k in range(1, variant.longest + 1):
+            before = variant.key("exact", k - 1) if k > 1 else None
+            yield RunSpec(target="brec", key=variant.key("exact", k), run=exact_run, needs=before)
+        if variant.copies is not None:
+            yield RunSpec(target="brec", key=variant.key("copies", variant.copies), run=copies_run)
+    for collection, k in PROTOCOL:
+        key = {"test": "protocol", "collection": collection, "k": k, "seed": 0}
+        for first in range(0, 400, BLOCK):
+            yield RunSpec(target="brec", key={**key, "first": first}, run=protocol_run)
+
+
+def wl_run(spec: RunSpec, settings: Settings) -> Row:
+    """Test all pairs with 1-WL and 3-WL."""
+    return measured_row(spec, wl_row(brec_graphs()))
+
+
+def exact_run(spec: RunSpec, settings: Settings) -> Row:
+    """Test the pairs that rows of smaller K have left."""
+    rows = Results.open(settings.results).rows
+    return measured_row(spec, exact_row(brec_graphs(), spec.key, rows))
+
+
+def copies_run(spec: RunSpec, settings: Settings) -> Row:
+    """Compare graphs with their relabelled copies."""
+    return measured_row(spec, invariance_row(brec_graphs(), spec.key))
+
+
+def exact_row(graphs: Sequence[Graph], key: Any, rows: Sequence[Row], *, max_steps: int = MAX_STEPS) -> Row:
+    """Test the pairs that `rows` have not distinguished at a smaller K."""
+    k, variant = key["k"], {name: key[name] for name in ("collection", "distances")}
+    before = [row for row in rows if row["test"] == "exact" and variant.items() <= row.items() and row["k"] < k]
+    over = {pair for row in before for name in ("told_apart", "over") for pair in row[name]}
+    left = [pair for pair in range(len(graphs) // 2) if pair not in over]
     begin = time.perf_counter()
 
     def test(pair: int) -> bool | None:
         try:
-            first, second = path_fingerprints(
-                graphs[2 * pair : 2 * pair + 2], collection=variant.collection, k=k, distances=variant.distances,
-                max_steps=max_steps,
-            )  # fmt: skip
+            first, second = path_fingerprints(graphs[2 * pair : 2 * pair + 2], k=k, max_steps=max_steps, **variant)
         except PathExplosionError:
             return None
         return bool((first[k] != second[k]).any())
 
-    # a graph is one task; pairs side by side, so that one large pair does not hold up the others
+    # a task is a pair, so that a large pair does not hold up the others
     found = dict(zip(left, in_threads(test, left), strict=True))
     return {
         "told_apart": [pair for pair, different in found.items() if different],
@@ -81,7 +116,7 @@ def exact_row(graphs: Sequence[Graph], variant: Variant, k: int, path: Path, *, 
 
 
 def wl_row(graphs: Sequence[Graph]) -> Row:
-    """1-WL and 3-WL: the pairs that each distinguishes."""
+    """Return the pairs that 1-WL and 3-WL distinguish."""
     begin = time.perf_counter()
     found = {}
     for name, prints in (("wl1", wl_fingerprints(graphs)), ("wl3", folklore_fingerprints(graphs, most_vertices=1000))):
@@ -89,28 +124,17 @@ def wl_row(graphs: Sequence[Graph]) -> Row:
     return {**found, "seconds": time.perf_counter() - begin}
 
 
-def relabelled(graph: Graph, seed: int) -> Graph:
-    """The same graph with other numbers.
+def invariance_row(graphs: Sequence[Graph], key: Any, *, copies: int = COPIES) -> Row:
+    """Return the graphs that the test distinguishes from one of their own relabelled copies, as `unstable`.
 
-    >>> from pathnn.theory.examples import open_triplet
-    >>> relabelled(open_triplet(), 1)[0].shape
-    torch.Size([2, 4])
-    """
-    edge_index, num_nodes = graph
-    new = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(seed))
-    return torch.unique(new[edge_index], dim=1), num_nodes
-
-
-def invariance_row(graphs: Sequence[Graph], variant: Variant, k: int, *, copies: int = COPIES) -> Row:
-    """Which graphs the test distinguishes from one of their own relabelled copies; for SP+ and AP there must be none.
-
-    `consistent` are the pairs that are distinguished and whose two graphs agree with all their copies.
+    For SP+ and AP there must be none. `consistent` are the distinguished pairs of two stable graphs.
     """
     begin = time.perf_counter()
+    k, variant = key["k"], {name: key[name] for name in ("collection", "distances")}
 
     def prints(index: int) -> tuple[set[tuple[int, ...]], tuple[int, ...]]:
         numbered = [graphs[index], *(relabelled(graphs[index], 1000 * index + i) for i in range(copies))]
-        found = path_fingerprints(numbered, collection=variant.collection, k=k, distances=variant.distances)[:, k]
+        found = path_fingerprints(numbered, k=k, **variant)[:, k]
         return {tuple(row) for row in found.tolist()}, tuple(found[0].tolist())
 
     found = [prints(index) for index in range(len(graphs))]
@@ -128,45 +152,32 @@ def invariance_row(graphs: Sequence[Graph], variant: Variant, k: int, *, copies:
     }
 
 
-def summarize(path: Path) -> list[Row]:
-    """One row per test and K: `told_apart` by category, `total`, and the pairs that were left as too large."""
-    raw = read_rows(path)
+def summarize(rows: Sequence[Row]) -> list[Row]:
+    """Return one row per test and K: `told_apart` by category, `total`, and the pairs that were not tested."""
     found: list[Row] = []
-    for row in raw:
+    for row in rows:
         if row["test"] == "wl":
             found += [{"name": name, "k": None, "over": 0, **_counts(row[key])} for name, key in WL]
     for variant in VARIANTS:
         told: set[int] = set()
         over: set[int] = set()
-        rows = [row for row in raw if has_key(row, variant.key())]
-        for row in sorted(rows, key=lambda row: row["k"]):
+        key = {"test": "exact", "collection": variant.collection, "distances": variant.distances}
+        for row in sorted((row for row in rows if key.items() <= row.items()), key=lambda row: row["k"]):
             told |= set(row["told_apart"])
             over |= set(row["over"])
-            found.append({"name": variant_name(variant), "k": row["k"], "over": len(over), **_counts(told)})
-    return found + protocol_rows(read_rows(protocol_file(path)))
+            found.append({"name": variant_name(key), "k": row["k"], "over": len(over), **_counts(told)})
+    return found + protocol_rows([row for row in rows if row["test"] == "protocol"])
 
 
-def protocol_file(path: Path) -> Path:
-    """Where the results of BREC's own protocol are, beside those of the exact test: both can run at once.
-
-    >>> protocol_file(Path("results/brec.json")).name
-    'brec-protocol.json'
-    """
-    return path.with_name(f"{path.stem}-protocol.json")
-
-
-def protocol_rows(raw: Sequence[Row]) -> list[Row]:
-    """BREC's own protocol: one row per collection and K; pairs that were not trained on count as not tested (`tested`
-    has the number of those that were, by category)."""
+def protocol_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return one row per collection and K of BREC's own protocol; `tested` counts the tested pairs by category."""
     found = []
-    rows = [row for row in raw if row["test"] == "protocol"]
     for collection, k in sorted({(row["collection"], row["k"]) for row in rows}, key=_order):
         blocks = [row for row in rows if (row["collection"], row["k"]) == (collection, k)]
         told = {pair for row in blocks for pair in row["told_apart"]}
         tested = _counts(pair for row in blocks for pair in row["pairs"])
-        left = 400 - tested["total"]
         unreliable = sum(len(row["unreliable"]) for row in blocks)
-        own = {"over": left, "unreliable": unreliable, "tested": tested["told_apart"]}
+        own = {"over": 400 - tested["total"], "unreliable": unreliable, "tested": tested["told_apart"]}
         found.append({"name": f"{collection.upper()}, trained", "k": k, **own, **_counts(told)})
     return found
 
@@ -178,14 +189,14 @@ def _order(each: tuple[Collection, int]) -> tuple[int, int]:
 WL = (("1-WL", "wl1"), ("3-WL", "wl3"))
 
 
-def variant_name(variant: Variant) -> str:
-    """For tables.
+def variant_name(key: Any) -> str:
+    """Return the name of a variant in tables.
 
-    >>> variant_name(VARIANTS[3])
+    >>> variant_name({"collection": "ap", "distances": False})
     'AP, no distances'
     """
-    name = variant.collection.upper()
-    return f"{name}, no distances" if variant.collection == "ap" and not variant.distances else name
+    name = str(key["collection"]).upper()
+    return f"{name}, no distances" if name == "AP" and not key["distances"] else name
 
 
 def _counts(pairs: Iterable[int]) -> Row:
@@ -195,8 +206,10 @@ def _counts(pairs: Iterable[int]) -> Row:
 
 
 def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Head and lines: one per test and K, but not those at which nothing more is distinguished than at the K before.
-    A dash is a category of which no pair was tested."""
+    """Return head and rows: one per test and K, without those at which nothing changes.
+
+    A dash stands for a category without tested pairs.
+    """
     head = ["test", "K", *(f"{name} ({len(where)})" for name, where in CATEGORIES.items()), "all (400)", "not tested"]
     lines = []
     last: Row = {}
@@ -204,22 +217,21 @@ def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         after = rows[i + 1]["name"] if i + 1 < len(rows) else None
         if last.get("name") == row["name"] == after and last["total"] == row["total"] and last["over"] == row["over"]:
             continue
-        counts = [_cell(row, name) for name in CATEGORIES]
+        counts = [_count_text(row, name) for name in CATEGORIES]
         k = "" if row["k"] is None else str(row["k"])
         lines.append([row["name"], k, *counts, str(row["total"]), str(row["over"])])
         last = row
     return head, lines
 
 
-def _cell(row: Row, category: str) -> str:
+def _count_text(row: Row, category: str) -> str:
     told, tested = row["told_apart"][category], row.get("tested", {}).get(category)
     if tested == 0:
         return "—"
     return str(told) if tested in (None, len(CATEGORIES[category])) else f"{told} of {tested}"
 
 
-def copies(path: Path) -> list[Row]:
-    """The rows on relabelled copies, with the name of each test."""
-    names = {(variant.collection, variant.distances): variant_name(variant) for variant in VARIANTS}
-    rows = [row for row in read_rows(path) if row["test"] == "copies"]
-    return [{**row, "name": names[row["collection"], row["distances"]]} for row in rows]
+def brec_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+    """Return the table of all tests."""
+    rows = summarize(results.rows)
+    return [Table("Pairs distinguished, of 400", *table(rows), rows, left=2)] if rows else []

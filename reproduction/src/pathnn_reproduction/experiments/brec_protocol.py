@@ -1,12 +1,12 @@
 """BREC's own protocol (Wang and Zhang 2024): per pair, train on relabelled copies, then test whether outputs differ.
 
-A network is trained for each pair, to make the outputs of its two graphs point in different directions (cosine loss).
-Of 32 relabelled copies of each graph, the differences of the outputs are then tested by Hotelling's T^2 against a
-threshold. The same test between copies of one graph must find nothing; a pair where it does is not reliable and does
+For each pair, a network is trained with a cosine loss, so that the outputs of the two graphs point in different
+directions. Then the differences of the outputs on 32 relabelled copies of each graph are tested with Hotelling's T^2
+against a threshold. The same test between copies of one graph must stay below it, or the pair is unreliable and does
 not count.
 
 A PathNN on SP+ or AP gives copies of a graph the same output up to rounding, so the covariance of the differences is
-next to 0. For that case the protocol's authors add 1e-7 to its diagonal, and so do we.
+nearly 0. As the authors of the protocol advise for this case, 1e-7 is added to its diagonal.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import accumulate
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from pathnn.data import load_dataset
 from pathnn.nn import PathNN, paper_config
 from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_nn import PathNNConfig
@@ -27,42 +30,71 @@ from pathnn.paths.options import Collection
 from pathnn.paths.trie import LengthTrie, PathTrie
 from pathnn.theory.fingerprints import hashed_annotations
 from pathnn.theory.graphs import Graph, disjoint_union
+from pathnn.theory.isomorphism import as_graphs
 from pathnn.theory.merged import SequenceFinder, merged_levels, merged_trie
-from pathnn_reproduction.experiments.brec import COPIES, MAX_STEPS, relabelled
-from pathnn_reproduction.results import Row
+from pathnn_reproduction.results import Row, measured_row
+from pathnn_reproduction.spec import RunSpec
+from pathnn_reproduction.worker import Settings
+
+MAX_STEPS = 2_000_000_000
+"""Steps that a graph may take at one K; a step is a path of length K - 1."""
+
+COPIES = 32
+"""Relabelled copies of each graph, as in BREC's protocol."""
+
+BLOCK = 10
+"""Pairs of one row of BREC's protocol."""
 
 PAIRS = 8
-"""Copies of each graph in a batch, where every path is read: 16 graphs in all."""
+"""Copies of each graph in a batch if every path is read: 16 graphs in all."""
+
+
+@cache
+def brec_graphs() -> list[Graph]:
+    """Return the 800 graphs; 2i and 2i + 1 are pair i."""
+    return as_graphs(load_dataset("brec").graphs)
+
+
+def relabelled(graph: Graph, seed: int) -> Graph:
+    """Return the same graph with its vertices renumbered.
+
+    >>> from pathnn.theory.examples import open_triplet
+    >>> relabelled(open_triplet(), 1)[0].shape
+    torch.Size([2, 4])
+    """
+    edge_index, num_nodes = graph
+    new = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(seed))
+    return torch.unique(new[edge_index], dim=1), num_nodes
 
 
 @dataclass(frozen=True)
 class Batches:
-    """Copies of a graph, and as many of another; each batch has the first graph's copies before the second's."""
+    """Copies of two graphs in batches; each batch has copies of the first graph, then as many of the second."""
 
     parts: tuple[MergedBatch | PlainBatch, ...]
 
     @classmethod
     def of(cls, ours: Sequence[Graph], theirs: Sequence[Graph], config: PathNNConfig) -> Batches:
-        """Batches in which copy i of one graph is beside copy i of the other."""
+        """Return batches of the copies, in order."""
         if config.collection != "sp":
             return cls((MergedBatch.of([*ours, *theirs], config),))
         starts = range(0, len(ours), PAIRS)
         return cls(tuple(PlainBatch.of([*ours[i : i + PAIRS], *theirs[i : i + PAIRS]], config) for i in starts))
 
     def step_outputs(self, model: PathNN, step: int) -> tuple[Tensor, Tensor]:
-        """What the model gives for the batch of a step, differentiable: of the copies of each graph, a row per copy."""
+        """Return the outputs of the model for the batch of a step: a row per copy of each graph."""
         first, second = self.parts[step % len(self.parts)].outputs(model).chunk(2)
         return first, second
 
     def outputs(self, model: PathNN) -> tuple[Tensor, Tensor]:
-        """What the model gives for all copies of each graph: `[copies, out_channels]`."""
+        """Return the outputs of the model for all copies of each graph: `[copies, out_channels]`."""
         found = [self.step_outputs(model, step) for step in range(len(self.parts))]
         return torch.cat([first for first, _ in found]), torch.cat([second for _, second in found])
 
 
 @dataclass(frozen=True)
 class PlainBatch:
-    """Graphs of which the network reads every path; extracted once, read in each step."""
+    """Graphs with every path; the paths are extracted once and read in each step."""
 
     trie: PathTrie
     graph: Tensor  # [num_nodes]
@@ -79,7 +111,7 @@ class PlainBatch:
         return cls(trie, graph, len(graphs))
 
     def outputs(self, model: PathNN) -> Tensor:
-        """The network's output for each graph, differentiable: `[num_graphs, out_channels]`."""
+        """Return the output of the network for each graph: `[num_graphs, out_channels]`."""
         ones = torch.ones(len(self.graph), 1, dtype=torch.float64)
         out: Tensor = model(ones, trie=self.trie, batch=self.graph, batch_size=self.num_graphs)
         return out
@@ -87,7 +119,7 @@ class PlainBatch:
 
 @dataclass(frozen=True)
 class Layer:
-    """What one layer reads, with equal tokens merged."""
+    """The input of a layer, with equal tokens merged."""
 
     before: Tensor  # [classes]: the class before of each class after
     after: Tensor  # [num_nodes]: the class of each vertex
@@ -97,7 +129,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class MergedBatch:
-    """Graphs as the layers of a network read them; made once, read in each step."""
+    """Graphs with equal sequences merged; made once and read in each step."""
 
     layers: tuple[Layer, ...]
     graph: Tensor  # [num_nodes]
@@ -124,7 +156,7 @@ class MergedBatch:
         return cls(tuple(layers), torch.repeat_interleave(torch.tensor(sizes)), len(graphs))
 
     def outputs(self, model: PathNN) -> Tensor:
-        """The network's output for each graph, differentiable: `[num_graphs, out_channels]`."""
+        """Return the output of the network for each graph: `[num_graphs, out_channels]`."""
         h = model.encoder(torch.ones(1, 1, dtype=torch.float64))
         for layer, conv in zip(self.layers, model.convs, strict=True):
             assert isinstance(conv, PathConv)
@@ -139,21 +171,15 @@ class MergedBatch:
         return out
 
 
-CHANNELS = 16
-
-
-THRESHOLD = 72.34
-
-
-EPSILON = 1e-7
-
+CHANNELS, THRESHOLD, EPSILON = 16, 72.34, 1e-7
+"""Outputs of a network, the threshold of the statistic, and what is added to the diagonal of the covariance."""
 
 EPOCHS, STEPS, LEARNING_RATE, WEIGHT_DECAY, ENOUGH = 20, 4, 1e-4, 1e-4, 0.2
-"""Training: epochs of 4 steps, Adam, and the loss at which it stops."""
+"""Epochs, steps of an epoch, options of Adam, and the loss at which training stops."""
 
 
 def protocol_model(collection: Collection, k: int, seed: int) -> PathNN:
-    """A PathNN with 16 outputs: BatchNorm over the copies and tanh after each layer, float64."""
+    """Return a PathNN with 16 outputs, and BatchNorm over the copies and tanh after each layer, in float64."""
     config = paper_config("sr", collection=collection, k=k, hidden_channels=CHANNELS)
     config = replace(config, out_channels=CHANNELS, head="linear", normalize=False)
     with torch.random.fork_rng(devices=[]):
@@ -165,7 +191,7 @@ def protocol_model(collection: Collection, k: int, seed: int) -> PathNN:
 
 
 def hotelling(first: Tensor, second: Tensor) -> float:
-    """BREC's statistic of two sets of outputs `[copies, channels]`: mean difference, by its covariance.
+    """Return Hotelling's statistic of two sets of outputs `[copies, channels]`.
 
     >>> hotelling(torch.ones(32, 16).double(), torch.ones(32, 16).double())
     0.0
@@ -179,7 +205,7 @@ def hotelling(first: Tensor, second: Tensor) -> float:
 def run_pair(
     first: Graph, second: Graph, *, collection: Collection, k: int, seed: int = 0, copies: int = COPIES
 ) -> Row:
-    """Train a network on a pair, and test: `told_apart` needs a difference, and none between copies of one graph."""
+    """Train a network on a pair and test it; `told_apart` requires that copies of one graph do not differ."""
     begin = time.perf_counter()
     ours, theirs = ([relabelled(graph, seed + i) for i in range(copies)] for graph in (first, second))
     again = [relabelled(first, seed + copies + i) for i in range(copies)]
@@ -200,7 +226,7 @@ def run_pair(
 
 
 def run_block(graphs: Sequence[Graph], pairs: Sequence[int], *, collection: Collection, k: int, seed: int = 0) -> Row:
-    """Several pairs of BREC: which are distinguished, which are not reliable, and the statistics."""
+    """Train on several pairs of BREC: which are distinguished, which are unreliable, and the statistics."""
     begin = time.perf_counter()
     found = {
         pair: run_pair(graphs[2 * pair], graphs[2 * pair + 1], collection=collection, k=k, seed=seed) for pair in pairs
@@ -217,7 +243,7 @@ def run_block(graphs: Sequence[Graph], pairs: Sequence[int], *, collection: Coll
 
 
 def train(model: PathNN, batches: Batches) -> int:
-    """Minimise the cosine between the outputs of the two graphs; returns the number of epochs."""
+    """Minimize the cosine between the outputs of the two graphs, and return the number of epochs."""
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
     loss_of = nn.CosineEmbeddingLoss(margin=0.0)
@@ -234,3 +260,10 @@ def train(model: PathNN, batches: Batches) -> int:
             return epoch
         scheduler.step(sum(losses) / STEPS)
     return EPOCHS
+
+
+def protocol_run(spec: RunSpec, settings: Settings) -> Row:
+    """Train on a block of pairs by BREC's own protocol."""
+    key: Any = spec.key
+    pairs = range(key["first"], key["first"] + BLOCK)
+    return measured_row(spec, run_block(brec_graphs(), pairs, collection=key["collection"], k=key["k"]))

@@ -1,70 +1,84 @@
-"""The appendix's table "Average number of paths per graph": DD and ZINC12k, the paper's numbers and ours."""
+"""The average number of paths per graph (appendix): DD and ZINC12K, the paper's numbers and ours."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
+import time
+from collections.abc import Sequence
+from typing import Literal, cast
 
-from pathnn.data import Task, load_dataset
+from pathnn.data import load_dataset
 from pathnn.data.paths import count_per_graph
 from pathnn.paths.options import COLLECTIONS, Collection, PathOptions
+from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.paper import COUNTS
+from pathnn_reproduction.results import Results, Row, measured_row
+from pathnn_reproduction.spec import Experiment, RunSpec
+from pathnn_reproduction.tables import Table
+from pathnn_reproduction.worker import Settings
 
 Agreement = Literal["rounded", "truncated", "no"]
 
 
-@dataclass(frozen=True)
-class MeanPaths:
-    """One cell of the table: the mean number of paths of exactly `length` edges per graph."""
-
-    dataset: str
-    collection: Collection
-    length: int
-    paper: float
-    ours: float
-    decimals: int
-
-    @property
-    def agrees(self) -> Agreement:
-        """Whether ours, rounded or cut off at the decimals that the paper prints, is the paper's number.
-
-        >>> MeanPaths("dd", "ap", 2, paper=6581, ours=6581.6, decimals=0).agrees
-        'truncated'
-        >>> MeanPaths("zinc", "ap", 2, paper=69.2, ours=69.4, decimals=1).agrees
-        'no'
-        """
-        if round(self.ours, self.decimals) == self.paper:
-            return "rounded"
-        unit = 10**self.decimals
-        return "truncated" if math.floor(self.ours * unit) / unit == self.paper else "no"
+def counts() -> Experiment:
+    """Return the table: a run per dataset and collection."""
+    specs = tuple(
+        RunSpec(target="counts", key={"dataset": dataset, "collection": collection}, run=count_run)
+        for dataset in COUNTS
+        for collection in COLLECTIONS
+    )
+    return Experiment("counts", TARGETS["counts"], specs, counts_table)
 
 
-def mean_paths(task: Task, collection: Collection, printed: Mapping[str, float], decimals: int) -> list[MeanPaths]:
-    """Count the paths of one dataset and collection: every length that the paper reports ("ap 2" in `printed`)."""
-    paper = {int(key.split()[1]): value for key, value in printed.items() if key.split()[0] == collection}
-    if not paper:
-        raise ValueError(f"the paper reports no number of {collection!r} paths of {task.name}.")
-    counts = count_per_graph(task.graphs, PathOptions(collection, max(paper)))
-    means = counts.double().mean(dim=0).tolist()
-    return [
-        MeanPaths(task.name, collection, length, paper[length], means[length - 1], decimals) for length in sorted(paper)
-    ]
+def printed(dataset: str, collection: str) -> dict[int, float]:
+    """Return the numbers that the paper prints, by the length of the paths.
 
-
-def counts() -> Iterator[list[MeanPaths]]:
-    """Yield the table, one dataset and collection after the other; needs the datasets or the network."""
-    for name, printed in COUNTS.items():
-        task = load_dataset(name)
-        for collection in COLLECTIONS:
-            yield mean_paths(task, collection, printed["means"], printed["decimals"])
-
-
-def table_steps() -> int:
-    """Return how many items `counts` yields.
-
-    >>> table_steps()
-    6
+    >>> sorted(printed("zinc", "ap"))
+    [2, 3, 4]
     """
-    return len(COUNTS) * len(COLLECTIONS)
+    means = COUNTS[dataset]["means"]
+    return {int(key.split()[1]): value for key, value in means.items() if key.split()[0] == collection}
+
+
+def count_run(spec: RunSpec, settings: Settings) -> Row:
+    """Count the paths of each length that the paper reports: `means[i]` is the mean of length i + 1."""
+    begin = time.perf_counter()
+    collection = cast("Collection", spec.key["collection"])
+    longest = max(printed(spec.dataset, collection))
+    found = count_per_graph(load_dataset(spec.dataset).graphs, PathOptions(collection, longest))
+    result = {"means": found.double().mean(dim=0).tolist(), "seconds": time.perf_counter() - begin}
+    return measured_row(spec, result)
+
+
+def agreement(ours: float, paper: float, decimals: int) -> Agreement:
+    """Return whether ours, rounded or cut off at the decimals that the paper prints, is the paper's number.
+
+    >>> agreement(6581.6, 6581, 0), agreement(69.4, 69.2, 1)
+    ('truncated', 'no')
+    """
+    if round(ours, decimals) == paper:
+        return "rounded"
+    unit = 10**decimals
+    return "truncated" if math.floor(ours * unit) / unit == paper else "no"
+
+
+def counts_table(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+    """Return the table; a number that differs from the paper's is an error."""
+    values = []
+    for spec, row in experiment.done(specs, results):
+        decimals = COUNTS[spec.dataset]["decimals"]
+        for length, paper in printed(spec.dataset, row["collection"]).items():
+            ours = row["means"][length - 1]
+            values.append({
+                "dataset": spec.dataset, "collection": row["collection"], "agrees": agreement(ours, paper, decimals),
+                "length": length, "paper": paper, "ours": ours, "decimals": decimals,
+            })  # fmt: skip
+    rows = [
+        [v["dataset"], v["collection"].upper(), v["agrees"], str(v["length"]), f"{v['paper']:,.{v['decimals']}f}",
+         f"{v['ours']:,.{v['decimals'] + 2}f}"]
+        for v in sorted(values, key=lambda v: (v["dataset"], v["length"]))
+    ]  # fmt: skip
+    wrong = sum(v["agrees"] == "no" for v in values)
+    error = f"{wrong} of {len(values)} numbers differ from the paper's." if wrong else ""
+    head = ("dataset", "collection", "agrees", "length", "paper", "ours")
+    return [Table("Average number of paths of exactly that length per graph", head, rows, values, 3, error)]

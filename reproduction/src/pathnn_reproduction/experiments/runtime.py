@@ -1,91 +1,75 @@
-"""The appendix's table "Running time": seconds of preprocessing, of an epoch and of inference, the paper's and ours."""
+"""The running times of the appendix: seconds of preprocessing, of an epoch and of inference, the paper's and ours."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
 
+from pathnn.device import resolve
 from pathnn.paths.options import Collection
 from pathnn.training.config import RunConfig
 from pathnn.training.recipes import tu, zinc
 from pathnn.training.runs import load_task
 from pathnn_reproduction.bench.epoch import Training, seconds
+from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.baselines import baseline_run
 from pathnn_reproduction.paper import TIMES
+from pathnn_reproduction.results import Results, Row, measured_row
+from pathnn_reproduction.spec import Experiment, RunSpec
+from pathnn_reproduction.tables import Table
+from pathnn_reproduction.worker import Settings
 
-Row = tuple[str, str, str | None, int]
-"""Dataset, model, collection, and K (or the number of layers)."""
-
-
-@dataclass(frozen=True)
-class MeasuredTime:
-    """Ours: seconds to extract the paths of all graphs, of an epoch, and of predicting the test graphs."""
-
-    dataset: str
-    model: str
-    collection: str | None
-    k: int
-    preprocessing: float
-    epoch: float
-    epoch_std: float
-    inference: float
-    inference_std: float
-    epochs: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """With the paper's numbers beside ours, as plain values."""
-        paper = TIMES[self.dataset, self.model, self.collection, self.k]
-        return {**asdict(self), "paper": asdict(paper)}
+EPOCHS = 5
+"""Epochs that a time is the mean of."""
 
 
-def run_of(row: Row, device: str = "auto") -> RunConfig:
-    """The run that a row of the table is about: the same batches for all models of a dataset.
+def runtime() -> Experiment:
+    """Return the table: a run per row, one at a time."""
+    names = ("dataset", "model", "collection", "k")
+    specs = tuple(RunSpec(target="runtime", key=dict(zip(names, row, strict=True)), run=runtime_run) for row in TIMES)
+    return Experiment("runtime", TARGETS["runtime"], specs, runtime_tables, alone=True)
 
-    >>> run_of(("dd", "pathnn", "ap", 2)).batch_size, run_of(("zinc", "gin", None, 4)).options["num_layers"]
-    (32, 4)
+
+def run_of(key: Any, device: Any = "auto") -> RunConfig:
+    """Return the run that a row is about: the same batches for all models of a dataset.
+
+    >>> run_of({"dataset": "dd", "model": "pathnn", "collection": "ap", "k": 2}).batch_size
+    32
     """
-    dataset, model, collection, k = row[0], row[1], cast("Collection | None", row[2]), row[3]
-    values: Any = {"device": device}
+    dataset, collection, k = key["dataset"], cast("Collection | None", key["collection"]), key["k"]
     if collection is None:
-        base = baseline_run(model, dataset)
-        return replace(base, options={**base.options, "num_layers": k}, **values)
+        base = baseline_run(key["model"], dataset)
+        return replace(base, options={**base.options, "num_layers": k}, device=device)
     if dataset == "zinc":
-        return replace(zinc(collection), k=k, **values)
-    return replace(tu(dataset, collection, k=k), batch_size=32, **values)
+        return replace(zinc(collection), k=k, device=device)
+    return replace(tu(dataset, collection, k=k), batch_size=32, device=device)
 
 
-def measure(row: Row, *, device: str = "auto", epochs: int = 5) -> MeasuredTime:
-    """The times of one row, here; after epochs that are not counted, in which kernels are compiled."""
-    dataset, model, collection, k = row
-    config = run_of(row, device)
-    preprocessing = 0.0 if collection is None or k == 1 else _preprocessing(config)
+def runtime_run(spec: RunSpec, settings: Settings) -> Row:
+    """Measure a row, after epochs that do not count, in which kernels are compiled."""
+    begin = time.perf_counter()
+    config = run_of(spec.key, settings.device)
+    preprocessing = 0.0 if spec.key["collection"] is None or config.k == 1 else _preprocessing(config)
     training = Training.start(config)
     for _ in range(2):
         training.epoch()
         training.evaluate("test")
-    train, test = seconds(training.epoch, epochs), seconds(lambda: training.evaluate("test"), epochs)
-    return MeasuredTime(
-        dataset, model, collection, k, preprocessing, statistics.mean(train), _std(train), statistics.mean(test),
-        _std(test), epochs,
-    )  # fmt: skip
-
-
-def runtime(
-    *, device: str = "auto", epochs: int = 5, datasets: tuple[str, ...] = ("dd", "zinc")
-) -> Iterator[MeasuredTime]:
-    """The table, row by row."""
-    for row in TIMES:
-        if row[0] in datasets:
-            yield measure(row, device=device, epochs=epochs)
+    train, test = seconds(training.epoch, EPOCHS), seconds(lambda: training.evaluate("test"), EPOCHS)
+    times = {
+        "preprocessing": preprocessing, "epoch": statistics.mean(train), "epoch_std": statistics.stdev(train),
+        "inference": statistics.mean(test), "inference_std": statistics.stdev(test), "epochs": EPOCHS,
+    }  # fmt: skip
+    result = {**times, "seconds": time.perf_counter() - begin}
+    return measured_row(spec, result, device=str(resolve(settings.device)))
 
 
 def _preprocessing(config: RunConfig) -> float:
-    """Seconds to extract the paths of the whole dataset on the CPU, with all its threads."""
+    """Return the seconds to extract the paths of the whole dataset on the CPU, with all its threads."""
     graphs = load_task(config).graphs
     graphs.subset(torch.arange(8)).with_paths(collection=config.collection, k=config.k)  # compiles
     start = time.perf_counter()
@@ -93,5 +77,28 @@ def _preprocessing(config: RunConfig) -> float:
     return time.perf_counter() - start
 
 
-def _std(values: list[float]) -> float:
-    return statistics.stdev(values) if len(values) > 1 else 0.0
+RUNTIME = ("dataset", "model", "K", "paths: paper", "ours", "epoch: paper", "ours", "inference: paper", "ours")
+
+
+def runtime_texts(row: Row) -> list[str]:
+    """Return a row of the table: dataset, model, K, then the paper's and our seconds for each time."""
+    paper = TIMES[row["dataset"], row["model"], row["collection"], row["k"]]
+    model = row["model"].upper() if row["collection"] is None else f"PathNN-{row['collection'].upper()}"
+    paths = ("—", "—")
+    if paper.preprocessing is not None:
+        paths = (f"{paper.preprocessing:,.2f}", f"{row['preprocessing']:,.2f}")
+    return [
+        row["dataset"].upper(), model, str(row["k"]), *paths,
+        f"{paper.epoch:,.2f}", f"{row['epoch']:.3f} ± {row['epoch_std']:.3f}",
+        f"{paper.inference:,.2f}", f"{row['inference']:.3f} ± {row['inference_std']:.3f}",
+    ]  # fmt: skip
+
+
+def runtime_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+    """Return a table for each device that rows were measured on."""
+    rows = [row for _, row in experiment.done(specs, results)]
+    by_device = {row["device"]: [one for one in rows if one["device"] == row["device"]] for row in rows}
+    return [
+        Table(f"Seconds on {device}", RUNTIME, [runtime_texts(row) for row in found], found, 2)
+        for device, found in by_device.items()
+    ]

@@ -1,14 +1,12 @@
-"""The paper's figure of strongly regular graphs, and beyond its K = 4: which pairs of a family are distinguished.
+"""Strongly regular graphs (a figure of the paper, and longer paths): which pairs of a family are distinguished.
 
-Each family is tested by 1-WL and 3-WL, by the exact test with ever longer paths, and by untrained networks: a job each.
+Each family is tested by 1-WL and 3-WL, by the exact test with longer and longer paths, and by untrained networks.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ import torch
 
 from pathnn.data import load_dataset
 from pathnn.data.datasets.pairs import IN_THE_FIGURE
+from pathnn.device import resolve
 from pathnn.paths import count_paths
 from pathnn.theory.fingerprints import (
     Lanes,
@@ -28,78 +27,70 @@ from pathnn.theory.fingerprints import (
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import all_pairs, as_graphs, confused_pairs
 from pathnn.theory.untrained import UntrainedPhi, embeddings, untrained_models
-from pathnn_reproduction.results import Row, has_key, read_rows
+from pathnn_reproduction.experiments import TARGETS
+from pathnn_reproduction.results import Results, Row, measured_row
+from pathnn_reproduction.spec import Experiment, RunSpec
+from pathnn_reproduction.tables import Table
+from pathnn_reproduction.worker import Settings
 
-BEYOND = ("sr351899", "sr351668")
-"""Families that the paper left out."""
-
-
-ALL = (*IN_THE_FIGURE, *BEYOND)
-
+ALL = (*IN_THE_FIGURE, "sr351899", "sr351668")
+"""The families of the figure, and two that the paper left out."""
 
 SPEED = ("sr361446", 6)
-"""A graph and a length of paths to measure the exact test by."""
-
+"""The family and the length of paths that the speed of the exact test is measured with."""
 
 SEEDS = 5
 
 
-@dataclass(frozen=True)
-class Job:
-    """One row to be: a test of one family."""
+LONGER = {"sr16622": (5, 6), "sr251256": (5,), "sr261034": (5,), "sr281264": (5,)}
+"""Families that networks also read with longer paths than the paper's, and these lengths."""
 
-    family: str
-    test: str  # "wl", "exact", "network" or "speed"
-    k: int = 0
-    distances: bool = True
-    phi: UntrainedPhi | None = None
-
-    def key(self) -> Row:
-        """What identifies the row."""
-        return dict(vars(self))
+K, LONGEST = 4, 8
+"""The longest paths of the paper's networks, and of the exact test."""
 
 
-def jobs(families: Sequence[str], *, k: int = 4, longest: int = 6, network_k: int | None = None) -> list[Job]:
-    """All rows of the report: networks at `k`, with and without distances, the exact test up to `longest`.
-
-    With `network_k`, networks with distances read paths up to that length as well.
-
-    >>> [job.test for job in jobs(["sr16622"], longest=4)]
-    ['wl', 'exact', 'exact', 'network', 'network', 'network', 'network', 'network']
-    """
-    phis: tuple[UntrainedPhi, ...] = ("identity", "tanh")
-    with_relu: tuple[UntrainedPhi, ...] = ("identity", "relu", "tanh")
-    found = []
-    for family in families:
-        found += [Job(family, "wl"), Job(family, "exact", longest, True), Job(family, "exact", k, False)]
-        found += [Job(family, "network", k, True, phi) for phi in with_relu]
-        found += [Job(family, "network", k, False, phi) for phi in phis]
-        found += [Job(family, "network", i, True, phi) for i in range(k + 1, (network_k or k) + 1) for phi in phis]
-    return found + ([Job(SPEED[0], "speed", SPEED[1])] if SPEED[0] in families else [])
+def sr() -> Experiment:
+    """Return the figure: a run per family and test."""
+    specs = tuple(RunSpec(target="sr", key=key, run=sr_run) for family in ALL for key in _keys(family))
+    return Experiment("sr", TARGETS["sr"], specs, sr_tables)
 
 
-def run(job: Job, *, device: str = "cpu") -> Row:
-    """The result of one job: the number of confused pairs, and the time."""
-    task = load_dataset(job.family)
-    graphs = as_graphs(task.graphs)
+def _keys(family: str) -> Iterator[dict[str, str | int | None]]:
+    def key(test: str, k: int = 0, phi: UntrainedPhi | None = None, *, distances: bool = True) -> dict[str, Any]:
+        return {"family": family, "test": test, "k": k, "distances": distances, "phi": phi}
+
+    yield from (key("wl"), key("exact", LONGEST), key("exact", K, distances=False))
+    yield from (key("network", K, "identity"), key("network", K, "relu"), key("network", K, "tanh"))
+    yield from (key("network", K, "identity", distances=False), key("network", K, "tanh", distances=False))
+    for k in LONGER.get(family, ()):
+        yield from (key("network", k, "identity"), key("network", k, "tanh"))
+    if family == SPEED[0]:
+        yield key("speed", SPEED[1])
+
+
+def sr_run(spec: RunSpec, settings: Settings) -> Row:
+    """Do one test of a family: the number of confused pairs, and the time."""
+    key: Any = spec.key
+    graphs = as_graphs(load_dataset(key["family"]).graphs)
     begin = time.perf_counter()
-    if job.test == "wl":
+    if key["test"] == "speed":
+        return measured_row(spec, speed(graphs[0], key["k"]))
+    if key["test"] == "wl":
         found: Row = {"wl1": pairs_in(wl_fingerprints(graphs)), "wl3": pairs_in(folklore_fingerprints(graphs))}
-    elif job.test == "exact":
-        found = {"lengths": list(exact_by_length(graphs, job.k, distances=job.distances))}
-    elif job.test == "speed":
-        return speed(graphs[0], job.k)
+    elif key["test"] == "exact":
+        found = {"lengths": list(exact_by_length(graphs, key["k"], distances=key["distances"]))}
     else:
-        found = _network(graphs, job, device)
+        found = _network(graphs, key, str(resolve(settings.device)))
     size = {"graphs": len(graphs), "pairs": len(graphs) * (len(graphs) - 1) // 2}
-    return {**size, **found, "threads": torch.get_num_threads(), "seconds": time.perf_counter() - begin}
+    own = {"threads": torch.get_num_threads(), "seconds": time.perf_counter() - begin}
+    return measured_row(spec, {**size, **found, **own}, device=found.get("network_device", "cpu"))
 
 
 def exact_by_length(graphs: Sequence[Graph], longest: int, *, distances: bool, first: int = 3) -> Iterator[Row]:
-    """The exact test at k = first, ..., longest: of graphs that are still confused with another one.
+    """Yield the result of the exact test at k = first, ..., longest, on graphs that are still confused with another.
 
-    An annotation keeps that of the level before, so what is once distinct stays so. `sum` is the number of pairs that
-    are confused where the last layer only adds up; it needs all graphs and so is there only while all are tested.
+    An annotation contains that of the level before, so graphs that differ once differ at all later levels. `sum` is
+    the number of pairs that are confused if the last layer only adds up; it is None if not all graphs were tested.
     """
     alive = list(range(len(graphs)))
     for k in range(first, longest + 1):
@@ -120,7 +111,7 @@ def exact_by_length(graphs: Sequence[Graph], longest: int, *, distances: bool, f
 
 
 def speed(graph: Graph, k: int) -> Row:
-    """Paths of length 1..k in a graph, and the seconds that the exact test takes for them on one core."""
+    """Return the number of paths up to length k in a graph, and the seconds of the exact test on one core."""
     options: Row = {"collection": "ap", "k": k}
     hashed_annotations([graph], collection="ap", k=1)  # compiles, or loads what was compiled
     begin = time.perf_counter()
@@ -131,7 +122,7 @@ def speed(graph: Graph, k: int) -> Row:
 
 
 def pairs_in(rows: Lanes) -> int:
-    """Number of pairs of equal rows.
+    """Return the number of pairs of equal rows.
 
     >>> pairs_in(np.array([[1, 1], [2, 2], [1, 1], [1, 1]], np.uint64))
     3
@@ -144,9 +135,8 @@ def _groups(alive: Sequence[int], groups: np.ndarray[Any, Any]) -> list[list[int
     return [[i for i, other in zip(alive, groups, strict=True) if other == group] for group in np.unique(groups)]
 
 
-def _network(graphs: Sequence[Graph], job: Job, device: str) -> Row:
-    assert job.phi is not None
-    models = untrained_models(collection="ap", k=job.k, seeds=SEEDS, distances=job.distances, phi=job.phi)
+def _network(graphs: Sequence[Graph], key: Any, device: str) -> Row:
+    models = untrained_models(collection="ap", k=key["k"], seeds=SEEDS, distances=key["distances"], phi=key["phi"])
     found = embeddings(models, graphs, device=device).cpu()
     pairs = all_pairs(len(graphs))
     return {"confused": [int(confused_pairs(rows, pairs).sum()) for rows in found], "network_device": device}
@@ -158,14 +148,13 @@ NETWORKS = (
     ("closed", True, "tanh"),
     ("without", False, "identity"),
 )
-"""The networks of the report: the paper's, with a ReLU, the one that closes the gap, the paper's without distances."""
+"""The networks of the page: the paper's, with a ReLU, with BatchNorm and tanh, the paper's without distances."""
 
 
-def summarize(path: Path, k: int = 4) -> list[Row]:
-    """One row per family, in the paper's order: confused pairs of each test, None where it was not run."""
-    rows = read_rows(path)
-    return [_family(family, [row for row in rows if row["family"] == family], k) for family in ALL
-            if any(row["family"] == family for row in rows)]  # fmt: skip
+def summarize(rows: Sequence[Row], k: int = K) -> list[Row]:
+    """Return one row per family, in the order of the paper: confused pairs of each test, None if it was not run."""
+    families = [[row for row in rows if row["family"] == family] for family in ALL]
+    return [_family(found[0]["family"], found, k) for found in families if found]
 
 
 def _family(family: str, rows: Sequence[Row], k: int) -> Row:
@@ -176,11 +165,9 @@ def _family(family: str, rows: Sequence[Row], k: int) -> Row:
     for name, distances, phi in NETWORKS:
         row = _first(rows, test="network", k=k, distances=distances, phi=phi)
         found[name] = None if row is None else row["confused"]
-        found[f"{name}_seconds"] = None if row is None else row["seconds"]
     lengths = {one["k"]: one for row in rows if row["test"] == "exact" and row["distances"] for one in row["lengths"]}
     without = [one for row in rows if row["test"] == "exact" and not row["distances"] for one in row["lengths"]]
     found["exact"] = {length: lengths[length]["confused"] for length in sorted(lengths)}
-    found["exact_seconds"] = {length: lengths[length]["seconds"] for length in sorted(lengths)}
     found["sum"] = lengths[k]["sum"] if k in lengths else None
     found["exact_without"] = next((one["confused"] for one in without if one["k"] == k), None)
     found["longer_networks"] = {
@@ -190,11 +177,11 @@ def _family(family: str, rows: Sequence[Row], k: int) -> Row:
 
 
 def _first(rows: Sequence[Row], **key: object) -> Row | None:
-    return next((row for row in rows if has_key(row, key)), None)
+    return next((row for row in rows if all(row[name] == value for name, value in key.items())), None)
 
 
 def exact_at(row: Row, k: int) -> int | None:
-    """Pairs that the exact test confuses at `k`; 0 from where it was 0 on, None where it was not run.
+    """Return the pairs that the exact test confuses at `k`, or None if it was not run; 0 stays 0 for larger k.
 
     >>> exact_at({"exact": {4: 7, 5: 0}}, 6)
     0
@@ -206,7 +193,7 @@ def exact_at(row: Row, k: int) -> int | None:
 
 
 def percent(count: float | None, pairs: int) -> str:
-    """A share of the pairs for people.
+    """Return a share of the pairs in percent, as text.
 
     >>> percent(1, 820), percent(0, 5), percent(None, 5)
     ('0.12', '0', 'not run')
@@ -219,12 +206,12 @@ def percent(count: float | None, pairs: int) -> str:
 
 
 def mean(counts: Sequence[int] | None) -> float | None:
-    """The mean over seeds."""
+    """Return the mean over seeds."""
     return None if counts is None else sum(counts) / len(counts)
 
 
 def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Head and lines of the main table: shares of confused pairs in percent."""
+    """Return head and rows of the main table: shares of confused pairs in percent."""
     longest = max((length for row in rows for length in row["exact"]), default=4)
     head = ["family", "pairs", "network, no distances", "network", "adding up, at best", "network, tanh"]
     head += [f"exact, K = {k}" for k in range(4, longest + 1)] + ["3-WL", "1-WL"]
@@ -234,3 +221,10 @@ def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         share += [exact_at(row, k) for k in range(4, longest + 1)] + [row["wl3"], row["wl1"]]
         lines.append([row["family"], f"{row['pairs']:,}", *(percent(count, row["pairs"]) for count in share)])
     return head, lines
+
+
+def sr_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+    """Return the main table of the families of `specs`."""
+    chosen = {spec.key["family"] for spec in specs}
+    rows = [row for row in summarize(results.rows) if row["family"] in chosen]
+    return [Table("Share of the pairs that are confused, in percent", *table(rows), rows)] if rows else []

@@ -13,6 +13,7 @@ import torch
 
 from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
+from pathnn.device import device_name, resolve
 from pathnn.paths.options import COLLECTIONS
 from pathnn.provenance import versions
 from pathnn.theory.isomorphism import confused_pairs
@@ -21,49 +22,52 @@ from pathnn.training.config import RunConfig
 from pathnn.training.recipes import csl, exp
 from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.baselines import baseline_run
-from pathnn_reproduction.spec import Experiment, RunSpec, as_released, baseline_spec, pathnn_spec
+from pathnn_reproduction.results import Row, trained_row
+from pathnn_reproduction.spec import Experiment, RunSpec, training_spec
+from pathnn_reproduction.tables import accuracy_tables
+from pathnn_reproduction.worker import Settings, loaded_commit, task_with_paths
 
 UNTRAINED: dict[str, Any] = {"precision": "64-true", "epochs": 1, "patience": None, "batch_size": 64}
 """Options of a config that only describes a network: nothing is trained."""
 
 
 def synthetic() -> Experiment:
-    """Plan table 1."""
-    return Experiment("synthetic", TARGETS["synthetic"], tuple(_runs()))
+    """Return table 1."""
+    return Experiment("synthetic", TARGETS["synthetic"], tuple(_specs()), accuracy_tables)
 
 
-def _runs() -> Iterator[RunSpec]:
+def _specs() -> Iterator[RunSpec]:
     for collection, fold in product(COLLECTIONS, range(5)):
-        yield pathnn_spec("synthetic", csl(collection, fold=fold))
+        yield training_spec("synthetic", csl(collection, fold=fold))
     for fold in range(5):
-        yield baseline_spec("synthetic", baseline_run("gin", "csl", fold=fold))
+        yield training_spec("synthetic", baseline_run("gin", "csl", fold=fold))
     for data in ("exp", "cexp"):
         for collection, fold in product(COLLECTIONS, range(4)):
             config = exp(collection, fold=fold, name=data)
-            yield pathnn_spec("synthetic", config)
-            yield as_released(pathnn_spec("synthetic", replace(config, variant="released")))
+            yield training_spec("synthetic", config)
+            yield training_spec("synthetic", replace(config, variant="released"), released=True)
         for fold in range(4):
-            yield baseline_spec("synthetic", baseline_run("gin", data, fold=fold))
+            yield training_spec("synthetic", baseline_run("gin", data, fold=fold))
     yield from _isomorphism()
 
 
 def _isomorphism() -> Iterator[RunSpec]:
-    """EXP-Iso: the EXP file, untrained networks without a head, five seeds."""
+    """Yield EXP-Iso: the graphs of EXP, untrained networks without a head, five seeds."""
     headless = {"head": None, "out_channels": None}
     for collection, seed in product(COLLECTIONS, range(5)):
         config = replace(exp(collection, name="exp"), preset="exp-iso", options=headless, seed=seed, **UNTRAINED)
-        yield replace(pathnn_spec("synthetic", config), dataset="exp-iso", kind="isomorphism")
+        yield training_spec("synthetic", config, dataset="exp-iso", run=count_confused_run)
     for seed in range(5):
         config = baseline_run("gin", "exp", seed=seed)
         options = {**config.options, **headless, "hidden_channels": 16}
         config = replace(config, options=options, **UNTRAINED)
-        yield replace(baseline_spec("synthetic", config), dataset="exp-iso", kind="isomorphism")
+        yield training_spec("synthetic", config, dataset="exp-iso", run=count_confused_run)
 
 
 def count_confused(config: RunConfig, task: Task, device: torch.device | str) -> tuple[int, int]:
-    """How many pairs of the task the untrained model of `config` confuses, in float64, and its parameters.
+    """Return how many pairs the untrained model of `config` confuses, in float64, and its number of parameters.
 
-    The task's graphs have the paths that the model reads.
+    The graphs of the task must have the paths that the model reads.
     """
     model = build_model(config, task).double().to(device)
     loader = PackedLoader(task.graphs, batch_size=config.batch_size, device=device)
@@ -71,11 +75,14 @@ def count_confused(config: RunConfig, task: Task, device: torch.device | str) ->
     return int(confused_pairs(rows, pairs).sum()), sum(p.numel() for p in model.parameters())
 
 
-def isomorphism_result(config: RunConfig, task: Task, device: torch.device) -> dict[str, Any]:
-    """The same in the form of a run's result, less the commit. Nothing is trained: validation repeats the test."""
+def count_confused_run(spec: RunSpec, settings: Settings) -> Row:
+    """Count the confused pairs, as the row of a training run without epochs; `val` repeats `test`."""
+    assert spec.config is not None
+    config = replace(spec.config, device=settings.device)
+    task, device = task_with_paths(config), resolve(config.device)
     begin = time.perf_counter()
     confused, parameters = count_confused(config, task, device)
-    return {
+    result = {
         "metric": "undistinguished pairs",
         "val_score": confused,
         "test_score": confused,
@@ -84,7 +91,9 @@ def isomorphism_result(config: RunConfig, task: Task, device: torch.device) -> d
         "stopped": "untrained",
         "seconds": time.perf_counter() - begin,
         "parameters": parameters,
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "device": device_name(device),
+        "commit": loaded_commit(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
     }
+    return trained_row(spec, config, result)

@@ -10,20 +10,21 @@ from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn.training import recipes
 from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.baselines import BASELINES, baseline_run
-from pathnn_reproduction.spec import Experiment, RunSpec, baseline_spec, pathnn_spec
+from pathnn_reproduction.spec import Experiment, RunSpec, training_spec
+from pathnn_reproduction.tables import accuracy_tables
 
 DATASETS = ("enzymes", "nci1", "proteins", "dd", "imdb-binary", "imdb-multi")
 
 GRID = tuple(product((32, 64), (0.0, 0.5)))
-"""Hidden sizes and dropout rates that are tried on each fold."""
+"""Hidden sizes and dropout rates to choose from on each fold."""
 
 FOLDS, ASSESSED = 10, (1, 2, 3)
-"""Number of folds, and the seeds of the winner's runs; the grid itself is run with seed 0."""
+"""Number of folds, and the seeds of the winner's runs; the runs of the grid have seed 0."""
 
 
 def tu() -> Experiment:
-    """Plan table 2."""
-    return Experiment("tu", TARGETS["tu"], tuple(_runs()))
+    """Return table 2."""
+    return Experiment("tu", TARGETS["tu"], tuple(_specs()), accuracy_tables)
 
 
 def models_of(data: str) -> list[tuple[Collection, int]]:
@@ -36,16 +37,16 @@ def models_of(data: str) -> list[tuple[Collection, int]]:
     return [(c, k) for c, k in models if not (data.startswith("imdb") and k == 3 and c != "ap")]
 
 
-def _runs() -> Iterator[RunSpec]:
+def _specs() -> Iterator[RunSpec]:
     for data in DATASETS:
         for (collection, k), fold in product(models_of(data), range(FOLDS)):
             for (hidden, dropout), seed in _grid():
                 config = recipes.tu(data, collection, k=k, fold=fold, hidden_channels=hidden, dropout=dropout)
-                yield pathnn_spec("tu", replace(config, seed=seed), grid=_name(hidden, dropout), assess=seed > 0)
+                yield training_spec("tu", replace(config, seed=seed), grid=_name(hidden, dropout), assess=seed > 0)
     for data, model, fold in product(DATASETS, BASELINES, range(FOLDS)):
         for (hidden, dropout), seed in _grid():
             config = baseline_run(model, data, fold=fold, hidden_channels=hidden, dropout=dropout, seed=seed)
-            yield baseline_spec("tu", config, grid=_name(hidden, dropout), assess=seed > 0)
+            yield training_spec("tu", config, grid=_name(hidden, dropout), assess=seed > 0)
 
 
 def _grid() -> Iterator[tuple[tuple[int, float], int]]:

@@ -1,4 +1,4 @@
-"""Pages that mix graphs and trees: each panel knows its size, its caption and how to draw itself."""
+"""Draw pages of graphs and trees: each panel knows its size, its caption and how to draw itself."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def draw_iterations(
 
 
 def iteration_fills(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[list[str]]:
-    """The colour of each vertex before the first and after each iteration; a class that is not split keeps its colour.
+    """Return the colour of each vertex before and after each iteration; a class that stays whole keeps its colour.
 
     >>> from pathnn.theory.examples import open_triplet
     >>> [len(set(fills)) for fills in iteration_fills(*open_triplet(), collection="sp", k=2)]
@@ -178,7 +178,7 @@ def _draw_row(
     iteration: int,
     width: float,
 ) -> None:
-    """One iteration, from left to right: the graph, the paths through the LSTM, their sum, the graph after it."""
+    """Draw one iteration, from left to right: the graph, the paths through the LSTM, their sum, the next graph."""
     middle = top - HEADLINE - (height - HEADLINE) / 2
     _headline(axes, top, iteration, graph.labels[source], width)
     _draw_graph(axes, graph, fills[0], (0.0, middle + graph.size[1] / 2))
@@ -230,7 +230,7 @@ def _line(axes: Any, start: tuple[float, float], end: tuple[float, float]) -> No
 
 
 def draw_failure_rates(families: Sequence[str], rates: Mapping[str, Sequence[float | None]]) -> Figure:
-    """Bars of `rates[test][family]`, in percent, with the value on top; None draws nothing.
+    """Draw bars of `rates[test][family]`, in percent, with the value on top; None draws nothing.
 
     >>> figure = draw_failure_rates(["SR(16,6,2,2)"], {"network": [0.0], "3-WL": [100.0]})
     >>> len(figure.axes[0].patches)
@@ -255,7 +255,7 @@ def draw_failure_rates(families: Sequence[str], rates: Mapping[str, Sequence[flo
 
 
 def _short(value: float) -> str:
-    """Few digits.
+    """Return a number with few digits.
 
     >>> _short(0.0), _short(77.56), _short(0.0098), _short(0.02)
     ('0', '78', '<.01', '0.02')

@@ -110,7 +110,7 @@ def distances_figure() -> Figure:
 
 
 def distance_style(graph: Graph) -> Style:
-    """Squares for nodes at distance 1 from the root, diamonds for distance 2, a disc for the root.
+    """Return squares for nodes at distance 1 from the root, diamonds for distance 2, a disc for the root.
 
     >>> distance_style(complete_four())((0, 1, 2)).shape, distance_style(bipartite_six())((0, 1, 2)).shape
     ('square', 'diamond')

@@ -1,4 +1,4 @@
-"""Section 3.2 of the paper on all small graphs: what holds, and the smallest example where something does not."""
+"""Check section 3.2 of the paper on all small graphs, and find the smallest counterexamples."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Kind = Literal["trees", "sets"]
 
 @dataclass(frozen=True)
 class PathTest:
-    """A way of telling vertices apart: Path-Trees or annotated path sets, and what they are made of."""
+    """A test that distinguishes vertices: Path-Trees or annotated path sets, and what they are made of."""
 
     kind: Kind
     collection: Collection
@@ -82,11 +82,11 @@ class TheorySettings:
             raise ValueError("max_height=0: expected at least 1, the height of the smallest tree with an edge.")
 
     def compared(self, collection: Collection) -> Universe:
-        """The graphs on which a test of this collection is compared with WL-trees."""
+        """Return the graphs on which a test of this collection is compared with WL-trees."""
         return self.numbered("sp") if collection == "sp" else small_graphs(self.max_vertices)
 
     def numbered(self, collection: Collection) -> Universe:
-        """The graphs on which isomorphic vertices are compared."""
+        """Return the graphs on which isomorphic vertices are compared."""
         few = collection != "sp"
         return small_graphs(
             self.max_vertices,
@@ -101,7 +101,7 @@ VARIANTS = tuple((c, e, d) for c, d in ((*product(COLLECTIONS, [False]), ("ap", 
 
 
 def theory_steps() -> int:
-    """How many lists `theory_checks` yields.
+    """Return how many lists `theory_checks` yields.
 
     >>> theory_steps()
     9
@@ -110,7 +110,7 @@ def theory_steps() -> int:
 
 
 def theory_checks(settings: TheorySettings) -> Iterator[list[Check]]:
-    """All answers, in lists: those of lemma 3.2, then those of each variant.
+    """Yield all answers, in lists: those of lemma 3.2, then those of each variant.
 
     >>> first, *_ = theory_checks(TheorySettings(max_vertices=3, max_height=2))
     >>> [(check.question, check.test.collection, check.holds) for check in first][:2]
@@ -163,7 +163,7 @@ def _invariance(test: PathTest, universe: Universe, names: Partitions) -> list[C
 
 
 def _stronger(checks: list[Check]) -> list[Check]:
-    """The closing remark, for graphs: it misses nothing that 1-WL sees, sees more, and is fair to isomorphic graphs."""
+    """Check the closing remark for graphs: at least as fine as 1-WL, finer, and equal on isomorphic graphs."""
     answers = {(check.question, check.test, check.scope): check for check in checks}
     found = []
     for test, scope in product(dict.fromkeys(check.test for check in checks), SCOPES[3:]):
@@ -175,7 +175,7 @@ def _stronger(checks: list[Check]) -> list[Check]:
 
 
 def _lemma(universes: dict[Collection, Universe], height: int) -> list[Check]:
-    """Lemma 3.2 and the sentence before it, for SP in all its numberings."""
+    """Check lemma 3.2 and the sentence before it, for SP in all its numberings."""
     checks = []
     levels: dict[Collection, PathLevels] = {c: path_levels(universes[c], c, height) for c in COLLECTIONS}
     for c in COLLECTIONS:

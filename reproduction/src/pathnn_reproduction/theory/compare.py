@@ -1,4 +1,4 @@
-"""Whether one way of telling things apart is finer than another, and the smallest pair that shows it is not."""
+"""Compare two partitions: whether one refines the other, and the smallest pair that shows it does not."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Example:
 
 
 def smallest_merged(universe: Universe, fine: Partitions, coarse: Partitions, scope: Scope) -> Example | None:
-    """The smallest two things that `fine` takes for alike and `coarse` distinguishes; None: `fine` refines `coarse`.
+    """Return the smallest pair that `coarse` distinguishes and `fine` does not; None if `fine` refines `coarse`.
 
     Comparing partitions needs no pairs: `fine` refines `coarse` exactly when the map from its classes to those of
     `coarse` is well defined.
@@ -74,7 +74,7 @@ def smallest_merged(universe: Universe, fine: Partitions, coarse: Partitions, sc
 
 
 def smallest_split(universe: Universe, known: Partitions, coarse: Partitions, scope: Scope) -> Example | None:
-    """The smallest two things that `coarse` takes for alike and `known` distinguishes, however they are numbered.
+    """Return the smallest pair that `known` distinguishes in every numbering and `coarse` does not.
 
     A kind of vertex or graph may have several names in `known`, one per numbering (SP); two kinds are distinguished
     when they have none in common.
@@ -122,7 +122,7 @@ class _View:
 
 
 def _merged_pair(view: _View, fine: Ints, coarse: Ints) -> tuple[int, int] | None:
-    """In each class of `fine`, its smallest thing and the smallest that `coarse` tells from it: the best of these."""
+    """Compare the smallest thing of each class of `fine` with the smallest that `coarse` separates from it."""
     _, first, which = np.unique(fine, return_index=True, return_inverse=True)
     differs = np.flatnonzero(coarse != coarse[first[which]])
     classes, at = np.unique(which[differs], return_index=True)
@@ -130,7 +130,7 @@ def _merged_pair(view: _View, fine: Ints, coarse: Ints) -> tuple[int, int] | Non
 
 
 def _split_pair(view: _View, known: Ints, coarse: Ints) -> tuple[int, int] | None:
-    """Of the kinds in each class of `coarse`, the smallest two without a common name in `known`."""
+    """Return the smallest two kinds in a class of `coarse` without a common name in `known`."""
     where = name_pairs(coarse, view.kind)
     _, first, at = np.unique(where, return_index=True, return_inverse=True)
     crowded = np.bincount(coarse[first])[coarse] > 1  # other classes hold one kind: nothing to distinguish
@@ -149,7 +149,7 @@ def _split_pair(view: _View, known: Ints, coarse: Ints) -> tuple[int, int] | Non
 
 
 def _best(view: _View, pairs: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
-    """The pair with the fewest vertices, then edges, as places in the universe."""
+    """Return the pair with the fewest vertices, then edges, as positions in the universe."""
     size = view.size
     best = min(pairs, key=lambda pair: (int(size[pair[0]] + size[pair[1]]), pair), default=None)
     return None if best is None else (int(view.index[best[0]]), int(view.index[best[1]]))
@@ -167,7 +167,7 @@ def _example(universe: Universe, pair: tuple[int, int], height: int, scope: Scop
 
 
 def smallest_non_walk(universe: Universe, levels: PathLevels) -> Example | None:
-    """The smallest vertex whose Path-Tree is not part of its WL-tree; None if all are.
+    """Return the smallest vertex whose Path-Tree is not part of its WL-tree; None if all are.
 
     The nodes of a WL-tree are all walks from its root, one node each. So a Path-Tree is part of it exactly when its
     nodes are walks, and no two of them the same; that it is a tree, `path_levels` has made sure of.
@@ -192,7 +192,7 @@ def smallest_non_walk(universe: Universe, levels: PathLevels) -> Example | None:
 
 
 def smallest_missing(universe: Universe, small: PathLevels, large: PathLevels) -> Example | None:
-    """The smallest vertex with a path in `small` that is not in `large`; None if there is none.
+    """Return the smallest vertex with a path in `small` that is not in `large`; None if there is none.
 
     >>> from pathnn_reproduction.theory.partitions import path_levels
     >>> from pathnn_reproduction.theory.small_graphs import small_graphs
@@ -210,7 +210,7 @@ def smallest_missing(universe: Universe, small: PathLevels, large: PathLevels) -
 
 
 def _examples(universe: Universe, vertices: Ints, height: int) -> list[Example]:
-    """Of these vertices, the one in the smallest graph."""
+    """Return the vertex that is in the smallest graph."""
     if not len(vertices):
         return []
     graph = universe.graph[vertices]

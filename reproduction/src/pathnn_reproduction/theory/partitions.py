@@ -1,4 +1,4 @@
-"""What WL-trees, Path-Trees and annotated path sets know about every vertex of a universe, at all heights at once.
+"""Compute the WL-trees, Path-Trees and annotated path sets of all vertices, at all heights at once.
 
 The same objects as `wl_colors`, `path_trees` and `annotated_path_sets`, computed by sorting arrays: exact as well, and
 fast enough for all graphs with seven vertices. A partition is an array with one name per vertex.
@@ -39,7 +39,7 @@ class PathLevels:
 def path_levels(
     universe: Universe, collection: Collection, height: int, *, extend: bool = False, distances: bool = False
 ) -> PathLevels:
-    """The paths of length 1 to `height` of all graphs.
+    """Return the paths of length 1 to `height` of all graphs.
 
     >>> from pathnn_reproduction.theory.small_graphs import small_graphs
     >>> [len(rows) for rows in path_levels(small_graphs(3), "ap", 2).paths]
@@ -57,7 +57,7 @@ def path_levels(
 
 
 def _parents(paths: list[Ints], num_nodes: int) -> list[Ints]:
-    """The row of each path's parent; raises if a path is there and its beginning is not."""
+    """Return the row of the parent of each path; raise if it is missing."""
     parents: list[Ints] = []
     known: list[tuple[Ints, Ints]] = []  # per length, the sorted keys (parent, last vertex) and their rows
     for rows in paths:
@@ -85,7 +85,7 @@ def _shown(rows: Ints, universe: Universe, table: NDArray[np.int64] | None) -> I
 
 
 def wl_partitions(universe: Universe, height: int) -> Partitions:
-    """Vertices with isomorphic WL-trees of height 1, ..., `height`.
+    """Return the partitions by isomorphic WL-trees of height 1, ..., `height`.
 
     >>> from pathnn_reproduction.theory.small_graphs import small_graphs
     >>> [int(names.max()) + 1 for names in wl_partitions(small_graphs(4), 3)]
@@ -101,7 +101,7 @@ def wl_partitions(universe: Universe, height: int) -> Partitions:
 
 
 def tree_partitions(universe: Universe, levels: PathLevels, *, residual: bool = False) -> Partitions:
-    """Vertices with isomorphic Path-Trees, whose nodes show what the tokens do, one partition per height.
+    """Return the partitions by isomorphic Path-Trees, one per height; their nodes show what the tokens do.
 
     With `residual`, the trees of all lower heights must be isomorphic too.
 
@@ -125,7 +125,7 @@ def tree_partitions(universe: Universe, levels: PathLevels, *, residual: bool = 
 
 
 def annotated_partitions(universe: Universe, levels: PathLevels, *, residual: bool = False) -> Partitions:
-    """Vertices with equal annotated path sets, one partition per length of the paths.
+    """Return the partitions by equal annotated path sets, one per length of the paths.
 
     With `residual`, an annotation also holds the vertex's own of the level before, as the model's `h + sum` does.
 

@@ -1,4 +1,4 @@
-"""Exact names of structures, whole arrays at a time: equal structures get equal integers, different ones different.
+"""Give equal structures equal integers and different ones different integers, whole arrays at a time.
 
 What `ColorTable` does one structure after the other, for millions of them. Nothing is hashed: names come from sorting.
 They mean something only within the array that one call returns.
@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 def name_pairs(first: Ints, second: Ints) -> Ints:
-    """Names of the pairs `(first[i], second[i])`; both hold integers of at least 0.
+    """Return names of the pairs `(first[i], second[i])`; both hold integers of at least 0.
 
     >>> name_pairs(np.array([0, 0, 1, 0]), np.array([5, 5, 5, 6]))
     array([0, 0, 2, 1])
@@ -35,7 +35,7 @@ def name_pairs(first: Ints, second: Ints) -> Ints:
 
 
 def name_rows(rows: NDArray[Any]) -> Ints:
-    """Names of the rows of a matrix of integers of at least 0.
+    """Return names of the rows of a matrix of integers of at least 0.
 
     >>> name_rows(np.array([[1, 2, 3], [1, 2, 4], [1, 2, 3]]))
     array([0, 1, 0])
@@ -47,7 +47,7 @@ def name_rows(rows: NDArray[Any]) -> Ints:
 
 
 def name_multisets(owner: NDArray[Any], members: Ints, num_owners: int) -> Ints:
-    """Names of the multisets `{members[i] : owner[i] == o}` of all owners o; an owner without members has one too.
+    """Return names of the multisets `{members[i] : owner[i] == o}` of all owners o, which may be empty.
 
     The sorted members are read one by one, and what was read so far is named after each.
 
@@ -70,7 +70,7 @@ def name_multisets(owner: NDArray[Any], members: Ints, num_owners: int) -> Ints:
 
 
 def _dense(keys: Ints) -> Ints:
-    """The ranks of the keys: counted where the keys are dense enough, else by sorting."""
+    """Return the ranks of the keys, by counting if they are dense enough, else by sorting."""
     span = int(keys.max(initial=0)) + 1
     if span > 4 * len(keys) + 1000:
         return np.unique(keys, return_inverse=True)[1].astype(np.int64)
@@ -108,7 +108,7 @@ class Universe:
 
     @property
     def num_nodes(self) -> int:
-        """Number of vertices of all graphs."""
+        """The number of vertices of all graphs."""
         return len(self.graph)
 
     def __len__(self) -> int:
@@ -118,19 +118,19 @@ class Universe:
         return f"Universe({len(self)} graphs, {self.num_nodes} vertices)"
 
     def edge_list(self, graph: int) -> list[tuple[int, int]]:
-        """The edges of one graph, vertices counted from 0."""
+        """Return the edges of one graph, with vertices counted from 0."""
         begin = int(self.first[graph])
         inside = (self.edge_index >= begin) & (self.edge_index < begin + int(self.sizes[graph]))
         pairs = (self.edge_index[:, inside[0]] - begin).t().tolist()
         return sorted((u, v) for u, v in pairs if u < v)
 
     def member(self, graph: int) -> Graph:
-        """One graph as `(edge_index, num_nodes)`."""
+        """Return one graph as `(edge_index, num_nodes)`."""
         return edges_to_index(self.edge_list(graph)), int(self.sizes[graph])
 
 
 def small_graphs(max_vertices: int = LARGEST, *, all_up_to: int = 0, copies: int = 0, seed: int = 0) -> Universe:
-    """All graphs with 1 to `max_vertices` vertices, up to isomorphism, as networkx's atlas numbers them.
+    """Return all graphs with 1 to `max_vertices` vertices, up to isomorphism, in the order of networkx's atlas.
 
     Graphs of at most `all_up_to` vertices come in all their numberings (each labelled graph once), larger ones
     in the atlas's and `copies` random others.
@@ -157,7 +157,7 @@ def small_graphs(max_vertices: int = LARGEST, *, all_up_to: int = 0, copies: int
 
 @dataclass(frozen=True)
 class _Part:
-    """One graph of the atlas in the numberings that are wanted: `new[copy, v]` is the new number of v."""
+    """Return one graph of the atlas in the chosen numberings: `new[copy, v]` is the new number of v."""
 
     ends: Ints
     new: Ints
@@ -176,7 +176,7 @@ def _part(ends: Ints, every: Ints, extra: list[Ints] | None, connected: bool) ->
 
 
 def _adjacency_bits(new: Ints, ends: Ints) -> Ints:
-    """For each numbering, the labelled graph as the bits of an integer."""
+    """Return, for each numbering, the labelled graph as the bits of an integer."""
     size = new.shape[1]
     u, v = np.sort(new[:, ends], axis=-1).transpose(2, 0, 1)
     return (np.int64(1) << (u * size + v)).sum(axis=1)

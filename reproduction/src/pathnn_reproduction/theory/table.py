@@ -1,4 +1,4 @@
-"""The answers about section 3.2 as a table: a row per statement, a column per scope, examples by number."""
+"""Show the answers about section 3.2 as a table: a row per statement, a column per scope, examples by number."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ STATEMENTS = (
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; a cell is "yes" or "no" and the number of an example, or None where nothing was asked."""
+    """A row of the table; an entry is "yes" or "no" with the number of an example, or None if nothing was checked."""
 
     statement: str
     claim: str
     about: str
-    cells: tuple[tuple[str, int | None] | None, ...]
+    entries: tuple[tuple[str, int | None] | None, ...]
 
 
 @dataclass
@@ -80,7 +80,7 @@ class Table:
     examples: list[Example] = field(default_factory=list)
 
     def number(self, example: Example | None) -> int | None:
-        """The number of an example, a new one if it was not seen before."""
+        """Return the number of an example; a new example gets a new number."""
         if example is None:
             return None
         if example not in self.examples:
@@ -89,7 +89,7 @@ class Table:
 
 
 def theory_table(checks: Sequence[Check]) -> Table:
-    """Sum up all answers; variants and collections with the same answers and examples share a row.
+    """Summarize all answers; variants and collections with the same answers and examples share a row.
 
     >>> from pathnn_reproduction.theory.checks import TheorySettings, theory_checks
     >>> checks = [check for part in theory_checks(TheorySettings(max_vertices=3, max_height=2)) for check in part]
@@ -101,19 +101,19 @@ def theory_table(checks: Sequence[Check]) -> Table:
     for statement in STATEMENTS:
         asked = list(dict.fromkeys(test for question, test, _ in answers if question == statement.question))
         tests = [t for t in asked if t.kind == statement.kind and t.collection in statement.collections]
-        cells = {test: _cells(table, answers, statement, test) for test in tests}
-        for about, one in _merged(tests, cells):
-            table.rows.append(Row(statement.name, statement.claim, about, cells[one]))
+        entries = {test: _entries(table, answers, statement, test) for test in tests}
+        for about, one in _merged(tests, entries):
+            table.rows.append(Row(statement.name, statement.claim, about, entries[one]))
     return table
 
 
-Cells = tuple[tuple[str, int | None] | None, ...]
+Entries = tuple[tuple[str, int | None] | None, ...]
 
 
 Answers = dict[tuple[Question, PathTest, str], Check]
 
 
-def _cells(table: Table, answers: Answers, statement: Statement, test: PathTest) -> Cells:
+def _entries(table: Table, answers: Answers, statement: Statement, test: PathTest) -> Entries:
     found: list[tuple[str, int | None] | None] = []
     for scope in SCOPES:
         check = answers.get((statement.question, test, scope.name))
@@ -125,12 +125,12 @@ def _cells(table: Table, answers: Answers, statement: Statement, test: PathTest)
     return tuple(found)
 
 
-def _merged(tests: list[PathTest], cells: dict[PathTest, Cells]) -> list[tuple[str, PathTest]]:
-    """What each row is about, and one of its tests."""
-    variants: dict[tuple[Collection, bool, Cells], list[PathTest]] = {}
+def _merged(tests: list[PathTest], entries: dict[PathTest, Entries]) -> list[tuple[str, PathTest]]:
+    """Return what each row is about, and one of its tests."""
+    variants: dict[tuple[Collection, bool, Entries], list[PathTest]] = {}
     for test in tests:
-        variants.setdefault((test.collection, test.distances, cells[test]), []).append(test)
-    alike: dict[tuple[str, Cells], list[PathTest]] = {}
+        variants.setdefault((test.collection, test.distances, entries[test]), []).append(test)
+    alike: dict[tuple[str, Entries], list[PathTest]] = {}
     for (_, _, answer), group in variants.items():
         alike.setdefault((_variant_name(group, tests), answer), []).append(group[0])
     return [
@@ -151,7 +151,7 @@ def _variant_name(group: list[PathTest], tests: list[PathTest]) -> str:
 
 
 def to_result(checks: list[Check], settings: TheorySettings, seconds: float) -> dict[str, Any]:
-    """What the result file holds: settings, how many graphs, every answer, and the examples they refer to by index."""
+    """Return the content of the result file: settings, numbers of graphs, answers, and examples by index."""
     examples = list(dict.fromkeys(check.example for check in checks if check.example is not None))
     index = {example: i for i, example in enumerate(examples)}
     atlas, labelled, relabelled = settings.compared("ap"), settings.numbered("sp"), settings.numbered("ap")
@@ -178,7 +178,7 @@ def to_result(checks: list[Check], settings: TheorySettings, seconds: float) -> 
 
 
 def from_result(result: dict[str, Any]) -> list[Check]:
-    """The answers that a result file holds.
+    """Return the answers of a result file.
 
     >>> from pathnn_reproduction.theory.checks import theory_checks
     >>> settings = TheorySettings(max_vertices=3, max_height=2)
@@ -208,7 +208,7 @@ HEAD = (
 
 
 def example_text(example: Example) -> str:
-    """An example in words; vertices are counted from 1, as in the pictures.
+    """Return an example in words; vertices are counted from 1, as in the pictures.
 
     >>> example_text(Example((3, 1), 2, ((1, ()), (2, ((0, 1),))), (0, 0)))
     'height 2: v1 of 1 vertex without edges, and v1 of 2 vertices with edges 1-2'
@@ -228,24 +228,24 @@ def example_text(example: Example) -> str:
     return f"height {example.height}: {text}"
 
 
-def cell_text(cell: tuple[str, int | None] | None) -> str:
-    """A cell of the table: the answer, and its example's number.
+def entry_text(entry: tuple[str, int | None] | None) -> str:
+    """Return an entry of the table as text: the answer, and the number of its example.
 
-    >>> cell_text(("no", 3)), cell_text(("yes", None)), cell_text(None)
+    >>> entry_text(("no", 3)), entry_text(("yes", None)), entry_text(None)
     ('no [3]', 'yes', '')
     """
-    if cell is None:
+    if entry is None:
         return ""
-    answer, number = cell
+    answer, number = entry
     return answer if number is None else f"{answer} [{number}]"
 
 
 def markdown_row(row: Row, pictures: str) -> list[str]:
     """Return a row for a page, its examples linked to their pictures."""
-    cells = []
-    for cell in row.cells:
-        text = cell_text(cell).split(" ")[0]
+    entries = []
+    for entry in row.entries:
+        text = entry_text(entry).split(" ")[0]
         text = f"**{text}**" if text == "no" else text
-        number = None if cell is None else cell[1]
-        cells.append(text if number is None else f"{text} [{number}]({pictures}/example-{number}.png)")
-    return [row.statement, row.claim, row.about, *cells]
+        number = None if entry is None else entry[1]
+        entries.append(text if number is None else f"{text} [{number}]({pictures}/example-{number}.png)")
+    return [row.statement, row.claim, row.about, *entries]
