@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> EnsembleFolder:
 
 def test_each_is_the_run_of_its_seed(folder, tmp_path):
     alone = run(tiny_config(seed=5), tmp_path / "alone", task=tiny_task())
-    assert folder.seeds == [4, 5, 6]
+    assert folder.numbers == [4, 5, 6]
     ours, theirs = (
         load_ensemble(folder.path).members[1].model,
         load_model(tmp_path / "alone" / "model.safetensors").model,
@@ -142,7 +142,7 @@ def test_a_stopped_ensemble_goes_on_and_can_grow(tmp_path):
     assert EnsembleFolder(out).read_result() == result, "what is refused changes nothing"
     with pytest.raises(KeyboardInterrupt):
         run_ensemble(tiny_config(), out, 4, task=tiny_task(), resume=True, report=Stop(3, 1))
-    assert EnsembleFolder(out).seeds == [0, 1, 2, 3]
+    assert EnsembleFolder(out).numbers == [0, 1, 2, 3]
     with pytest.raises(RunFolderError, match="not all finished"):
         load_ensemble(out)
     grown = run_ensemble(tiny_config(), out, 4, task=tiny_task(), resume=True)

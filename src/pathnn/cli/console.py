@@ -164,19 +164,21 @@ def time_text(seconds: float) -> str:
 def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None]]:
     """Yield a function to call after each epoch.
 
-    On a terminal it rewrites one line, elsewhere it adds a line every `EVERY` seconds. `several`: name the seed.
+    On a terminal it rewrites one line, elsewhere it adds a line every `EVERY` seconds. `several`: name the seed or
+    fold.
     """
     started, said, done = time.monotonic(), time.monotonic(), 0
     terminal = sys.stderr.isatty()
-    seed: int | None = None
+    member = ""
 
     def report(epoch: Epoch, run: Run) -> None:
-        nonlocal started, said, done, seed
-        now = time.monotonic()
-        if seed not in (None, run.config.seed):  # the next seed begins
+        nonlocal started, said, done, member
+        now, config = time.monotonic(), run.config
+        name = f"seed {config.seed}  " if config.folds is None else f"fold {config.fold} of {config.folds}  "
+        if member not in ("", name):  # the next seed or fold begins
             started, done = now - epoch.seconds, 0
-        seed, done = run.config.seed, done + 1
-        which = f"seed {run.config.seed}  " if several else ""
+        member, done = name, done + 1
+        which = name if several else ""
         text = which + epoch_text(epoch, run, done / max(now - started, 1e-9))
         if terminal:
             print(f"\r\033[2K{text}", end="", file=sys.stderr, flush=True)

@@ -194,6 +194,12 @@ def training_fingerprints(graphs: PackedGraphs, index: Tensor) -> str:
     return base64.b64encode(prints.tobytes()).decode()
 
 
+def join_fingerprints(texts: Sequence[str]) -> str:
+    """Return the fingerprints of several training parts together, as `training_fingerprints` does of one."""
+    parts = [np.frombuffer(base64.b64decode(text), dtype="<u8") for text in texts]
+    return base64.b64encode(np.unique(np.concatenate(parts)).tobytes()).decode()
+
+
 def training_overlap(signature: TaskSignature, task: Task, index: Tensor | None = None) -> Tensor | None:
     """Return for each of the graphs `index` (None: all) whether it was in the training data of a model.
 

@@ -58,6 +58,8 @@ class RunConfig:
         data: the name of a dataset, or the path of a file. The name, or the content of the file, seeds the run together
             with `fold` and `seed`.
         fold: the number of the task's split.
+        folds: cross-validate: split the data into this many folds, and hold out the fold number `fold`. The number
+            `folds` itself stands for all folds together: it holds out only a test part that `split_by` names.
         split_seed: use a random split from this seed instead of the task's splits.
         split_by: split a CSV of molecules by "scaffold" (another split for each `split_seed`), or by a column with the
             values train, val and test.
@@ -87,6 +89,7 @@ class RunConfig:
 
     data: str
     fold: int = option(0, "Which of the dataset's splits, counted from 0.")
+    folds: int | None = None
     split_seed: int | None = option(None, "Split 80 / 10 / 10 with this seed, at random or by scaffold.")
     split_by: str | None = option(
         None,
@@ -145,6 +148,8 @@ class RunConfig:
             _at_least(name, self.__dict__[name], 1)
         for name in ("fold", "seed", "split_seed", "patience", "plateau_patience"):
             _at_least(name, self.__dict__[name], 0)
+        if self.folds is not None:
+            _at_least("folds", self.folds, 2)
         if self.split_by not in (None, SCAFFOLD) and self.split_seed is not None:
             raise RunError(
                 f"split_by={self.split_by!r} takes the split from a column, and split_seed={self.split_seed} asks for "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import torch
@@ -16,6 +16,7 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import score_targets
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.shards import ShardedTries
+from pathnn.data.splits import SCAFFOLD, scaffolds
 from pathnn.data.targets import TargetScale, loss_for
 from pathnn.data.task import Categorical, Features, Split, Task, random_split
 from pathnn.device import default_max_entries, free_memory
@@ -255,7 +256,7 @@ def choose_split(task: Task, config: RunConfig) -> Split:
         raise RunError(f"fold={config.fold}: {task.name} has {len(splits)} splits, numbered from 0.")
     split = splits[config.fold]
     for part, index in (("train", split.train), ("validation", split.val)):
-        if index.numel() == 0:
+        if index.numel() == 0 and config.fold != config.folds:
             raise RunError(
                 f"{task.name} has {len(task.graphs)} graphs, which leaves none for {part}. "
                 "Give more data: at least ten graphs."
@@ -265,9 +266,65 @@ def choose_split(task: Task, config: RunConfig) -> Split:
 
 def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
     """Return the splits that a run chooses from: those of the task, or the random one of `split_seed`."""
+    if config.folds is not None:
+        return _fold_splits(task, config)
     if config.split_seed is None or config.split_by is not None:
         return task.splits
     return (random_split(len(task.graphs), seed=config.split_seed),)
+
+
+def _fold_splits(task: Task, config: RunConfig) -> tuple[Split, ...]:
+    """Return the split of each fold, and last that of all folds together, which tests on the fixed test part."""
+    assert config.folds is not None
+    fixed = config.split_by not in (None, SCAFFOLD)
+    if fixed and not task.splits:
+        return ()
+    test = task.splits[0].test if fixed else torch.zeros(0, dtype=torch.long)
+    graphs = torch.arange(len(task.graphs))
+    rest, y, names = graphs[~torch.isin(graphs, test)], task.graphs.y, task.graphs.names
+    groups = None
+    if config.split_by == SCAFFOLD and names is not None:
+        groups = _scaffolds(tuple(names[i] for i in rest.tolist()))
+    labels = y[rest].flatten() if y is not None and task.target in ("class", "binary") else None
+    splits = fold_splits(rest.numel(), folds=config.folds, groups=groups, y=labels, seed=config.split_seed or 0)
+    each = (Split(rest[split.train], rest[split.val], rest[split.test]) for split in splits)
+    return (*each, Split(rest, rest[:0], test))
+
+
+def fold_splits(
+    num_graphs: int, *, folds: int, groups: list[str] | None = None, y: Tensor | None = None, seed: int = 0
+) -> tuple[Split, ...]:
+    """Stand-in for `pathnn.data.splits.fold_splits`."""
+    if not 2 <= folds <= num_graphs:
+        raise RunError(f"folds={folds}: expected 2 to {num_graphs}, the number of graphs.")
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(num_graphs, generator=generator)
+    if y is not None:
+        order = order[torch.sort(y[order], stable=True).indices]
+    fold = torch.empty(num_graphs, dtype=torch.long)
+    fold[order] = torch.arange(num_graphs) % folds
+    if groups is not None:
+        sizes = [0] * folds
+        members: dict[str, list[int]] = {}
+        for graph, group in enumerate(groups):
+            members.setdefault(group, []).append(graph)
+        for graphs in sorted(members.values(), key=len, reverse=True):
+            i = sizes.index(min(sizes))
+            sizes[i] += len(graphs)
+            fold[torch.tensor(graphs)] = i
+    splits = []
+    for i in range(folds):
+        rest = torch.randperm(num_graphs, generator=generator)
+        rest = rest[fold[rest] != i]
+        cut = max(1, round(0.1 * rest.numel()))
+        val, train = rest[:cut].sort().values, rest[cut:].sort().values
+        splits.append(Split(train, val, (fold == i).nonzero().flatten()))
+    return tuple(splits)
+
+
+@lru_cache(maxsize=1)
+def _scaffolds(smiles: tuple[str, ...]) -> list[str]:
+    return scaffolds(smiles)
 
 
 def resolve_max_entries(
