@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import chain
+
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from pathnn.data import load_data
+from pathnn.data import PackedGraphs, Split, Task, load_data, random_split, task_from_graphs
 from pathnn.data.errors import DataError
-from pathnn.data.readers.table import CsvTable
-from pathnn.data.splits import column_split, scaffold_split, scaffolds
+from pathnn.data.readers.table import Table
+from pathnn.data.splits import column_split, fold_splits, random_task_split, scaffold_split, scaffolds
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
@@ -99,7 +104,7 @@ def test_rows_that_are_left_out_do_not_shift_it(tmp_path):
     ],
 )
 def test_a_column_that_does_not_say_it_is_refused(cells, message):
-    table = CsvTable("my.csv", ("smiles", "part"), tuple(("C", cell) for cell in cells))
+    table = Table("my.csv", ("smiles", "part"), tuple(("C", cell) for cell in cells))
     with pytest.raises(DataError, match=message):
         column_split(table, "part", [1, 2, 3])
 
@@ -119,3 +124,85 @@ def test_other_data_has_no_such_split(tmp_path, monkeypatch, data):
 def test_mirror_images_have_one_scaffold():
     cis, trans = "C1CC[C@@H]2CCCC[C@H]2C1", "C1CC[C@H]2CCCC[C@H]2C1"
     assert scaffolds([cis, trans]) == ["C1CCC2CCCCC2C1"] * 2
+
+
+def parts_of(split: Split) -> list[list[int]]:
+    return [split.train.tolist(), split.val.tolist(), split.test.tolist()]
+
+
+def task_of(y: torch.Tensor, groups: torch.Tensor | None = None) -> Task:
+    edge = torch.tensor([[0, 1], [1, 0]])
+    graphs = PackedGraphs.from_edges([edge] * len(y), [2] * len(y))
+    return replace(task_from_graphs(replace(graphs, y=y)), groups=groups)
+
+
+def old_random_split(count: int, seed: int) -> list[list[int]]:
+    """Cut a random order into three."""
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
+    tenth = round(count / 10)
+    cuts = [order[: count - 2 * tenth], order[count - 2 * tenth : count - tenth], order[count - tenth :]]
+    return [sorted(part) for part in cuts]
+
+
+@given(count=st.integers(1, 200), seed=st.integers(0, 99))
+@settings(max_examples=50, deadline=None)
+def test_without_copies_a_random_split_is_the_one_without_groups(count: int, seed: int) -> None:
+    expected = old_random_split(count, seed)
+    assert parts_of(random_split(count, seed=seed)) == expected
+    assert parts_of(random_split(count, seed=seed, groups=torch.arange(count) * 3)) == expected
+
+
+GROUPED = st.lists(st.integers(0, 30), min_size=12, max_size=120).filter(lambda groups: len(set(groups)) > 8)
+
+
+@given(groups=GROUPED, seed=st.integers(0, 99), kind=st.sampled_from(["regression", "class"]))
+@settings(max_examples=60, deadline=None)
+def test_no_split_separates_a_group(groups: list[int], seed: int, kind: str) -> None:
+    y = torch.arange(len(groups)) % 3
+    task = task_of(y if kind == "class" else y + 0.5, torch.tensor(groups))
+    for split in (random_task_split(task, seed=seed), *fold_splits(task, folds=4, seed=seed)):
+        parts = parts_of(split)
+        assert sorted(chain(*parts)) == list(range(len(groups)))
+        found = [{groups[i] for i in part} for part in parts]
+        assert sum(map(len, found)) == len(set(groups))
+
+
+@given(sizes=st.lists(st.integers(1, 60), min_size=2, max_size=5), folds=st.integers(2, 5), seed=st.integers(0, 9))
+@settings(max_examples=40, deadline=None)
+def test_folds_are_stratified_and_each_graph_is_tested_once(sizes: list[int], folds: int, seed: int) -> None:
+    y = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    if len(y) < 12:
+        y = torch.cat([y] * 12)
+    splits = fold_splits(task_of(y), folds=folds, seed=seed)
+    assert torch.equal(torch.cat([split.test for split in splits]).sort().values, torch.arange(len(y)))
+    for split in splits:
+        assert sorted(chain(*parts_of(split))) == list(range(len(y)))
+        assert split.val.numel() > 0
+        for k in range(len(sizes)):
+            all_of_class = int((y == k).sum())
+            assert abs(int((y[split.test] == k).sum()) - all_of_class / folds) < 2
+            assert abs(int((y[split.val] == k).sum()) - (all_of_class - all_of_class / folds) / 10) < 2
+
+
+def test_other_seeds_make_other_folds():
+    tests = [fold_splits(task_of(torch.arange(40) / 7), folds=4, seed=seed)[0].test.tolist() for seed in (0, 1, 0)]
+    assert tests[0] == tests[2] != tests[1]
+
+
+@pytest.mark.parametrize("folds", [1, 20, 99])
+def test_folds_without_graphs_are_refused(folds):
+    with pytest.raises(DataError, match=rf"folds={folds}: expected a number from 2 to 19"):
+        fold_splits(task_of(torch.arange(20) / 7), folds=folds)
+
+
+def test_small_classes_do_not_empty_the_validation_part():
+    task = task_of(torch.arange(25).repeat(4), torch.arange(100))
+    split = random_task_split(task)
+    assert split.val.numel() > 4
+    assert split.test.numel() > 4
+
+
+def test_the_classes_of_a_users_table_are_stratified(tmp_path):
+    task = task_of(torch.tensor([0] * 90 + [1] * 10), torch.arange(100))
+    split = random_task_split(task, seed=3)
+    assert [int(task.graphs.y[part].sum()) for part in (split.train, split.val, split.test)] == [8, 1, 1]

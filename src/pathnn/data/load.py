@@ -16,7 +16,7 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
 from pathnn.data.readers.graph6 import read_graph6
 from pathnn.data.readers.smiles import check_features, smiles_graphs
-from pathnn.data.readers.table import CsvTable, class_labels, is_text, numeric_columns, one_column, read_csv
+from pathnn.data.readers.table import Table, class_labels, is_text, numeric_columns, one_column, read_table
 from pathnn.data.readers.tu import encode, one_hot, read_tu
 from pathnn.data.splits import SCAFFOLD, column_split, scaffold_split, scaffolds
 from pathnn.data.targets import binary, classification, multilabel, number_name, regression
@@ -140,7 +140,7 @@ def task_from_csv(
     task = task_from_csv(Path("molecules.csv"), smiles="smiles", targets=["logS"], split_by="part")
     ```
     """
-    table = read_csv(path)
+    table = read_table(path)
     column = smiles or table.smiles_column()
     chosen = _targets(table, column) if targets is None else [targets] if isinstance(targets, str) else list(targets)
     twice = next((name for name in chosen if chosen.count(name) > 1), None)
@@ -161,7 +161,7 @@ def task_from_csv(
     return task if split_by is None or not chosen else split_task(task, table, split_by, split_seed)
 
 
-def split_task(task: Task, table: CsvTable, split_by: str, seed: int | None = None) -> Task:
+def split_task(task: Task, table: Table, split_by: str, seed: int | None = None) -> Task:
     """Split the task of a table by scaffolds or by a column, as in `load_data`."""
     if split_by == SCAFFOLD:
         assert task.graphs.names is not None
@@ -313,7 +313,7 @@ def _features(values: torch.Tensor | None) -> Features | None:
     return Categorical(tuple((columns.long().amax(dim=0) + 1).tolist() if columns.size(0) else [1] * columns.size(1)))
 
 
-def _targets(table: CsvTable, smiles: str) -> list[str]:
+def _targets(table: Table, smiles: str) -> list[str]:
     """Return the only numeric column, or none: the user must choose among several."""
     found = numeric_columns(table, leave_out=smiles)
     return found if len(found) == 1 else []

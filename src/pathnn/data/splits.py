@@ -1,7 +1,8 @@
-"""Split graphs: stratified folds, by scaffolds, or by a column."""
+"""Split graphs: at random, in folds, by scaffolds or clusters, or by a column."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,8 +10,8 @@ import torch
 from torch import Tensor
 
 from pathnn.data.errors import DataError
-from pathnn.data.readers.table import CsvTable
-from pathnn.data.task import Split
+from pathnn.data.readers.table import Table
+from pathnn.data.task import Split, Task, random_split
 
 
 def stratified_folds(y: Tensor, *, folds: int, seed: int = 0) -> tuple[Split, ...]:
@@ -39,6 +40,89 @@ def _fold_of_each(y: Tensor, folds: int, seed: int) -> Tensor:
     return fold
 
 
+def deal(groups: Tensor, shares: Sequence[float], *, y: Tensor | None = None, seed: int = 0) -> Tensor:
+    """Deal groups of graphs to parts at random, and return the part of each graph, `[G]`.
+
+    Graphs with the same number in `groups` stay together. Each part gets about its share of the graphs, and of each
+    class of `y`: a group is dealt to the part that it fills least.
+
+    >>> deal(torch.arange(10), (0.8, 0.2), y=torch.tensor([0] * 5 + [1] * 5)).tolist()
+    [0, 0, 0, 1, 0, 0, 0, 0, 0, 1]
+    """
+    names, count = groups.tolist(), groups.numel()
+    classes = [0] * count if y is None else y.flatten().tolist()
+    members: dict[int, list[int]] = {}
+    for graph in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist():
+        members.setdefault(names[graph], []).append(graph)
+    total, filled, sizes = Counter(classes), [Counter[Any]() for _ in shares], [0] * len(shares)
+    part = [0] * count
+    for graphs in sorted(members.values(), key=lambda graphs: (-len(graphs), classes[graphs[0]])):
+        counts, size = Counter(classes[graph] for graph in graphs), len(graphs)
+
+        def fill(i: int, counts: Counter[Any] = counts, size: int = size) -> float:
+            of_class = sum(n * (filled[i][k] + n / 2) / total[k] for k, n in counts.items()) / size
+            return (of_class + (sizes[i] + size / 2) / count) / shares[i]
+
+        best = min(range(len(shares)), key=fill)
+        filled[best].update(counts)
+        sizes[best] += size
+        for graph in graphs:
+            part[graph] = best
+    return torch.tensor(part)
+
+
+def fold_splits(
+    task: Task, *, folds: int, groups: Tensor | None = None, seed: int = 0, val: float = 0.1
+) -> tuple[Split, ...]:
+    """Make splits for cross-validation: fold i is for test, and a fraction `val` of the rest for validation.
+
+    Graphs of one group stay together; the default is `task.groups`, copies of a molecule (`split_groups` has others).
+    Folds and validation graphs have about equal fractions of each class.
+
+    >>> from pathnn.data import load_dataset
+    >>> fold_splits(load_dataset("csl"), folds=3)
+    (Split(train=90, val=10, test=50), Split(train=90, val=10, test=50), Split(train=90, val=10, test=50))
+    """
+    groups = _groups(task) if groups is None else groups
+    number = torch.unique(groups).numel()
+    if not 2 <= folds <= number - 1:
+        raise DataError(
+            f"folds={folds}: expected a number from 2 to {number - 1}, as {task.name} has {number} groups of graphs "
+            "that have to stay together."
+        )
+    y = _classes(task)
+    fold = deal(groups, [1 / folds] * folds, y=y, seed=seed)
+    splits = []
+    for i in range(folds):
+        test, rest = (fold == i).nonzero().flatten(), (fold != i).nonzero().flatten()
+        part = deal(groups[rest], (1 - val, val), y=None if y is None else y[rest], seed=seed + 1 + i)
+        splits.append(Split(rest[part == 0], rest[part == 1], test))
+    return tuple(splits)
+
+
+def random_task_split(task: Task, *, seed: int = 0) -> Split:
+    """Split a task 80 / 10 / 10 at random. Copies of a user's molecule stay together, and its classes are stratified.
+
+    >>> from pathnn.data import load_dataset
+    >>> random_task_split(load_dataset("csl"))
+    Split(train=120, val=15, test=15)
+    """
+    y = _classes(task)
+    if task.groups is None or y is None:
+        return random_split(len(task.graphs), seed=seed, groups=task.groups)
+    part = deal(task.groups, (0.8, 0.1, 0.1), y=y, seed=seed)
+    return Split(*((part == i).nonzero().flatten() for i in range(3)))
+
+
+def _groups(task: Task) -> Tensor:
+    return torch.arange(len(task.graphs)) if task.groups is None else task.groups
+
+
+def _classes(task: Task) -> Tensor | None:
+    """Return the class of each graph; None for other targets."""
+    return task.graphs.y if task.target in ("class", "binary") else None
+
+
 SCAFFOLD = "scaffold"
 """The value of `split_by` that is not a column."""
 
@@ -51,10 +135,10 @@ PARTS = {
 """Words for the parts of a split."""
 
 
-def column_split(table: CsvTable, column: str, rows: Sequence[int]) -> Split:
+def column_split(table: Table, column: str, rows: Sequence[int]) -> Split:
     """Split by a column with the values train, val and test; `rows` are the rows of the graphs, from 1.
 
-    >>> table = CsvTable("my.csv", ("smiles", "part"), (("C", "train"), ("CC", "Valid"), ("CCC", "test")))
+    >>> table = Table("my.csv", ("smiles", "part"), (("C", "train"), ("CC", "Valid"), ("CCC", "test")))
     >>> column_split(table, "part", [1, 2, 3])
     Split(train=1, val=1, test=1)
     """

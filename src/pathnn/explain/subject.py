@@ -12,7 +12,7 @@ from pathnn.data.errors import DataError
 from pathnn.data.load import find_data, load_data, task_from_graphs
 from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.readers.smiles import molecule_graph, pack_molecules
-from pathnn.data.readers.table import CsvTable, read_csv
+from pathnn.data.readers.table import Table, read_table
 from pathnn.data.task import Task
 from pathnn.explain.page import Picture
 from pathnn.explain.pictures import GraphPicture, Molecule
@@ -106,7 +106,7 @@ def read_subject(
 
 def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -> ExplainedGraph:
     """Read one row alone: the others may be many, and some may be bad."""
-    table = read_csv(path)
+    table = read_table(path)
     texts = table.column(smiles or table.smiles_column())
     if row > len(texts):
         raise ValueError(f"row={row} does not exist: {path} has {len(texts)} rows, counted from 1.")
@@ -123,7 +123,7 @@ def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -
     return _subject(trained, task, 0, title, f"{path.name}, row {row}", order, Molecule(text))
 
 
-def _molecule_name(table: CsvTable, row: int) -> str:
+def _molecule_name(table: Table, row: int) -> str:
     """Return the name of the molecule in a row, or "" if no column has names."""
     cells = zip(table.columns, table.rows[row - 1], strict=False)
     return next((text.strip() for column, text in cells if column.strip().lower() in NAME_COLUMNS), "")

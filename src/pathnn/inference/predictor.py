@@ -16,7 +16,7 @@ from pathnn.checks import check_choice
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.fingerprints import OTHER_SPLIT, DataFingerprint, same_place
 from pathnn.data.load import find_data, load_data, split_task
-from pathnn.data.readers.table import read_csv
+from pathnn.data.readers.table import read_table
 from pathnn.data.splits import SCAFFOLD
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
@@ -235,7 +235,7 @@ def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
     same_size = before is not None and before.num_graphs == len(task.graphs)
     if find_data(config.data).kind == "table" and (same_size or config.split_by != SCAFFOLD):
         with suppress(DataError):
-            return split_task(task, read_csv(path), config.split_by, config.split_seed)
+            return split_task(task, read_table(path), config.split_by, config.split_seed)
     return replace(task, splits=())
 
 
@@ -332,7 +332,7 @@ Table = tuple[list[str], list[list[Any]]]
 def input_table(data: str, task: Task | None, bad: Sequence[BadRow]) -> Table:
     """Return the columns of a CSV as they are; of other data, the numbers of the graphs and their names, if any."""
     if find_data(data).kind == "table":
-        table = read_csv(Path(data).expanduser())
+        table = read_table(Path(data).expanduser())
         width = len(table.columns)
         return list(table.columns), [[*row, *[""] * (width - len(row))][:width] for row in table.rows]
     rows = range(1, 1 + len(bad) + (0 if task is None else len(task.graphs)))

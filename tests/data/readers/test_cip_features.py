@@ -20,7 +20,7 @@ from pathnn.data.fingerprints import graph_fingerprints
 from pathnn.data.readers import atom_features as cip
 from pathnn.data.readers.atom_features import FEATURES, MoleculeGraph
 from pathnn.data.readers.smiles import molecule_graph, pack_molecules
-from pathnn.data.readers.table import read_csv
+from pathnn.data.readers.table import read_table
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
 
@@ -116,7 +116,7 @@ def test_a_prediction_does_not_depend_on_how_a_molecule_is_written(collection: C
 def test_predictions_of_real_molecules_do_not_depend_on_it_either(
     folder: str, collection: Collection, mirror: Path
 ) -> None:
-    texts = [text for file in sorted((mirror / folder).glob("*.csv.gz")) for text in read_csv(file).column("smiles")]
+    texts = [text for file in sorted((mirror / folder).glob("*.csv.gz")) for text in read_table(file).column("smiles")]
     if not texts:
         pytest.skip(f"no {folder} in PATHNN_MIRROR")
     marked = [text for text in texts if text and "@" in text]

@@ -13,7 +13,7 @@ pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 from pathnn.data import DataError, PackedGraphs, load_data, load_dataset
 from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.readers.smiles import molecule_graph, pack_molecules
-from pathnn.data.readers.table import read_csv
+from pathnn.data.readers.table import read_table
 
 
 def features(smiles: str) -> tuple[list[list[int]], list[list[int]]]:
@@ -59,7 +59,7 @@ def test_features_are_named(tmp_path: Path) -> None:
     [("molhiv", "ogbg_molhiv_mol.csv.gz", 97), ("peptides-func", "peptide_multi_class_dataset.csv.gz", 401)],
 )
 def test_the_graphs_are_ogb_s(name: str, file: str, step: int, mirror: Path) -> None:
-    theirs, texts = load_dataset(name).graphs, read_csv(mirror / "molecules" / file).column("smiles")
+    theirs, texts = load_dataset(name).graphs, read_table(mirror / "molecules" / file).column("smiles")
     assert len(texts) == len(theirs)
     for i in range(0, len(texts), step):
         graph = molecule_graph(texts[i], "ogb")

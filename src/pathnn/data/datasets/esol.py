@@ -7,7 +7,7 @@ from pathlib import Path
 from pathnn.data.datasets.base import Built, DatasetSpec, needed
 from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.readers.smiles import smiles_graphs
-from pathnn.data.readers.table import read_csv
+from pathnn.data.readers.table import read_table
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import regression
 from pathnn.data.task import Task, random_split
@@ -23,7 +23,7 @@ COLUMNS = ("logSolubility", "measured log solubility in mols per litre")
 
 
 def _build(paths: tuple[Path | None, ...]) -> Built:
-    table = read_csv(needed(paths[0]))
+    table = read_table(needed(paths[0]))
     target = next((column for column in COLUMNS if column in table.columns), COLUMNS[0])
     graphs, _ = smiles_graphs(table, smiles="smiles", targets=[target])
     return Built(graphs, (random_split(len(graphs)),), published=False)

@@ -12,12 +12,12 @@ import torch
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.readers.atom_features import MoleculeFeatures, MoleculeGraph, cip_graph, ogb_graph
-from pathnn.data.readers.table import CsvTable, row_targets, shorten
+from pathnn.data.readers.table import Table, row_targets, shorten
 from pathnn.data.targets import class_key
 
 
 def smiles_graphs(
-    table: CsvTable,
+    table: Table,
     *,
     smiles: str | None = None,
     targets: Sequence[str] = (),
@@ -37,7 +37,7 @@ def smiles_graphs(
     molecules, values, bad = [], [], []
     for i, text in enumerate(texts):
         row = row_targets([(name, column[i]) for name, column in zip(targets, columns, strict=True)], classes)
-        problem = next((value for value in row if isinstance(value, str)), None)
+        problem = table.problems.get(i) or next((value for value in row if isinstance(value, str)), None)
         molecule = problem or molecule_graph(text, features)
         if isinstance(molecule, str):
             bad.append(BadRow(i + 1, molecule))

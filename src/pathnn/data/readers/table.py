@@ -1,17 +1,23 @@
-"""Read text files, compressed or not: CSV tables and tables of numbers."""
+"""Read tables in chunks, compressed or not, and the targets in their columns."""
 
 from __future__ import annotations
 
+import bz2
+import codecs
 import csv
 import gzip
 import io
 import lzma
 import math
+import sys
 import warnings
 import zlib
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, cast
 
 import numpy as np
 import torch
@@ -21,18 +27,37 @@ from torch import Tensor
 from pathnn.data.errors import DataError
 from pathnn.data.targets import as_number, class_key, class_names, is_missing, is_missing_number
 
+STANDARD_INPUT = "-"
+"""The name of a table that is read from standard input."""
+
+COMPRESSED: Mapping[str, Callable[[Path], BinaryIO]] = {
+    ".gz": cast(Callable[[Path], BinaryIO], gzip.open),
+    ".xz": cast(Callable[[Path], BinaryIO], lzma.open),
+    ".bz2": cast(Callable[[Path], BinaryIO], bz2.open),
+}
+"""How to open compressed files, by their suffix."""
+
+DAMAGED = (OSError, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError)
+"""The errors of reading an open file that is damaged or is not text."""
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a plain or compressed file to read what it holds, not compressed."""
+    opened = COMPRESSED.get(path.suffix.lower())
+    return path.open("rb") if opened is None else opened(path)
+
 
 def read_text(path: Path) -> str:
-    """Return the text of a plain, `.gz` or `.xz` file."""
-    try:
-        content = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            content = gzip.decompress(content)
-        elif path.suffix.lower() == ".xz":
-            content = lzma.decompress(content)
-        return content.decode("utf-8-sig")  # some programs mark UTF-8 at its beginning
-    except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is damaged or is not UTF-8 text: {error}.") from error
+    """Return the text of a plain or compressed file."""
+    with open_bytes(path) as file:
+        try:
+            return file.read().decode("utf-8-sig")  # some programs mark UTF-8 at its beginning
+        except DAMAGED as error:
+            raise _damaged(path, error) from error
+
+
+def _damaged(source: str | Path, error: Exception) -> DataError:
+    return DataError(f"{source} is damaged or is not UTF-8 text: {error}.")
 
 
 def parse_numbers(text: str) -> NDArray[np.float64]:
@@ -53,13 +78,20 @@ LARGEST = torch.finfo(torch.float32).max
 SMILES_NAMES = ("smiles", "canonical_smiles", "smi", "molecule", "mol", "structure")
 
 
+Row = tuple[str, ...]
+
+
 @dataclass(frozen=True)
-class CsvTable:
-    """A CSV file: its header and its rows as text."""
+class Table:
+    """Rows of a table as text, with its header.
+
+    `problems` says what is wrong with rows that could not be read, by their position in `rows`, from 0.
+    """
 
     source: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[Row, ...]
+    problems: Mapping[int, str] = field(default_factory=dict)
 
     def column(self, name: str) -> list[str | None]:
         """Return the values of a column; None where a row is too short."""
@@ -84,38 +116,110 @@ class CsvTable:
         )
 
 
-def read_csv(path: Path) -> CsvTable:
-    """Read a `.csv`, `.csv.gz` or `.csv.xz` file with a header line."""
-    text = read_text(path)
-    reader = csv.reader(io.StringIO(text), strict=True)  # else a quote that is not closed swallows the rows after it
+class TableReader:
+    """A table that is read once, from its first row to the last, in chunks; close it after use.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "my.csv"
+    ...     _ = path.write_text("smiles,logS\\nC,1\\nCC,2\\nCCC,3\\n")
+    ...     with open_table(path) as table:
+    ...         print(table.columns, [len(chunk.rows) for chunk in table.chunks(2)])
+    ('smiles', 'logS') [2, 1]
+    """
+
+    def __init__(self, source: str, columns: Row, rows: Iterator[Row], file: BinaryIO) -> None:
+        self.source, self.columns, self._rows, self._file = source, columns, rows, file
+
+    def chunks(self, rows: int) -> Iterator[Table]:
+        """Yield the next rows as tables of at most `rows` rows; raise `DataError` if there are none at all."""
+        empty = True
+        while chunk := tuple(islice(self._rows, rows)):
+            empty = False
+            yield Table(self.source, self.columns, chunk)
+        if empty:
+            raise _no_rows(self.source)
+
+    def __enter__(self) -> TableReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not sys.stdin.buffer:
+            self._file.close()
+
+
+def open_table(source: str | Path) -> TableReader:
+    """Open a `.csv` file, compressed or not, or standard input ("-"), to read it in chunks."""
+    if source == STANDARD_INPUT:
+        name, file = "standard input", cast(BinaryIO, sys.stdin.buffer)
+    else:
+        path = Path(source).expanduser()
+        name, file = str(path), open_bytes(path)
     try:
-        rows = [tuple(row) for row in reader if row]
-    except csv.Error as error:
+        return TableReader(name, *_csv_rows(file, name), file)
+    except BaseException:
+        file.close()
+        raise
+
+
+def read_table(source: str | Path) -> Table:
+    """Read a whole table; see `open_table`."""
+    with open_table(source) as reader:
+        (table,) = reader.chunks(sys.maxsize)
+        return table
+
+
+def _csv_rows(file: BinaryIO, source: str) -> tuple[Row, Iterator[Row]]:
+    """Return the header and the rows of a CSV."""
+    rows = _parsed(codecs.iterdecode(file, "utf-8-sig"), source)
+    header = next(rows, ())
+    if [value.strip().lower() for value in header] == ["sep=", ""]:  # sep=, as Excel writes it
+        header = next(rows, ())
+    first = next(rows, None)
+    if first is None:
+        raise _no_rows(source)
+    only = header[0] if len(header) == 1 else ""
+    other = next((mark for mark in (";", "\t") if mark in only.strip(f"{mark} ")), None)
+    if other is not None or header[0].lower().startswith("sep="):
         raise DataError(
-            f"{path} is not a CSV file: {error}, in or before line {reader.line_num}. A value that begins with a quote "
-            '(") has to end with one.'
-        ) from error
-    if rows and [value.strip().lower() for value in rows[0]] == ["sep=", ""]:  # sep=, as Excel writes it
-        del rows[0]
-    if len(rows) < 2:
-        raise DataError(f"{path} has no rows: expected a header line and one line per molecule.")
-    header = rows[0][0] if len(rows[0]) == 1 else ""
-    other = next((mark for mark in (";", "\t") if mark in header.strip(f"{mark} ")), None)
-    if other is not None or rows[0][0].lower().startswith("sep="):
-        raise DataError(
-            f"the columns of {path} seem to be separated by {other or rows[0][0][4:]!r}: expected commas, and points "
+            f"the columns of {source} seem to be separated by {other or header[0][4:]!r}: expected commas, and points "
             "in numbers. Save it in that form."
         )
-    for number, row in enumerate(rows[1:], start=1):
-        if any(value.strip() for value in row[len(rows[0]) :]):
+    return header, _checked(chain([first], rows), source, len(header))
+
+
+def _no_rows(source: str) -> DataError:
+    return DataError(f"{source} has no rows: expected a header line and one line per molecule.")
+
+
+def _parsed(lines: Iterator[str], source: str) -> Iterator[Row]:
+    """Yield the lines of a CSV that are not empty."""
+    reader = csv.reader(lines, strict=True)  # else a quote that is not closed swallows the rows after it
+    try:
+        yield from (tuple(row) for row in reader if row)
+    except csv.Error as error:
+        raise DataError(
+            f"{source} is not a CSV file: {error}, in or before line {reader.line_num}. A value that begins with a "
+            'quote (") has to end with one.'
+        ) from error
+    except DAMAGED as error:
+        raise _damaged(source, error) from error
+
+
+def _checked(rows: Iterator[Row], source: str, width: int) -> Iterator[Row]:
+    """Refuse a row that has more values than the header."""
+    for number, row in enumerate(rows, start=1):
+        if any(value.strip() for value in row[width:]):
             raise DataError(
-                f"{path}, row {number}: {len(row)} values, but the header has {len(rows[0])}. Put values that contain "
-                'a comma into "quotes".'
+                f"{source}, row {number}: {len(row)} values, but the header has {width}. Put values that contain a "
+                'comma into "quotes".'
             )
-    return CsvTable(str(path), rows[0], tuple(rows[1:]))
+        yield row
 
 
-def class_labels(table: CsvTable, column: str) -> tuple[str, ...]:
+def class_labels(table: Table, column: str) -> tuple[str, ...]:
     """Return the names of the classes in a column."""
     values = [value for value in table.column(column) if value is not None and not is_missing(value)]
     named = [value for value in values if not is_missing_number(value)]
@@ -124,13 +228,13 @@ def class_labels(table: CsvTable, column: str) -> tuple[str, ...]:
     return class_names(values)
 
 
-def is_text(table: CsvTable, column: str) -> bool:
+def is_text(table: Table, column: str) -> bool:
     """Return whether a column has values that are not empty, and none of them is a number."""
     values = [value for value in table.column(column) if value is not None and not is_missing(value)]
     return bool(values) and all(as_number(value) is None for value in values)
 
 
-def numeric_columns(table: CsvTable, *, leave_out: str) -> list[str]:
+def numeric_columns(table: Table, *, leave_out: str) -> list[str]:
     """Return the columns, other than `leave_out`, whose values are numbers or empty."""
     found = []
     for name in table.columns:
