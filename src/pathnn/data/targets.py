@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pathnn.data.metrics import METRICS, check_metric, mean_over_targets
+from pathnn.data.metrics import OF_KIND, OverClasses, check_metric, mean_over_targets
 from pathnn.data.task import Task
 
 
@@ -145,15 +145,12 @@ def classification(num_classes: int) -> dict[str, Any]:
         "target": "class",
         "out_channels": num_classes,
         "loss": nn.CrossEntropyLoss,
-        "metric": partial(_accuracy, num_classes),
-        "metric_name": "accuracy",
-        "maximize": True,
-        "scale": 100.0,
+        **_measured_by("accuracy", "class"),
     }
 
 
 def regression(num_targets: int = 1, *, has_missing_targets: bool = False, metric: str = "mae") -> dict[str, Any]:
-    """Describe numbers per graph: mean absolute error as loss and metric, or another metric (`METRICS`).
+    """Describe numbers per graph: mean absolute error as loss and metric, or another metric (`OF_KIND`).
 
     >>> regression()["maximize"], regression(metric="rmse")["metric_name"]
     (False, 'RMSE')
@@ -177,17 +174,15 @@ def with_metric(task: Task, metric: str | None) -> Task:
     """Replace the metric of a task (None: keep it).
 
     >>> from pathnn.data import load_dataset
-    >>> with_metric(load_dataset("csl"), "rmse")
-    Traceback (most recent call last):
-    ...
-    pathnn.data.errors.DataError: metric='rmse' is not for targets of the kind 'class': expected accuracy.
+    >>> with_metric(load_dataset("csl"), "f1").metric_name
+    'F1'
     """
     if metric is None:
         return task
     check_metric(metric, task.target)
-    if task.target == "class" or METRICS[metric].name == task.metric_name:
+    if OF_KIND[task.target][metric].name == task.metric_name:
         return task
-    return replace(task, **_measured_by(metric))
+    return replace(task, **_measured_by(metric, task.target))
 
 
 def _numbers(kind: str, channels: int, loss: type[nn.Module], has_missing_targets: bool, metric: str) -> dict[str, Any]:
@@ -198,25 +193,19 @@ def _numbers(kind: str, channels: int, loss: type[nn.Module], has_missing_target
         "out_channels": channels,
         "loss": partial(MaskedLoss, loss) if has_missing_targets else loss,
         "has_missing_targets": has_missing_targets,
-        **_measured_by(metric),
+        **_measured_by(metric, kind),
     }
 
 
-def _measured_by(metric: str) -> dict[str, Any]:
-    facts = METRICS[metric]
+def _measured_by(metric: str, kind: str) -> dict[str, Any]:
+    info, classes = OF_KIND[kind][metric], kind == "class"
     return {
-        "metric": mean_over_targets(facts.score),
-        "metric_name": facts.name,
-        "score": facts.score,
-        "maximize": facts.maximize,
-        "scale": facts.scale,
+        "metric": partial(OverClasses, info.score) if classes else mean_over_targets(info.score),
+        "metric_name": info.name,
+        "score": None if classes else info.score,
+        "maximize": info.maximize,
+        "scale": info.scale,
     }
-
-
-def _accuracy(num_classes: int) -> Any:
-    from torchmetrics.classification import MulticlassAccuracy
-
-    return MulticlassAccuracy(num_classes=num_classes, average="micro")
 
 
 @dataclass(frozen=True)

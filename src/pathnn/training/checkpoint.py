@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.fingerprints import DataFingerprint, graph_fingerprints
-from pathnn.data.metrics import METRICS
+from pathnn.data.metrics import OF_KIND
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
 from pathnn.data.targets import TargetScale
@@ -84,8 +84,9 @@ class TaskSignature:
 
     @property
     def metric(self) -> str | None:
-        """Return the name of the metric of training for `with_metric`; None if there is no choice."""
-        return next((name for name, info in METRICS.items() if info.name == self.metric_name), None)
+        """Return the name of the metric of training for `with_metric`; None if it is unknown."""
+        metrics = OF_KIND.get(self.target, {})
+        return next((name for name, info in metrics.items() if info.name == self.metric_name), None)
 
     @property
     def molecule_features(self) -> MoleculeFeatures:

@@ -16,7 +16,7 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import score_targets
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.shards import ShardedTries
-from pathnn.data.splits import SCAFFOLD, scaffolds
+from pathnn.data.splits import SCAFFOLD, fold_splits, scaffolds
 from pathnn.data.targets import TargetScale, loss_for
 from pathnn.data.task import Categorical, Features, Split, Task, random_split
 from pathnn.device import default_max_entries, free_memory
@@ -281,50 +281,20 @@ def _fold_splits(task: Task, config: RunConfig) -> tuple[Split, ...]:
         return ()
     test = task.splits[0].test if fixed else torch.zeros(0, dtype=torch.long)
     graphs = torch.arange(len(task.graphs))
-    rest, y, names = graphs[~torch.isin(graphs, test)], task.graphs.y, task.graphs.names
-    groups = None
-    if config.split_by == SCAFFOLD and names is not None:
-        groups = _scaffolds(tuple(names[i] for i in rest.tolist()))
-    labels = y[rest].flatten() if y is not None and task.target in ("class", "binary") else None
-    splits = fold_splits(rest.numel(), folds=config.folds, groups=groups, y=labels, seed=config.split_seed or 0)
+    rest = graphs[~torch.isin(graphs, test)]
+    groups = None if task.groups is None else task.groups[rest]
+    part = replace(task, graphs=task.graphs.subset(rest), groups=groups, splits=()) if fixed else task
+    if config.split_by == SCAFFOLD:
+        groups = _scaffold_groups(task.graphs.names or ())
+    splits = fold_splits(part, folds=config.folds, groups=groups, seed=config.split_seed or 0)
     each = (Split(rest[split.train], rest[split.val], rest[split.test]) for split in splits)
     return (*each, Split(rest, rest[:0], test))
 
 
-def fold_splits(
-    num_graphs: int, *, folds: int, groups: list[str] | None = None, y: Tensor | None = None, seed: int = 0
-) -> tuple[Split, ...]:
-    """Stand-in for `pathnn.data.splits.fold_splits`."""
-    if not 2 <= folds <= num_graphs:
-        raise RunError(f"folds={folds}: expected 2 to {num_graphs}, the number of graphs.")
-    generator = torch.Generator().manual_seed(seed)
-    order = torch.randperm(num_graphs, generator=generator)
-    if y is not None:
-        order = order[torch.sort(y[order], stable=True).indices]
-    fold = torch.empty(num_graphs, dtype=torch.long)
-    fold[order] = torch.arange(num_graphs) % folds
-    if groups is not None:
-        sizes = [0] * folds
-        members: dict[str, list[int]] = {}
-        for graph, group in enumerate(groups):
-            members.setdefault(group, []).append(graph)
-        for graphs in sorted(members.values(), key=len, reverse=True):
-            i = sizes.index(min(sizes))
-            sizes[i] += len(graphs)
-            fold[torch.tensor(graphs)] = i
-    splits = []
-    for i in range(folds):
-        rest = torch.randperm(num_graphs, generator=generator)
-        rest = rest[fold[rest] != i]
-        cut = max(1, round(0.1 * rest.numel()))
-        val, train = rest[:cut].sort().values, rest[cut:].sort().values
-        splits.append(Split(train, val, (fold == i).nonzero().flatten()))
-    return tuple(splits)
-
-
 @lru_cache(maxsize=1)
-def _scaffolds(smiles: tuple[str, ...]) -> list[str]:
-    return scaffolds(smiles)
+def _scaffold_groups(smiles: tuple[str, ...]) -> Tensor:
+    numbers: dict[str, int] = {}
+    return torch.tensor([numbers.setdefault(scaffold, len(numbers)) for scaffold in scaffolds(smiles)])
 
 
 def resolve_max_entries(
