@@ -103,18 +103,7 @@ class Predictions:
     def resampled(self, metric: str, *, resamples: int = 1000, seed: int = 0) -> Array:
         """Return a metric on bootstrap samples of the graphs, `[resamples]`; the same samples for the same seed."""
         index = np.random.default_rng(seed).integers(len(self.rows), size=(resamples, len(self.rows)))
-        errors = self._errors(metric)
-        if errors is None:
-            return np.array([self.score(metric, row) for row in index])
-        mean = np.nanmean(np.stack([_mean(column, index) for column in errors.T]), axis=0)
-        return np.sqrt(mean) if metric == "rmse" and errors.shape[1] == 1 else mean
-
-    def _errors(self, metric: str) -> Array | None:
-        """Return the error of each prediction if the metric is their mean, `[graphs, targets]`, else None."""
-        difference = (self.out - self.y.reshape(self.out.shape)).numpy() if metric in ("mae", "rmse") else None
-        if difference is None or (metric == "rmse" and difference.shape[1] > 1):
-            return None
-        return np.abs(difference) if metric == "mae" else difference**2
+        return np.array([self.score(metric, row) for row in index])
 
     def columns(self, prefix: str = "") -> dict[str, list[Any]]:
         """Return the columns of the predictions, as `pathnn predict` names them."""
@@ -148,12 +137,6 @@ class Predictions:
             title: ["" if math.isnan(value) else value for value in column]
             for title, column in zip(titles, columns, strict=True)
         }
-
-
-def _mean(values: Array, index: Array) -> Array:
-    """Return the means of samples of values, without NaN."""
-    chosen = values[index]
-    return np.nanmean(chosen, axis=1) if np.isnan(values).any() else chosen.mean(axis=1)
 
 
 def _unique(columns: dict[str, list[Any]], taken: dict[str, list[Any]]) -> dict[str, list[Any]]:
