@@ -31,7 +31,7 @@ def held_out_splits(ensemble: Ensemble, task: Task) -> Split | tuple[Split, ...]
     return splits_of(task, ensemble.config)[:folds] if folds is not None and not whole.test.numel() else whole
 
 
-def test_predictions(ensemble: Ensemble, task: Task) -> Predictions:
+def predict_test_part(ensemble: Ensemble, task: Task) -> Predictions:
     """Return the mean prediction of all networks for the test part."""
     test, signature = choose_split(task, ensemble.config).test, ensemble.signature
     outputs = predict_each(ensemble, task, test, device=resolve(ensemble.config.device))
@@ -87,7 +87,7 @@ def write_evaluation(
     whole = choose_split(task, ensemble.config)
     TrainingMolecules.of([names[i] for i in whole.train.tolist()]).save(folder)
     if whole.test.numel():
-        test_predictions(ensemble, task).write(folder / TEST)
+        predict_test_part(ensemble, task).write(folder / TEST)
     elif ensemble.config.folds is None:
         return {}
     found = read_held_out(folder, ensemble.signature)

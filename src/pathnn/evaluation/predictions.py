@@ -115,7 +115,7 @@ class Predictions:
         known: dict[str, list[Any]] = {"row": list(self.rows)}
         if self.smiles:
             known["smiles"] = list(self.smiles)
-        known |= _unique(self._target_columns(), known)
+        known |= _unique(self.target_columns(), known)
         models = {"": self} if others is None else {f"{name}: ": one for name, one in others.items()}
         for prefix, one in models.items():
             known |= _unique(one.columns(prefix), known)
@@ -127,7 +127,8 @@ class Predictions:
         writer.writerows(zip(*known.values(), strict=True))
         write_file(path, text.getvalue().encode())
 
-    def _target_columns(self) -> dict[str, list[Any]]:
+    def target_columns(self) -> dict[str, list[Any]]:
+        """Return the columns of the targets; empty text for an unknown one."""
         names = self.signature.classes
         if self.signature.target == "class":
             return {"target": [names[i] if names else i for i in self.y.tolist()]}
