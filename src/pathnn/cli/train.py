@@ -39,7 +39,7 @@ Folds = Annotated[
 ]  # fmt: skip
 Baselines = Annotated[
     bool,
-    typer.Option("--baselines", help="Also train random forests and LightGBM on the molecules of a table, and compare."),
+    typer.Option("--baselines", help="Also train random forests and LightGBM on the molecules of a table."),
 ]  # fmt: skip
 
 
@@ -174,7 +174,8 @@ def _folder(out: Path, kind: Literal["seed", "fold"] | None) -> RunFolder | Ense
     if there.begun and kind != there.kind:
         again = f"--{there.kind}s {len(there.numbers)} --resume"
         raise typer.BadParameter(
-            f"{out} holds runs of {len(there.numbers)} {there.kind}s. Resume them with {again}, or give another folder.",
+            f"{out} holds runs of {len(there.numbers)} {there.kind}s. Resume them with {again}, or give another "
+            "folder.",
             param_hint="--out",
         )
     return RunFolder(out) if kind is None else EnsembleFolder(out, kind)

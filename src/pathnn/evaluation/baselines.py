@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from pathnn.data.task import Split, Task
-from pathnn.evaluation.predictions import Array, Predictions, logits
+from pathnn.evaluation.predictions import Predictions, logits
+from pathnn.evaluation.resampling import Array
 from pathnn.inference.similarity import BITS, RADIUS, morgan
 from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.errors import RunError
@@ -105,8 +106,9 @@ def descriptors(smiles: Sequence[str]) -> Array:
     from rdkit import Chem, rdBase
     from rdkit.Chem import Descriptors
 
+    compute: Any = Descriptors.CalcMolDescriptors
     quiet = rdBase.BlockLogs()
-    rows = [list(Descriptors.CalcMolDescriptors(Chem.MolFromSmiles(text)).values()) for text in smiles]
+    rows = [list(compute(Chem.MolFromSmiles(text)).values()) for text in smiles]
     del quiet
     values = np.array(rows, dtype=np.float64)
     values[np.abs(values) > np.finfo(np.float32).max] = np.nan

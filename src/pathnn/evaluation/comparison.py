@@ -10,7 +10,8 @@ import torch
 
 from pathnn.checks import check_choice
 from pathnn.evaluation.held_out import read_baselines, read_held_out
-from pathnn.evaluation.predictions import Predictions, interval
+from pathnn.evaluation.predictions import Predictions
+from pathnn.evaluation.resampling import interval
 from pathnn.inference.predictor import load_runs
 from pathnn.training.errors import MismatchError
 

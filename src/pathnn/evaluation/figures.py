@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pathnn.evaluation.comparison import Comparison
-from pathnn.evaluation.predictions import Array, Predictions
+from pathnn.evaluation.predictions import Predictions
+from pathnn.evaluation.resampling import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from pathnn.evaluation.comparison import Comparison
 
 GREY, BLUE, ORANGE = "#808080", "#3a87c8", "#d9701e"
 """Colours that can be read on white and on black."""
@@ -35,7 +37,9 @@ def make_figure(draw: Callable[[Axes], None], *, width: float = 3.6, height: flo
 
     with rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
-        draw(figure.add_subplot())
+        axes = figure.add_subplot()
+        draw(axes)
+        axes.locator_params(axis="x", nbins=6)
     return figure
 
 

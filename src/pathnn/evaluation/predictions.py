@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,11 @@ from torch import Tensor
 from pathnn.data.metrics import OF_KIND, MetricInfo, score_targets
 from pathnn.data.targets import TargetScale
 from pathnn.data.task import Task
+from pathnn.evaluation.resampling import WEIGHTED, Array, sample_weights, samples, weighted_scores
 from pathnn.inference.predictor import free_name, prediction_columns
 from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.errors import CheckpointError
 from pathnn.training.run_folder import write_file
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +43,7 @@ class Predictions:
     y: Tensor
     out: Tensor
     folds: tuple[int, ...] = ()
+    _resampled: dict[str, Array] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of(
@@ -100,10 +100,19 @@ class Predictions:
             return float(info.score(out, y)) * info.scale
         return float(score_targets(info.score, out, y.reshape(out.shape)).nanmean()) * info.scale
 
-    def resampled(self, metric: str, *, resamples: int = 1000, seed: int = 0) -> Array:
-        """Return a metric on bootstrap samples of the graphs, `[resamples]`; the same samples for the same seed."""
-        index = np.random.default_rng(seed).integers(len(self.rows), size=(resamples, len(self.rows)))
-        return np.array([self.score(metric, row) for row in index])
+    def resampled(self, metric: str) -> Array:
+        """Return a metric on 1000 bootstrap samples of the graphs; the same samples for every model."""
+        if metric not in self._resampled:
+            parts = [self._on_samples(metric, index) for index in samples(len(self.rows))]
+            self._resampled[metric] = np.concatenate(parts)
+        return self._resampled[metric]
+
+    def _on_samples(self, metric: str, index: Array) -> Array:
+        if metric not in WEIGHTED:
+            return np.array([self.score(metric, row) for row in index])
+        y = self.y.reshape(self.out.shape).double().numpy()
+        scores = weighted_scores(metric, self.out.numpy(), y, sample_weights(index))
+        return scores * self.metrics[metric].scale
 
     def columns(self, prefix: str = "") -> dict[str, list[Any]]:
         """Return the columns of the predictions, as `pathnn predict` names them."""
@@ -153,14 +162,16 @@ def read_predictions(path: Path, signature: TaskSignature) -> dict[str, Predicti
         first = 2 if header[1] == "smiles" else 1
         targets = 1 if signature.target == "class" else signature.out_channels
         widths = len(prediction_columns(torch.zeros(1, signature.out_channels), signature))
-        folds = tuple(map(int, columns[header[-1]])) if (len(header) - first - targets) % widths else ()
+        folds = tuple(map(int, columns[header[-1]])) if header[-1].rstrip("_") == "fold" else ()
         y = _read_targets([columns[name] for name in header[first : first + targets]], signature)
         smiles = columns["smiles"] if first == 2 else ()
         known, found = Predictions(signature, numbers, smiles, y, torch.zeros(0), folds), {}
         for start in range(first + targets, len(header) - bool(folds), widths):
             names = header[start : start + widths]
             model = names[0].rpartition(": ")[0]
-            found[model] = replace(known, out=_read_outputs([columns[name] for name in names], signature))
+            found[model] = replace(
+                known, out=_read_outputs([columns[name] for name in names], signature), _resampled={}
+            )
         return found
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}): train again, or restore the file.") from error
@@ -190,13 +201,3 @@ def logits(probability: Tensor) -> Tensor:
     tensor([0.])
     """
     return probability.clamp(1e-12, 1 - 1e-12).logit() if probability.dtype == torch.float64 else probability.logit()
-
-
-def interval(values: Array) -> tuple[float, float]:
-    """Return the 2.5th and 97.5th percentile, without samples in which a metric is not defined.
-
-    >>> interval(np.arange(1001.0))
-    (25.0, 975.0)
-    """
-    defined = values[~np.isnan(values)]
-    return (math.nan, math.nan) if not defined.size else tuple(np.percentile(defined, [2.5, 97.5]).tolist())

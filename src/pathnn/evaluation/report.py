@@ -20,7 +20,8 @@ from pathnn.evaluation import figures
 from pathnn.evaluation.baselines import SETTINGS, TRIVIAL, trivial_predictions
 from pathnn.evaluation.comparison import paired_difference
 from pathnn.evaluation.held_out import held_out_splits
-from pathnn.evaluation.predictions import Predictions, interval
+from pathnn.evaluation.predictions import Predictions
+from pathnn.evaluation.resampling import interval
 from pathnn.inference.similarity import TrainingMolecules, nearest
 from pathnn.provenance import versions
 from pathnn.training.ensemble import Ensemble
@@ -88,7 +89,9 @@ def verdict(found: Predictions, trivial: Predictions, baselines: Mapping[str, Pr
                 f"{chance}"
             )
         else:
-            own += f" The best of the simpler models, {_words(best)}, has {_number(other)}: this model is better.{chance}"
+            own += (
+                f" The best of the simpler models, {_words(best)}, has {_number(other)}: worse than this one.{chance}"
+            )
     if not sign * score > sign * trivial.score(metric):
         sentences.insert(0, f"<strong>This model is no better than predicting the {_trivial(found)}.</strong>")
     sentences.append(own[0].upper() + own[1:])
@@ -280,6 +283,7 @@ def _facts(folder: Path, task: Task, ensemble: Ensemble, found: Predictions) -> 
         "copies of molecules": _copies(task),
         "targets": f"{', '.join(task.classes) or 'one'} ({task.target})",
         "split": _split_words(task, ensemble, split),
+        "scores of the folds": _fold_scores(result) if config.folds and several > 1 else "",
         "model": f"{config.model}, {result.get('parameters', 0):,} parameters"
         + (f"; {several} networks, {'one per fold' if config.folds else 'one per seed'}" if several > 1 else ""),
         "epochs": ", ".join(str(member.epoch) for member in ensemble.members) + f" of at most {config.epochs}",
@@ -293,8 +297,16 @@ def _facts(folder: Path, task: Task, ensemble: Ensemble, found: Predictions) -> 
     more = f"<details><summary>All options</summary><pre class='wide'>{options}</pre></details>"
     if (folder / "baselines.json").exists():
         settings = escape(json.dumps(SETTINGS, indent=1))
-        more += f"<details><summary>Settings of the simpler models</summary><pre class='wide'>{settings}</pre></details>"
+        title = "Settings of the simpler models"
+        more += f"<details><summary>{title}</summary><pre class='wide'>{settings}</pre></details>"
     return f"<dl>{terms}</dl>{more}"
+
+
+def _fold_scores(result: Mapping[str, Any]) -> str:
+    each = [math.nan if score is None else score for score in result["test_each"]]
+    mean, std = result["test_mean"], result["test_std"]
+    total = "" if mean is None else f"; mean {_number(mean)}, standard deviation {_number(std)}"
+    return f"{result['metric']} {', '.join(map(_number, each))}{total}"
 
 
 def _skipped(task: Task) -> str:

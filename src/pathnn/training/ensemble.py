@@ -208,7 +208,7 @@ def _in_one_unit(members: list[TrainedModel], data: DataFingerprint | None) -> l
     `data` is the fingerprint of the split of all folds together.
     """
     first = members[0].signature
-    common = {"target_mean": first.target_mean, "target_std": first.target_std}
+    mean, std = first.target_mean, first.target_std
     texts = [member.signature.training_graphs for member in members]
     graphs = join_fingerprints(texts) if all(texts) else ""
     unified = []
@@ -216,7 +216,8 @@ def _in_one_unit(members: list[TrainedModel], data: DataFingerprint | None) -> l
         own = member.signature
         _rescale(member, own.target_scale, first.target_scale)
         split = None if own.data is None or data is None else replace(own.data, split=data.split)
-        unified.append(replace(member, signature=replace(own, **common, data=split, training_graphs=graphs)))
+        same = replace(own, target_mean=mean, target_std=std, data=split, training_graphs=graphs)
+        unified.append(replace(member, signature=same))
     return unified
 
 
