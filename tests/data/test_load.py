@@ -148,7 +148,7 @@ def test_neither_file_nor_dataset(tmp_path: Path) -> None:
         load_data("zincc")
     path = tmp_path / "a.pdf"
     path.write_text("")
-    with pytest.raises(DataError, match=r"of another type.* a \.csv"):
+    with pytest.raises(DataError, match=r"of another type.* a table of molecules \(\.csv"):
         load_data(path)
 
 

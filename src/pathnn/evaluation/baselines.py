@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pathnn.data.readers.clean import Clean, clean_smiles
 from pathnn.data.task import Split, Task
 from pathnn.evaluation.predictions import Predictions, logits
 from pathnn.evaluation.resampling import Array
@@ -44,14 +45,15 @@ def fit_baselines(
     splits: Split | Sequence[Split],
     *,
     seed: int = 0,
+    clean: Clean | None = None,
     signature: TaskSignature | None = None,
     step: Callable[[], None] | None = None,
 ) -> dict[str, Predictions]:
     """Train a random forest and LightGBM on Morgan counts and on descriptors; return predictions for the test part.
 
     They are trained on the training and the validation part, since they choose no epoch. Of several splits (folds),
-    each has its own models, and the predictions are joined. Each of several targets has its own models. `step` is
-    called after each model. Needs the extra `chem`.
+    each has its own models, and the predictions are joined. Each of several targets has its own models. `clean` is how
+    the molecules of the task were cleaned. `step` is called after each model. Needs the extra `chem`.
 
     ```python
     task = load_data("molecules.csv", targets="logS")
@@ -62,7 +64,8 @@ def fit_baselines(
     names, y = task.graphs.names, task.graphs.y
     if names is None or y is None or task.target == "none":
         raise RunError(f"{task.name} has no molecules with targets: expected a task of a table of SMILES.")
-    features = {"Morgan": morgan(names).astype(np.float32), "descriptors": descriptors(names)}
+    smiles = [clean_smiles(name, clean) or name for name in names]
+    features = {"Morgan": morgan(smiles).astype(np.float32), "descriptors": descriptors(smiles)}
     targets = y.cpu().numpy() if task.target == "class" else y.cpu().numpy().reshape(len(names), -1)
     found: dict[str, Predictions] = {}
     for model in MODELS:

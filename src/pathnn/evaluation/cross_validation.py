@@ -17,7 +17,7 @@ from pathnn.training.ensemble import Ensemble, Report, run_members, summary
 from pathnn.training.errors import RunError
 from pathnn.training.run_folder import EnsembleFolder
 from pathnn.training.runs import load_task
-from pathnn.training.setup import choose_split
+from pathnn.training.setup import choose_split, splits_of
 
 
 def cross_validate(
@@ -50,6 +50,7 @@ def cross_validate(
         )
     config = replace(config, folds=folds)
     task = load_task(config) if task is None else with_metric(task, config.metric)
+    task = replace(task, splits=splits_of(task, config))
     whole = DataFingerprint.of(task, choose_split(task, replace(config, fold=folds)))
     configs = {fold: replace(config, fold=fold) for fold in range(folds)}
 

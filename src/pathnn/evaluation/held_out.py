@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -84,6 +85,7 @@ def write_evaluation(
 
     ensemble, names = load_runs(folder), task.graphs.names
     assert names is not None
+    task = replace(task, splits=splits_of(task, ensemble.config))
     whole = choose_split(task, ensemble.config)
     TrainingMolecules.of([names[i] for i in whole.train.tolist()]).save(folder)
     if whole.test.numel():
@@ -103,11 +105,12 @@ def _write_baselines(
 ) -> None:
     start = monotonic()
     splits = held_out_splits(ensemble, task)
-    simple = fit_baselines(task, splits, seed=ensemble.config.seed, signature=ensemble.signature, step=step)
+    config, signature = ensemble.config, ensemble.signature
+    simple = fit_baselines(task, splits, seed=config.seed, clean=config.clean, signature=signature, step=step)
     found.write(folder / BASELINES, simple)
     document = {
         "trained_on": "the training and the validation part",
-        "seed": ensemble.config.seed,
+        "seed": config.seed,
         "seconds": monotonic() - start,
         "settings": SETTINGS,
         "scores": {name: finite(dict(one.scores)) for name, one in simple.items()},

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pathnn.data.copies import count_copies
 from pathnn.data.metrics import confusion
 from pathnn.data.task import Task
 from pathnn.evaluation import figures
@@ -314,15 +315,17 @@ def _skipped(task: Task) -> str:
 
 
 def _copies(task: Task) -> str:
-    if task.groups is None:
-        return ""
-    copies = len(task.graphs) - torch.unique(task.groups).numel()
-    return f"{copies:,} rows repeat a molecule; copies are in the same part of the split" if copies else "none"
+    copies = count_copies(task)
+    if not copies.molecules:
+        return "" if task.groups is None else "none"
+    conflicts = f", {copies.conflicts:,} of them with different targets" if copies.conflicts else ""
+    return f"{copies.molecules:,} molecules in {copies.rows:,} other rows{conflicts}"
 
 
 def _split_words(task: Task, ensemble: Ensemble, split: Any) -> str:
     config = ensemble.config
-    how = "at random" if config.split_by is None else f"by {config.split_by}"
+    by = config.splits or config.split_by
+    how = "at random" if by in (None, "random") else f"by {by}"
     seed = f" (seed {config.split_seed})" if config.split_seed is not None else ""
     if config.folds is not None and config.fold == config.folds:
         test = f", and {split.test.numel():,} test rows in no fold" if split.test.numel() else ""

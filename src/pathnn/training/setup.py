@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -16,9 +16,9 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import score_targets
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.shards import ShardedTries
-from pathnn.data.splits import SCAFFOLD, fold_splits, scaffolds
+from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, fold_splits, random_task_split, split_groups
 from pathnn.data.targets import TargetScale, loss_for
-from pathnn.data.task import Categorical, Features, Split, Task, random_split
+from pathnn.data.task import Categorical, Features, Split, Task
 from pathnn.device import default_max_entries, free_memory
 from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
 from pathnn.nn.model_file import Model as Model
@@ -270,31 +270,25 @@ def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
         return _fold_splits(task, config)
     if config.split_seed is None or config.split_by is not None:
         return task.splits
-    return (random_split(len(task.graphs), seed=config.split_seed),)
+    return (random_task_split(task, seed=config.split_seed),)
 
 
 def _fold_splits(task: Task, config: RunConfig) -> tuple[Split, ...]:
     """Return the split of each fold, and last that of all folds together, which tests on the fixed test part."""
     assert config.folds is not None
-    fixed = config.split_by not in (None, SCAFFOLD)
+    if len(task.splits) == config.folds + 1:
+        return task.splits  # made already
+    fixed = config.splits is not None or config.split_by not in (None, RANDOM, SCAFFOLD, BUTINA)
     if fixed and not task.splits:
         return ()
     test = task.splits[0].test if fixed else torch.zeros(0, dtype=torch.long)
+    groups = split_groups(task, None if fixed else config.split_by, config.clean)
     graphs = torch.arange(len(task.graphs))
     rest = graphs[~torch.isin(graphs, test)]
-    groups = None if task.groups is None else task.groups[rest]
-    part = replace(task, graphs=task.graphs.subset(rest), groups=groups, splits=()) if fixed else task
-    if config.split_by == SCAFFOLD:
-        groups = _scaffold_groups(task.graphs.names or ())
-    splits = fold_splits(part, folds=config.folds, groups=groups, seed=config.split_seed or 0)
+    part = replace(task, graphs=task.graphs.subset(rest), splits=()) if fixed else task
+    splits = fold_splits(part, folds=config.folds, groups=groups[rest], seed=config.split_seed or 0)
     each = (Split(rest[split.train], rest[split.val], rest[split.test]) for split in splits)
     return (*each, Split(rest, rest[:0], test))
-
-
-@lru_cache(maxsize=1)
-def _scaffold_groups(smiles: tuple[str, ...]) -> Tensor:
-    numbers: dict[str, int] = {}
-    return torch.tensor([numbers.setdefault(scaffold, len(numbers)) for scaffold in scaffolds(smiles)])
 
 
 def resolve_max_entries(

@@ -12,6 +12,7 @@ import torch
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.readers.atom_features import MoleculeFeatures, MoleculeGraph, cip_graph, ogb_graph
+from pathnn.data.readers.clean import Clean, clean_smiles
 from pathnn.data.readers.table import Table, row_targets, shorten
 from pathnn.data.targets import class_key
 
@@ -24,12 +25,14 @@ def smiles_graphs(
     labels: Sequence[str] = (),
     skip_invalid: bool = False,
     features: MoleculeFeatures = "cip",
+    clean: Clean | None = None,
 ) -> tuple[PackedGraphs, list[BadRow]]:
     """Read the molecules of a table as graphs; return them and the rows that were left out.
 
     `y` is `[G, targets]`, float64; with `labels`, values are class names, and `y` has their positions. A row is bad
     if rdkit refuses its SMILES, or if a target is missing or is not a finite number. Bad rows raise `BadRowsError`,
-    or are left out with `skip_invalid`. Of several targets, some may be missing (NaN), but not all.
+    or are left out with `skip_invalid`. Of several targets, some may be missing (NaN), but not all. `clean` says how to
+    clean the molecules; their names stay the SMILES of the table.
     """
     texts = table.column(smiles or table.smiles_column())
     columns = [table.column(target) for target in targets]
@@ -38,9 +41,9 @@ def smiles_graphs(
     for i, text in enumerate(texts):
         row = row_targets([(name, column[i]) for name, column in zip(targets, columns, strict=True)], classes)
         problem = table.problems.get(i) or next((value for value in row if isinstance(value, str)), None)
-        molecule = problem or molecule_graph(text, features)
+        molecule = problem or molecule_graph(clean_smiles(text, clean), features)
         if isinstance(molecule, str):
-            bad.append(BadRow(i + 1, molecule))
+            bad.append(BadRow(i + 1, molecule, text or ""))
         else:
             molecules.append((text, molecule))
             values.append(row)
