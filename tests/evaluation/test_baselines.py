@@ -35,9 +35,7 @@ def test_the_settings_are_those_of_the_documentation():
     assert baselines.BOOSTING["learning_rate"] == 0.05
 
 
-@pytest.mark.parametrize(
-    ("target", "channels"), [("size", 1), (("size", "twice"), 2), ("active", 1), ("letter", 3)]
-)
+@pytest.mark.parametrize(("target", "channels"), [("size", 1), (("size", "twice"), 2), ("active", 1), ("letter", 3)])
 def test_every_kind_of_target_has_predictions_for_the_test_part(molecules, target, channels):
     task = load_task(small_config(molecules, target))
     split = task.splits[0]

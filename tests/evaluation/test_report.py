@@ -66,7 +66,7 @@ def test_every_kind_of_target_has_a_page(molecules, tmp_path, target, has):
     assert write_evaluation(tmp_path / "run", task) == {}
     page = page_of(tmp_path / "run")
     assert has in page.text
-    assert "this model has a" in page.text
+    assert "of this model is" in page.text
     assert "95 % interval" in page.text
     assert "48 training, 6 validation, 6 test rows" in page.text
     assert page.text.count("nearest training molecule") == 6, "all of the test part"
@@ -80,7 +80,7 @@ def test_folds_and_seeds_have_a_page(molecules, tmp_path):
     cross_validate(config, tmp_path / "folds", 2, task=task)
     write_evaluation(tmp_path / "folds", task)
     page = page_of(tmp_path / "folds")
-    assert "On 60 molecules that each fold held out, this model has" in page.text
+    assert "On 60 molecules that each fold held out, the MAE of this model is" in page.text
     assert "2 folds of 60 rows at random" in page.text
     assert page.text.count("nearest training molecule") == 10
     run_ensemble(config, tmp_path / "seeds", 2, task=task)
@@ -151,11 +151,11 @@ def made(error: float) -> Predictions:
 def test_the_first_sentence_names_the_better_model():
     own, good, bad, mean = made(0.2), made(0.1), made(0.3), made(0.5)
     lost = verdict(own, mean, {"random forest, Morgan": good, "LightGBM, Morgan": bad})
-    assert lost.startswith('<p class="verdict"><strong>A simpler model is better: a random forest on Morgan')
-    assert "an MAE of 0.1" in lost
+    assert lost.startswith('<p class="verdict"><strong>A simpler model is better: the MAE of a random')
+    assert "a random forest on Morgan fingerprints is 0.1." in lost
     won = verdict(own, mean, {"random forest, Morgan": bad})
-    assert won.startswith('<p class="verdict">On 40 test molecules, this model has an MAE of 0.2')
-    assert "a random forest on Morgan fingerprints, has 0.3: worse than this one." in won
+    assert won.startswith('<p class="verdict">On 40 test molecules, the MAE of this model is 0.2')
+    assert "a random forest on Morgan fingerprints, is not better: 0.3." in won
     trivial = verdict(own, good, {})
     assert "<strong>This model is no better than predicting the mean of the training targets.</strong>" in trivial
     assert "within what another choice" in verdict(own, mean, {"LightGBM, descriptors": made(0.2)})

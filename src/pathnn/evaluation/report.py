@@ -54,7 +54,7 @@ def write_report(
         "title": escape(f"{target} of {task.name}"),
         "verdict": verdict(found, trivial, baselines),
         "scores": _scores(found),
-        "models": _models(found, {**baselines, TRIVIAL: trivial}),
+        "models": _models(found, {**baselines, _trivial(found): trivial}),
         "worst": _worst(task, ensemble, found),
         "facts": _facts(folder, task, ensemble, found),
     }
@@ -73,34 +73,29 @@ def verdict(found: Predictions, trivial: Predictions, baselines: Mapping[str, Pr
     sign = 1.0 if info.maximize else -1.0
     score, low, high = found.score(metric), *interval(found.resampled(metric))
     which = "molecules that each fold held out" if found.folds else "test molecules"
+
+    def shown(value: float) -> str:
+        return _number(value) + (" %" if info.scale == 100 else "")
+
     own = (
-        f"on {len(found.rows):,} {which}, this model has {_a(info.name)} of {_number(score)} (95 % interval "
-        f"{_number(low)} to {_number(high)}); predicting the {_trivial(found)} has {_number(trivial.score(metric))}."
+        f"On {len(found.rows):,} {which}, the {info.name} of this model is {shown(score)} (95 % interval {shown(low)} "
+        f"to {shown(high)}); that of predicting the {_trivial(found)} is {shown(trivial.score(metric))}."
     )
     sentences = []
     best = max(baselines, key=lambda name: _defined(sign * baselines[name].score(metric)), default=None)
     if best is not None:
         other = baselines[best].score(metric)
-        chance = "" if paired_difference(found, baselines[best], metric).distinguishable else (
-            " The difference is within what another choice of test molecules could change."
-        )  # fmt: skip
+        close = not paired_difference(found, baselines[best], metric).distinguishable
+        chance = " The difference is within what another choice of test molecules could change." if close else ""
         if sign * other > sign * score:
-            sentences.append(
-                f"<strong>A simpler model is better: {_words(best)} has {_a(info.name)} of {_number(other)}.</strong>"
-                f"{chance}"
-            )
+            first = f"A simpler model is better: the {info.name} of {_words(best)} is {shown(other)}."
+            sentences.append(f"<strong>{first}</strong>{chance}")
         else:
-            own += (
-                f" The best of the simpler models, {_words(best)}, has {_number(other)}: worse than this one.{chance}"
-            )
+            own += f" The best simpler model, {_words(best)}, is not better: {shown(other)}.{chance}"
     if not sign * score > sign * trivial.score(metric):
         sentences.insert(0, f"<strong>This model is no better than predicting the {_trivial(found)}.</strong>")
-    sentences.append(own[0].upper() + own[1:])
+    sentences.append(own)
     return f'<p class="verdict">{" ".join(sentences)}</p>'
-
-
-def _a(name: str) -> str:
-    return f"an {name}" if name[0] in "AEFMR" and (name[1:2].isupper() or name[0] == "a") else f"a {name}"
 
 
 def _trivial(found: Predictions) -> str:
