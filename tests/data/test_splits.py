@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 from pathnn.data import PackedGraphs, Split, Task, load_data, random_split, task_from_graphs
 from pathnn.data.errors import DataError
 from pathnn.data.readers.table import Table
-from pathnn.data.splits import column_split, fold_splits, group_split, random_task_split, scaffolds
+from pathnn.data.splits import (
+    CUTOFF,
+    butina_clusters,
+    column_split,
+    fold_splits,
+    group_split,
+    random_task_split,
+    read_split,
+    scaffolds,
+    split_groups,
+    write_split,
+)
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
@@ -210,3 +221,128 @@ def test_the_classes_of_a_users_table_are_stratified(tmp_path):
     task = task_of(torch.tensor([0] * 90 + [1] * 10), torch.arange(100))
     split = random_task_split(task, seed=3)
     assert [int(task.graphs.y[part].sum()) for part in (split.train, split.val, split.test)] == [8, 1, 1]
+
+
+def test_clusters_are_those_of_rdkit():
+    from rdkit import Chem, DataStructs
+    from rdkit.Chem import rdFingerprintGenerator
+    from rdkit.ML.Cluster import Butina
+
+    smiles = [*MOLECULES, "CC(=O)Oc1ccccc1C(=O)O", "CC(=O)Nc1ccc(O)cc1", "COC(=O)c1ccccc1O", "O=C(O)c1ccccc1O"]
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
+    prints = [generator.GetFingerprint(Chem.MolFromSmiles(text)) for text in smiles]
+    far = [1 - DataStructs.TanimotoSimilarity(prints[i], prints[j]) for i in range(len(prints)) for j in range(i)]
+    expected = Butina.ClusterData(far, len(prints), CUTOFF, isDistData=True)
+    cluster = butina_clusters(smiles).tolist()
+    found = {frozenset(i for i, number in enumerate(cluster) if number == one) for one in cluster}
+    assert found == {frozenset(members) for members in expected}
+    assert 1 < len(found) < len(smiles)
+
+
+def test_too_many_molecules_to_cluster_are_refused(monkeypatch):
+    monkeypatch.setattr("pathnn.data.splits.MOST_CLUSTERED", 3)
+    with pytest.raises(DataError, match=r"4 different molecules are too many.*Split by scaffold"):
+        butina_clusters(["C", "CC", "CCC", "CCCC"])
+
+
+@pytest.mark.parametrize("split_by", [None, "random", "scaffold", "butina"])
+def test_copies_and_salts_stay_together(tmp_path, split_by):
+    from rdkit import Chem
+
+    acids = [f"{smiles}C(=O)O" for smiles in MOLECULES]
+    salts = [f"{text[:-1]}[O-].[K+]" for text in acids]
+    rows = [*acids, *salts, *(Chem.MolToSmiles(Chem.MolFromSmiles(text), rootedAtAtom=1) for text in acids)]
+    path = tmp_path / "copies.csv"
+    path.write_text("smiles,y\n" + "".join(f"{text},{i}.5\n" for i, text in enumerate(rows)))
+    for seed in (0, 1):
+        task = load_data(path, clean="salts", split_by=split_by, split_seed=seed)
+        assert task.groups.unique().numel() == len(MOLECULES)
+        groups = split_groups(task, split_by, "salts")
+        for split in (*task.splits, *fold_splits(task, folds=3, groups=groups, seed=seed)):
+            for numbers in (task.groups, groups):
+                found = [set(numbers[part].tolist()) for part in (split.train, split.val, split.test)]
+                assert all(found)
+                assert sum(map(len, found)) == numbers.unique().numel()
+
+
+def with_column(words: list[str]) -> Table:
+    return Table("my.csv", ("smiles", "part"), tuple(("C", word) for word in words))
+
+
+def test_without_val_a_tenth_of_the_training_part_validates():
+    words, task = ["train"] * 40 + ["test"] * 10, task_of(torch.arange(50) + 0.5, torch.arange(50) // 2)
+    splits = [column_split(with_column(words), "part", task, seed=seed) for seed in (None, 0, 1)]
+    for split in splits:
+        assert split.test.tolist() == list(range(40, 50))
+        assert split.val.numel() == 4
+        assert sorted(chain(split.train.tolist(), split.val.tolist())) == list(range(40))
+        assert not set((split.train // 2).tolist()) & set((split.val // 2).tolist())
+    assert splits[0].val.tolist() == splits[1].val.tolist() != splits[2].val.tolist()
+
+
+@given(days=st.lists(st.dates(), min_size=10, max_size=60).filter(lambda days: len(set(days)) > 1))
+@settings(max_examples=30, deadline=None)
+def test_the_newest_molecules_are_for_testing(days):
+    task = task_of(torch.arange(len(days)) + 0.5)
+    split = column_split(with_column([day.isoformat() for day in days]), "part", task)
+    train, val, test = ([days[i] for i in part] for part in parts_of(split))
+    assert max(train) <= min(val)
+    assert max(val) <= min(test)
+    assert len(val) == len(test) == round(len(days) / 10)
+
+
+def test_years_months_and_times_are_dates():
+    words = ["2001", "2001-02", "2001-03-04T10:00:00+02:00", *map(str, range(2002, 2010))]
+    split = column_split(with_column(words), "part", task_of(torch.arange(len(words)) + 0.5))
+    assert parts_of(split) == [list(range(9)), [9], [10]]
+
+
+@pytest.mark.parametrize(
+    ("words", "seed", "message"),
+    [
+        (["2001", "2002", "train"], None, "both dates and words"),
+        (["2001"] * 20, None, "20 dates, which cannot be split"),
+        (["2001", "2002"], None, "2 dates, which cannot be split"),
+        ([str(2000 + i) for i in range(20)], 3, r"leave out split_seed=3"),
+        (["train", "val", "test"], 3, r"leave out split_seed=3"),
+        (["2001", "soon"], None, "row 2: 'soon' in the column 'part'.*or a date such as"),
+    ],
+)
+def test_columns_that_are_not_clear_are_refused(words, seed, message):
+    with pytest.raises(DataError, match=message):
+        column_split(with_column(words), "part", task_of(torch.arange(len(words)) + 0.5), seed=seed)
+
+
+def test_a_split_is_written_and_read(table, tmp_path):
+    task, file = load_data(table, split_by="scaffold", split_seed=2), tmp_path / "split.csv"
+    write_split(file, task, task.splits[0])
+    assert file.read_text().splitlines()[:2] == ["row,smiles,split", f"1,{MOLECULES[0]},train"]
+    again = load_data(table, splits=file)
+    assert parts_of(again.splits[0]) == parts_of(task.splits[0])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("1,Cc1ccccc1,", "1,CCc1ccccc1,", "other data: row 1 of molecules.csv is 'Cc1ccccc1', and 'CCc1ccccc1' there"),
+        ("\n2,", "\n99,", "other data: row 2 of molecules.csv is '.*', and None there"),
+        ("row,smiles,split\n", "row,smiles,split\n99,C,train\n", "it has 1 rows that molecules.csv does not have"),
+        ("train", "sometimes", "the split of row [0-9]+ is 'sometimes': expected train, val or test"),
+        ("split\n", "part\n", "no column 'split'"),
+    ],
+)
+def test_the_split_of_other_data_is_refused(table, tmp_path, old, new, message):
+    task, file = load_data(table), tmp_path / "split.csv"
+    write_split(file, task, task.splits[0])
+    file.write_text(file.read_text().replace(old, new, 1))
+    with pytest.raises(DataError, match=message):
+        read_split(file, task)
+
+
+def test_skipped_rows_are_not_in_the_file_of_a_split(tmp_path):
+    path, file = tmp_path / "my.csv", tmp_path / "split.csv"
+    path.write_text("smiles,y\nC(,1.5\n" + "".join(f"{text},{i}.5\n" for i, text in enumerate(MOLECULES)))
+    task = load_data(path, skip_invalid=True)
+    write_split(file, task, task.splits[0])
+    assert file.read_text().splitlines()[1].startswith(f"2,{MOLECULES[0]},")
+    assert parts_of(load_data(path, skip_invalid=True, splits=file).splits[0]) == parts_of(task.splits[0])

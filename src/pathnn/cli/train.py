@@ -102,7 +102,7 @@ def _train(
     overwrite: bool,
 ) -> dict[str, Any]:
     """Fill in a config and run it, with one seed or several; write what a table of molecules has besides."""
-    from pathnn.cli.console import epoch_line, note_not_read
+    from pathnn.cli.console import epoch_line
     from pathnn.device import is_first_process
     from pathnn.evaluation import cross_validate
     from pathnn.training import RunFolder, run, run_ensemble
@@ -128,9 +128,6 @@ def _train(
         folder.check(resume=resume, overwrite=overwrite)
         task = _load(first_look, out)
         base = fill_in(data, task, chosen, options)
-    if is_first_process():
-        note_not_read(task)
-        _note_copies(task)
     settings: dict[str, Any] = {"task": task, "resume": resume, "overwrite": overwrite}
     try:
         with epoch_line(several=seeds is not None or folds is not None) as report:
@@ -185,24 +182,34 @@ def _folder(out: Path, kind: Literal["seed", "fold"] | None) -> RunFolder | Ense
 
 def _load(config: RunConfig, out: Path) -> Task:
     """Load the data; write its bad rows to a file next to the run folder, and its split if `splits` does not exist."""
+    from pathnn.cli.console import note_not_read
     from pathnn.data import BadRowsError, DataError, write_split
     from pathnn.device import is_first_process
     from pathnn.training import load_task
+    from pathnn.training.setup import choose_split
 
-    new = config.splits is not None and not Path(config.splits).exists()
+    splits = None if config.splits is None else Path(config.splits)
+    new = splits is not None and not splits.exists()
     file = out.with_name(f"{out.name}-bad-rows.csv")
     try:
         with progress(f"reading {config.data}"):
-            task = load_task(replace(config, splits=None) if new else config)
+            config = replace(config, splits=None) if new else config
+            task = load_task(config)
     except BadRowsError as error:
         _write_bad_rows(file, error.rows)
         raise DataError(f"{error} All of them are in {file}.") from error
-    if is_first_process() and task.skipped:
+    if not is_first_process():
+        return task
+    note_not_read(task)
+    if task.skipped:
         _write_bad_rows(file, task.skipped)
         note(f"all skipped rows are in {file}")
-    if is_first_process() and new and task.splits:
-        write_split(Path(str(config.splits)), task, task.splits[0])
-        note(f"wrote the split to {config.splits}")
+    if splits is not None and new and task.splits:
+        write_split(splits, task, choose_split(task, config))
+        note(f"wrote the split to {splits}")
+    elif splits is not None:
+        note(f"read the split in {splits}")
+    _note_copies(task)
     return task
 
 

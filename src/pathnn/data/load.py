@@ -77,7 +77,7 @@ def load_data(
         split_by: how to split a table: "random", "scaffold", "butina", or a column with the words train, val and test,
             with train and test, or with dates; None: at random. Copies of a molecule stay together.
         split_seed: gives another split for each seed.
-        splits: a CSV with the split (`pathnn.data.splits.write_split`), instead of `split_by`.
+        splits: a CSV with the split (`write_split` writes it), instead of `split_by` and `split_seed`.
         vocabulary: the codes of the TU data that a model was trained on (`facts.vocabulary`), for reading other data.
 
     ```python

@@ -28,15 +28,14 @@ def random_split(
         raise ValueError(f"val={val}, test={test}: expected fractions of at least 0 with a sum below 1.")
     order = torch.randperm(num_graphs, generator=torch.Generator().manual_seed(seed))
     num_val, num_test = round(num_graphs * val), round(num_graphs * test)
-    sizes = [num_graphs - num_val - num_test, num_val, num_test]
-    part = torch.empty_like(order)
-    part[order] = torch.repeat_interleave(torch.arange(3), torch.tensor(sizes))
-    if groups is not None:  # all copies follow the one that comes first in the random order
-        place = torch.empty_like(order)
-        place[order] = torch.arange(num_graphs)
+    cuts = torch.repeat_interleave(torch.arange(3), torch.tensor([num_graphs - num_val - num_test, num_val, num_test]))
+    place = torch.argsort(order)
+    if groups is not None:  # copies move to the first of them in the random order, and to the part where that one is
         group = torch.unique(groups, return_inverse=True)[1]
-        first = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")
-        part = part[order[first[group]]]
+        first = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")[group]
+        place = torch.argsort(torch.argsort(first * num_graphs + place))
+        place = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")[group]
+    part = cuts[place]
     return Split(*((part == i).nonzero().flatten() for i in range(3)))
 
 

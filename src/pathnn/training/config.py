@@ -71,7 +71,8 @@ class RunConfig:
         split_seed: use a random split from this seed instead of the task's splits.
         split_by: split a table of molecules "random", by "scaffold" or by "butina" clusters (another split for each
             `split_seed`), or by a column with the words train, val and test, with train and test, or with dates.
-        splits: a CSV with the split of a table, instead of `split_by`; `pathnn train` writes it if it does not exist.
+        splits: a CSV with the split of a table, which replaces `split_by` and `split_seed`; `pathnn train` writes it if
+            it does not exist.
         metric: the metric that compares epochs (`pathnn.data.metrics`); None for the default of the kind of target, or
             the paper's. All metrics of the kind of target are reported.
         smiles, target, kind, skip_invalid, clean: how to read a table; see `pathnn.data.load_data`. Data that a trained
@@ -185,11 +186,6 @@ class RunConfig:
             _at_least(name, self.__dict__[name], 0)
         if self.folds is not None:
             _at_least("folds", self.folds, 2)
-        if self.splits is not None and (self.split_by, self.split_seed) != (None, None):
-            raise RunError(
-                f"splits={self.splits!r} has the split, and split_by={self.split_by!r} or split_seed={self.split_seed} "
-                "asks for another one: give only one of them."
-            )
         for name in ("lr", "clip"):
             _positive(name, self.__dict__[name])
         for name in ("weight_decay", "min_lr", "stop_at", "plateau_factor", "ema"):

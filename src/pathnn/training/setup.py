@@ -268,7 +268,7 @@ def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
     """Return the splits that a run chooses from: those of the task, or the random one of `split_seed`."""
     if config.folds is not None:
         return _fold_splits(task, config)
-    if config.split_seed is None or config.split_by is not None:
+    if config.split_seed is None or config.split_by is not None or config.splits is not None:
         return task.splits
     return (random_task_split(task, seed=config.split_seed),)
 

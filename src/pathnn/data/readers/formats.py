@@ -45,7 +45,10 @@ def find_separator(head: Sequence[str]) -> str:
     """
 
     def rank(mark: str) -> tuple[bool, bool, int]:
-        header, *rows = [row for row in csv.reader(head, delimiter=mark) if row][:2] or [[]]
+        try:
+            header, *rows = [row for row in csv.reader(head, delimiter=mark) if row][:2] or [[]]
+        except csv.Error:
+            return False, False, 0
         names = {name.strip().lower() for name in header}
         return "smiles" in names, bool(rows) and len(rows[0]) == len(header), len(header)
 
@@ -174,7 +177,9 @@ def _record_smiles(record: Record) -> tuple[str, str | None]:
         pass  # rdkit cannot even parse it
     finally:
         del quiet
-    return "", f"no molecule: {problems[0].Message() if problems else 'its atoms and bonds cannot be read'}"
+    name = record.block[0].strip() if record.block else ""
+    reason = problems[0].Message() if problems else "its atoms and bonds cannot be read"
+    return "", f"{name!r} is no molecule: {reason}" if name else f"no molecule: {reason}"
 
 
 def parquet_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:

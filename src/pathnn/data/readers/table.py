@@ -110,7 +110,7 @@ class TableReader:
             problems = {i: problem for i, (_, problem) in enumerate(chunk) if problem is not None}
             yield Table(self.source, self.columns, tuple(row for row, _ in chunk), problems)
         if empty:
-            raise DataError(f"{self.source} has no rows: expected a header line and one line per molecule.")
+            raise DataError(f"{self.source} has no rows: expected at least one molecule, in a CSV after a header line.")
 
     def __enter__(self) -> TableReader:
         return self
