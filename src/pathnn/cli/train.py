@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import note, print_json, progress, result_only, say, time_text
+from pathnn.cli.console import note, print_json, progress, result_only, say, score_text, scores_text, time_text
 from pathnn.cli.options import Data, Json, check_usage, options_from
 from pathnn.training.config import RunConfig, option
 
@@ -150,18 +149,23 @@ def _load(config: RunConfig) -> Task:
 def _say_result(result: dict[str, Any], out: Path) -> None:
     if not _can_draw():
         note("without curves.png, which needs matplotlib: pip install 'pathnn[plot]'")
-    score = result["test_score"]
     if "seeds" in result:
         _say_several(result)
-        say(f"wrote {out}")
-        return
-    test = "not defined, or no test graphs" if score is None else _shown(score)
+    else:
+        _say_one(result)
+    for part, scores in result.get("scores", {}).items():  # not in the results of earlier versions
+        say(f"{part}: {scores_text(scores)}")
+    say(f"wrote {out}")
+
+
+def _say_one(result: dict[str, Any]) -> None:
+    score = result["test_score"]
+    test = "not defined, or no test graphs" if score is None else score_text(score)
     say(
-        f"{result['metric']}: test {test}, validation {_shown(result['val_score'])}, in epoch "
+        f"{result['metric']}: test {test}, validation {score_text(result['val_score'])}, in epoch "
         f"{result['best_epoch']} of {result['epochs']} (stopped: {result['stopped']}); "
         f"{result['parameters']:,} parameters, {time_text(result['seconds'])}"
     )
-    say(f"wrote {out}")
 
 
 def _can_draw() -> bool:
@@ -179,11 +183,6 @@ def _check_table_options(data: str, chosen: dict[str, Any]) -> None:
     given = [f"--{name}" for name in ("target", "kind", "smiles") if chosen.get(name) is not None]
     if given and find_data(data).kind != "table":
         raise typer.BadParameter(f"{', '.join(given)}: for .csv files of molecules, which {data} is not.")
-
-
-def _shown(score: float | None) -> str:
-    """Return a score as text; None stands for NaN, as in JSON."""
-    return "not defined" if score is None or math.isnan(score) else f"{score:.4g}"
 
 
 def _say_several(result: dict[str, Any]) -> None:

@@ -133,7 +133,7 @@ class RunConfig:
     schedule: Schedule = option("plateau", "How the learning rate falls.", metavar="plateau|cosine")  # noqa: RUF009
     warmup: int = option(0, "Epochs of a rising learning rate, with --schedule cosine.")
     ema: float | None = option(None, "Decay of a moving average of the weights, such as 0.99.")
-    loss: Loss | None = option(None, "Loss of a regression; by default l1.", metavar="l1|mse|huber")
+    loss: Loss | None = option(None, "Loss of a regression; by default l1.", metavar="l1|mse|huber")  # noqa: RUF009
     class_weights: bool = option(False, "Weight classes inversely to their frequency.", flags=("--class-weights",))
     patience: int | None = option(None, "Stop after this many epochs without a better validation score.")
     min_lr: float | None = None
