@@ -116,6 +116,11 @@ class TrainState:
         """Return the learning rate of the next step."""
         return float(self.plain_optimizer.param_groups[0]["lr"])
 
+    def set_lr(self, lr: float | None) -> None:
+        """Set the learning rate of the next steps; None keeps it."""
+        for group in self.plain_optimizer.param_groups:
+            group["lr"] = group["lr"] if lr is None else lr
+
     def weights(self) -> dict[str, Tensor]:
         """Return a copy of the parameters and buffers of the model that is evaluated."""
         return {name: tensor.detach().clone() for name, tensor in self.evaluated.state_dict().items()}
@@ -185,14 +190,14 @@ class EagerStepper:
         if loaders.task.loss is None:
             raise RunError(f"{loaders.task.name} has no targets to train on.")
         self.state, self.loaders = state, loaders
-        self.loss = loaders.task.loss().to(next(state.model.parameters()))
+        self.loss = loaders.task.loss()
 
     def train_step(self, index: Tensor, share: float) -> Tensor:
         """Compute the gradients of a batch of training graphs, and return its loss times `share`."""
         state, loaders = self.state, self.loaders
         out = state.step(Handle(loaders.train.batch(index)))
         y = loaders.scale.encode(targets(loaders.task, index))
-        loss: Tensor = self.loss(out, as_targets(y, out)) * share
+        loss: Tensor = self.loss.to(out)(out, as_targets(y, out)) * share
         state.optimizer.zero_grad()
         # DDP takes the mean over processes; the shares are for their sum.
         state.fabric.backward(loss * state.fabric.world_size)
@@ -248,9 +253,7 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
         state = TrainState.start(model, config, fabric_for(config), maximize=maximize)
     stepper = make_stepper(state, loaders, config)
     while state.stop_reason(config, maximize=maximize) is None:
-        if config.schedule == "cosine":
-            for group in state.plain_optimizer.param_groups:
-                group["lr"] = cosine_rate(config, state.epoch)
+        state.set_lr(scheduled_rate(config, state.epoch))
         started, lr = perf_counter(), state.lr
         train_loss = train_epoch(state, loaders, config, stepper)
         share_buffers(state.fabric, state.model)
@@ -262,22 +265,24 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
         test_score = _evaluate(state, loaders, loaders.test, stepper).score if better and len(loaders.test) else None
         if better:
             state.best = Best(state.epoch, val.score, test_score, state.weights())
-        if state.scheduler is not None:
+        if state.scheduler is not None and state.epoch > config.warmup:
             state.scheduler.step(val.score)
         seconds = perf_counter() - started
         state.seconds += seconds
         yield Epoch(state.epoch, train_loss, val.loss, val.score, test_score, better, lr, seconds)
 
 
-def cosine_rate(config: RunConfig, epoch: int) -> float:
-    """Return the learning rate of an epoch, counted from 0: a linear warm-up, then half a cosine.
+def scheduled_rate(config: RunConfig, epoch: int) -> float | None:
+    """Return the learning rate of an epoch, counted from 0; None if the validation scores determine it.
 
     >>> config = RunConfig(data="csl", lr=1.0, epochs=6, warmup=2, schedule="cosine")
-    >>> [round(cosine_rate(config, epoch), 2) for epoch in range(6)]
+    >>> [round(scheduled_rate(config, epoch), 2) for epoch in range(6)]
     [0.33, 0.67, 1.0, 0.85, 0.5, 0.15]
     """
-    if epoch < config.warmup:
+    if epoch <= config.warmup:
         return config.lr * (epoch + 1) / (config.warmup + 1)
+    if config.schedule == "plateau":
+        return None
     return config.lr * (1 + math.cos(math.pi * (epoch - config.warmup) / (config.epochs - config.warmup))) / 2
 
 
