@@ -23,6 +23,7 @@ EDITS: dict[str, Any] = {
     "lr": 0.01, "weight_decay": 0.1, "patience": 1, "min_lr": 1e-5, "stop_at": 0.5, "plateau_factor": 0.5,
     "plateau_patience": 1, "plateau_direction": "released", "clip": 1.0, "standardize": True, "seed": 1,
     "precision": "64-true", "options": {"hidden_channels": 4, "dropout": 0.2},
+    "optimizer": "adamw", "schedule": "cosine", "warmup": 1, "ema": 0.5, "loss": "mse", "class_weights": True,
     "epochs": 4, "device": "auto", "devices": 2, "num_nodes": 2,
 }  # fmt: skip
 

@@ -45,6 +45,20 @@ def plain(value: Any) -> Any:
     raise TypeError(f"JSON has no {type(value).__name__}: expected numbers, text, lists or mappings.")
 
 
+def scores_text(scores: Mapping[str, float | None]) -> str:
+    """Return scores by name as text; None and NaN are not defined.
+
+    >>> scores_text({"mae": 0.51239, "r2": None})
+    'mae 0.5124, r2 not defined'
+    """
+    return ", ".join(f"{name} {score_text(score)}" for name, score in scores.items())
+
+
+def score_text(score: float | None) -> str:
+    """Return a score as text; None stands for NaN, as in JSON."""
+    return "not defined" if score is None or math.isnan(score) else f"{score:.4g}"
+
+
 @contextmanager
 def result_only(as_json: bool) -> Iterator[None]:
     """With `--json`, redirect what libraries print to standard error, to keep standard output for the document.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pathnn.cli.console import note, number_text, print_json, progress, result_only, say, time_text
+from pathnn.cli.console import (
+    note, number_text, print_json, progress, result_only, say, score_text, scores_text, time_text,
+)  # fmt: skip
 from pathnn.cli.options import Data, Json, check_usage, options_from
 from pathnn.training.config import RunConfig, option
 
@@ -240,41 +241,42 @@ def _note_copies(task: Task) -> None:
 def _say_result(result: dict[str, Any], out: Path) -> None:
     if not _can_draw():
         note("without curves.png, which needs matplotlib: pip install 'pathnn[plot]'")
-    score = result["test_score"]
     if "folds" in result:
         _say_folds(result)
     elif "seeds" in result:
         _say_several(result)
     else:
-        test = "not defined, or no test graphs" if score is None else _shown(score)
-        say(
-            f"{result['metric']}: test {test}, validation {_shown(result['val_score'])}, in epoch "
-            f"{result['best_epoch']} of {result['epochs']} (stopped: {result['stopped']}); "
-            f"{result['parameters']:,} parameters, {time_text(result['seconds'])}"
-        )
-    _say_baselines(result, out)
+        _say_one(result)
+    for part, scores in result.get("scores", {}).items():  # not in the results of earlier versions
+        say(f"{part}: {scores_text(scores)}")
+    _say_baselines(result)
     page = out / "report.html"
     say(f"wrote {out}; {page} is the report" if page.exists() else f"wrote {out}")
+
+
+def _say_one(result: dict[str, Any]) -> None:
+    score = result["test_score"]
+    test = "not defined, or no test graphs" if score is None else score_text(score)
+    say(
+        f"{result['metric']}: test {test}, validation {score_text(result['val_score'])}, in epoch "
+        f"{result['best_epoch']} of {result['epochs']} (stopped: {result['stopped']}); "
+        f"{result['parameters']:,} parameters, {time_text(result['seconds'])}"
+    )
 
 
 def _say_folds(result: dict[str, Any]) -> None:
     mean, std, count = result["test_mean"], result["test_std"], len(result["folds"])
     each = "not defined" if mean is None else f"{mean:.4g} ± {std:.2g}"
-    test = "" if result["test_score"] is None else f"; test part {_shown(result['test_score'])}"
+    test = "" if result["test_score"] is None else f"; test part {score_text(result['test_score'])}"
     say(
         f"{result['metric']} of {count} folds: each {each}, all held-out predictions together "
-        f"{_shown(result['out_of_fold_score'])}{test}; {time_text(result['seconds'])}"
+        f"{score_text(result['out_of_fold_score'])}{test}; {time_text(result['seconds'])}"
     )
 
 
-def _say_baselines(result: dict[str, Any], out: Path) -> None:
-    """Print the scores of the baselines in the metric of the run."""
-    from pathnn.data.metrics import METRIC_NAMES, OF_KIND
-
-    names = {info.name: name for kind in OF_KIND.values() for name, info in kind.items()}
-    metric = names.get(result["metric"], METRIC_NAMES[0])
+def _say_baselines(result: dict[str, Any]) -> None:
     for name, scores in result.get("baselines", {}).items():
-        say(f"  {name}: {_shown(scores.get(metric))}")
+        say(f"{name}: {scores_text(scores)}")
 
 
 def _can_draw() -> bool:
@@ -297,11 +299,6 @@ def _check_table_options(data: str, chosen: dict[str, Any], *, baselines: bool) 
         given.append("--baselines")
     if given and find_data(data).kind != "table":
         raise typer.BadParameter(f"{', '.join(given)}: for tables of molecules, which {data} is not.")
-
-
-def _shown(score: float | None) -> str:
-    """Return a score as text; None stands for NaN, as in JSON."""
-    return "not defined" if score is None or math.isnan(score) else f"{score:.4g}"
 
 
 def _say_several(result: dict[str, Any]) -> None:

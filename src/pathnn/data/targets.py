@@ -107,7 +107,7 @@ class MaskedLoss(nn.Module):
     tensor(2.)
     """
 
-    def __init__(self, loss: type[nn.Module], share: float | None = None) -> None:
+    def __init__(self, loss: Callable[..., nn.Module], share: float | None = None) -> None:
         super().__init__()
         if share is not None and not 0 < share <= 1:
             raise ValueError(f"share={share}: expected the fraction of known targets, above 0 and at most 1.")
@@ -117,7 +117,7 @@ class MaskedLoss(nn.Module):
         """Return the mean; with `reduction = "none"`, the loss of each target, 0 for an unknown one."""
         known = ~y.isnan()
         share = known.sum().clamp(min=1) / known.numel() if self.share is None else self.share
-        each = torch.where(known, self.each(out, torch.where(known, y, 0.0)), 0.0) / share
+        each = torch.where(known, self.each(out, torch.where(known, y, torch.zeros_like(y))), 0.0) / share
         return each.mean() if self.reduction == "mean" else each
 
 
@@ -133,6 +133,35 @@ def loss_for(make: Callable[[], nn.Module], y: Tensor) -> nn.Module:
     if isinstance(loss, MaskedLoss):
         loss.share = known_fraction(y)
     return loss
+
+
+LOSSES: dict[str, type[nn.Module]] = {"l1": nn.L1Loss, "mse": nn.MSELoss, "huber": nn.HuberLoss}
+"""The losses of a regression by name."""
+
+
+def regression_loss(task: Task, name: str) -> Callable[[], nn.Module]:
+    """Return how to make the loss of a regression by its name; the loss is masked if targets may be unknown."""
+    return partial(MaskedLoss, LOSSES[name]) if task.has_missing_targets else LOSSES[name]
+
+
+def weighted_loss(task: Task, y: Tensor) -> Callable[[], nn.Module]:
+    """Return how to make a loss whose weights are inversely proportional to the class frequencies in `y`.
+
+    The weight of a class has the mean 1 over the graphs. Of labels, the known ones of 1 together weigh as much as those
+    of 0. The loss of a batch is the mean over its graphs, as of `MaskedLoss`.
+
+    >>> from pathnn.data import load_dataset
+    >>> loss = weighted_loss(load_dataset("exp"), torch.tensor([0, 0, 0, 1]))()
+    >>> loss.each.weight
+    tensor([0.6667, 2.0000])
+    """
+    if task.target == "class":
+        counts = torch.bincount(y, minlength=task.out_channels).clamp(min=1)
+        weight = y.numel() / (counts.numel() * counts)
+        return partial(MaskedLoss, partial(nn.CrossEntropyLoss, weight=weight), 1.0)
+    weight = (y == 0).sum(dim=0).clamp(min=1) / (y == 1).sum(dim=0).clamp(min=1)
+    weighted = partial(nn.BCEWithLogitsLoss, pos_weight=weight)
+    return partial(MaskedLoss, weighted) if task.has_missing_targets else weighted
 
 
 def classification(num_classes: int) -> dict[str, Any]:

@@ -90,8 +90,9 @@ class RunConfig:
         patience: stop after this many epochs without a validation score at least as good as the best.
         min_lr: stop when the learning rate has fallen to this value.
         stop_at: stop when the validation score (in the paper's unit, percent for accuracy) is at least as good.
-        schedule: "plateau" for a learning rate that falls as `plateau_factor` says; "cosine" for one that rises during
-            `warmup` epochs, and then falls along half a cosine until the last of the `epochs`.
+        schedule: "plateau" for a learning rate that falls as `plateau_factor` says; "cosine" for one that falls along
+            half a cosine until the last of the `epochs`.
+        warmup: the number of epochs before the schedule, in which the learning rate rises linearly.
         plateau_factor, plateau_patience: of ReduceLROnPlateau on the validation score; None for no scheduler.
         plateau_direction: "metric" for the direction of the metric; "released" takes lower for better, as the authors'
             code does (it differs for average precision on Peptides-func).
@@ -145,9 +146,9 @@ class RunConfig:
     weight_decay: float = option(0.0, "Weight decay.")
     optimizer: OptimizerName = option("adam", "The optimizer.", metavar="adam|adamw")  # noqa: RUF009
     schedule: Schedule = option("plateau", "How the learning rate falls.", metavar="plateau|cosine")  # noqa: RUF009
-    warmup: int = option(0, "Epochs of a rising learning rate, with --schedule cosine.")
+    warmup: int = option(0, "Epochs of a rising learning rate, before its schedule.")
     ema: float | None = option(None, "Decay of a moving average of the weights, such as 0.99.")
-    loss: Loss | None = option(None, "Loss of a regression; by default l1.", metavar="l1|mse|huber")
+    loss: Loss | None = option(None, "Loss of a regression; by default l1.", metavar="l1|mse|huber")  # noqa: RUF009
     class_weights: bool = option(False, "Weight classes inversely to their frequency.", flags=("--class-weights",))
     patience: int | None = option(None, "Stop after this many epochs without a better validation score.")
     min_lr: float | None = None
@@ -196,11 +197,6 @@ class RunConfig:
             value = self.__dict__[name]
             if value is not None and not 0 < value < 1:
                 raise RunError(f"{name}={value}: expected a number between 0 and 1.")
-        if self.warmup and (self.schedule != "cosine" or self.warmup >= self.epochs):
-            raise RunError(
-                f"warmup={self.warmup}, schedule={self.schedule!r}, epochs={self.epochs}: a warm-up needs "
-                "schedule='cosine' (--schedule cosine), and must be shorter than the run."
-            )
         if self.max_entries != "auto":
             _at_least("max_entries", self.max_entries, 1)
         target: Any = self.target

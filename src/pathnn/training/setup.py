@@ -17,7 +17,7 @@ from pathnn.data.metrics import score_targets
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.shards import ShardedTries
 from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, fold_splits, random_task_split, split_groups
-from pathnn.data.targets import TargetScale, loss_for
+from pathnn.data.targets import TargetScale, loss_for, regression_loss, weighted_loss
 from pathnn.data.task import Categorical, Features, Split, Task
 from pathnn.device import default_max_entries, free_memory
 from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
@@ -173,8 +173,8 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             f"standardize=True is for regression, but the target of {task.name} is of the kind {task.target!r}: "
             "expected standardize=False (in a config file: standardize: false)."
         )
-    if task.has_missing_targets and task.loss is not None and y is not None:
-        task = replace(task, loss=partial(loss_for, task.loss, y[split.train.to(y.device)]))
+    if y is not None:
+        task = _with_loss(task, config, y[split.train.to(y.device)])
     scale = TargetScale.of(y[split.train]) if config.standardize and y is not None else UNSCALED
     return Loaders(
         task,
@@ -185,6 +185,24 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
         key,
         scale,
     )
+
+
+def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
+    """Return the task with the loss that a config asks for; `y` has the targets of the training graphs."""
+    numbers, wrong = task.target == "regression", None
+    if config.class_weights and numbers:
+        wrong = "class_weights=True is for classes and labels"
+    if config.loss is not None and not numbers:
+        wrong = f"loss={config.loss!r} is for regression"
+    if wrong is not None:
+        raise RunError(f"{wrong}, but the target of {task.name} is of the kind {task.target!r}: leave the option out.")
+    if config.loss is not None:
+        task = replace(task, loss=regression_loss(task, config.loss))
+    if config.class_weights:
+        task = replace(task, loss=weighted_loss(task, y))
+    if task.has_missing_targets and task.loss is not None:
+        task = replace(task, loss=partial(loss_for, task.loss, y))
+    return task
 
 
 def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
