@@ -76,7 +76,7 @@ def test_runs_are_compared_on_their_test_molecules(runs):
 def test_folds_are_compared_by_their_out_of_fold_predictions(runs):
     found = compare_runs([runs / "folds", runs / "short"])
     assert found.molecules == 60
-    with pytest.raises(MismatchError, match="60 test molecules and .* 6, of which they share 6"):
+    with pytest.raises(MismatchError, match=r"60 test molecules and .* 6, of which they share 6"):
         compare_runs([runs / "folds", runs / "one"])
 
 
@@ -96,7 +96,7 @@ def test_runs_on_other_targets_or_without_predictions_are_refused(runs, molecule
     config = small_config(molecules, "active", epochs=1)
     task = load_task(config)
     run(config, tmp_path / "active", task=task)
-    with pytest.raises(RunFolderError, match="neither test_predictions.csv"):
+    with pytest.raises(RunFolderError, match=r"neither test_predictions.csv"):
         compare_runs([tmp_path / "active"])
     write_evaluation(tmp_path / "active", task)
     with pytest.raises(MismatchError, match="same targets"):
@@ -110,5 +110,5 @@ def test_runs_on_other_targets_or_without_predictions_are_refused(runs, molecule
     task = load_task(config)
     run(config, tmp_path / "changed", task=task)
     write_evaluation(tmp_path / "changed", task)
-    with pytest.raises(MismatchError, match="targets of .* differ"):
+    with pytest.raises(MismatchError, match=r"targets of .* differ"):
         compare_runs([runs / "one", tmp_path / "changed"])

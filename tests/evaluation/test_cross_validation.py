@@ -17,7 +17,15 @@ from pathnn.evaluation import cross_validate
 from pathnn.evaluation.held_out import out_of_fold
 from pathnn.inference import evaluation_data, load_runs, predict_table
 from pathnn.training import (
-    EnsembleFolder, MismatchError, RunError, RunFolderError, load_model, load_task, predict, run, run_ensemble,
+    EnsembleFolder,
+    MismatchError,
+    RunError,
+    RunFolderError,
+    load_model,
+    load_task,
+    predict,
+    run,
+    run_ensemble,
     score_ensemble,
 )  # fmt: skip
 from pathnn.training.setup import choose_split, splits_of
@@ -57,7 +65,7 @@ def test_the_result_has_every_fold_and_all_predictions_together(folds):
     assert result["test_mean"] == pytest.approx(sum(each) / 3)
     errors = [abs(float(row["predicted_size"]) - float(row["size"])) for row in rows]
     assert result["out_of_fold_score"] == pytest.approx(sum(errors) / 60, rel=1e-5)
-    assert result["out_of_fold_scores"]["mae"] == result["out_of_fold_score"]
+    assert result["scores"]["out_of_fold"]["mae"] == result["out_of_fold_score"]
     assert result["seconds"] > 0
 
 
@@ -126,7 +134,7 @@ def test_a_stopped_cross_validation_goes_on_to_the_same_result(folds, molecules,
     out, config = tmp_path / "run", small_config(molecules)
     with pytest.raises(KeyboardInterrupt):
         cross_validate(config, out, 3, report=Stop(1, 1))
-    with pytest.raises(RunFolderError, match="the 3 folds in .* --folds 3 --out"):
+    with pytest.raises(RunFolderError, match=r"the 3 folds in .* --folds 3 --out"):
         load_runs(out)
     kept = (out / "fold-0" / "metrics.jsonl").read_text()
     with pytest.raises(RunFolderError, match="3 folds already"):
@@ -136,9 +144,7 @@ def test_a_stopped_cross_validation_goes_on_to_the_same_result(folds, molecules,
     result = cross_validate(config, out, 3, resume=True)
     assert (out / "fold-0" / "metrics.jsonl").read_text() == kept, "its times show that it was not trained again"
     whole = folds.read_result()
-    assert [result[name] for name in ("test_each", "out_of_fold_scores")] == [
-        whole[name] for name in ("test_each", "out_of_fold_scores")
-    ]
+    assert [result[name] for name in ("test_each", "scores")] == [whole[name] for name in ("test_each", "scores")]
     assert (out / "out_of_fold.csv").read_bytes() == (folds.path / "out_of_fold.csv").read_bytes()
 
 

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pathnn.cli.console import (
-    note, number_text, print_json, progress, result_only, say, score_text, scores_text, time_text,
-)  # fmt: skip
+    note,
+    number_text,
+    print_json,
+    progress,
+    result_only,
+    say,
+    score_text,
+    scores_text,
+    time_text,
+)
 from pathnn.cli.options import Data, Json, check_usage, options_from
 from pathnn.training.config import RunConfig, option
 

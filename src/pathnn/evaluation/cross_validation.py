@@ -15,7 +15,7 @@ from pathnn.evaluation.held_out import out_of_fold
 from pathnn.training.config import RunConfig
 from pathnn.training.ensemble import Ensemble, Report, run_members, summary
 from pathnn.training.errors import RunError
-from pathnn.training.run_folder import EnsembleFolder
+from pathnn.training.run_folder import EnsembleFolder, finite
 from pathnn.training.runs import load_task
 from pathnn.training.setup import choose_split, splits_of
 
@@ -59,8 +59,9 @@ def cross_validate(
         found.write(out / "out_of_fold.csv")
         common = summary(ensemble, task, results)
         del common["fold"], common["seeds"]
+        scores = {"out_of_fold": finite(found.scores), **common["scores"]}
         each = {"folds": list(configs), "seed": config.seed, "out_of_fold_score": found.score(found.metric)}
-        return {**common, **each, "out_of_fold_scores": found.scores}
+        return {**common, **each, "scores": scores}
 
     folder = EnsembleFolder(out, "fold")
     options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "report": report}

@@ -24,10 +24,17 @@ from pathnn.training.checkpoint import TaskSignature, TrainedModel, checked_conf
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import MismatchError, RunError, RunFolderError
 from pathnn.training.loop import Epoch, fabric_for
-from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, RunFolder
+from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, RunFolder, finite
 from pathnn.training.runs import Run, load_task, run
 from pathnn.training.scoring import Evaluation, comparable, graphs_to_read, measure, predict, target_scores, targets
-from pathnn.training.setup import build_model, check_finite, choose_split, make_loaders, with_paths
+from pathnn.training.setup import (
+    build_model,
+    check_finite,
+    choose_split,
+    make_loaders,
+    resolve_max_entries,
+    with_paths,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,12 +302,12 @@ def run_members(
             f"{out} holds runs of the {kind}s {', '.join(map(str, folder.numbers))}, and some are not in {wanted[0]} "
             f"to {wanted[-1]}. Ask for at least these, or start again with --overwrite."
         )
-    if resume:
-        for member in map(folder.member, wanted):
-            if member.begun:
-                checked_config(member)  # check all before one of them is trained
+    saved = {n: checked_config(folder.member(n)) for n in wanted if resume and folder.member(n).begun}
     for one in {one.fold: one for one in configs.values()}.values():
-        task = _checked(one, task)
+        task = _checked(one, task)  # check all before one of them is trained
+    entries = _max_entries(config, task) if not saved else next(iter(saved.values())).max_entries
+    automatic = [n for n, one in configs.items() if one.max_entries == "auto" and n not in saved]
+    configs = {**configs, **{n: replace(configs[n], max_entries=entries) for n in automatic}}  # the same for all
     new = not out.exists()
     RunFolder(out).make()
     try:
@@ -314,6 +321,10 @@ def run_members(
     finally:
         if new and not folder.begun:
             RunFolder(out).abandon()
+
+
+def _max_entries(config: RunConfig, task: Task) -> int | None:
+    return resolve_max_entries(config.max_entries, build_model(config, task), resolve(config.device))
 
 
 def _checked(config: RunConfig, task: Task) -> Task:
@@ -360,6 +371,7 @@ def summary(ensemble: Ensemble, task: Task, results: Sequence[dict[str, Any]]) -
         "split_by": config.split_by,
         "seeds": [result["seed"] for result in results],
         "test_score": None if together is None else together.together.score,
+        "scores": {} if together is None else {"test": finite(together.together.scores)},
         **statistics("test", [result["test_score"] for result in results]),
         **statistics("val", [result["val_score"] for result in results]),
         "seconds": sum(result["seconds"] for result in results),
