@@ -6,6 +6,7 @@ from pathnn._lazy import exports
 
 if TYPE_CHECKING:
     from pathnn import data as data
+    from pathnn import evaluation as evaluation
     from pathnn import explain as explain
     from pathnn import inference as inference
     from pathnn import nn as nn

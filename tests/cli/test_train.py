@@ -628,13 +628,20 @@ def test_another_metric_chooses_the_epoch_and_is_reported(molecules, trained, tm
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
     assert document["metric"] == "RMSE"
+    assert document["scores"]["test"]["rmse"] == pytest.approx(document["test_score"], rel=1e-6)
+    assert document["scores"]["val"]["rmse"] == pytest.approx(document["val_score"], rel=1e-6)
     again = json.loads(call("evaluate", tmp_path / "run", molecules, "--json").stdout)
     assert (again["metric"], again["score"]) == ("RMSE", pytest.approx(document["test_score"], rel=1e-5))
+    assert again["scores"] == pytest.approx(document["scores"]["test"], rel=1e-5)
     other = json.loads(call("evaluate", tmp_path / "run", molecules, "--metric", "mae", "--json").stdout)
     assert (other["metric"], other["score"] <= again["score"]) == ("MAE", True)
+    assert other["score"] == pytest.approx(again["scores"]["mae"], rel=1e-6)
+    text = call("train", molecules, *options[: -1 - len(SMALL)], *SMALL, "--resume").stdout
+    assert f"test: mae {document['scores']['test']['mae']:.4g}, rmse" in text
+    assert f"val: mae {document['scores']['val']['mae']:.4g}, rmse" in text
     wrong = call("evaluate", trained, molecules, "--metric", "ap")
     assert wrong.exit_code != 0
-    assert "metric='ap' is not for targets of the kind 'regression': expected mae or rmse" in wrong.stderr
+    assert "metric='ap' is not for targets of the kind 'regression': expected mae, rmse, r2" in wrong.stderr
 
 
 def test_several_targets_may_have_empty_cells_and_each_has_a_score(tmp_path):
@@ -646,7 +653,8 @@ def test_several_targets_may_have_empty_cells_and_each_has_a_score(tmp_path):
     assert "33.3 % of the targets" in done.stderr
     found = call("evaluate", tmp_path / "run", path, "--split", "all")
     assert found.exit_code == 0, found.stderr
-    assert [line.split(":")[0] for line in found.stdout.splitlines()[1:]] == ["  size", "  number"]
+    assert found.stdout.splitlines()[1].startswith("mae ")
+    assert [line.split(":")[0] for line in found.stdout.splitlines()[2:]] == ["  size", "  number"]
     document = json.loads(call("evaluate", tmp_path / "run", path, "--split", "all", "--json").stdout)
     assert sum(document["targets"].values()) / 2 == pytest.approx(document["score"], rel=1e-5)
     turned = ("--target", "number", "--target", "size")  # the other way round, but the same columns

@@ -153,6 +153,8 @@ def commands(folder: Path) -> Iterator[tuple[str, list[Any]]]:
     yield "distinguish", ["distinguish", g6, "--k", 3, "--seeds", 1]
     yield "train", ["train", table, "--out", run, *small]
     yield "train --seeds", ["train", table, "--out", two, "--seeds", 2, *small]
+    yield "train --folds", ["train", table, "--out", folder / "folds", "--folds", 2, *small]
+    yield "compare", ["compare", run, two]
     yield "evaluate", ["evaluate", run, table]
     yield "evaluate, two networks", ["evaluate", two, table]
     yield "predict", ["predict", run, table]

@@ -17,12 +17,14 @@ from pathnn.training.checkpoint import checked_config
 from pathnn.training.run_folder import RESUMABLE
 
 EDITS: dict[str, Any] = {
-    "data": "other", "fold": 1, "split_seed": 1, "split_by": "part", "smiles": "drug", "target": ["logS"],
+    "data": "other", "fold": 1, "folds": 3, "split_seed": 1, "split_by": "part",
+    "splits": "split.csv", "clean": "salts", "smiles": "drug", "target": ["logS"],
     "kind": "regression", "skip_invalid": True, "metric": "rmse", "model": "gin", "preset": "csl",
     "variant": "released", "collection": "sp", "k": 1, "batch_size": 4, "drop_single": False, "max_entries": 100,
     "lr": 0.01, "weight_decay": 0.1, "patience": 1, "min_lr": 1e-5, "stop_at": 0.5, "plateau_factor": 0.5,
     "plateau_patience": 1, "plateau_direction": "released", "clip": 1.0, "standardize": True, "seed": 1,
     "precision": "64-true", "options": {"hidden_channels": 4, "dropout": 0.2},
+    "optimizer": "adamw", "schedule": "cosine", "warmup": 1, "ema": 0.5, "loss": "mse", "class_weights": True,
     "epochs": 4, "device": "auto", "devices": 2, "num_nodes": 2,
 }  # fmt: skip
 

@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> EnsembleFolder:
 
 def test_each_is_the_run_of_its_seed(folder, tmp_path):
     alone = run(tiny_config(seed=5), tmp_path / "alone", task=tiny_task())
-    assert folder.seeds == [4, 5, 6]
+    assert folder.numbers == [4, 5, 6]
     ours, theirs = (
         load_ensemble(folder.path).members[1].model,
         load_model(tmp_path / "alone" / "model.safetensors").model,
@@ -142,7 +142,7 @@ def test_a_stopped_ensemble_goes_on_and_can_grow(tmp_path):
     assert EnsembleFolder(out).read_result() == result, "what is refused changes nothing"
     with pytest.raises(KeyboardInterrupt):
         run_ensemble(tiny_config(), out, 4, task=tiny_task(), resume=True, report=Stop(3, 1))
-    assert EnsembleFolder(out).seeds == [0, 1, 2, 3]
+    assert EnsembleFolder(out).numbers == [0, 1, 2, 3]
     with pytest.raises(RunFolderError, match="not all finished"):
         load_ensemble(out)
     grown = run_ensemble(tiny_config(), out, 4, task=tiny_task(), resume=True)
@@ -263,3 +263,15 @@ def test_the_result_says_how_the_data_was_split(tmp_path):
     assert (result["split_by"], result["split_seed"]) == (None, 3)
     each = [EnsembleFolder(tmp_path / "seed").member(seed).read_result()["seconds"] for seed in (0, 1)]
     assert result["seconds"] == pytest.approx(sum(each))
+
+
+def test_all_networks_have_the_same_max_entries(tmp_path, monkeypatch):
+    """The memory that is free changes from run to run; a resumed ensemble takes the options of its first run."""
+    free = iter(range(20, 60))
+    monkeypatch.setattr("pathnn.training.setup.default_max_entries", lambda *_, **__: 1 << next(free))
+    out, config = tmp_path / "run", tiny_config(epochs=1, max_entries="auto")
+    run_ensemble(config, out, 2, task=tiny_task())
+    saved = [EnsembleFolder(out).member(seed).read_config().max_entries for seed in (0, 1)]
+    assert saved[0] == saved[1]
+    run_ensemble(config, out, 3, task=tiny_task(), resume=True)
+    assert EnsembleFolder(out).member(2).read_config().max_entries == saved[0]

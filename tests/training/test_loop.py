@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
+from engine_tasks import partly_known_task, tiny_config, tiny_task
+from pathnn.data import task_from_graphs
 from pathnn.nn import paper_config
 from pathnn.training import (
     MismatchError,
@@ -169,6 +173,116 @@ def test_the_optimizer_has_the_weight_decay_and_the_learning_rate_of_the_config(
 def test_the_loss_of_an_epoch_is_the_mean_over_graphs():
     batches = [torch.arange(3), torch.arange(1)]
     assert _mean_loss(torch.tensor([1.0, 4.0]), batches, 1) == pytest.approx(7 / 4)
+
+
+def test_the_moving_average_is_that_of_all_steps(monkeypatch):
+    """By hand: weights and statistics of BatchNorm after every step."""
+    steps = []
+
+    class Recorder(EagerStepper):
+        def train_step(self, index, share):
+            steps.append(copy.deepcopy(self.state.model.state_dict()))  # after the step before
+            return super().train_step(index, share)
+
+    monkeypatch.setattr(loop, "EagerStepper", Recorder)
+    config = tiny_config(epochs=2, ema=0.7, lr=0.05)
+    model, loaders, state = start(config)
+    epochs = list(train(model, loaders, config, state=state))
+    steps.append(copy.deepcopy(model.state_dict()))
+    expected = steps[1]
+    for after in steps[2:]:
+        expected = {name: 0.7 * mean + 0.3 * after[name] for name, mean in expected.items()}
+    for name, found in state.evaluated.state_dict().items():
+        if found.is_floating_point():
+            torch.testing.assert_close(found, expected[name], msg=name)
+            assert not torch.equal(found, model.state_dict()[name]) or "lstm.mask" in name, name
+    found = evaluate(state.evaluated, loaders.val, loaders.task)
+    assert epochs[-1].val_score == pytest.approx(found.score)
+    assert found.score != pytest.approx(evaluate(model, loaders.val, loaders.task).score)
+
+
+def test_a_moving_average_is_not_computed_as_cuda_graphs():
+    config = tiny_config(ema=0.5)
+    _, loaders, state = start(config)
+    state.fabric = SimpleNamespace(device=SimpleNamespace(type="cuda"))
+    assert isinstance(loop.make_stepper(state, loaders, config), EagerStepper)
+
+
+def test_adamw_decays_weights_apart_from_gradients():
+    config = tiny_config(optimizer="adamw", weight_decay=0.1, epochs=1)
+    model, loaders, state = start(config)
+    assert type(state.plain_optimizer) is torch.optim.AdamW
+    ends = [copy.deepcopy(model.state_dict())]
+    for optimizer in ("adam", "adamw"):
+        config = tiny_config(optimizer=optimizer, weight_decay=0.1, epochs=1)
+        model, loaders, state = start(config)
+        list(train(model, loaders, config, state=state))
+        ends.append(model.state_dict())
+    assert len({float(end["head.linear1.weight"].norm()) for end in ends}) == 3
+
+
+@pytest.mark.parametrize("schedule", ["plateau", "cosine"])
+def test_learning_rates_rise_and_fall(monkeypatch, schedule):
+    with_scores(monkeypatch, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    config = tiny_config(epochs=6, warmup=2, schedule=schedule, lr=0.9, plateau_factor=0.5, plateau_patience=0)
+    model, loaders, state = start(config)
+    rates = [epoch.lr for epoch in train(model, loaders, config, state=state)]
+    fall = [0.9 * (1 + math.cos(math.pi * i / 4)) / 2 for i in range(4)]
+    # the first score after the warm-up is the best, and each later one is worse
+    assert rates == pytest.approx([0.3, 0.6, *(fall if schedule == "cosine" else [0.9, 0.9, 0.45, 0.225])])
+
+
+@pytest.mark.parametrize("name", ["l1", "mse", "huber"])
+def test_the_loss_of_a_regression_is_that_of_the_config(name):
+    config = tiny_config(loss=name, options={"hidden_channels": 8, "dropout": 0.0}, batch_size=100, epochs=1)
+    for task in (tiny_task(), partly_known_task()):
+        model, loaders, state = start(config, task)
+        batch = loaders.train.batch(batch_indices(loaders.train, 0)[0])
+        with torch.no_grad():
+            out = apply(copy.deepcopy(model).train(), batch)
+        wrong = (out - batch.y)[~batch.y.isnan()].abs()
+        each = {"l1": wrong, "mse": wrong**2, "huber": torch.where(wrong < 1, wrong**2 / 2, wrong - 0.5)}[name]
+        (epoch,) = train(model, loaders, config, state=state)
+        assert epoch.train_loss == pytest.approx(float(each.mean()), rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["class", "binary", "multilabel"])
+@pytest.mark.parametrize("precision", ["32-true", "64-true"])
+def test_rare_classes_weigh_more(kind, precision):
+    """By hand: the loss of a batch of all training graphs, in which classes have the same weight together."""
+    base = tiny_task(80)
+    density = base.graphs.y
+    labels = torch.cat([density > 2.3, density > 2.1], dim=1).float()
+    if kind == "multilabel":
+        labels[::3, 0] = labels[1::3, 1] = torch.nan
+    y = {"class": labels[:, 0].long(), "binary": labels[:, :1], "multilabel": labels}[kind]
+    task = task_from_graphs(replace(base.graphs, y=y), name="tiny", kind=kind)
+    config = tiny_config(class_weights=True, batch_size=100, epochs=1, precision=precision,
+                         options={"hidden_channels": 8, "dropout": 0.0})  # fmt: skip
+    model, loaders, state = start(config, task)
+    batch = loaders.train.batch(batch_indices(loaders.train, 0)[0])
+    with torch.no_grad():
+        out = apply(copy.deepcopy(model).train(), batch)
+    if kind == "class":
+        counts = torch.bincount(batch.y, minlength=2)
+        each = [-out[i].log_softmax(0)[c] * len(out) / (2 * counts[c]) for i, c in enumerate(batch.y)]
+    else:
+        each = []
+        for logits, truth in zip(out.T, batch.y.T, strict=True):
+            weight = float((truth == 0).sum() / (truth == 1).sum())
+            assert weight != 1
+            for logit, label in zip(logits, truth, strict=True):
+                if not label.isnan():
+                    chance = logit.sigmoid() if label == 1 else 1 - logit.sigmoid()
+                    each.append(-chance.log() * (weight if label == 1 else 1))
+    (epoch,) = train(model, loaders, config, state=state)
+    assert epoch.train_loss == pytest.approx(float(sum(each) / len(each)), rel=1e-5)
+    assert math.isfinite(epoch.val_loss)
+
+
+def test_a_loss_is_for_regression():
+    with pytest.raises(RunError, match="loss='mse' is for regression, but the target of tiny is of the kind 'class'"):
+        start(tiny_config(loss="mse"), tiny_task(classes=True))
 
 
 @pytest.mark.parametrize("model_name", ["pathnn", "gin", "gatedgcn", "mlp"])

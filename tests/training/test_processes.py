@@ -26,9 +26,9 @@ from pathnn.training import run
 from pathnn.device import is_first_process
 
 plain = {"hidden_channels": 8, "norm": None, "encoder_norm": False}
-config = tiny_config(devices=int(sys.argv[1]), options=plain, batch_size=5, epochs=4, precision="64-true")
+config = tiny_config(devices=int(sys.argv[1]), options=plain, batch_size=5, epochs=4, precision="64-true", ema=0.7)
 if sys.argv[3:] == ["norm"]:
-    config = tiny_config(devices=int(sys.argv[1]), epochs=2)
+    config = tiny_config(devices=int(sys.argv[1]), epochs=2, ema=0.7)
 result = run(config, Path(sys.argv[2]), task=tiny_task(num_graphs=24))
 if is_first_process():
     print(result["processes"])
@@ -57,6 +57,7 @@ def test_two_processes_with_batch_norm_save_a_model_that_scores_what_they_say(tm
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     task = tiny_task()
     assert score(trained, task, task.splits[0].test).score == pytest.approx(result["test_score"], rel=1e-5)
+    assert result["scores"]["test"]["mae"] == pytest.approx(result["test_score"], rel=1e-5)
 
 
 def start(folder: Path, devices: int, out: Path, *more: str) -> None:

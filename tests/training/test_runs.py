@@ -93,15 +93,47 @@ def test_the_same_seed_gives_the_same_files(tmp_path):
     assert not torch.equal(a["state.model.head.linear1.weight"], c["state.model.head.linear1.weight"])
 
 
-@pytest.mark.parametrize("plateau", [None, 0.5])
-def test_a_resumed_run_ends_like_an_undisturbed_one(tmp_path, plateau):
-    config = tiny_config(epochs=5, plateau_factor=plateau, plateau_patience=0, clip=1.0, standardize=True)
+MODERN = {"optimizer": "adamw", "weight_decay": 0.1, "schedule": "cosine", "warmup": 2, "ema": 0.8, "loss": "mse"}
+
+
+@pytest.mark.parametrize("changes", [{}, {"plateau_factor": 0.5}, {"plateau_factor": 0.5, "warmup": 2}, MODERN])
+def test_a_resumed_run_ends_like_an_undisturbed_one(tmp_path, changes):
+    config = tiny_config(epochs=5, plateau_patience=0, clip=1.0, standardize=True, **changes)
     run(config, tmp_path / "whole", task=tiny_task())
     for epochs in (1, 2, 4):
         with pytest.raises(Interrupt):
             run(config, tmp_path / "cut", task=tiny_task(), resume=True, report=stop_after(epochs))
     run(config, tmp_path / "cut", task=tiny_task(), resume=True)
     assert_same_files(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_a_finished_run_of_an_earlier_version_has_no_scores_and_is_reported(tmp_path):
+    result = run(tiny_config(), tmp_path / "run", task=tiny_task())
+    del result["scores"]
+    (tmp_path / "run" / "result.json").write_text(json.dumps(result))
+    assert run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True) == result
+
+
+@pytest.mark.parametrize("changes", [{}, MODERN])
+def test_the_result_has_all_scores_of_the_saved_model(tmp_path, changes):
+    task, config = tiny_task(80), tiny_config(lr=0.05, epochs=6, **changes)
+    result = run(config, tmp_path / "run", task=task)
+    trained = load_model(tmp_path / "run" / "model.safetensors")
+    for part, index in (("test", task.splits[0].test), ("val", task.splits[0].val)):
+        scores = result["scores"][part]
+        assert list(scores) == ["mae", "rmse", "r2", "pearson", "spearman"]
+        assert scores["mae"] == pytest.approx(result[f"{part}_score"], rel=1e-5)
+        for name, value in scores.items():
+            assert score(trained, task, index, metric=name).score == pytest.approx(value, rel=1e-4), name
+
+
+def test_a_cosine_run_cannot_be_made_longer(tmp_path):
+    """Its learning rates depend on the number of epochs."""
+    config = tiny_config(schedule="cosine")
+    with pytest.raises(Interrupt):
+        run(config, tmp_path / "run", task=tiny_task(), report=stop_after(1))
+    with pytest.raises(RunError, match=r"began with epochs=3.*Only device, devices, num_nodes may change"):
+        run(replace(config, epochs=5), tmp_path / "run", task=tiny_task(), resume=True)
 
 
 def test_what_a_kill_leaves_between_two_writes_is_made_good(tmp_path):
@@ -297,6 +329,12 @@ def test_what_is_not_finite_is_named(tmp_path):
         ({"split_seed": "a"}, "split_seed='a'"),
         ({"options": [1]}, r"options=\[1\]"),
         ({"precision": "8"}, "precision"),
+        ({"optimizer": "sgd"}, "optimizer='sgd'"),
+        ({"schedule": "linear"}, "schedule='linear'"),
+        ({"warmup": -1}, "warmup=-1"),
+        ({"ema": 1.0}, "ema=1.0: expected a number between 0 and 1"),
+        ({"loss": "l2"}, "loss='l2'"),
+        ({"metric": "r3"}, "metric='r3'"),
     ],
 )
 def test_bad_options_are_refused(changes, message):
@@ -313,6 +351,7 @@ def test_bad_options_are_refused(changes, message):
         ({"model": "gin", "options": {"hidden_channels": 0}}, "hidden_channels=0"),
         ({"model": "gin", "options": {"dropout": "0.5"}}, "dropout='0.5'"),
         ({"device": "cuda"}, "no CUDA device"),
+        ({"class_weights": True}, "class_weights=True is for classes and labels, but .* kind 'regression'"),
         ({"precision": "16-mixed"}, "needs a GPU"),
     ],
 )

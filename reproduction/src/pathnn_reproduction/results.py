@@ -29,7 +29,10 @@ V1_DEFAULTS: Mapping[str, Any] = MappingProxyType({
 })  # fmt: skip
 """The defaults of `RunConfig` when the first 1,794 rows were written. Never edit this table."""
 
-ADDED: Mapping[str, Any] = MappingProxyType({"clean": None, "splits": None})
+ADDED: Mapping[str, Any] = MappingProxyType({
+    "optimizer": "adam", "schedule": "plateau", "warmup": 0, "ema": None, "loss": None, "class_weights": False,
+    "clean": None, "splits": None, "folds": None,
+})  # fmt: skip
 """Options added to `RunConfig` later, each with the value that changes nothing. Never change a value."""
 
 RENAMED: Mapping[str, str] = MappingProxyType({})

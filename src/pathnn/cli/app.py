@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from pathnn.cli.compare import compare_command
 from pathnn.cli.datasets import datasets
 from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE
 from pathnn.cli.distinguish import distinguish_command
@@ -21,7 +22,10 @@ from pathnn.cli.paths import paths_command
 from pathnn.cli.predict import predict_command
 from pathnn.cli.train import train_command
 
-EXTRAS = {"rdkit": "pathnn[mol]", "matplotlib": "pathnn[plot]", "igraph": "pathnn-reproduction[bench]"}
+EXTRAS = {
+    "rdkit": "pathnn[mol]", "matplotlib": "pathnn[plot]", "igraph": "pathnn-reproduction[bench]",
+    "sklearn": "pathnn[chem]", "lightgbm": "pathnn[chem]",
+}  # fmt: skip
 """The extra of pathnn that installs a package."""
 
 TRACEBACK = "PATHNN_TRACEBACK"
@@ -144,6 +148,7 @@ def make_app() -> typer.Typer:
     app.command("distinguish", epilog=DISTINGUISH_EXAMPLE)(distinguish_command)
     app.command("train", epilog="Example: pathnn train molecules.csv --out RUN")(train_command)
     app.command("evaluate", epilog="Example: pathnn evaluate RUN molecules.csv")(evaluate_command)
+    app.command("compare", epilog="Example: pathnn compare RUN OTHER -o compared.svg")(compare_command)
     app.command("predict", epilog="Example: pathnn predict RUN new.csv -o predictions.csv")(predict_command)
     app.command("explain", epilog="Example: pathnn explain RUN new.csv --row 3 -o why.html")(explain_command)
     app.add_typer(datasets, name="datasets")

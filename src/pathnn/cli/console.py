@@ -45,6 +45,20 @@ def plain(value: Any) -> Any:
     raise TypeError(f"JSON has no {type(value).__name__}: expected numbers, text, lists or mappings.")
 
 
+def scores_text(scores: Mapping[str, float | None]) -> str:
+    """Return scores by name as text; None and NaN are not defined.
+
+    >>> scores_text({"mae": 0.51239, "r2": None})
+    'mae 0.5124, r2 not defined'
+    """
+    return ", ".join(f"{name} {score_text(score)}" for name, score in scores.items())
+
+
+def score_text(score: float | None) -> str:
+    """Return a score as text; None stands for NaN, as in JSON."""
+    return "not defined" if score is None or math.isnan(score) else f"{score:.4g}"
+
+
 @contextmanager
 def result_only(as_json: bool) -> Iterator[None]:
     """With `--json`, redirect what libraries print to standard error, to keep standard output for the document.
@@ -164,19 +178,21 @@ def time_text(seconds: float) -> str:
 def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None]]:
     """Yield a function to call after each epoch.
 
-    On a terminal it rewrites one line, elsewhere it adds a line every `EVERY` seconds. `several`: name the seed.
+    On a terminal it rewrites one line, elsewhere it adds a line every `EVERY` seconds. `several`: name the seed or
+    fold.
     """
     started, said, done = time.monotonic(), time.monotonic(), 0
     terminal = sys.stderr.isatty()
-    seed: int | None = None
+    member = ""
 
     def report(epoch: Epoch, run: Run) -> None:
-        nonlocal started, said, done, seed
-        now = time.monotonic()
-        if seed not in (None, run.config.seed):  # the next seed begins
+        nonlocal started, said, done, member
+        now, config = time.monotonic(), run.config
+        name = f"seed {config.seed}  " if config.folds is None else f"fold {config.fold} of {config.folds}  "
+        if member not in ("", name):  # the next seed or fold begins
             started, done = now - epoch.seconds, 0
-        seed, done = run.config.seed, done + 1
-        which = f"seed {run.config.seed}  " if several else ""
+        member, done = name, done + 1
+        which = name if several else ""
         text = which + epoch_text(epoch, run, done / max(now - started, 1e-9))
         if terminal:
             print(f"\r\033[2K{text}", end="", file=sys.stderr, flush=True)

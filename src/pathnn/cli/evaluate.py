@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnn.cli.console import note, note_not_read, print_json, progress, result_only, say
+from pathnn.cli.console import note, note_not_read, print_json, progress, result_only, say, scores_text
 from pathnn.cli.options import Data, Device, Json, Run, SkipInvalid, Smiles, pick_device
+from pathnn.training.config import METRICS
 
 if TYPE_CHECKING:
     from pathnn.training.ensemble import EnsembleScore
@@ -35,8 +36,8 @@ Target = Annotated[
 ]  # fmt: skip
 Metric = Annotated[
     str | None,
-    typer.Option("--metric", metavar="NAME", help="mae, rmse, roc-auc, ap or accuracy; by default that of training.",
-                 show_default=False),
+    typer.Option("--metric", metavar="NAME", show_default=False,
+                 help=f"The metric of the first line: {', '.join(METRICS)}; by default that of training."),
 ]  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def evaluate_command(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Measure a trained model: its loss and its metric."""
+    """Measure a trained model: its loss, its metric, and all other metrics of its kind of target."""
     with result_only(json):
         from pathnn.inference.predictor import evaluation_data, load_runs
         from pathnn.training.ensemble import score_ensemble
@@ -77,7 +78,7 @@ def evaluate_command(
         print_json(
             {
                 "run": run, "data": data, "split": part, "graphs": together.graphs, "metric": found.metric,
-                "score": together.score, "loss": together.loss,
+                "score": together.score, "loss": together.loss, "scores": together.scores,
                 **({} if overlap is None else {"training_overlap": int(overlap.sum())}),
                 **({"targets": _each_target(found, task.classes)} if found.targets else {}),
                 **({"epoch": trained.members[0].epoch} if len(each) == 1 else several),
@@ -85,6 +86,7 @@ def evaluate_command(
         )  # fmt: skip
     else:
         say(_text(found, part))
+        say(scores_text(found.together.scores))
         for name, score in _each_target(found, task.classes).items():
             say(f"  {name}: {'not defined' if math.isnan(score) else f'{score:.6g}'}")
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pathnn.cli.console import note, number_text, print_json, progress, result_only, say, time_text
+from pathnn.cli.console import (
+    note,
+    number_text,
+    print_json,
+    progress,
+    result_only,
+    say,
+    score_text,
+    scores_text,
+    time_text,
+)
 from pathnn.cli.options import Data, Json, check_usage, options_from
 from pathnn.training.config import RunConfig, option
 
@@ -33,6 +42,15 @@ Seeds = Annotated[
     typer.Option("--seeds", min=2, metavar="N", show_default=False,
                  help="Train N networks, with seeds from --seed on; predictions are their mean, with error bars."),
 ]  # fmt: skip
+Folds = Annotated[
+    int | None,
+    typer.Option("--folds", min=2, metavar="K", show_default=False,
+                 help="Cross-validate: train K networks, each on all but one of K parts of the data."),
+]  # fmt: skip
+Baselines = Annotated[
+    bool,
+    typer.Option("--baselines", help="Also train random forests and LightGBM on the molecules of a table."),
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +69,8 @@ def train_command(
     resume: Resume = False,
     overwrite: Overwrite = False,
     seeds: Seeds = None,
+    folds: Folds = None,
+    baselines: Baselines = False,
     json: Json = False,
     *,
     given: dict[str, Any],
@@ -58,12 +78,16 @@ def train_command(
     """Train a model and write a run folder: config, metrics, the best model, result and curves.
 
     A dataset of the paper is trained with the paper's settings, your own data with defaults; options change them.
-    --resume continues a run that was stopped. With --seeds, the folder has a run folder for each seed.
+    --resume continues a run that was stopped. With --seeds or --folds, the folder has a run folder for each seed or
+    fold. A run on a table of molecules also has test_predictions.csv (of folds: out_of_fold.csv) and report.html.
     """
+    _check_members(seeds, folds, given)
     names = [entry.name for entry in fields(ModelOptions)]
     options = {name: given.pop(name) for name in names if name in given}
     with result_only(json):
-        result = _train(data, out, config, given, options, seeds=seeds, resume=resume, overwrite=overwrite)
+        several = {"seeds": seeds, "folds": folds}
+        result = _train(data, out, config, given, options, **several, baselines=baselines, resume=resume,
+                        overwrite=overwrite)  # fmt: skip
         from pathnn.device import is_first_process
 
         first = is_first_process()
@@ -81,12 +105,15 @@ def _train(
     options: dict[str, Any],
     *,
     seeds: int | None,
+    folds: int | None,
+    baselines: bool,
     resume: bool,
     overwrite: bool,
 ) -> dict[str, Any]:
-    """Fill in a config and run it, with one seed or several."""
+    """Fill in a config and run it, with one seed or several; write what a table of molecules has besides."""
     from pathnn.cli.console import epoch_line
     from pathnn.device import is_first_process
+    from pathnn.evaluation import cross_validate
     from pathnn.training import RunFolder, run, run_ensemble
     from pathnn.training.checkpoint import checked_config
     from pathnn.training.config import yaml_options
@@ -98,10 +125,10 @@ def _train(
     if not isinstance(listed, dict):
         raise ValueError(f"{file}: options={listed!r}: expected names and values below it, as hidden_channels: 64.")
     options = {**listed, **options}
-    _check_table_options(data, chosen)
+    _check_table_options(data, chosen, baselines=baselines)
     first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})  # before reading the data
-    folder = _folder(out, several=seeds is not None)
-    first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.seeds, default=0))
+    folder = _folder(out, "seed" if seeds is not None else "fold" if folds is not None else None)
+    first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.numbers, default=0))
     if resume and first.begun:
         saved = checked_config(first).to_dict()
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
@@ -112,31 +139,54 @@ def _train(
         base = fill_in(data, task, chosen, options)
     settings: dict[str, Any] = {"task": task, "resume": resume, "overwrite": overwrite}
     try:
-        with epoch_line(several=seeds is not None) as report:
-            if seeds is None:
-                return run(base, out, report=report, **settings)
-            return run_ensemble(base, out, seeds, report=report, **settings)
+        with epoch_line(several=seeds is not None or folds is not None) as report:
+            if seeds is not None:
+                result = run_ensemble(base, out, seeds, report=report, **settings)
+            elif folds is not None:
+                result = cross_validate(base, out, folds, report=report, **settings)
+            else:
+                result = run(base, out, report=report, **settings)
+        return {**result, **_evaluate(out, task, data, folds, baselines=baselines)}
     except KeyboardInterrupt:
-        has_checkpoint = RunFolder(out).state.exists() or any(out.glob("seed-*/last.ckpt"))
+        has_checkpoint = RunFolder(out).state.exists() or any(out.glob("*-*/last.ckpt"))
         if has_checkpoint and is_first_process():
             note(f"stopped; the checkpoint is in {out}, and --resume resumes the run")
         raise
 
 
-def _folder(out: Path, *, several: bool) -> RunFolder | EnsembleFolder:
-    """Return the folder of a run or of several seeds; refuse a folder of several seeds for a single run."""
+def _check_members(seeds: int | None, folds: int | None, given: dict[str, Any]) -> None:
+    if folds is not None and seeds is not None:
+        raise typer.BadParameter("--seeds and --folds exclude each other: give one of them.", param_hint="--folds")
+    if folds is not None and "fold" in given:
+        raise typer.BadParameter("it trains all folds: leave out --fold.", param_hint="--folds")
+
+
+def _evaluate(out: Path, task: Task, data: str, folds: int | None, *, baselines: bool) -> dict[str, Any]:
+    """Write predictions, baselines and a report of a run on a table of molecules; return the baselines' scores."""
+    from pathnn.data import find_data
+    from pathnn.device import is_first_process
+    from pathnn.evaluation import write_evaluation
+
+    if find_data(data).kind != "table" or not is_first_process():
+        return {}
+    with progress("evaluating" if not baselines else "training baselines", 4 * (folds or 1)) as step:
+        found = write_evaluation(out, task, baselines=baselines, step=step)
+    return {"baselines": found} if found else {}
+
+
+def _folder(out: Path, kind: Literal["seed", "fold"] | None) -> RunFolder | EnsembleFolder:
+    """Return the folder of a run or of several seeds or folds; refuse a folder of several for a single run."""
     from pathnn.training import EnsembleFolder, RunFolder
 
-    if several:
-        return EnsembleFolder(out)
-    seeds = EnsembleFolder(out).seeds
-    if seeds:
-        again = f"--seeds {len(seeds)} --resume"
+    there = EnsembleFolder.open(out)
+    if there.begun and kind != there.kind:
+        again = f"--{there.kind}s {len(there.numbers)} --resume"
         raise typer.BadParameter(
-            f"{out} holds runs of {len(seeds)} seeds. Resume them with {again}, or give another folder.",
+            f"{out} holds runs of {len(there.numbers)} {there.kind}s. Resume them with {again}, or give another "
+            "folder.",
             param_hint="--out",
         )
-    return RunFolder(out)
+    return RunFolder(out) if kind is None else EnsembleFolder(out, kind)
 
 
 def _load(config: RunConfig, out: Path) -> Task:
@@ -199,18 +249,42 @@ def _note_copies(task: Task) -> None:
 def _say_result(result: dict[str, Any], out: Path) -> None:
     if not _can_draw():
         note("without curves.png, which needs matplotlib: pip install 'pathnn[plot]'")
-    score = result["test_score"]
-    if "seeds" in result:
+    if "folds" in result:
+        _say_folds(result)
+    elif "seeds" in result:
         _say_several(result)
-        say(f"wrote {out}")
-        return
-    test = "not defined, or no test graphs" if score is None else _shown(score)
+    else:
+        _say_one(result)
+    for part, scores in result.get("scores", {}).items():  # not in the results of earlier versions
+        say(f"{part}: {scores_text(scores)}")
+    _say_baselines(result)
+    page = out / "report.html"
+    say(f"wrote {out}; {page} is the report" if page.exists() else f"wrote {out}")
+
+
+def _say_one(result: dict[str, Any]) -> None:
+    score = result["test_score"]
+    test = "not defined, or no test graphs" if score is None else score_text(score)
     say(
-        f"{result['metric']}: test {test}, validation {_shown(result['val_score'])}, in epoch "
+        f"{result['metric']}: test {test}, validation {score_text(result['val_score'])}, in epoch "
         f"{result['best_epoch']} of {result['epochs']} (stopped: {result['stopped']}); "
         f"{result['parameters']:,} parameters, {time_text(result['seconds'])}"
     )
-    say(f"wrote {out}")
+
+
+def _say_folds(result: dict[str, Any]) -> None:
+    mean, std, count = result["test_mean"], result["test_std"], len(result["folds"])
+    each = "not defined" if mean is None else f"{mean:.4g} ± {std:.2g}"
+    test = "" if result["test_score"] is None else f"; test part {score_text(result['test_score'])}"
+    say(
+        f"{result['metric']} of {count} folds: each {each}, all held-out predictions together "
+        f"{score_text(result['out_of_fold_score'])}{test}; {time_text(result['seconds'])}"
+    )
+
+
+def _say_baselines(result: dict[str, Any]) -> None:
+    for name, scores in result.get("baselines", {}).items():
+        say(f"{name}: {scores_text(scores)}")
 
 
 def _can_draw() -> bool:
@@ -221,18 +295,18 @@ def _can_draw() -> bool:
     return True
 
 
-def _check_table_options(data: str, chosen: dict[str, Any]) -> None:
+def _check_table_options(data: str, chosen: dict[str, Any], *, baselines: bool) -> None:
     """Refuse options of tables for other data, which would ignore them."""
     from pathnn.data import find_data
 
     given = [f"--{name}" for name in ("target", "kind", "smiles", "clean", "splits") if chosen.get(name) is not None]
+    if baselines:
+        import lightgbm  # noqa: F401  # fail now, not after the training
+        import sklearn  # noqa: F401
+
+        given.append("--baselines")
     if given and find_data(data).kind != "table":
         raise typer.BadParameter(f"{', '.join(given)}: for tables of molecules, which {data} is not.")
-
-
-def _shown(score: float | None) -> str:
-    """Return a score as text; None stands for NaN, as in JSON."""
-    return "not defined" if score is None or math.isnan(score) else f"{score:.4g}"
 
 
 def _say_several(result: dict[str, Any]) -> None:

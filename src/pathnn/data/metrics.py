@@ -1,4 +1,4 @@
-"""Metrics by name, for each target and as a mean over targets; some targets may be unknown."""
+"""Metrics by name: of classes, and of each target and as a mean over targets, some of which may be unknown."""
 
 from __future__ import annotations
 
@@ -48,6 +48,14 @@ class MeanOverTargets(Metric):
         return scores.nanmean()
 
 
+class OverClasses(MeanOverTargets):
+    """A score of the outputs for classes, `[graphs, classes]`, and the numbers of the classes, `[graphs]`."""
+
+    def compute(self) -> Tensor:
+        """Return the score of all graphs."""
+        return self.score(dim_zero_cat(self.out), dim_zero_cat(self.y).flatten())
+
+
 def score_targets(score: TargetScore, out: Tensor, y: Tensor) -> Tensor:
     """Return the score of each target, `[targets]`, over the graphs where it is known; NaN if not defined."""
     each = []
@@ -63,12 +71,12 @@ TargetScore = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """The name of a metric in tables, whether larger is better, and the factor to the unit of tables."""
+    """The name of a metric in tables, how to compute it, whether larger is better, and the factor to its unit."""
 
     name: str
-    maximize: bool
-    scale: float
     score: TargetScore
+    maximize: bool = True
+    scale: float = 1.0
 
 
 def mean_absolute_error(out: Tensor, y: Tensor) -> Tensor:
@@ -85,12 +93,53 @@ def root_mean_square_error(out: Tensor, y: Tensor) -> Tensor:
     return (out - y).square().mean().sqrt()
 
 
+def r2(out: Tensor, y: Tensor) -> Tensor:
+    """Return the coefficient of determination; NaN if all targets are equal.
+
+    >>> r2(torch.tensor([2.0, 2.0]), torch.tensor([1.0, 3.0]))
+    tensor(0., dtype=torch.float64)
+    """
+    y = y.double()
+    return _undefined(y) if _constant(y) else 1 - (out - y).square().sum() / (y - y.mean()).square().sum()
+
+
+def pearson(out: Tensor, y: Tensor) -> Tensor:
+    """Return Pearson's correlation coefficient; NaN if all predictions or all targets are equal."""
+    if _constant(out) or _constant(y):
+        return _undefined(y)
+    both = torch.stack([out.double(), y.double()])
+    a, b = both - both.mean(dim=1, keepdim=True)
+    return (a @ b) / (a.norm() * b.norm())
+
+
+def spearman(out: Tensor, y: Tensor) -> Tensor:
+    """Return Spearman's rank correlation coefficient; NaN if all predictions or all targets are equal."""
+    return pearson(_mean_ranks(out), _mean_ranks(y))
+
+
+def _mean_ranks(values: Tensor) -> Tensor:
+    """Return the ranks of values, from 1; equal values get the mean of their ranks.
+
+    >>> _mean_ranks(torch.tensor([5.0, 2.0, 5.0, 9.0]))
+    tensor([2.5000, 1.0000, 2.5000, 4.0000], dtype=torch.float64)
+    """
+    _, place, count = torch.unique(values, return_inverse=True, return_counts=True)
+    return (count.cumsum(0) - (count - 1).double() / 2)[place]
+
+
 def roc_auc(out: Tensor, y: Tensor) -> Tensor:
     """Return the area under the ROC curve; NaN if all targets are equal."""
     from torchmetrics.functional.classification import binary_auroc
 
-    one_side = y.numel() == 0 or bool((y == y[0]).all())
-    return out.new_tensor(float("nan")) if one_side else binary_auroc(_ranks(out), y.long())
+    return _undefined(out) if _constant(y) else binary_auroc(_ranks(out), y.long())
+
+
+def _constant(values: Tensor) -> bool:
+    return values.numel() == 0 or bool((values == values[0]).all())
+
+
+def _undefined(like: Tensor) -> Tensor:
+    return like.new_tensor(float("nan"))
 
 
 def average_precision(out: Tensor, y: Tensor) -> Tensor:
@@ -105,7 +154,7 @@ def tied_average_precision(out: Tensor, y: Tensor) -> Tensor:
     """
     from torchmetrics.functional.classification import binary_average_precision
 
-    return binary_average_precision(out, y.long()) if bool((y == 1).any()) else out.new_tensor(float("nan"))
+    return binary_average_precision(out, y.long()) if bool((y == 1).any()) else _undefined(out)
 
 
 def _ranks(out: Tensor) -> Tensor:
@@ -118,24 +167,131 @@ def _ranks(out: Tensor) -> Tensor:
     return place.double() / max(values.numel() - 1, 1)
 
 
-METRICS = {
-    "mae": MetricInfo("MAE", maximize=False, scale=1.0, score=mean_absolute_error),
-    "rmse": MetricInfo("RMSE", maximize=False, scale=1.0, score=root_mean_square_error),
-    "roc-auc": MetricInfo("ROC-AUC", maximize=True, scale=100.0, score=roc_auc),
-    "ap": MetricInfo("AP", maximize=True, scale=100.0, score=average_precision),
+def brier(out: Tensor, y: Tensor) -> Tensor:
+    """Return the Brier score: the mean squared difference of probability and target.
+
+    >>> brier(torch.tensor([0.0, 100.0]), torch.tensor([1.0, 1.0]))
+    tensor(0.1250, dtype=torch.float64)
+    """
+    return (out.double().sigmoid() - y).square().mean()
+
+
+def label_f1(out: Tensor, y: Tensor) -> Tensor:
+    """Return the F1 score of probabilities above 0.5; NaN if no target is 1."""
+    return each_f1(_label_table(out, y))[1] if bool((y == 1).any()) else _undefined(out)
+
+
+def label_balanced_accuracy(out: Tensor, y: Tensor) -> Tensor:
+    """Return the mean of sensitivity and specificity for probabilities above 0.5; NaN if all targets are equal."""
+    return each_recall(_label_table(out, y)).mean()
+
+
+def label_mcc(out: Tensor, y: Tensor) -> Tensor:
+    """Return Matthews' correlation coefficient (`table_mcc`) of probabilities above 0.5."""
+    return table_mcc(_label_table(out, y))
+
+
+def accuracy(out: Tensor, y: Tensor) -> Tensor:
+    """Return the share of graphs whose class has the largest output.
+
+    >>> accuracy(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))
+    tensor(0.5000)
+    """
+    return (out.argmax(dim=1) == y).sum() / y.numel()
+
+
+def balanced_accuracy(out: Tensor, y: Tensor) -> Tensor:
+    """Return the mean over the classes of the targets of the share that is predicted correctly."""
+    return each_recall(_class_table(out, y)).nanmean()
+
+
+def macro_f1(out: Tensor, y: Tensor) -> Tensor:
+    """Return the mean of the F1 scores of all classes that occur in predictions or targets."""
+    return each_f1(_class_table(out, y)).nanmean()
+
+
+def mcc(out: Tensor, y: Tensor) -> Tensor:
+    """Return Matthews' correlation coefficient of classes (`table_mcc`)."""
+    return table_mcc(_class_table(out, y))
+
+
+def _label_table(out: Tensor, y: Tensor) -> Tensor:
+    return confusion(out > 0, y, 2)
+
+
+def _class_table(out: Tensor, y: Tensor) -> Tensor:
+    return confusion(out.argmax(dim=1), y, out.size(1))
+
+
+def confusion(predicted: Tensor, y: Tensor, classes: int) -> Tensor:
+    """Count the graphs by class and predicted class, `[classes, classes]`.
+
+    >>> confusion(torch.tensor([0, 0, 1]), torch.tensor([0, 1, 1]), 2)
+    tensor([[1., 0.],
+            [1., 1.]], dtype=torch.float64)
+    """
+    pairs = y.long() * classes + predicted.long()
+    return torch.bincount(pairs, minlength=classes**2).view(classes, classes).double()
+
+
+def each_recall(table: Tensor) -> Tensor:
+    """Return the share of each class that is predicted correctly; NaN for a class without graphs."""
+    return table.diagonal() / table.sum(dim=1)
+
+
+def each_f1(table: Tensor) -> Tensor:
+    """Return the F1 score of each class; NaN for a class that is neither a target nor predicted."""
+    return 2 * table.diagonal() / (table.sum(dim=0) + table.sum(dim=1))
+
+
+def table_mcc(table: Tensor) -> Tensor:
+    """Return Matthews' correlation coefficient; 0 if all predictions are equal, NaN if all targets are equal.
+
+    It is the correlation of the one-hot targets and predictions (Gorodkin 2004).
+    """
+    total, truth, predicted = table.sum(), table.sum(dim=1), table.sum(dim=0)
+    shared = table.trace() * total - truth @ predicted
+    of_truth, of_predicted = total**2 - truth @ truth, total**2 - predicted @ predicted
+    return torch.where((of_truth > 0) & (of_predicted == 0), 0.0, shared / (of_truth * of_predicted).sqrt())
+
+
+REGRESSION = {
+    "mae": MetricInfo("MAE", mean_absolute_error, maximize=False),
+    "rmse": MetricInfo("RMSE", root_mean_square_error, maximize=False),
+    "r2": MetricInfo("R2", r2),
+    "pearson": MetricInfo("Pearson", pearson),
+    "spearman": MetricInfo("Spearman", spearman),
 }
 
 
-METRIC_NAMES = ("accuracy", *METRICS)
+LABELS = {
+    "roc-auc": MetricInfo("ROC-AUC", roc_auc, scale=100.0),
+    "ap": MetricInfo("AP", average_precision, scale=100.0),
+    "mcc": MetricInfo("MCC", label_mcc),
+    "f1": MetricInfo("F1", label_f1, scale=100.0),
+    "balanced-accuracy": MetricInfo("balanced accuracy", label_balanced_accuracy, scale=100.0),
+    "brier": MetricInfo("Brier", brier, maximize=False),
+}
+
+
+CLASSES = {
+    "accuracy": MetricInfo("accuracy", accuracy, scale=100.0),
+    "balanced-accuracy": MetricInfo("balanced accuracy", balanced_accuracy, scale=100.0),
+    "f1": MetricInfo("F1", macro_f1, scale=100.0),
+    "mcc": MetricInfo("MCC", mcc),
+}
 
 
 OF_KIND = {
-    "class": ("accuracy",),
-    "binary": ("roc-auc", "ap"),
-    "multilabel": ("ap", "roc-auc"),
-    "regression": ("mae", "rmse"),
+    "class": CLASSES,
+    "binary": LABELS,
+    "multilabel": {"ap": LABELS["ap"], **LABELS},
+    "regression": REGRESSION,
 }
-"""The metrics of each kind of target, the default first."""
+"""The metrics of each kind of target by name, the default first."""
+
+
+METRIC_NAMES = tuple(dict.fromkeys(name for metrics in OF_KIND.values() for name in metrics))
 
 
 def default_metric(kind: str) -> str | None:
@@ -144,20 +300,20 @@ def default_metric(kind: str) -> str | None:
     >>> default_metric("binary"), default_metric("none")
     ('roc-auc', None)
     """
-    return OF_KIND.get(kind, (None,))[0]
+    return next(iter(OF_KIND.get(kind, ())), None)
 
 
 def check_metric(metric: str, kind: str) -> None:
     """Raise `DataError` unless the metric is for targets of this kind.
 
-    >>> check_metric("rmse", "class")
+    >>> check_metric("ap", "regression")
     Traceback (most recent call last):
     ...
-    pathnn.data.errors.DataError: metric='rmse' is not for targets of the kind 'class': expected accuracy.
+    pathnn.data.errors.DataError: metric='ap' is not for targets of the kind 'regression': expected mae, rmse, ...
     """
-    fitting = OF_KIND.get(kind, ())
+    fitting = OF_KIND.get(kind, {})
     if metric not in fitting:
-        expected = " or ".join(fitting) if fitting else "none, since there are no targets"
+        expected = ", ".join(fitting) if fitting else "none, since there are no targets"
         raise DataError(f"metric={metric!r} is not for targets of the kind {kind!r}: expected {expected}.")
 
 

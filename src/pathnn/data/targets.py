@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pathnn.data.metrics import METRICS, check_metric, mean_over_targets
+from pathnn.data.metrics import OF_KIND, OverClasses, check_metric, mean_over_targets
 from pathnn.data.task import Task
 
 
@@ -107,7 +107,7 @@ class MaskedLoss(nn.Module):
     tensor(2.)
     """
 
-    def __init__(self, loss: type[nn.Module], share: float | None = None) -> None:
+    def __init__(self, loss: Callable[..., nn.Module], share: float | None = None) -> None:
         super().__init__()
         if share is not None and not 0 < share <= 1:
             raise ValueError(f"share={share}: expected the fraction of known targets, above 0 and at most 1.")
@@ -117,7 +117,7 @@ class MaskedLoss(nn.Module):
         """Return the mean; with `reduction = "none"`, the loss of each target, 0 for an unknown one."""
         known = ~y.isnan()
         share = known.sum().clamp(min=1) / known.numel() if self.share is None else self.share
-        each = torch.where(known, self.each(out, torch.where(known, y, 0.0)), 0.0) / share
+        each = torch.where(known, self.each(out, torch.where(known, y, torch.zeros_like(y))), 0.0) / share
         return each.mean() if self.reduction == "mean" else each
 
 
@@ -135,6 +135,35 @@ def loss_for(make: Callable[[], nn.Module], y: Tensor) -> nn.Module:
     return loss
 
 
+LOSSES: dict[str, type[nn.Module]] = {"l1": nn.L1Loss, "mse": nn.MSELoss, "huber": nn.HuberLoss}
+"""The losses of a regression by name."""
+
+
+def regression_loss(task: Task, name: str) -> Callable[[], nn.Module]:
+    """Return how to make the loss of a regression by its name; the loss is masked if targets may be unknown."""
+    return partial(MaskedLoss, LOSSES[name]) if task.has_missing_targets else LOSSES[name]
+
+
+def weighted_loss(task: Task, y: Tensor) -> Callable[[], nn.Module]:
+    """Return how to make a loss whose weights are inversely proportional to the class frequencies in `y`.
+
+    The weight of a class has the mean 1 over the graphs. Of labels, the known ones of 1 together weigh as much as those
+    of 0. The loss of a batch is the mean over its graphs, as of `MaskedLoss`.
+
+    >>> from pathnn.data import load_dataset
+    >>> loss = weighted_loss(load_dataset("exp"), torch.tensor([0, 0, 0, 1]))()
+    >>> loss.each.weight
+    tensor([0.6667, 2.0000])
+    """
+    if task.target == "class":
+        counts = torch.bincount(y, minlength=task.out_channels).clamp(min=1)
+        weight = y.numel() / (counts.numel() * counts)
+        return partial(MaskedLoss, partial(nn.CrossEntropyLoss, weight=weight), 1.0)
+    weight = (y == 0).sum(dim=0).clamp(min=1) / (y == 1).sum(dim=0).clamp(min=1)
+    weighted = partial(nn.BCEWithLogitsLoss, pos_weight=weight)
+    return partial(MaskedLoss, weighted) if task.has_missing_targets else weighted
+
+
 def classification(num_classes: int) -> dict[str, Any]:
     """Describe one class per graph: cross-entropy, accuracy in percent.
 
@@ -145,15 +174,12 @@ def classification(num_classes: int) -> dict[str, Any]:
         "target": "class",
         "out_channels": num_classes,
         "loss": nn.CrossEntropyLoss,
-        "metric": partial(_accuracy, num_classes),
-        "metric_name": "accuracy",
-        "maximize": True,
-        "scale": 100.0,
+        **_measured_by("accuracy", "class"),
     }
 
 
 def regression(num_targets: int = 1, *, has_missing_targets: bool = False, metric: str = "mae") -> dict[str, Any]:
-    """Describe numbers per graph: mean absolute error as loss and metric, or another metric (`METRICS`).
+    """Describe numbers per graph: mean absolute error as loss and metric, or another metric (`OF_KIND`).
 
     >>> regression()["maximize"], regression(metric="rmse")["metric_name"]
     (False, 'RMSE')
@@ -177,17 +203,15 @@ def with_metric(task: Task, metric: str | None) -> Task:
     """Replace the metric of a task (None: keep it).
 
     >>> from pathnn.data import load_dataset
-    >>> with_metric(load_dataset("csl"), "rmse")
-    Traceback (most recent call last):
-    ...
-    pathnn.data.errors.DataError: metric='rmse' is not for targets of the kind 'class': expected accuracy.
+    >>> with_metric(load_dataset("csl"), "f1").metric_name
+    'F1'
     """
     if metric is None:
         return task
     check_metric(metric, task.target)
-    if task.target == "class" or METRICS[metric].name == task.metric_name:
+    if OF_KIND[task.target][metric].name == task.metric_name:
         return task
-    return replace(task, **_measured_by(metric))
+    return replace(task, **_measured_by(metric, task.target))
 
 
 def _numbers(kind: str, channels: int, loss: type[nn.Module], has_missing_targets: bool, metric: str) -> dict[str, Any]:
@@ -198,25 +222,19 @@ def _numbers(kind: str, channels: int, loss: type[nn.Module], has_missing_target
         "out_channels": channels,
         "loss": partial(MaskedLoss, loss) if has_missing_targets else loss,
         "has_missing_targets": has_missing_targets,
-        **_measured_by(metric),
+        **_measured_by(metric, kind),
     }
 
 
-def _measured_by(metric: str) -> dict[str, Any]:
-    facts = METRICS[metric]
+def _measured_by(metric: str, kind: str) -> dict[str, Any]:
+    info, classes = OF_KIND[kind][metric], kind == "class"
     return {
-        "metric": mean_over_targets(facts.score),
-        "metric_name": facts.name,
-        "score": facts.score,
-        "maximize": facts.maximize,
-        "scale": facts.scale,
+        "metric": partial(OverClasses, info.score) if classes else mean_over_targets(info.score),
+        "metric_name": info.name,
+        "score": None if classes else info.score,
+        "maximize": info.maximize,
+        "scale": info.scale,
     }
-
-
-def _accuracy(num_classes: int) -> Any:
-    from torchmetrics.classification import MulticlassAccuracy
-
-    return MulticlassAccuracy(num_classes=num_classes, average="micro")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.fingerprints import DataFingerprint, graph_fingerprints
-from pathnn.data.metrics import METRICS
+from pathnn.data.metrics import OF_KIND
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
 from pathnn.data.targets import TargetScale
@@ -84,8 +84,9 @@ class TaskSignature:
 
     @property
     def metric(self) -> str | None:
-        """Return the name of the metric of training for `with_metric`; None if there is no choice."""
-        return next((name for name, info in METRICS.items() if info.name == self.metric_name), None)
+        """Return the name of the metric of training for `with_metric`; None if it is unknown."""
+        metrics = OF_KIND.get(self.target, {})
+        return next((name for name, info in metrics.items() if info.name == self.metric_name), None)
 
     @property
     def molecule_features(self) -> MoleculeFeatures:
@@ -192,6 +193,12 @@ def training_fingerprints(graphs: PackedGraphs, index: Tensor) -> str:
         return ""
     prints = np.unique(graph_fingerprints(graphs.subset(index.cpu()))).astype("<u8")
     return base64.b64encode(prints.tobytes()).decode()
+
+
+def join_fingerprints(texts: Sequence[str]) -> str:
+    """Return the fingerprints of several training parts together, as `training_fingerprints` does of one."""
+    parts = [np.frombuffer(base64.b64decode(text), dtype="<u8") for text in texts]
+    return base64.b64encode(np.unique(np.concatenate(parts)).tobytes()).decode()
 
 
 def training_overlap(signature: TaskSignature, task: Task, index: Tensor | None = None) -> Tensor | None:

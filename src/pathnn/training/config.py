@@ -24,10 +24,18 @@ Precision = Literal["32-true", "tf32", "64-true", "16-mixed", "bf16-mixed"]
 
 Direction = Literal["metric", "released"]
 
+Loss = Literal["l1", "mse", "huber"]
+
+OptimizerName = Literal["adam", "adamw"]
+
+Schedule = Literal["plateau", "cosine"]
+
 KINDS = ("class", "binary", "multilabel", "regression")
 """Kinds of targets that can be asked for."""
 
-METRICS = ("mae", "rmse", "roc-auc", "ap", "accuracy")
+METRICS = (
+    "mae", "rmse", "r2", "pearson", "spearman", "roc-auc", "ap", "mcc", "f1", "balanced-accuracy", "brier", "accuracy",
+)  # fmt: skip
 """The names of `pathnn.data.metrics`."""
 
 MODELS = ("pathnn", "gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp")
@@ -58,13 +66,15 @@ class RunConfig:
         data: the name of a dataset, or the path of a file. The name, or the content of the file, seeds the run together
             with `fold` and `seed`.
         fold: the number of the task's split.
+        folds: cross-validate: split the data into this many folds, and hold out the fold number `fold`. The number
+            `folds` itself stands for all folds together: it holds out only a test part that `split_by` names.
         split_seed: use a random split from this seed instead of the task's splits.
         split_by: split a table of molecules "random", by "scaffold" or by "butina" clusters (another split for each
             `split_seed`), or by a column with the words train, val and test, with train and test, or with dates.
         splits: a CSV with the split of a table, which replaces `split_by` and `split_seed`; `pathnn train` writes it if
             it does not exist.
-        metric: the metric that compares epochs and is reported (`pathnn.data.metrics`); None for the default of the
-            kind of target, or the paper's.
+        metric: the metric that compares epochs (`pathnn.data.metrics`); None for the default of the kind of target, or
+            the paper's. All metrics of the kind of target are reported.
         smiles, target, kind, skip_invalid, clean: how to read a table; see `pathnn.data.load_data`. Data that a trained
             model predicts for is cleaned in the same way.
         model: "pathnn", or the name of a baseline.
@@ -76,13 +86,21 @@ class RunConfig:
         drop_single: leave out a last training batch of one graph; None: only if the model has BatchNorm.
         max_entries: trie entries that are computed at once; "auto": as many as half of the memory holds.
         epochs: the largest number of epochs.
+        optimizer: "adam", or "adamw", which differs from it if `weight_decay` is not 0.
         patience: stop after this many epochs without a validation score at least as good as the best.
         min_lr: stop when the learning rate has fallen to this value.
         stop_at: stop when the validation score (in the paper's unit, percent for accuracy) is at least as good.
+        schedule: "plateau" for a learning rate that falls as `plateau_factor` says; "cosine" for one that falls along
+            half a cosine until the last of the `epochs`.
+        warmup: the number of epochs before the schedule, in which the learning rate rises linearly.
         plateau_factor, plateau_patience: of ReduceLROnPlateau on the validation score; None for no scheduler.
         plateau_direction: "metric" for the direction of the metric; "released" takes lower for better, as the authors'
             code does (it differs for average precision on Peptides-func).
         clip: the largest norm of the gradient; None for no limit.
+        ema: the decay of an exponential moving average over all steps, such as 0.99, of weights and statistics; the
+            averages are evaluated and saved. None: the weights themselves.
+        loss: of a regression, in the unit of the network ("huber" with delta 1); None for "l1".
+        class_weights: weight classes, or the labels 0 and 1, inversely to their frequency in the training graphs.
         standardize: subtract the mean of regression targets, and divide them by their standard deviation.
         device, devices, num_nodes: as in Lightning Fabric; `devices` is the number of processes per machine.
         precision: as in Lightning Fabric; also "tf32", which allows TF32 products on a GPU.
@@ -90,6 +108,7 @@ class RunConfig:
 
     data: str
     fold: int = option(0, "Which of the dataset's splits, counted from 0.")
+    folds: int | None = None
     split_seed: int | None = option(None, "Split 80 / 10 / 10 with this seed, at random or by scaffold.")
     split_by: str | None = option(
         None,
@@ -110,9 +129,7 @@ class RunConfig:
         "Clean molecules: salts keeps the largest fragment and neutralises it; tautomers also chooses one tautomer.",
         metavar="salts|tautomers",
     )
-    metric: str | None = option(
-        None, "The metric to report and to choose the epoch by: mae, rmse, roc-auc, ap or accuracy."
-    )
+    metric: str | None = option(None, f"The metric to choose the epoch by: {', '.join(METRICS)}.", metavar="NAME")
     model: str = option("pathnn", "pathnn, gin, gcn, gatedgcn, gat, graphsage or mlp.")
     options: Mapping[str, Any] = field(default_factory=dict)
     preset: str | None = None
@@ -127,6 +144,12 @@ class RunConfig:
     epochs: int = option(200, "Train at most this many epochs.")
     lr: float = option(1e-3, "Learning rate.")
     weight_decay: float = option(0.0, "Weight decay.")
+    optimizer: OptimizerName = option("adam", "The optimizer.", metavar="adam|adamw")  # noqa: RUF009
+    schedule: Schedule = option("plateau", "How the learning rate falls.", metavar="plateau|cosine")  # noqa: RUF009
+    warmup: int = option(0, "Epochs of a rising learning rate, before its schedule.")
+    ema: float | None = option(None, "Decay of a moving average of the weights, such as 0.99.")
+    loss: Loss | None = option(None, "Loss of a regression; by default l1.", metavar="l1|mse|huber")  # noqa: RUF009
+    class_weights: bool = option(False, "Weight classes inversely to their frequency.", flags=("--class-weights",))
     patience: int | None = option(None, "Stop after this many epochs without a better validation score.")
     min_lr: float | None = None
     stop_at: float | None = option(None, "Stop when the validation score is as good as this.")
@@ -154,18 +177,26 @@ class RunConfig:
         check_choice("device", self.device, get_args(Device))
         check_choice("precision", self.precision, get_args(Precision))
         check_choice("plateau_direction", self.plateau_direction, get_args(Direction))
+        check_choice("optimizer", self.optimizer, get_args(OptimizerName))
+        check_choice("schedule", self.schedule, get_args(Schedule))
+        if self.loss is not None:
+            check_choice("loss", self.loss, get_args(Loss))
         for name in ("batch_size", "epochs", "devices", "num_nodes"):
             _at_least(name, self.__dict__[name], 1)
-        for name in ("fold", "seed", "split_seed", "patience", "plateau_patience"):
+        for name in ("fold", "seed", "split_seed", "patience", "plateau_patience", "warmup"):
             _at_least(name, self.__dict__[name], 0)
+        if self.folds is not None:
+            _at_least("folds", self.folds, 2)
         for name in ("lr", "clip"):
             _positive(name, self.__dict__[name])
-        for name in ("weight_decay", "min_lr", "stop_at", "plateau_factor"):
+        for name in ("weight_decay", "min_lr", "stop_at", "plateau_factor", "ema"):
             _number(name, self.__dict__[name])
         if self.weight_decay < 0:
             raise RunError(f"weight_decay={self.weight_decay}: expected a number of at least 0.")
-        if self.plateau_factor is not None and not 0 < self.plateau_factor < 1:
-            raise RunError(f"plateau_factor={self.plateau_factor}: expected a number between 0 and 1.")
+        for name in ("plateau_factor", "ema"):
+            value = self.__dict__[name]
+            if value is not None and not 0 < value < 1:
+                raise RunError(f"{name}={value}: expected a number between 0 and 1.")
         if self.max_entries != "auto":
             _at_least("max_entries", self.max_entries, 1)
         target: Any = self.target

@@ -1,10 +1,10 @@
-"""Train, load and score networks that differ only in their seeds."""
+"""Train, load and score networks that differ only in their seeds, or in the fold that is held out."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,23 +15,31 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from pathnn.data.targets import with_metric
+from pathnn.data.fingerprints import DataFingerprint
+from pathnn.data.targets import TargetScale, with_metric
 from pathnn.data.task import Task
 from pathnn.device import resolve
 from pathnn.provenance import commit
-from pathnn.training.checkpoint import TaskSignature, TrainedModel, checked_config, load_model
+from pathnn.training.checkpoint import TaskSignature, TrainedModel, checked_config, join_fingerprints, load_model
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import MismatchError, RunError, RunFolderError
 from pathnn.training.loop import Epoch, fabric_for
-from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, RunFolder
+from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, RunFolder, finite
 from pathnn.training.runs import Run, load_task, run
 from pathnn.training.scoring import Evaluation, comparable, graphs_to_read, measure, predict, target_scores, targets
-from pathnn.training.setup import build_model, check_finite, choose_split, make_loaders, with_paths
+from pathnn.training.setup import (
+    build_model,
+    check_finite,
+    choose_split,
+    make_loaders,
+    resolve_max_entries,
+    with_paths,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Trained networks of one task that differ in their seeds; a single network is an ensemble of one."""
+    """Trained networks of one task that differ in their seeds or folds; a single network is an ensemble of one."""
 
     members: tuple[TrainedModel, ...]
 
@@ -42,21 +50,27 @@ class Ensemble:
         for other in self.members[1:]:
             if replace(other.signature, name=first.signature.name) != first.signature:
                 raise MismatchError(
-                    f"the networks of seeds {first.config.seed} and {other.config.seed} were trained on different "
-                    "data, or on different splits: expected the same. Train them again with --overwrite."
+                    f"the networks of {_member(first)} and {_member(other)} were trained on different data, or on "
+                    "different splits: expected the same. Train them again with --overwrite."
                 )
             different = _different(first.config, other.config)
             if different:
                 raise MismatchError(
-                    f"the networks of seeds {first.config.seed} and {other.config.seed} were trained with different "
-                    f"options ({', '.join(different)}): expected all but the seed to be the same. Train them again "
+                    f"the networks of {_member(first)} and {_member(other)} were trained with different options "
+                    f"({', '.join(different)}): expected all but the seed or fold to be the same. Train them again "
                     "with --overwrite."
                 )
 
     @property
     def config(self) -> RunConfig:
-        """Return the config of the first network; the others differ in the seed."""
-        return self.members[0].config
+        """Return the config of the first network; the others differ in the seed.
+
+        If they differ in the fold, its `fold` stands for all folds together.
+        """
+        config = self.members[0].config
+        if config.folds is not None and len({member.config.fold for member in self.members}) > 1:
+            return replace(config, fold=config.folds)
+        return config
 
     @property
     def signature(self) -> TaskSignature:
@@ -70,7 +84,13 @@ MAY_DIFFER = {"seed", "data", "max_entries", *RESUMABLE}
 
 def _different(first: RunConfig, other: RunConfig) -> list[str]:
     mine, theirs = first.to_dict(), other.to_dict()
-    return [name for name in mine if name not in MAY_DIFFER and mine[name] != theirs[name]]
+    may = MAY_DIFFER | ({"fold"} if first.folds is not None else set())
+    return [name for name in mine if name not in may and mine[name] != theirs[name]]
+
+
+def _member(trained: TrainedModel) -> str:
+    config = trained.config
+    return f"seed {config.seed}" if config.folds is None else f"fold {config.fold}"
 
 
 @dataclass(frozen=True)
@@ -162,30 +182,67 @@ def score_ensemble(
 
 
 def load_ensemble(path: Path) -> Ensemble:
-    """Return the best model of every run of a folder that `run_ensemble` wrote; all runs must be finished.
+    """Return the best models of a folder that `run_ensemble` or `cross_validate` wrote; all runs must be finished.
 
     ```python
     ensemble = load_ensemble(Path("three"))
     print([trained.val_score for trained in ensemble.members])
     ```
     """
-    folder = EnsembleFolder(path)
+    folder = EnsembleFolder.open(path)
     if not folder.begun:
-        raise RunFolderError(f"{path} has no runs: expected a folder that pathnn train --seeds wrote.")
+        raise RunFolderError(f"{path} has no runs: expected a folder that pathnn train --seeds or --folds wrote.")
     if not folder.result.exists():
         raise RunFolderError(
-            f"the runs of the {len(folder.seeds)} seeds in {path} are not all finished. Resume them with pathnn train "
-            f"DATA --seeds {len(folder.seeds)} --out {path} --resume, or give one of the runs in it."
+            f"the runs of the {len(folder.numbers)} {folder.kind}s in {path} are not all finished. Resume them with "
+            f"pathnn train DATA --{folder.kind}s {len(folder.numbers)} --out {path} --resume, or give one of the runs "
+            "in it."
         )
-    return _load_members(folder)
+    return load_members(folder)
 
 
-def _load_members(folder: EnsembleFolder) -> Ensemble:
-    return Ensemble(tuple(load_model(folder.member(seed).model) for seed in folder.seeds))
+def load_members(folder: EnsembleFolder) -> Ensemble:
+    """Return the best models of the runs in a folder, whether or not its result is written."""
+    members = [load_model(folder.member(number).model) for number in folder.numbers]
+    if folder.kind == "fold":
+        members = _in_one_unit(members, DataFingerprint.from_dict(folder.read_members().get("data")))
+    return Ensemble(tuple(members))
+
+
+def _in_one_unit(members: list[TrainedModel], data: DataFingerprint | None) -> list[TrainedModel]:
+    """Return the models of folds with the target scale of the first, and the training graphs of all.
+
+    `data` is the fingerprint of the split of all folds together.
+    """
+    first = members[0].signature
+    mean, std = first.target_mean, first.target_std
+    texts = [member.signature.training_graphs for member in members]
+    graphs = join_fingerprints(texts) if all(texts) else ""
+    unified = []
+    for member in members:
+        own = member.signature
+        _rescale(member, own.target_scale, first.target_scale)
+        split = None if own.data is None or data is None else replace(own.data, split=data.split)
+        same = replace(own, target_mean=mean, target_std=std, data=split, training_graphs=graphs)
+        unified.append(replace(member, signature=same))
+    return unified
+
+
+def _rescale(member: TrainedModel, own: TargetScale, common: TargetScale) -> None:
+    """Change the last layer so that its outputs are in the unit of `common`."""
+    if own == common:
+        return
+    last = [module for module in member.model.head.modules() if isinstance(module, torch.nn.Linear)][-1]
+    mean, std, other_mean, other_std = torch.tensor([own.mean, own.std, common.mean, common.std], dtype=torch.float64)
+    with torch.no_grad():
+        last.weight.copy_(last.weight.double() * (std / other_std)[:, None])
+        last.bias.copy_((last.bias.double() * std + mean - other_mean) / other_std)
 
 
 MOST_SEEDS = 1000
 """A larger number is a typing error."""
+
+Report = Callable[[Epoch, Run], None]
 
 
 def run_ensemble(
@@ -196,7 +253,7 @@ def run_ensemble(
     task: Task | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    report: Callable[[Epoch, Run], None] | None = None,
+    report: Report | None = None,
 ) -> dict[str, Any]:
     """Train `seeds` networks, starting with the seed of `config`, into folders in `out`; return the result.
 
@@ -211,28 +268,54 @@ def run_ensemble(
     """
     if not 2 <= seeds <= MOST_SEEDS:
         raise RunError(f"seeds={seeds}: expected 2 to {MOST_SEEDS}. For a single network, use run.")
+    task = load_task(config) if task is None else with_metric(task, config.metric)
+    configs = {seed: replace(config, seed=seed) for seed in range(config.seed, config.seed + seeds)}
+    return run_members(configs, EnsembleFolder(out), task, summary, resume=resume, overwrite=overwrite, report=report)
+
+
+Summary = Callable[[Ensemble, Task, Sequence[dict[str, Any]]], dict[str, Any]]
+
+
+def run_members(
+    configs: Mapping[int, RunConfig],
+    folder: EnsembleFolder,
+    task: Task,
+    summarize: Summary,
+    *,
+    shared: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    report: Report | None = None,
+) -> dict[str, Any]:
+    """Train the runs of an ensemble one after another, write `summarize` of them, and return it.
+
+    `configs` has the config of each seed or fold, and `shared` is added to `ensemble.json`.
+    """
+    config, out, wanted, kind = next(iter(configs.values())), folder.path, list(configs), folder.kind
     if config.devices * config.num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise RunError("several seeds are trained one after another in one process: leave out devices and num_nodes.")
-    folder, wanted = EnsembleFolder(out), range(config.seed, config.seed + seeds)
-    folder.check(wanted, resume=resume, overwrite=overwrite)
-    if resume and not set(folder.seeds) <= set(wanted):
         raise RunError(
-            f"{out} holds runs of the seeds {', '.join(map(str, folder.seeds))}, and some are not in {wanted[0]} to "
-            f"{wanted[-1]}. Ask for at least these, or start again with --overwrite."
+            f"several {kind}s are trained one after another in one process: leave out devices and num_nodes."
         )
-    if resume:
-        for member in map(folder.member, wanted):
-            if member.begun:
-                checked_config(member)  # check all before one of them is trained
-    task = _checked(config, load_task(config) if task is None else with_metric(task, config.metric))
+    folder.check(wanted, resume=resume, overwrite=overwrite)
+    if resume and not set(folder.numbers) <= set(wanted):
+        raise RunError(
+            f"{out} holds runs of the {kind}s {', '.join(map(str, folder.numbers))}, and some are not in {wanted[0]} "
+            f"to {wanted[-1]}. Ask for at least these, or start again with --overwrite."
+        )
+    saved = {n: checked_config(folder.member(n)) for n in wanted if resume and folder.member(n).begun}
+    for one in {one.fold: one for one in configs.values()}.values():
+        task = _checked(one, task)  # check all before one of them is trained
+    entries = _max_entries(config, task) if not saved else next(iter(saved.values())).max_entries
+    automatic = [n for n, one in configs.items() if one.max_entries == "auto" and n not in saved]
+    configs = {**configs, **{n: replace(configs[n], max_entries=entries) for n in automatic}}  # the same for all
     new = not out.exists()
     RunFolder(out).make()
     try:
         with RunFolder(out).lock():
             if overwrite:
-                folder.clear({*folder.seeds, *wanted})
-            results = _train(config, folder, wanted, task, resume=resume, report=report)
-            result = summary(config, task, _load_members(folder), results)
+                folder.clear({*folder.numbers, *wanted})
+            results = _train(configs, folder, task, shared or {}, resume=resume, report=report)
+            result = summarize(load_members(folder), task, results)
             folder.write_result(result)
             return result
     finally:
@@ -240,40 +323,45 @@ def run_ensemble(
             RunFolder(out).abandon()
 
 
+def _max_entries(config: RunConfig, task: Task) -> int | None:
+    return resolve_max_entries(config.max_entries, build_model(config, task), resolve(config.device))
+
+
 def _checked(config: RunConfig, task: Task) -> Task:
     """Return the task with its paths; raise the errors of a run now, before any file is removed or network trained."""
     fabric_for(config)
-    return make_loaders(task, config, build_model(config, task), device="cpu").task
+    loaders = make_loaders(task, config, build_model(config, task), device="cpu")
+    return task.with_graphs(loaders.task.graphs)
 
 
 def _train(
-    config: RunConfig,
+    configs: Mapping[int, RunConfig],
     folder: EnsembleFolder,
-    wanted: range,
     task: Task,
+    shared: Mapping[str, Any],
     *,
     resume: bool,
-    report: Callable[[Epoch, Run], None] | None,
+    report: Report | None,
 ) -> list[dict[str, Any]]:
     """Train all networks. A resumed ensemble becomes unfinished when its first epoch is added."""
     if not folder.begun:
-        folder.write_seeds(wanted)
+        folder.write_members(configs, shared)
 
     def tell(epoch: Epoch, ready: Run) -> None:
-        if folder.result.exists() or folder.seeds != list(wanted):
-            folder.write_seeds(wanted)
+        if folder.result.exists() or folder.numbers != list(configs):
+            folder.write_members(configs, shared)
         if report is not None:
             report(epoch, ready)
 
-    results = []
-    for seed in wanted:
-        own = replace(config, seed=seed)
-        results.append(run(own, folder.member(seed).path, task=task, resume=resume, report=tell))
-    return results
+    return [
+        run(config, folder.member(number).path, task=task, resume=resume, report=tell)
+        for number, config in configs.items()
+    ]
 
 
-def summary(config: RunConfig, task: Task, ensemble: Ensemble, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def summary(ensemble: Ensemble, task: Task, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the content of `result.json`: `test_score` is that of the mean of all predictions."""
+    config = ensemble.config
     test = choose_split(task, config).test
     together = score_ensemble(ensemble, task, test, device=resolve(config.device)) if test.numel() else None
     first = results[0]
@@ -283,20 +371,21 @@ def summary(config: RunConfig, task: Task, ensemble: Ensemble, results: Sequence
         "split_by": config.split_by,
         "seeds": [result["seed"] for result in results],
         "test_score": None if together is None else together.together.score,
-        **_statistics("test", [result["test_score"] for result in results]),
-        **_statistics("val", [result["val_score"] for result in results]),
+        "scores": {} if together is None else {"test": finite(together.together.scores)},
+        **statistics("test", [result["test_score"] for result in results]),
+        **statistics("val", [result["val_score"] for result in results]),
         "seconds": sum(result["seconds"] for result in results),
         "commit": commit(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
-def _statistics(part: str, scores: Sequence[float | None]) -> dict[str, Any]:
+def statistics(part: str, scores: Sequence[float | None]) -> dict[str, Any]:
     """Return mean and sample standard deviation of scores; None if one is missing or not finite.
 
-    >>> _statistics("test", [1.0, 3.0])
+    >>> statistics("test", [1.0, 3.0])
     {'test_each': [1.0, 3.0], 'test_mean': 2.0, 'test_std': 1.4142...}
-    >>> _statistics("test", [1.0, None])
+    >>> statistics("test", [1.0, None])
     {'test_each': [1.0, None], 'test_mean': None, 'test_std': None}
     """
     each = [None if score is None or not math.isfinite(score) else score for score in scores]

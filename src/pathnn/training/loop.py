@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import torch
 from torch import Tensor
-from torch.optim import Adam, Optimizer
+from torch.optim import Adam, AdamW, Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from pathnn.data.loader import PackedLoader
 from pathnn.device import make_fabric, share_buffers
@@ -65,7 +66,8 @@ class Best:
 class TrainState:
     """A model, its optimizer and scheduler, the number of finished epochs, and the best of them.
 
-    `step` and `optimizer` are the model and `plain_optimizer` as Fabric wraps them. A checkpoint holds this state.
+    `step` and `optimizer` are the model and `plain_optimizer` as Fabric wraps them, and `average` holds the moving
+    average of the model with `RunConfig.ema`. A checkpoint holds this state.
     """
 
     fabric: Fabric
@@ -77,6 +79,7 @@ class TrainState:
     epoch: int = 0
     seconds: float = 0.0
     best: Best | None = None
+    average: AveragedModel | None = None
 
     @staticmethod
     def start(model: Model, config: RunConfig, fabric: Fabric, *, maximize: bool) -> TrainState:
@@ -84,12 +87,12 @@ class TrainState:
         if config.precision == "64-true":
             model.double()
         on_gpu = fabric.device.type == "cuda" and config.precision != "16-mixed"
-        optimizer = Adam(
+        optimizer = (AdamW if config.optimizer == "adamw" else Adam)(
             model.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=True if on_gpu else None
         )
         step, fabric_optimizer = fabric.setup(Step(model), optimizer)
         scheduler = None
-        if config.plateau_factor is not None:
+        if config.plateau_factor is not None and config.schedule == "plateau":
             upwards = maximize and config.plateau_direction == "metric"
             scheduler = ReduceLROnPlateau(
                 optimizer,
@@ -97,16 +100,30 @@ class TrainState:
                 factor=config.plateau_factor,
                 patience=config.plateau_patience,
             )
-        return TrainState(fabric, model, step, fabric_optimizer, optimizer, scheduler)
+        average = None
+        if config.ema is not None:
+            mean = get_ema_multi_avg_fn(config.ema)  # type: ignore[no-untyped-call]
+            average = AveragedModel(model, fabric.device, multi_avg_fn=mean, use_buffers=True)
+        return TrainState(fabric, model, step, fabric_optimizer, optimizer, scheduler, average=average)
+
+    @property
+    def evaluated(self) -> Model:
+        """Return the model to evaluate and to save: the moving average, if there is one."""
+        return self.model if self.average is None else cast("Model", self.average.module)
 
     @property
     def lr(self) -> float:
         """Return the learning rate of the next step."""
         return float(self.plain_optimizer.param_groups[0]["lr"])
 
+    def set_lr(self, lr: float | None) -> None:
+        """Set the learning rate of the next steps; None keeps it."""
+        for group in self.plain_optimizer.param_groups:
+            group["lr"] = group["lr"] if lr is None else lr
+
     def weights(self) -> dict[str, Tensor]:
-        """Return a copy of the model's parameters and buffers."""
-        return {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+        """Return a copy of the parameters and buffers of the model that is evaluated."""
+        return {name: tensor.detach().clone() for name, tensor in self.evaluated.state_dict().items()}
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that changes during a run, as tensors and plain values."""
@@ -119,6 +136,7 @@ class TrainState:
             "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
             "precision": self.fabric.strategy.precision.state_dict(),
             "best": None if best is None else dict(vars(best)),
+            **({} if self.average is None else {"average": self.average.state_dict()}),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -127,6 +145,8 @@ class TrainState:
         self.plain_optimizer.load_state_dict(state["optimizer"])
         if self.scheduler is not None:
             self.scheduler.load_state_dict(state["scheduler"])
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
         self.fabric.strategy.precision.load_state_dict(state["precision"])
         self.epoch, self.seconds = state["epoch"], state["seconds"]
         best = state["best"]
@@ -170,14 +190,14 @@ class EagerStepper:
         if loaders.task.loss is None:
             raise RunError(f"{loaders.task.name} has no targets to train on.")
         self.state, self.loaders = state, loaders
-        self.loss = loaders.task.loss().to(state.fabric.device)
+        self.loss = loaders.task.loss()
 
     def train_step(self, index: Tensor, share: float) -> Tensor:
         """Compute the gradients of a batch of training graphs, and return its loss times `share`."""
         state, loaders = self.state, self.loaders
         out = state.step(Handle(loaders.train.batch(index)))
         y = loaders.scale.encode(targets(loaders.task, index))
-        loss: Tensor = self.loss(out, as_targets(y, out)) * share
+        loss: Tensor = self.loss.to(out)(out, as_targets(y, out)) * share
         state.optimizer.zero_grad()
         # DDP takes the mean over processes; the shares are for their sum.
         state.fabric.backward(loss * state.fabric.world_size)
@@ -185,13 +205,16 @@ class EagerStepper:
 
     def predict(self, loader: PackedLoader, index: Tensor) -> Tensor:
         """Return the outputs for a batch of the graphs of a loader."""
-        return apply(self.state.model, loader.batch(index))
+        return apply(self.state.evaluated, loader.batch(index))
 
 
 def make_stepper(state: TrainState, loaders: Loaders, config: RunConfig) -> Stepper:
-    """Return how to compute the batches of a run: as CUDA graphs on a GPU that can, else operation by operation."""
+    """Return how to compute the batches of a run: as CUDA graphs on a GPU that can, else operation by operation.
+
+    A CUDA graph predicts with the model that is trained, so runs with a moving average (`ema`) do not use them.
+    """
     eager = EagerStepper(state, loaders)
-    if state.fabric.device.type != "cuda":
+    if state.fabric.device.type != "cuda" or state.average is not None:
         return eager
     from pathnn.training.cuda_graphs.run_steps import make_cuda_graph_stepper
 
@@ -223,27 +246,44 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
     ```
 
     An epoch is better if its validation score is at least as good as the best. `state.best` has the weights of the best
-    epoch; the model itself has those of the last.
+    epoch (with `ema`, their moving average); the model itself has those of the last.
     """
     maximize = loaders.task.maximize
     if state is None:
         state = TrainState.start(model, config, fabric_for(config), maximize=maximize)
     stepper = make_stepper(state, loaders, config)
     while state.stop_reason(config, maximize=maximize) is None:
+        state.set_lr(scheduled_rate(config, state.epoch))
         started, lr = perf_counter(), state.lr
         train_loss = train_epoch(state, loaders, config, stepper)
         share_buffers(state.fabric, state.model)
+        if state.average is not None:
+            share_buffers(state.fabric, state.average)
         val = _evaluate(state, loaders, loaders.val, stepper)
         state.epoch += 1
         better = state.best is None or at_least_as_good(val.score, state.best.val_score, maximize)
         test_score = _evaluate(state, loaders, loaders.test, stepper).score if better and len(loaders.test) else None
         if better:
             state.best = Best(state.epoch, val.score, test_score, state.weights())
-        if state.scheduler is not None:
+        if state.scheduler is not None and state.epoch > config.warmup:
             state.scheduler.step(val.score)
         seconds = perf_counter() - started
         state.seconds += seconds
         yield Epoch(state.epoch, train_loss, val.loss, val.score, test_score, better, lr, seconds)
+
+
+def scheduled_rate(config: RunConfig, epoch: int) -> float | None:
+    """Return the learning rate of an epoch, counted from 0; None if the validation scores determine it.
+
+    >>> config = RunConfig(data="csl", lr=1.0, epochs=6, warmup=2, schedule="cosine")
+    >>> [round(scheduled_rate(config, epoch), 2) for epoch in range(6)]
+    [0.33, 0.67, 1.0, 0.85, 0.5, 0.15]
+    """
+    if epoch <= config.warmup:
+        return config.lr * (epoch + 1) / (config.warmup + 1)
+    if config.schedule == "plateau":
+        return None
+    return config.lr * (1 + math.cos(math.pi * (epoch - config.warmup) / (config.epochs - config.warmup))) / 2
 
 
 def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, stepper: Stepper) -> float:
@@ -258,6 +298,8 @@ def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, stepper:
         if config.clip is not None:
             fabric.clip_gradients(state.step, state.optimizer, max_norm=config.clip, error_if_nonfinite=False)
         state.optimizer.step()
+        if state.average is not None:
+            state.average.update_parameters(state.model)
     total = fabric.all_reduce(torch.stack(losses), reduce_op="sum") if losses else torch.zeros(0)
     return _mean_loss(total, batches, state.epoch + 1)
 
@@ -278,7 +320,7 @@ def _mean_loss(losses: Tensor, batches: list[Tensor], epoch: int) -> float:
 
 def _evaluate(state: TrainState, loaders: Loaders, loader: PackedLoader, stepper: Stepper) -> Evaluation:
     forward = partial(stepper.predict, loader)
-    return evaluate(state.model, loader, loaders.task, scale=loaders.scale, fabric=state.fabric, forward=forward)
+    return evaluate(state.evaluated, loader, loaders.task, scale=loaders.scale, fabric=state.fabric, forward=forward)
 
 
 def at_least_as_good(score: float, other: float, maximize: bool) -> bool:

@@ -16,7 +16,10 @@ from pathnn.training.config import RunConfig
 
 PLATEAU = {"plateau_factor": 0.5, "plateau_patience": 20}
 
-PAPER: dict[str, Any] = {"lr": 1e-3, "weight_decay": 0.0, "clip": None, "standardize": False, "variant": "paper"}
+PAPER: dict[str, Any] = {
+    "lr": 1e-3, "weight_decay": 0.0, "optimizer": "adam", "schedule": "plateau", "ema": None, "clip": None,
+    "loss": None, "class_weights": False, "standardize": False, "variant": "paper",
+}  # fmt: skip
 """Options of all runs of the paper, unless a run changes them; written out, so that no default changes a run."""
 
 

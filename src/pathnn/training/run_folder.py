@@ -1,4 +1,4 @@
-"""Name, write and check the files of a run folder, and of a folder with runs of several seeds."""
+"""Name, write and check the files of a run folder, and of a folder with runs of several seeds or folds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pathnn.files import atomic_write, file_format, locked_file, plain_file
 from pathnn.training.config import RunConfig
@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 RESUMABLE = ("device", "devices", "num_nodes", "epochs")
 """Options that a resumed run may change: where it runs, and how long."""
 
-FILES = ("config.yaml", "metrics.jsonl", "model.safetensors", "last.ckpt", "result.json", "curves.png")
+EVALUATION_FILES = (
+    "test_predictions.csv", "out_of_fold.csv", "training_molecules.npz", "baselines.json", "baselines.csv",
+    "report.html",
+)  # fmt: skip
+"""What `pathnn.evaluation` and `pathnn.inference` write into the folder of one run or of several."""
+
+FILES = (
+    "config.yaml", "metrics.jsonl", "model.safetensors", "last.ckpt", "result.json", "curves.png", *EVALUATION_FILES
+)  # fmt: skip
 
 
 class File:
@@ -266,73 +274,100 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-SEED = re.compile(r"seed-(0|[1-9][0-9]*)")
+Member = Literal["seed", "fold"]
+"""What the runs of an ensemble differ in."""
+
+MEMBER = re.compile(r"(seed|fold)-(0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True)
 class EnsembleFolder:
-    """The files of runs that differ in the seed.
+    """The files of runs that differ in the seed, or in the fold that is held out (`kind`).
 
-    `ensemble.json` has the seeds, `seed-0`, `seed-1`, ... are run folders, and `result.json` has the scores. It exists
-    only while all runs are finished.
+    `ensemble.json` has the seeds or folds, `seed-0`, `seed-1`, ... or `fold-0`, `fold-1`, ... are run folders, and
+    `result.json` has the scores. It exists only while all runs are finished.
     """
 
     path: Path
+    kind: Member = "seed"
 
-    seeds_file = File("ensemble.json")
+    @classmethod
+    def open(cls, path: Path) -> EnsembleFolder:
+        """Return a folder that exists, with the kind of its runs."""
+        folder = cls(path)
+        return cls(path, "fold") if folder.begun and "folds" in folder.read_members() else folder
+
+    members_file = File("ensemble.json")
     result = File("result.json")
 
-    def member(self, seed: int) -> RunFolder:
-        """Return the run folder of a seed."""
-        return RunFolder(self.path / f"seed-{seed}")
+    def member(self, number: int) -> RunFolder:
+        """Return the run folder of a seed or fold."""
+        return RunFolder(self.path / f"{self.kind}-{number}")
 
     @property
     def begun(self) -> bool:
-        """Return whether the folder holds runs of several seeds. A run folder does not, whatever else is in it."""
-        return self.seeds_file.is_file() and not RunFolder(self.path).begun
+        """Return whether the folder holds several runs. A run folder does not, whatever else is in it."""
+        return self.members_file.is_file() and not RunFolder(self.path).begun
 
     @property
-    def seeds(self) -> list[int]:
-        """Return the seeds of the runs; none if no run has begun."""
+    def numbers(self) -> list[int]:
+        """Return the seeds or folds of the runs; none if no run has begun."""
         if not self.begun:
             return []
         try:
-            return [int(seed) for seed in json.loads(self.seeds_file.read_text())["seeds"]]
+            return [int(number) for number in self.read_members()[f"{self.kind}s"]]
         except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{self.seeds_file} is damaged: {error!r}. Remove it, and resume with pathnn train DATA --seeds N "
-                f"--out {self.path} --resume, which keeps the runs."
-            ) from error
+            raise self._damaged(error) from error
+
+    def read_members(self) -> dict[str, Any]:
+        """Return the content of `ensemble.json`."""
+        try:
+            return dict(json.loads(self.members_file.read_text()))
+        except (ValueError, TypeError) as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> CheckpointError:
+        return CheckpointError(
+            f"{self.members_file} is damaged: {error!r}. Remove it, and resume with pathnn train DATA --{self.kind}s N "
+            f"--out {self.path} --resume, which keeps the runs."
+        )
 
     def check(self, wanted: Iterable[int] = (), *, resume: bool = False, overwrite: bool = False) -> None:
-        """Raise `RunFolderError` if the runs of the seeds `wanted` must not be written."""
+        """Raise `RunFolderError` if the runs of the seeds or folds `wanted` must not be written."""
         check_modes(resume=resume, overwrite=overwrite)
         if RunFolder(self.path).begun:
-            raise RunFolderError(f"{self.path} holds a single run: give another folder for several seeds.")
+            raise RunFolderError(f"{self.path} holds a single run: give another folder for several {self.kind}s.")
         check_free(self.path, _is_ensemble_file)
+        there = EnsembleFolder.open(self.path)
+        if there.kind != self.kind and there.begun:
+            raise RunFolderError(f"{self.path} holds runs of several {there.kind}s: give another folder.")
         if self.begun and not (resume or overwrite):
             raise RunFolderError(
-                f"{self.path} holds runs of {len(self.seeds)} seeds already. Resume them (--resume), replace them "
-                "(--overwrite), or give another folder."
+                f"{self.path} holds runs of {len(self.numbers)} {self.kind}s already. Resume them (--resume), replace "
+                "them (--overwrite), or give another folder."
             )
         for member in map(self.member, wanted):
             member.check(resume=resume, overwrite=overwrite)
             if overwrite:
                 check_free(member.path, is_run_file)
 
-    def write_seeds(self, seeds: Iterable[int]) -> None:
-        """Write the seeds of the runs, and remove the result of other seeds."""
-        self.result.unlink(missing_ok=True)
-        write_file(self.seeds_file, (json.dumps({"seeds": list(seeds)}) + "\n").encode())
+    def write_members(self, numbers: Iterable[int], more: Mapping[str, Any]) -> None:
+        """Write the seeds or folds of the runs and what they share, and remove what was computed from other runs."""
+        self._clear_results()
+        write_file(self.members_file, (json.dumps({f"{self.kind}s": list(numbers), **more}) + "\n").encode())
 
-    def clear(self, seeds: Iterable[int]) -> None:
-        """Remove the runs of some seeds, and nothing else; remove none if another process trains one of them."""
-        members = [self.member(seed) for seed in seeds if self.member(seed).path.is_dir()]
+    def _clear_results(self) -> None:
+        for name in ("result.json", *EVALUATION_FILES):
+            (self.path / name).unlink(missing_ok=True)
+
+    def clear(self, numbers: Iterable[int]) -> None:
+        """Remove the runs of some seeds or folds, and nothing else; none if another process trains one of them."""
+        members = [self.member(number) for number in numbers if self.member(number).path.is_dir()]
         with ExitStack() as locks:
             for member in members:
                 locks.enter_context(member.lock())
-            self.seeds_file.unlink(missing_ok=True)
-            self.result.unlink(missing_ok=True)
+            self.members_file.unlink(missing_ok=True)
+            self._clear_results()
             for member in members:
                 member.clear()
                 member.abandon()
@@ -347,5 +382,5 @@ class EnsembleFolder:
 
 
 def _is_ensemble_file(name: str) -> bool:
-    known = ("ensemble.json", "result.json", LOCK)
-    return name in known or SEED.fullmatch(name) is not None or is_leftover(name, known)
+    known = ("ensemble.json", "result.json", *EVALUATION_FILES, LOCK)
+    return name in known or MEMBER.fullmatch(name) is not None or is_leftover(name, known)

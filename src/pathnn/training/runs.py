@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from pathnn.training.curves import save_curves
 from pathnn.training.errors import RunError, RunStoppedError
 from pathnn.training.loop import Epoch, TrainState, fabric_for, train
 from pathnn.training.run_folder import RESUMABLE, RunFolder, config_differences, finite
+from pathnn.training.scoring import evaluate
 from pathnn.training.setup import Loaders, build_model, make_loaders, resolve
 
 if TYPE_CHECKING:
@@ -98,7 +100,8 @@ def run(
             return result
         train_run(ready, report=report, checkpoint_every=checkpoint_every, stop=stop)
         on_first(ready.fabric, lambda: _draw_curves(ready))
-        return on_first(ready.fabric, lambda: finish_run(ready))
+        scores = best_scores(ready)
+        return on_first(ready.fabric, lambda: finish_run(ready, scores))
 
 
 @contextmanager
@@ -244,10 +247,24 @@ def _scores(run: Run) -> dict[str, Any]:
     }
 
 
-def finish_run(run: Run) -> dict[str, Any]:
-    """Write and return the result of a run."""
+def best_scores(run: Run) -> dict[str, Any]:
+    """Return all metrics of the best model on the test and validation graphs; call it in every process."""
+    best, loaders = run.state.best, run.loaders
+    assert best is not None
+    model = copy.deepcopy(run.state.evaluated)
+    model.load_state_dict(best.weights)
+    return {
+        part: finite(evaluate(model, loader, loaders.task, scale=loaders.scale, fabric=run.fabric).scores)
+        for part, loader in (("test", loaders.test), ("val", loaders.val))
+        if len(loader)
+    }
+
+
+def finish_run(run: Run, scores: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Write and return the result of a run; `scores` are those of `best_scores`."""
     result = {
         **_scores(run),
+        **({} if scores is None else {"scores": scores}),
         "stopped": run.state.stop_reason(run.config, maximize=run.loaders.task.maximize),
         "config_hash": run.config.digest(),
         "device": run.history.device,
@@ -325,7 +342,8 @@ def _agree(asked: RunConfig, saved: RunConfig, *, any_place: bool) -> RunConfig:
 
     With `any_place` the data may have any name: its fingerprint is compared.
     """
-    may = {name: asked.to_dict()[name] for name in RESUMABLE}
+    fixed = ("epochs",) if saved.schedule == "cosine" else ()  # they determine the learning rates
+    may = {name: asked.to_dict()[name] for name in RESUMABLE if name not in fixed}
     automatic: dict[str, Any] = {"max_entries": saved.max_entries} if asked.max_entries == "auto" else {}
     automatic |= {"data": saved.data} if any_place or same_place(asked.data, saved.data) else {}
     different = config_differences(replace(asked, **automatic), replace(saved, **may))
@@ -333,6 +351,6 @@ def _agree(asked: RunConfig, saved: RunConfig, *, any_place: bool) -> RunConfig:
         name, wanted, before = different[0]
         raise RunError(
             f"the run began with {name}={before!r}, and cannot be resumed with {name}={wanted!r}. "
-            f"Leave the option out, or start a new run with --overwrite. Only {', '.join(RESUMABLE)} may change."
+            f"Leave the option out, or start a new run with --overwrite. Only {', '.join(may)} may change."
         )
     return replace(saved, **may)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from pathnn.data.loader import PackedLoader
-from pathnn.data.metrics import score_targets
+from pathnn.data.metrics import OF_KIND, score_targets
 from pathnn.data.packed import GraphBatch, PackedGraphs
 from pathnn.data.targets import TargetScale, class_key, classification, loss_for
 from pathnn.data.task import Task
@@ -38,12 +39,19 @@ if TYPE_CHECKING:
 class Evaluation:
     """A loss and a score. `score` is the metric in the unit of the paper (percent for accuracy).
 
-    It is NaN if it is not defined: the area under the ROC curve of graphs of a single class.
+    It is NaN if it is not defined: the area under the ROC curve of graphs of a single class. `scores` has all metrics
+    of the kind of target by name, and computes them when first read.
     """
 
     loss: float
     score: float
     graphs: int
+    find_scores: Callable[[], dict[str, float]] = field(default=dict, repr=False, compare=False)
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """Return the score of every metric by name, in its unit; NaN for one that is not defined."""
+        return self.find_scores()
 
 
 def evaluate(
@@ -81,13 +89,34 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale, *, metric: M
     if task.loss is None or task.metric is None:
         raise RunError(f"{task.name} has no targets: expected a task with a loss and a metric.")
     y, decoded = y.to(out.device), scale.decode(out)
-    loss = float(loss_for(task.loss, y)(out, as_targets(scale.encode(y), out)))
+    loss = float(loss_for(task.loss, y).to(out)(out, as_targets(scale.encode(y), out)))
     if metric is None:
         metric = task.metric().to(out.device)
         metric.set_dtype(decoded.dtype)
     metric.reset()
     metric.update(*task.metric_inputs(decoded, y))
-    return Evaluation(loss, float(metric.compute()) * task.scale, out.size(0))
+    score = float(metric.compute()) * task.scale
+    return Evaluation(loss, score, out.size(0), partial(all_scores, decoded, y, task))
+
+
+def all_scores(out: Tensor, y: Tensor, task: Task) -> dict[str, float]:
+    """Return all metrics for the kind of a task's targets by name; several targets have the mean of theirs.
+
+    `out` is in the unit of the targets. The metric of the task is computed as the task says.
+
+    >>> from pathnn.data import load_dataset
+    >>> all_scores(torch.eye(10), torch.arange(10), load_dataset("csl"))
+    {'accuracy': 100.0, 'balanced-accuracy': 100.0, 'f1': 100.0, 'mcc': 1.0}
+    """
+    out, y, scores = out.cpu(), y.cpu(), {}
+    for name, info in OF_KIND.get(task.target, {}).items():
+        if task.target == "class":
+            found = info.score(out, y)
+        else:
+            own = task.score if task.score is not None and info.name == task.metric_name else info.score
+            found = score_targets(own, out, y.reshape(out.shape)).nanmean()
+        scores[name] = float(found) * info.scale
+    return scores
 
 
 def targets(task: Task, index: Tensor) -> Tensor:

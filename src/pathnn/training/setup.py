@@ -16,8 +16,8 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import score_targets
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.shards import ShardedTries
-from pathnn.data.splits import random_task_split
-from pathnn.data.targets import TargetScale, loss_for
+from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, fold_splits, random_task_split, split_groups
+from pathnn.data.targets import TargetScale, loss_for, regression_loss, weighted_loss
 from pathnn.data.task import Categorical, Features, Split, Task
 from pathnn.device import default_max_entries, free_memory
 from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
@@ -169,11 +169,29 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             f"standardize=True is for regression, but the target of {task.name} is of the kind {task.target!r}: "
             "expected standardize=False (in a config file: standardize: false)."
         )
-    if task.has_missing_targets and task.loss is not None and y is not None:
-        task = replace(task, loss=partial(loss_for, task.loss, y[split.train.to(y.device)]))
+    if y is not None:
+        task = _with_loss(task, config, y[split.train.to(y.device)])
     scale = TargetScale.of(y[split.train]) if config.standardize and y is not None else UNSCALED
     val, test = loader(split.val, train=False), loader(split.test, train=False)
     return Loaders(task, loader(split.train, train=True), val, test, data, key, scale)
+
+
+def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
+    """Return the task with the loss that a config asks for; `y` has the targets of the training graphs."""
+    numbers, wrong = task.target == "regression", None
+    if config.class_weights and numbers:
+        wrong = "class_weights=True is for classes and labels"
+    if config.loss is not None and not numbers:
+        wrong = f"loss={config.loss!r} is for regression"
+    if wrong is not None:
+        raise RunError(f"{wrong}, but the target of {task.name} is of the kind {task.target!r}: leave the option out.")
+    if config.loss is not None:
+        task = replace(task, loss=regression_loss(task, config.loss))
+    if config.class_weights:
+        task = replace(task, loss=weighted_loss(task, y))
+    if task.has_missing_targets and task.loss is not None:
+        task = replace(task, loss=partial(loss_for, task.loss, y))
+    return task
 
 
 def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
@@ -245,7 +263,7 @@ def choose_split(task: Task, config: RunConfig) -> Split:
         raise RunError(f"fold={config.fold}: {task.name} has {len(splits)} splits, numbered from 0.")
     split = splits[config.fold]
     for part, index in (("train", split.train), ("validation", split.val)):
-        if index.numel() == 0:
+        if index.numel() == 0 and config.fold != config.folds:
             raise RunError(
                 f"{task.name} has {len(task.graphs)} graphs, which leaves none for {part}. "
                 "Give more data: at least ten graphs."
@@ -255,9 +273,29 @@ def choose_split(task: Task, config: RunConfig) -> Split:
 
 def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
     """Return the splits that a run chooses from: those of the task, or the random one of `split_seed`."""
+    if config.folds is not None:
+        return _fold_splits(task, config)
     if config.split_seed is None or config.split_by is not None or config.splits is not None:
         return task.splits
     return (random_task_split(task, seed=config.split_seed),)
+
+
+def _fold_splits(task: Task, config: RunConfig) -> tuple[Split, ...]:
+    """Return the split of each fold, and last that of all folds together, which tests on the fixed test part."""
+    assert config.folds is not None
+    if len(task.splits) == config.folds + 1:
+        return task.splits  # made already
+    fixed = config.splits is not None or config.split_by not in (None, RANDOM, SCAFFOLD, BUTINA)
+    if fixed and not task.splits:
+        return ()
+    test = task.splits[0].test if fixed else torch.zeros(0, dtype=torch.long)
+    groups = split_groups(task, None if fixed else config.split_by, config.clean)
+    graphs = torch.arange(len(task.graphs))
+    rest = graphs[~torch.isin(graphs, test)]
+    part = replace(task, graphs=task.graphs.subset(rest), splits=()) if fixed else task
+    splits = fold_splits(part, folds=config.folds, groups=groups[rest], seed=config.split_seed or 0)
+    each = (Split(rest[split.train], rest[split.val], rest[split.test]) for split in splits)
+    return (*each, Split(rest, rest[:0], test))
 
 
 def resolve_max_entries(

@@ -1,0 +1,79 @@
+"""`pathnn compare`: the test scores of runs on the same molecules, and which differ."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pathnn.cli.console import print_json, print_table, progress, result_only, say
+from pathnn.cli.options import Json
+
+if TYPE_CHECKING:
+    from pathnn.evaluation import Comparison
+
+Runs = Annotated[
+    list[Path],
+    typer.Argument(metavar="RUN...", help="Folders that pathnn train wrote for a table of molecules.",
+                   show_default=False),
+]  # fmt: skip
+Metric = Annotated[
+    str | None,
+    typer.Option("--metric", metavar="NAME", help="The metric to compare; by default that of the first run.",
+                 show_default=False),
+]  # fmt: skip
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="The .svg or .png to draw.", show_default=False)
+]
+
+
+def compare_command(runs: Runs, metric: Metric = None, out: Out = None, json: Json = False) -> None:
+    """Compare the test scores of runs, and of the baselines in them, on the same molecules.
+
+    Differences are to the first run. Their intervals are over bootstrap samples of the molecules, the same samples for
+    both; runs are distinguishable if the interval excludes 0. Folds are compared by their out-of-fold predictions.
+    """
+    if out is not None and (out.suffix.lower() not in (".svg", ".png") or out.is_dir()):
+        raise typer.BadParameter(f"{out}: expected the name of a file that ends in .svg or .png.", param_hint="--out")
+    with result_only(json):
+        from pathnn.evaluation import compare_runs
+
+        with progress("comparing"):
+            found = compare_runs(runs, metric=metric)
+        if out is not None:
+            _draw(out, found)
+    if json:
+        models = [
+            {**asdict(model), "distinguishable": model.difference and model.difference.distinguishable}
+            for model in found.models
+        ]
+        print_json({"metric": found.metric, "molecules": found.molecules, "models": models, "out": out})
+    else:
+        _print(found)
+        if out is not None:
+            say(f"wrote {out}")
+
+
+def _print(found: Comparison) -> None:
+    rows = []
+    for model in found.models:
+        row = [model.name, f"{model.score:.4g}", f"{model.low:.4g} to {model.high:.4g}"]
+        by = model.difference
+        if by is None:
+            rows.append([*row, "", "", "", ""])
+        else:
+            answer = "yes" if by.distinguishable else "no"
+            rows.append([*row, f"{by.value:+.4g}", f"{by.low:+.4g} to {by.high:+.4g}", f"{by.better:.1%}", answer])
+    header = ("model", found.metric, "95 %", "difference", "95 %", "better in", "distinguishable")
+    print_table(header, rows, title=f"{found.metric} on {found.molecules:,} molecules")
+
+
+def _draw(out: Path, found: Comparison) -> None:
+    from pathnn.evaluation.figures import draw_comparison
+    from pathnn.files import atomic_write
+
+    figure = draw_comparison(found)
+    with atomic_write(out) as file:
+        figure.savefig(file, format=out.suffix[1:].lower(), dpi=150)

@@ -1,0 +1,24 @@
+"""Evaluate models on molecules: cross-validation, baselines, comparisons, and a report as one page."""
+
+from typing import TYPE_CHECKING
+
+from pathnn._lazy import exports
+
+if TYPE_CHECKING:
+    from pathnn.evaluation.baselines import fit_baselines as fit_baselines
+    from pathnn.evaluation.comparison import Comparison as Comparison
+    from pathnn.evaluation.comparison import compare_runs as compare_runs
+    from pathnn.evaluation.cross_validation import cross_validate as cross_validate
+    from pathnn.evaluation.outputs import write_evaluation as write_evaluation
+    from pathnn.evaluation.predictions import Predictions as Predictions
+
+EXPORTS = {
+    "baselines": ("fit_baselines",),
+    "comparison": ("Comparison", "compare_runs"),
+    "cross_validation": ("cross_validate",),
+    "outputs": ("write_evaluation",),
+    "predictions": ("Predictions",),
+}
+
+__all__ = [name for names in EXPORTS.values() for name in names]
+__getattr__, __dir__ = exports(__name__, EXPORTS)

@@ -1,0 +1,124 @@
+"""Compare runs on the same test molecules: their scores, and differences with paired bootstrap intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from pathnn.checks import check_choice
+from pathnn.evaluation.held_out import read_baselines, read_held_out
+from pathnn.evaluation.predictions import Predictions
+from pathnn.evaluation.resampling import interval
+from pathnn.inference.predictor import load_runs
+from pathnn.training.errors import MismatchError
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much better or worse one model is than another on the same molecules.
+
+    Attributes:
+        value: the difference of the scores, the second minus the first.
+        low, high: its 95 % interval over bootstrap samples of the molecules, the same for both models.
+        better: the fraction of the samples in which the second model is better.
+    """
+
+    value: float
+    low: float
+    high: float
+    better: float
+
+    @property
+    def distinguishable(self) -> bool:
+        """Return whether the interval excludes 0."""
+        return self.low > 0 or self.high < 0
+
+
+def paired_difference(first: Predictions, second: Predictions, metric: str) -> Difference:
+    """Compare two models on the same molecules, with 1000 bootstrap samples of them."""
+    samples = second.resampled(metric) - first.resampled(metric)
+    maximize = first.metrics[metric].maximize
+    low, high = interval(samples)
+    better = float(((samples > 0) if maximize else (samples < 0)).mean())
+    return Difference(second.score(metric) - first.score(metric), low, high, better)
+
+
+@dataclass(frozen=True)
+class ComparedModel:
+    """A model of a comparison: its score with a 95 % interval, and its difference to the first model."""
+
+    name: str
+    score: float
+    low: float
+    high: float
+    difference: Difference | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of models on the same molecules; `metric` is the name of the metric in tables."""
+
+    metric: str
+    maximize: bool
+    molecules: int
+    models: tuple[ComparedModel, ...]
+
+
+def compare_runs(runs: Sequence[Path], *, metric: str | None = None) -> Comparison:
+    """Compare the test scores of runs, and of the baselines that they hold, with the first run.
+
+    A run is a folder of a single network, of several seeds, or of folds (`out_of_fold.csv`). All must have predicted
+    the same molecules. `metric` is that of the first run by default.
+
+    ```python
+    found = compare_runs([Path("ap"), Path("sp")])
+    for model in found.models:
+        print(model.name, model.score, model.difference)
+    ```
+    """
+    models: dict[str, Predictions] = {}
+    for run in runs:
+        signature = load_runs(run).signature
+        found = read_held_out(run, signature)
+        first = next(iter(models.values()), found)
+        _check_same(str(runs[0]), first, str(run), found)
+        models[_free(str(run), models)] = found
+        for name, simple in read_baselines(run, signature).items():
+            if not any(torch.equal(simple.out, one.out) for one in models.values()):
+                models[_free(name if name not in models else f"{name} ({run})", models)] = simple
+    first = next(iter(models.values()))
+    metric = metric or first.metric
+    check_choice("metric", metric, tuple(first.metrics))
+    compared = []
+    for name, one in models.items():
+        low, high = interval(one.resampled(metric))
+        difference = None if one is first else paired_difference(first, one, metric)
+        compared.append(ComparedModel(name, one.score(metric), low, high, difference))
+    info = first.metrics[metric]
+    return Comparison(info.name, info.maximize, len(first.rows), tuple(compared))
+
+
+def _free(name: str, taken: dict[str, Predictions]) -> str:
+    return name if name not in taken else _free(f"{name} (again)", taken)
+
+
+def _check_same(one: str, first: Predictions, other: str, second: Predictions) -> None:
+    """Raise `MismatchError` unless both predict the same targets of the same molecules."""
+    mine, theirs = first.signature, second.signature
+    if (mine.target, mine.classes) != (theirs.target, theirs.classes):
+        raise MismatchError(
+            f"{one} predicts {mine.target} ({', '.join(mine.classes)}), and {other} {theirs.target} "
+            f"({', '.join(theirs.classes)}): expected runs with the same targets."
+        )
+    if (first.smiles, first.smiles or first.rows) != (second.smiles, second.smiles or second.rows):
+        shared = len({*first.smiles} & {*second.smiles})
+        raise MismatchError(
+            f"{one} has {len(first.rows)} test molecules and {other} {len(second.rows)}, of which they share {shared}: "
+            "scores can only be compared on the same molecules. Train both on one file with the same split "
+            "(--split-by, --split-seed, --folds)."
+        )
+    if not torch.equal(first.y.nan_to_num(), second.y.nan_to_num()):
+        raise MismatchError(f"the targets of {one} and {other} differ: expected runs on the same data.")

@@ -1,0 +1,183 @@
+"""Draw predictions, learning curves and comparisons as SVG for light and dark pages. Needs matplotlib."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pathnn.evaluation.predictions import Predictions
+from pathnn.evaluation.resampling import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from pathnn.evaluation.comparison import Comparison
+
+GREY, BLUE, ORANGE = "#808080", "#3a87c8", "#d9701e"
+"""Colours that can be read on white and on black."""
+
+STYLE: dict[str, Any] = {
+    "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10, "text.color": GREY, "axes.edgecolor": GREY,
+    "axes.labelcolor": GREY, "xtick.color": GREY, "ytick.color": GREY, "axes.spines.top": False,
+    "axes.spines.right": False, "legend.frameon": False,
+}  # fmt: skip
+
+MANY = 3000
+"""More points are drawn as one image."""
+
+
+def make_figure(draw: Callable[[Axes], None], *, width: float = 3.6, height: float = 3.2) -> Figure:
+    """Return a figure with one plot that `draw` fills."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.add_subplot()
+        draw(axes)
+        axes.locator_params(axis="x", nbins=6)
+    return figure
+
+
+def svg(figure: Figure, name: str) -> str:
+    """Return a figure as an SVG element for a page; `name` makes its ids different from those of other figures."""
+    from matplotlib import rc_context
+
+    text = io.StringIO()
+    with rc_context({**STYLE, "svg.hashsalt": name}):
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    found = text.getvalue()
+    return found[found.index("<svg") :]
+
+
+def parity(y: Array, out: Array, name: str) -> Figure:
+    """Draw predictions over targets."""
+
+    def draw(axes: Axes) -> None:
+        ends = [min(y.min(), out.min()), max(y.max(), out.max())]
+        axes.plot(ends, ends, color=GREY, linewidth=1)
+        _points(axes, y, out)
+        axes.set(xlabel=f"target {name}", ylabel=f"predicted {name}")
+
+    return make_figure(draw)
+
+
+def residuals(y: Array, out: Array, name: str) -> Figure:
+    """Draw errors over predictions."""
+
+    def draw(axes: Axes) -> None:
+        axes.axhline(0.0, color=GREY, linewidth=1)
+        _points(axes, out, out - y)
+        axes.set(xlabel=f"predicted {name}", ylabel="prediction − target")
+
+    return make_figure(draw)
+
+
+def _points(axes: Axes, x: Array, y: Array) -> None:
+    axes.scatter(x, y, s=14, alpha=0.6, color=BLUE, linewidths=0, rasterized=len(x) > MANY)
+
+
+def roc_curve(y: Array, out: Array) -> tuple[Array, Array]:
+    """Return the rates of false and of true positives at each threshold, from the strictest to the loosest.
+
+    >>> [rate.tolist() for rate in roc_curve(np.array([1, 0, 1]), np.array([3.0, 2.0, 1.0]))]
+    [[0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0]]
+    """
+    true, false = _counts(y, out)
+    return false / max(false[-1], 1), true / max(true[-1], 1)
+
+
+def precision_recall(y: Array, out: Array) -> tuple[Array, Array]:
+    """Return recall and precision at each threshold, from the strictest to the loosest."""
+    true, false = _counts(y, out)
+    return true[1:] / max(true[-1], 1), true[1:] / (true[1:] + false[1:])
+
+
+def _counts(y: Array, out: Array) -> tuple[Array, Array]:
+    """Count true and false positives at each threshold, beginning with none."""
+    order = np.argsort(-out, kind="stable")
+    last = np.append(np.diff(out[order]) != 0, True)  # equal outputs share a threshold
+    true, false = np.cumsum(y[order] == 1)[last], np.cumsum(y[order] != 1)[last]
+    return np.append(0, true), np.append(0, false)
+
+
+def draw_roc(curves: Mapping[str, tuple[Array, Array]]) -> Figure:
+    """Draw ROC curves of labels by name."""
+
+    def draw(axes: Axes) -> None:
+        axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
+        _lines(axes, {name: roc_curve(*pair) for name, pair in curves.items()})
+        axes.set(xlabel="false positive rate", ylabel="true positive rate")
+
+    return make_figure(draw)
+
+
+def draw_precision_recall(curves: Mapping[str, tuple[Array, Array]]) -> Figure:
+    """Draw curves of precision over recall by name; the dotted line is the share of positives."""
+
+    def draw(axes: Axes) -> None:
+        if len(curves) == 1:
+            axes.axhline(float(np.mean(next(iter(curves.values()))[0])), color=GREY, linewidth=1, linestyle=":")
+        _lines(axes, {name: precision_recall(*pair) for name, pair in curves.items()})
+        axes.set(xlabel="recall", ylabel="precision", ylim=(-0.02, 1.02))
+
+    return make_figure(draw)
+
+
+def _lines(axes: Axes, curves: Mapping[str, tuple[Array, Array]]) -> None:
+    for name, (x, y) in curves.items():
+        axes.plot(x, y, color=BLUE if len(curves) == 1 else None, label=name)
+    if len(curves) > 1:
+        axes.legend()
+
+
+def learning_curves(runs: Sequence[Sequence[Mapping[str, Any]]], field: str, label: str) -> Figure:
+    """Draw a field of `metrics.jsonl` over the epochs, one line for each run; "loss" draws both losses."""
+
+    def draw(axes: Axes) -> None:
+        fields = {"train_loss": "training", "val_loss": "validation"} if field == "loss" else {field: ""}
+        for (name, title), color in zip(fields.items(), (BLUE, ORANGE), strict=False):
+            for i, epochs in enumerate(runs):
+                values = [np.nan if epoch[name] is None else epoch[name] for epoch in epochs]
+                marker = "o" if len(epochs) < 3 else None
+                axes.plot(
+                    [epoch["epoch"] for epoch in epochs], values, color=color, marker=marker, linewidth=1.2,
+                    alpha=1.0 if len(runs) == 1 else 0.6, label=title if i == 0 and title else None,
+                )  # fmt: skip
+        axes.set(xlabel="epoch", ylabel=label)
+        if len(fields) > 1:
+            axes.legend()
+
+    return make_figure(draw)
+
+
+def draw_comparison(found: Comparison) -> Figure:
+    """Draw the scores of models with their intervals, the first on top."""
+
+    def draw(axes: Axes) -> None:
+        for place, model in enumerate(found.models):
+            color = BLUE if place == 0 else ORANGE if model.difference and model.difference.distinguishable else GREY
+            axes.plot([model.low, model.high], [-place, -place], color=color, linewidth=2)
+            axes.plot(model.score, -place, "o", color=color)
+        axes.set_yticks([-place for place in range(len(found.models))], [model.name for model in found.models])
+        axes.set_ylim(-len(found.models) + 0.5, 0.5)
+        axes.axvline(found.models[0].score, color=GREY, linewidth=1, linestyle=":")
+        direction = "larger" if found.maximize else "smaller"
+        axes.set(xlabel=f"{found.metric} with 95 % intervals ({direction} is better)")
+
+    return make_figure(draw, width=7.0, height=1.0 + 0.4 * len(found.models))
+
+
+def known_pairs(found: Predictions) -> dict[str, tuple[Array, Array]]:
+    """Return the known targets and their outputs by the name of the target column."""
+    y, out = found.y.reshape(found.out.shape).double().numpy(), found.out.numpy()
+    names = found.signature.classes if len(found.signature.classes) == y.shape[1] else [""] * y.shape[1]
+    pairs = {}
+    for i in range(y.shape[1]):
+        known = ~np.isnan(y[:, i])
+        pairs[names[i] or f"target {i}" if y.shape[1] > 1 else names[i]] = (y[known, i], out[known, i])
+    return pairs

@@ -1,0 +1,203 @@
+"""Predictions next to their targets: as a CSV, their scores, and how much the scores vary with the molecules."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pathnn.data.metrics import OF_KIND, MetricInfo, score_targets
+from pathnn.data.targets import TargetScale
+from pathnn.data.task import Task
+from pathnn.evaluation.resampling import WEIGHTED, Array, sample_weights, samples, weighted_scores
+from pathnn.inference.predictor import free_name, prediction_columns
+from pathnn.training.checkpoint import TaskSignature
+from pathnn.training.errors import CheckpointError
+from pathnn.training.run_folder import write_file
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions for graphs of a user's file, and their targets.
+
+    Attributes:
+        signature: the kind and names of the targets.
+        rows: the row of each graph in the file, counted from 1.
+        smiles: the molecules; empty for other graphs.
+        y: the targets, `[graphs, targets]`, or the classes, `[graphs]`.
+        out: the predicted values or logits, `[graphs, outputs]`, float64.
+        folds: the fold that held out each graph; empty for a test part.
+    """
+
+    signature: TaskSignature
+    rows: tuple[int, ...]
+    smiles: tuple[str, ...]
+    y: Tensor
+    out: Tensor
+    folds: tuple[int, ...] = ()
+    _resampled: dict[str, Array] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def of(
+        task: Task, index: Tensor, out: Tensor, *, signature: TaskSignature | None = None, fold: int | None = None
+    ) -> Predictions:
+        """Return the predictions `out` (values or logits) for the graphs `index` of a task."""
+        rows, names, y, graphs = task.rows(), task.graphs.names or (), task.graphs.y, index.tolist()
+        assert y is not None
+        return Predictions(
+            signature or TaskSignature.of(task, TargetScale()),
+            tuple(rows[i] for i in graphs),
+            tuple(names[i] for i in graphs) if names else (),
+            y[index.to(y.device)].cpu(),
+            out.double().cpu(),
+            () if fold is None else (fold,) * len(graphs),
+        )
+
+    @staticmethod
+    def join(parts: Sequence[Predictions]) -> Predictions:
+        """Return the predictions of several parts, in the order of their rows."""
+        if len(parts) == 1:
+            return parts[0]
+        order = sorted((row, part, i) for part, one in enumerate(parts) for i, row in enumerate(one.rows))
+        return Predictions(
+            parts[0].signature,
+            tuple(row for row, _, _ in order),
+            tuple(parts[part].smiles[i] for _, part, i in order) if parts[0].smiles else (),
+            torch.stack([parts[part].y[i] for _, part, i in order]),
+            torch.stack([parts[part].out[i] for _, part, i in order]),
+            tuple(parts[part].folds[i] for _, part, i in order) if parts[0].folds else (),
+        )
+
+    @property
+    def metrics(self) -> dict[str, MetricInfo]:
+        """Return the metrics of the kind of target by name."""
+        return OF_KIND[self.signature.target]
+
+    @property
+    def metric(self) -> str:
+        """Return the name of the metric of training."""
+        return self.signature.metric or next(iter(self.metrics))
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Return all metrics by name, in their units; NaN if one is not defined."""
+        return {name: self.score(name) for name in self.metrics}
+
+    def score(self, metric: str, index: Array | None = None) -> float:
+        """Return a metric by name, of all predictions or of some; several targets have the mean of theirs."""
+        out, y, info = self.out, self.y, self.metrics[metric]
+        if index is not None:
+            out, y = out[index], y[index]
+        if self.signature.target == "class":
+            return float(info.score(out, y)) * info.scale
+        return float(score_targets(info.score, out, y.reshape(out.shape)).nanmean()) * info.scale
+
+    def resampled(self, metric: str) -> Array:
+        """Return a metric on 1000 bootstrap samples of the graphs; the same samples for every model."""
+        if metric not in self._resampled:
+            parts = [self._on_samples(metric, index) for index in samples(len(self.rows))]
+            self._resampled[metric] = np.concatenate(parts)
+        return self._resampled[metric]
+
+    def _on_samples(self, metric: str, index: Array) -> Array:
+        if metric not in WEIGHTED:
+            return np.array([self.score(metric, row) for row in index])
+        y = self.y.reshape(self.out.shape).double().numpy()
+        scores = weighted_scores(metric, self.out.numpy(), y, sample_weights(index))
+        return scores * self.metrics[metric].scale
+
+    def columns(self, prefix: str = "") -> dict[str, list[Any]]:
+        """Return the columns of the predictions, as `pathnn predict` names them."""
+        found = prediction_columns(self.signature.target_scale.encode(self.out), self.signature)
+        return {prefix + name: list(values) for name, values in found.items()}
+
+    def write(self, path: Path, others: dict[str, Predictions] | None = None) -> None:
+        """Write a CSV: rows, molecules, targets, predictions and folds; of `others`, only the predictions."""
+        known: dict[str, list[Any]] = {"row": list(self.rows)}
+        if self.smiles:
+            known["smiles"] = list(self.smiles)
+        known |= _unique(self.target_columns(), known)
+        models = {"": self} if others is None else {f"{name}: ": one for name, one in others.items()}
+        for prefix, one in models.items():
+            known |= _unique(one.columns(prefix), known)
+        if self.folds:
+            known |= _unique({"fold": list(self.folds)}, known)
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(known)
+        writer.writerows(zip(*known.values(), strict=True))
+        write_file(path, text.getvalue().encode())
+
+    def target_columns(self) -> dict[str, list[Any]]:
+        """Return the columns of the targets; empty text for an unknown one."""
+        names = self.signature.classes
+        if self.signature.target == "class":
+            return {"target": [names[i] if names else i for i in self.y.tolist()]}
+        columns = self.y.reshape(len(self.rows), -1).T.tolist()
+        titles = names if len(names) == len(columns) else [f"target_{i}" for i in range(len(columns))]
+        return {
+            title: ["" if math.isnan(value) else value for value in column]
+            for title, column in zip(titles, columns, strict=True)
+        }
+
+
+def _unique(columns: dict[str, list[Any]], taken: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {free_name(name, taken): values for name, values in columns.items()}
+
+
+def read_predictions(path: Path, signature: TaskSignature) -> dict[str, Predictions]:
+    """Read a CSV that `Predictions.write` wrote: the predictions of each model, "" for those of one model."""
+    try:
+        header, *rows = list(csv.reader(io.StringIO(path.read_text())))
+        columns = dict(zip(header, zip(*rows, strict=True), strict=True)) if rows else {}
+        numbers = tuple(int(row) for row in columns["row"])
+        first = 2 if header[1] == "smiles" else 1
+        targets = 1 if signature.target == "class" else signature.out_channels
+        widths = len(prediction_columns(torch.zeros(1, signature.out_channels), signature))
+        folds = tuple(map(int, columns[header[-1]])) if header[-1].rstrip("_") == "fold" else ()
+        y = _read_targets([columns[name] for name in header[first : first + targets]], signature)
+        smiles = columns["smiles"] if first == 2 else ()
+        known, found = Predictions(signature, numbers, smiles, y, torch.zeros(0), folds), {}
+        for start in range(first + targets, len(header) - bool(folds), widths):
+            names = header[start : start + widths]
+            model = names[0].rpartition(": ")[0]
+            found[model] = replace(
+                known, out=_read_outputs([columns[name] for name in names], signature), _resampled={}
+            )
+        return found
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}): train again, or restore the file.") from error
+
+
+def _read_targets(columns: Sequence[Sequence[str]], signature: TaskSignature) -> Tensor:
+    if signature.target == "class":
+        number = {name: i for i, name in enumerate(signature.classes)}
+        return torch.tensor([number[value] if number else int(value) for value in columns[0]])
+    values = [[float(value) if value else math.nan for value in column] for column in columns]
+    return torch.tensor(values, dtype=torch.float64).T
+
+
+def _read_outputs(columns: Sequence[Sequence[str]], signature: TaskSignature) -> Tensor:
+    """Return values or logits from columns of predictions."""
+    numbers = columns[1:] if signature.target == "class" else columns
+    values = torch.tensor([[float(value) for value in column] for column in numbers], dtype=torch.float64).T
+    if signature.target == "regression":
+        return values
+    return values.log() if signature.target == "class" else logits(values)
+
+
+def logits(probability: Tensor) -> Tensor:
+    """Return finite logits of probabilities.
+
+    >>> logits(torch.tensor([0.5]))
+    tensor([0.])
+    """
+    return probability.clamp(1e-12, 1 - 1e-12).logit() if probability.dtype == torch.float64 else probability.logit()

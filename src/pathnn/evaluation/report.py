@@ -1,0 +1,329 @@
+"""Write a report of a run as one page: how good it is, next to simpler models, and where it is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+import torch
+
+from pathnn.data.copies import count_copies
+from pathnn.data.metrics import confusion
+from pathnn.data.task import Task
+from pathnn.evaluation import figures
+from pathnn.evaluation.baselines import SETTINGS, TRIVIAL, trivial_predictions
+from pathnn.evaluation.comparison import paired_difference
+from pathnn.evaluation.held_out import held_out_splits
+from pathnn.evaluation.predictions import Predictions
+from pathnn.evaluation.resampling import interval
+from pathnn.inference.similarity import TrainingMolecules, nearest
+from pathnn.provenance import versions
+from pathnn.training.ensemble import Ensemble
+from pathnn.training.run_folder import EnsembleFolder, RunFolder, write_file
+from pathnn.training.setup import choose_split
+
+WORST = 10
+"""How many molecules to show."""
+
+MOST_TARGETS = 6
+"""Of several targets, so many have plots."""
+
+MOST_CLASSES = 20
+"""A confusion matrix of more classes is left out."""
+
+
+def write_report(
+    folder: Path, task: Task, ensemble: Ensemble, found: Predictions, baselines: Mapping[str, Predictions]
+) -> None:
+    """Write `report.html` into the folder of a run, of several seeds or of folds.
+
+    `found` has the predictions for molecules that the networks did not train on, and `baselines` those of simpler
+    models for the same molecules. Without matplotlib the report has no plots, and says so.
+    """
+    splits = held_out_splits(ensemble, task)
+    trivial = trivial_predictions(task, splits, signature=ensemble.signature)
+    target = ", ".join(task.classes) if task.target != "class" else ", ".join(ensemble.config.target or ("class",))
+    parts = {
+        "title": escape(f"{target} of {task.name}"),
+        "verdict": verdict(found, trivial, baselines),
+        "scores": _scores(found),
+        "models": _models(found, {**baselines, _trivial(found): trivial}),
+        "worst": _worst(task, ensemble, found),
+        "facts": _facts(folder, task, ensemble, found),
+    }
+    try:
+        parts |= {"plots": _plots(found), "curves": _curves(folder, ensemble), "missing": ""}
+    except ImportError:
+        note = "This report has no plots, which need matplotlib: pip install 'pathnn[plot]'."
+        parts |= {"plots": _confusion(found), "curves": "", "missing": f'<p class="soft">{note}</p>'}
+    template = files("pathnn.evaluation").joinpath("templates/report.html").read_text()
+    write_file(folder / "report.html", Template(template).substitute(parts).encode())
+
+
+def verdict(found: Predictions, trivial: Predictions, baselines: Mapping[str, Predictions]) -> str:
+    """Return the first sentences: the best model, the score of this one, and that of a trivial prediction."""
+    metric, info = found.metric, found.metrics[found.metric]
+    sign = 1.0 if info.maximize else -1.0
+    score, low, high = found.score(metric), *interval(found.resampled(metric))
+    which = "molecules that each fold held out" if found.folds else "test molecules"
+
+    def shown(value: float) -> str:
+        return _number(value) + (" %" if info.scale == 100 else "")
+
+    own = (
+        f"On {len(found.rows):,} {which}, the {info.name} of this model is {shown(score)} (95 % interval {shown(low)} "
+        f"to {shown(high)}); that of predicting the {_trivial(found)} is {shown(trivial.score(metric))}."
+    )
+    sentences = []
+    best = max(baselines, key=lambda name: _defined(sign * baselines[name].score(metric)), default=None)
+    if best is not None:
+        other = baselines[best].score(metric)
+        close = not paired_difference(found, baselines[best], metric).distinguishable
+        chance = " The difference is within what another choice of test molecules could change." if close else ""
+        if sign * other > sign * score:
+            first = f"A simpler model is better: the {info.name} of {_words(best)} is {shown(other)}."
+            sentences.append(f"<strong>{first}</strong>{chance}")
+        else:
+            own += f" The best simpler model, {_words(best)}, is not better: {shown(other)}.{chance}"
+    if not sign * score > sign * trivial.score(metric):
+        sentences.insert(0, f"<strong>This model is no better than predicting the {_trivial(found)}.</strong>")
+    sentences.append(own)
+    return f'<p class="verdict">{" ".join(sentences)}</p>'
+
+
+def _trivial(found: Predictions) -> str:
+    return TRIVIAL if found.signature.target == "regression" else "frequencies of the training targets"
+
+
+def _words(baseline: str) -> str:
+    """Return the name of a baseline in a sentence.
+
+    >>> _words("random forest, Morgan")
+    'a random forest on Morgan fingerprints'
+    """
+    model, _, kind = baseline.partition(", ")
+    article = "a " if model == "random forest" else ""
+    return f"{article}{model} on {'Morgan fingerprints' if kind == 'Morgan' else 'RDKit descriptors'}"
+
+
+def _number(value: float) -> str:
+    return "—" if math.isnan(value) else f"{value:.4g}"
+
+
+def _defined(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]], style: str = "") -> str:
+    """Return a table; the entries are HTML."""
+    head = "".join(f"<th>{entry}</th>" for entry in header)
+    body = "".join(f"<tr>{''.join(f'<td>{entry}</td>' for entry in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table{style}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _scores(found: Predictions) -> str:
+    rows = []
+    for name, info in found.metrics.items():
+        low, high = interval(found.resampled(name))
+        unit = " (%)" if info.scale == 100 else ""
+        better = "larger" if info.maximize else "smaller"
+        rows.append((f"{escape(info.name)}{unit}", _number(found.score(name)), f"{_number(low)} to {_number(high)}",
+                     f"{better} is better"))  # fmt: skip
+    note = "The intervals are over 1000 bootstrap samples of the molecules."
+    several = " Of several targets, scores are means." if found.out.size(1) > 1 and found.y.dim() > 1 else ""
+    return _table(("metric", "this model", "95 % interval", ""), rows) + f'<p class="soft">{note}{several}</p>'
+
+
+def _models(found: Predictions, others: Mapping[str, Predictions]) -> str:
+    metric, info = found.metric, found.metrics[found.metric]
+    rows = [("<strong>this model</strong>", f"<strong>{_number(found.score(metric))}</strong>", "", "")]
+    for name, other in others.items():
+        apart = paired_difference(found, other, metric)
+        by = f"{_number(apart.value)} ({_number(apart.low)} to {_number(apart.high)})"
+        rows.append((escape(name), _number(other.score(metric)), by, "yes" if apart.distinguishable else "no"))
+    rows[1:] = sorted(rows[1:], key=lambda row: _order(row[1], maximize=info.maximize))
+    header = ("model", info.name, "difference to this model (95 %)", "distinguishable")
+    more = "" if len(others) > 1 else " Train with --baselines to see random forests and gradient boosting here."
+    note = f"All models predict the same molecules; intervals are paired.{more}"
+    return f'<h2>Next to simpler models</h2>{_table(header, rows)}<p class="soft">{note}</p>'
+
+
+def _order(score: str, *, maximize: bool) -> float:
+    return math.inf if score == "—" else -float(score) if maximize else float(score)
+
+
+def _figure(figure: Any, name: str, caption: str) -> str:
+    return f"<figure>{figures.svg(figure, name)}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+def _plots(found: Predictions) -> str:
+    """Return parity and residual plots, or ROC and precision-recall curves and a confusion matrix."""
+    kind, drawn = found.signature.target, []
+    if kind == "class":
+        return _confusion(found)
+    pairs = dict(list(figures.known_pairs(found).items())[:MOST_TARGETS])
+    if kind == "regression":
+        for name, (y, out) in pairs.items():
+            if y.size:
+                drawn.append(_figure(figures.parity(y, out, name), f"parity {name}", "Predictions over targets"))
+                drawn.append(_figure(figures.residuals(y, out, name), f"residuals {name}", "Errors over predictions"))
+    else:
+        curves = {name: pair for name, pair in pairs.items() if 0 < pair[0].sum() < pair[0].size}
+        if curves:
+            drawn.append(_figure(figures.draw_roc(curves), "roc", "ROC curve"))
+            drawn.append(_figure(figures.draw_precision_recall(curves), "pr", "Precision over recall"))
+    return f'<h2>Predictions</h2><div class="plots">{"".join(drawn)}</div>{_confusion(found)}'
+
+
+def _confusion(found: Predictions) -> str:
+    """Return the confusion matrix of classes, or of a label at a probability of 0.5."""
+    kind, names = found.signature.target, [*found.signature.classes]
+    if kind not in ("class", "binary") or len(names) > MOST_CLASSES:
+        return ""
+    if kind == "binary":
+        counts, names = confusion(found.out[:, 0] > 0, found.y.flatten(), 2), ["0", "1"]
+    else:
+        counts = confusion(found.out.argmax(dim=1), found.y, found.out.size(1))
+        names = names or [str(i) for i in range(found.out.size(1))]
+    rows = [
+        (f"<strong>{escape(name)}</strong>", *(f"{int(n):,}" for n in row))
+        for name, row in zip(names, counts.tolist(), strict=True)
+    ]
+    title = "<h2>Confusion matrix</h2><p class='soft'>Rows are targets, columns are predictions.</p>"
+    return title + _table(("", *map(escape, names)), rows, ' class="confusion"')
+
+
+def _curves(folder: Path, ensemble: Ensemble) -> str:
+    several = EnsembleFolder.open(folder)
+    members = [several.member(number) for number in several.numbers] or [RunFolder(folder)]
+    epochs = [member.read_epochs() for member in members]
+    loss = _figure(figures.learning_curves(epochs, "loss", "loss"), "loss", "Loss")
+    name = ensemble.signature.metric_name
+    score = _figure(figures.learning_curves(epochs, "val_score", f"validation {name}"), "score", f"Validation {name}")
+    return f'<h2>Learning curves</h2><div class="plots">{loss}{score}</div>'
+
+
+def errors(found: Predictions) -> np.ndarray[Any, Any]:
+    """Return how wrong each prediction is: from 0, comparable between targets."""
+    kind = found.signature.target
+    if kind == "class":
+        return 1 - found.out.softmax(dim=1).gather(1, found.y[:, None])[:, 0].numpy()
+    y = found.y.reshape(found.out.shape).double()
+    if kind == "regression":
+        spread = torch.tensor([column[~column.isnan()].std(correction=0) for column in y.T]).double()
+        each = (found.out - y).abs() / spread.where(spread > 0, 1.0)
+    else:
+        each = (found.out.sigmoid() - y).abs()
+    return np.nan_to_num(each.nanmean(dim=1).numpy())
+
+
+def _worst(task: Task, ensemble: Ensemble, found: Predictions) -> str:
+    if not found.smiles:
+        return ""
+    order = np.argsort(-errors(found), kind="stable")[:WORST].tolist()
+    columns, targets = found.columns(), found.target_columns()
+    cards = []
+    for i, (similarity, other) in zip(order, _nearest(task, ensemble, found, order), strict=True):
+        wanted = "; ".join(f"{escape(name)} {_value(values[i])}" for name, values in targets.items())
+        got = "; ".join(f"{escape(name)} {_value(values[i])}" for name, values in columns.items())
+        cards.append(
+            f"<article><div>Row {found.rows[i]}: {wanted}<br>{got}</div><div class='pair'>"
+            f"<div>{_picture(found.smiles[i])}</div><div>{_picture(other)}"
+            f"<div class='soft'>nearest training molecule, similarity {similarity:.2f}</div></div></div></article>"
+        )
+    title = f"The {len(cards)} worst predictions"
+    note = "Similarity is that of Morgan fingerprints (Tanimoto): 1 for the same fingerprint, 0 for nothing in common."
+    return f'<h2>{title}</h2><p class="soft">{note}</p><div class="worst">{"".join(cards)}</div>'
+
+
+def _value(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
+
+
+def _nearest(task: Task, ensemble: Ensemble, found: Predictions, order: list[int]) -> list[tuple[float, str]]:
+    """Return the nearest training molecules of the networks that predicted the molecules `order`."""
+    names, splits = task.graphs.names, held_out_splits(ensemble, task)
+    assert names is not None
+    stored: dict[int | None, TrainingMolecules] = {}
+    result = []
+    for i in order:
+        fold = found.folds[i] if found.folds else None
+        if fold not in stored:
+            split = splits[fold] if fold is not None and isinstance(splits, tuple) else splits
+            assert not isinstance(split, tuple)
+            stored[fold] = TrainingMolecules.of([names[j] for j in split.train.tolist()])
+        result.append(nearest([found.smiles[i]], stored[fold])[0])
+    return result
+
+
+def _picture(smiles: str) -> str:
+    from pathnn.explain.pictures import Molecule
+
+    drawn = Molecule(smiles).draw({}, {}, numbers=False)
+    return f"<div class='molecule'>{drawn}</div><div class='smiles'>{escape(smiles)}</div>"
+
+
+def _facts(folder: Path, task: Task, ensemble: Ensemble, found: Predictions) -> str:
+    config, result = ensemble.config, RunFolder(folder).read_result() or {}
+    split, several = choose_split(task, config), len(ensemble.members)
+    known = {
+        "data": config.data,
+        "rows": f"{len(task.graphs) + len(task.skipped):,}" + _skipped(task),
+        "copies of molecules": _copies(task),
+        "targets": f"{', '.join(task.classes) or 'one'} ({task.target})",
+        "split": _split_words(task, ensemble, split),
+        "scores of the folds": _fold_scores(result) if config.folds and several > 1 else "",
+        "model": f"{config.model}, {result.get('parameters', 0):,} parameters"
+        + (f"; {several} networks, {'one per fold' if config.folds else 'one per seed'}" if several > 1 else ""),
+        "epochs": ", ".join(str(member.epoch) for member in ensemble.members) + f" of at most {config.epochs}",
+        "training time": f"{result.get('seconds', 0.0):.0f} s on {result.get('device', 'an unknown device')}",
+        "written": str(result.get("time", "")),
+        "versions": ", ".join(f"{name} {version}" for name, version in versions().items() if version),
+    }
+    terms = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in known.items() if text)
+    chosen = {name: value for name, value in config.to_dict().items() if value is not None}
+    options = escape("\n".join(f"{name}: {json.dumps(value)}" for name, value in chosen.items()))
+    more = f"<details><summary>All options</summary><pre class='wide'>{options}</pre></details>"
+    if (folder / "baselines.json").exists():
+        settings = escape(json.dumps(SETTINGS, indent=1))
+        title = "Settings of the simpler models"
+        more += f"<details><summary>{title}</summary><pre class='wide'>{settings}</pre></details>"
+    return f"<dl>{terms}</dl>{more}"
+
+
+def _fold_scores(result: Mapping[str, Any]) -> str:
+    each = [math.nan if score is None else score for score in result["test_each"]]
+    mean, std = result["test_mean"], result["test_std"]
+    total = "" if mean is None else f"; mean {_number(mean)}, standard deviation {_number(std)}"
+    return f"{result['metric']} {', '.join(map(_number, each))}{total}"
+
+
+def _skipped(task: Task) -> str:
+    return f", {len(task.skipped):,} of them cannot be read, the first is {task.skipped[0]}" if task.skipped else ""
+
+
+def _copies(task: Task) -> str:
+    copies = count_copies(task)
+    if not copies.molecules:
+        return "" if task.groups is None else "none"
+    conflicts = f", {copies.conflicts:,} of them with different targets" if copies.conflicts else ""
+    return f"{copies.molecules:,} molecules in {copies.rows:,} other rows{conflicts}"
+
+
+def _split_words(task: Task, ensemble: Ensemble, split: Any) -> str:
+    config = ensemble.config
+    by = config.splits or config.split_by
+    how = "at random" if by in (None, "random") else f"by {by}"
+    seed = f" (seed {config.split_seed})" if config.split_seed is not None else ""
+    if config.folds is not None and config.fold == config.folds:
+        test = f", and {split.test.numel():,} test rows in no fold" if split.test.numel() else ""
+        return f"{config.folds} folds of {split.train.numel():,} rows {how}{seed}{test}"
+    sizes = f"{split.train.numel():,} training, {split.val.numel():,} validation, {split.test.numel():,} test rows"
+    return f"{sizes}, {how}{seed}"
