@@ -200,9 +200,10 @@ def evaluation_data(
         metric=metric or trained.config.metric,
         **target_options(trained, target),
     )
-    task = load_task(
-        replace(config, split_by=None, splits=None), trained.signature.molecule_features, trained.signature.vocabulary
-    )
+    signature = trained.signature
+    task = load_task(replace(config, split_by=None, splits=None), signature.molecule_features, signature.vocabulary)
+    if task.target != signature.target:
+        signature.check_targets(task)  # before the split, which depends on classes
     task = task if part == "all" else with_split(trained, task, config)
     part = choose_part(trained, task, config, part)
     index = choose_graphs(task, config, part)
