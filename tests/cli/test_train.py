@@ -548,7 +548,7 @@ def test_a_column_and_a_seed_contradict_each_other(by_column, tmp_path):
 def test_the_line_says_which_seed_it_is_at(monkeypatch, capsys):
     def at(seed, number):
         epoch = Epoch(number, 1.0, 1.0, 0.5, None, True, 0.001, 2.0)
-        config = SimpleNamespace(seed=seed, epochs=3)
+        config = SimpleNamespace(seed=seed, folds=None, epochs=3)
         task = SimpleNamespace(task=SimpleNamespace(metric_name="MAE"))
         return epoch, SimpleNamespace(config=config, loaders=task, state=SimpleNamespace(best=None))
 
