@@ -46,9 +46,7 @@ def tables(data: Path) -> dict[str, list[tuple[str, str, str, str]]]:
     for path in sorted((data / "adme").glob("*.csv.gz")):
         for row in read(path):
             split = "test" if row["part"] == "test" else "val" if bucket(row["smiles"]) == 0 else "train"
-            found.setdefault(path.name.removesuffix(".csv.gz"), []).append(
-                (row["smiles"], row["activity"], "", split)
-            )
+            found.setdefault(path.name.removesuffix(".csv.gz"), []).append((row["smiles"], row["activity"], "", split))
     for path in sorted((data / "moleculeace").glob("*.csv.gz")):
         for row in read(path):
             split = "test" if row["split"] == "test" else "val" if bucket(row["smiles"]) == 0 else "train"
@@ -102,8 +100,9 @@ def measure(path: Path, work: Path) -> list[dict[str, object]]:
         pairs = [(float(row["y"]), p) for row, p in zip(rows, predicted, strict=True) if flag in (None, row["cliff"])]
         if pairs:
             rmse, pearson = scores(pairs)
-            found.append(dict(zip(FIELDS, (path.stem, part, len(pairs), round(rmse, 5), round(pearson, 5),
-                     round(train_seconds, 1), round(predict_seconds, 1), version("chemprop")), strict=True)))  # fmt: skip
+            values = (path.stem, part, len(pairs), round(rmse, 5), round(pearson, 5))
+            values += (round(train_seconds, 1), round(predict_seconds, 1), version("chemprop"))
+            found.append(dict(zip(FIELDS, values, strict=True)))
     return found
 
 
