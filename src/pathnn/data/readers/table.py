@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathnn.data.errors import DataError
+from pathnn.data.errors import DataError, shorten
 from pathnn.data.targets import as_number, class_key, class_names, is_missing, is_missing_number
 
 STANDARD_INPUT = "-"
@@ -276,12 +276,6 @@ def _number(name: str, value: str | None) -> float | str:
     if abs(number) > LARGEST:
         return f"the target {name!r} is {value.strip()}, not a finite number that float32 can hold"
     return number
-
-
-def shorten(text: str) -> str:
-    """Quote a text for a message, cut to 40 characters."""
-    text = text.strip()
-    return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def one_column(y: Tensor) -> Tensor:
