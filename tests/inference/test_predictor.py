@@ -12,14 +12,13 @@ from engine_tasks import tiny_config, tiny_task
 from pathnn.data.errors import BadRow, BadRowsError
 from pathnn.data.task import Split
 from pathnn.inference.predictor import (
-    add_columns,
     choose_graphs,
     choose_part,
     load_run,
     load_runs,
-    predict_table,
     target_options,
 )
+from pathnn.inference.stream import add_columns, predict_table
 from pathnn.training import load_model, run
 from pathnn.training.checkpoint import TrainedModel
 from pathnn.training.ensemble import Ensemble
