@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from os import PathLike
 from typing import Any, Self, cast
 
-import torch
 from torch import Tensor, nn
 
+from pathnn._lazy import not_compiled
 from pathnn.checks import check_count, check_dropout, check_flag, check_widths
 from pathnn.nn.backends.base import Budget, PathReader
 from pathnn.nn.edge_types import EdgeTypes
@@ -273,7 +273,7 @@ class PathNN(nn.Module):
             return lstm.prepare(edges, budget)
         return edges.expand() if isinstance(edges, EdgeTypes) else edges
 
-    @torch.compiler.disable
+    @not_compiled
     def _trie(self, x: Tensor, edge_index: Tensor | None, trie: PathTrie | None, batch: Tensor | None) -> PathTrie:
         """The paths to read: `trie` if it is one that this model can read, else what `edge_index` gives."""
         check_features(x)
