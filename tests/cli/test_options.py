@@ -24,7 +24,7 @@ OPTIONS = {
     "--batch-size --lr --weight-decay --patience --stop-at --clip --seed --seeds --fold --split-seed --split-by "
     "--device --devices --num-nodes --precision --max-entries --target --kind --metric --smiles --skip-invalid --json",
     "evaluate": "run data --split --target --metric --smiles --skip-invalid --device --json",
-    "predict": "run data --out -o --smiles --strict --device --json",
+    "predict": "run data --out -o --smiles --strict --resume --part --device --json",
     "explain": "run data --row --graph --output --out -o --top --smiles --json",
     "datasets": "--json",
     "datasets fetch": "names --json",

@@ -216,3 +216,24 @@ def note_not_read(task: Task, index: Tensor | None = None) -> None:
     if task.has_missing_targets and y is not None:
         unknown = 100 * (1 - known_fraction(y if index is None else y[index]))
         note(f"{unknown:.3g} % of the targets are unknown: loss and {task.metric_name} are over the others")
+
+
+def watch_compiler() -> None:
+    """Say on standard error that functions are compiled, when that has taken a second; return at once."""
+    threading.Thread(target=_watch_compiler, daemon=True).start()
+
+
+def _watch_compiler() -> None:
+    while not hasattr(sys.modules.get("numba"), "njit"):  # not imported here: most commands do without it
+        time.sleep(DELAY / 4)
+    from numba.core.event import install_recorder
+
+    with install_recorder("numba:compile") as recorder:
+        while not (_is_open(recorder.buffer) and time.time() - recorder.buffer[0][0] > DELAY):
+            time.sleep(DELAY / 4)
+    note("compiling the loops over paths, once on this machine (some seconds)")
+
+
+def _is_open(events: Sequence[tuple[float, Any]]) -> bool:
+    """Return whether more events have begun than ended."""
+    return 2 * sum(event.is_start for _, event in events) > len(events)

@@ -248,29 +248,28 @@ def predict_file(
         raise ValueError(f"{out} cannot be written: expected the name of a .csv or .csv.gz file.")
     out.parent.mkdir(parents=True, exist_ok=True)
     partial, state = (out.with_name(f"{out.name}.{suffix}") for suffix in ("part", "part.json"))
-    done = Written()
-    try:
-        with open_table(data) as reader, locked_file(partial, wait=False) as file:
-            stream = PredictionStream(predictor, reader, smiles=smiles, strict=strict)
-            job = _describe(stream, data, part)
-            if resume and state.exists():
-                done = _read_state(state, job, file)
-            _write(file, [stream.header] if not done.size else [], out, done.size)
-            numbers = part_chunks(data, part)
-            rest = range(numbers.start + done.chunks, numbers.stop)
-            for chunk in stream.chunks(rest, known=done.digest):
-                done = done.add(chunk, _write(file, chunk.rows, out))
-                with atomic_write(state) as text:
-                    text.write(json.dumps({"job": job, "written": asdict(done)}).encode())
-                if report is not None:
-                    report(chunk)
-    except BlockingIOError:
-        raise ValueError(f"another process writes {partial}: wait for it, or give another name.") from None
-    except BaseException as error:
-        if not done.chunks or isinstance(error, BadRowsError):
-            partial.unlink(missing_ok=True)
-            state.unlink(missing_ok=True)
-        raise
+    with open_table(data) as reader:
+        stream = PredictionStream(predictor, reader, smiles=smiles, strict=strict)
+        numbers, job = part_chunks(data, part), _describe(stream, data, part)
+        done = _read_state(state, job) if resume and state.exists() else Written()
+        try:
+            with locked_file(partial, wait=False) as file:
+                if file.seek(0, os.SEEK_END) < done.size:  # the file was lost
+                    done = Written()
+                _write(file, [] if done.size else [stream.header], out, done.size)
+                for chunk in stream.chunks(range(numbers.start + done.chunks, numbers.stop), known=done.digest):
+                    done = done.add(chunk, _write(file, chunk.rows, out))
+                    with atomic_write(state) as text:
+                        text.write(json.dumps({"job": job, "written": asdict(done)}).encode())
+                    if report is not None:
+                        report(chunk)
+        except BlockingIOError:
+            raise ValueError(f"another process writes {partial}: wait for it, or give another name.") from None
+        except BaseException as error:
+            if not done.chunks or isinstance(error, BadRowsError):
+                partial.unlink(missing_ok=True)
+                state.unlink(missing_ok=True)
+            raise
     partial.replace(out)
     state.unlink(missing_ok=True)
     return done
@@ -288,17 +287,20 @@ def _describe(stream: PredictionStream, data: str, part: tuple[int, int]) -> dic
     }
 
 
-def _read_state(state: Path, job: dict[str, Any], file: BinaryIO) -> Written:
-    """Return what was written; nothing, if the file is not there or is shorter than it was."""
-    known = json.loads(state.read_bytes())
-    changed = [name for name, value in job.items() if known["job"].get(name) != value]
+def _read_state(state: Path, job: dict[str, Any]) -> Written:
+    """Return what was written by a call that was stopped."""
+    try:
+        known = json.loads(state.read_bytes())
+        changed = [name for name, value in job.items() if known["job"].get(name) != value]
+        done = Written(**known["written"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{state} is damaged ({error}): start again without --resume.") from error
     if changed:
         raise ValueError(
             f"the prediction that was stopped cannot be resumed, since this has changed: {', '.join(changed)}. Restore "
             "it, or start again without --resume."
         )
-    done = Written(**known["written"])
-    return done if file.seek(0, os.SEEK_END) >= done.size else Written()
+    return done
 
 
 def _write(file: BinaryIO, rows: list[list[Any]], out: Path, size: int | None = None) -> int:
