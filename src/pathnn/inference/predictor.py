@@ -44,7 +44,7 @@ ERROR = "error"
 """The last column of predictions: why a row cannot be read. It is always there, whatever the data holds."""
 
 BATCH_SIZE = 128
-"""The smallest batch for predictions: with the 32 graphs of training, a third of the time is overhead (NOTES 34)."""
+"""The smallest batch for predictions: with the 32 graphs of training, a fifth of the time is overhead (NOTES 34)."""
 
 Values = list[str | int | float]
 
