@@ -119,7 +119,7 @@ def test_an_explosion_is_refused(cli: Run, tmp_path: Path) -> None:
 def test_the_column_of_smiles_can_be_named(cli: Run, tmp_path: Path) -> None:
     pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
     table = tmp_path / "drugs.csv"
-    table.write_text("name,drug\na,CCO\nb,C1CC1\n")
+    table.write_text("drug,salt\nCCO,CCO.Cl\nC1CC1,C1CC1.Cl\n")
     assert "(--smiles COLUMN)" in cli("distinguish", str(table), "--seeds", "0").stderr
     found = cli("distinguish", str(table), "--smiles", "drug", "--seeds", "0", "--json")
     assert json.loads(found.stdout)["exact_failure_rate"] == 0

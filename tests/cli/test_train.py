@@ -306,13 +306,13 @@ def train_on(folder: Path, text: str, *arguments: object):
     [
         ("smiles,y", "0", [], "all targets of own.csv are the same"),
         ("smiles,y", "a", ["--target", "y"], "only one class"),
-        ("smiles;y", "1", [], "separated by ';': expected commas"),
-        ("smiles;y", "1,5", ["--target", "y"], "separated by ';': expected commas"),
-        ("sep=;\nsmiles;y", "1,5", ["--target", "y"], "separated by ';': expected commas"),
+        ("smiles;y", "1", [], "all targets of own.csv are the same"),
+        ("smiles;y", "1,5", ["--target", "y"], "'y' has decimal commas (1,5): expected points (1.5)"),
+        ("sep=;\nsmiles;y", "1,5", [], "'y' has decimal commas (1,5): expected points (1.5)"),
         ("smiles,y,z", "1,2", [], "no targets chosen of the columns ['y', 'z']"),
         ("smiles,y", "1", ["--target", "y", "--target", "y"], "'y' is asked for twice"),
         ("smiles,y", "1", ["--target", "y", "--batch-size", "1"], "are the same"),
-        ("molecule_text,y", "1", [], "(--smiles COLUMN)"),
+        ("drug,salt,y", "CCO,1", [], "(--smiles COLUMN)"),
         ("smiles,y,y", "1,2", ["--target", "y"], "2 columns called 'y': rename"),
     ],
 )
@@ -497,7 +497,7 @@ def test_more_rows_are_split_as_their_column_says(by_column, tmp_path):
     short.write_text("\n".join(line.rsplit(",", 1)[0] for line in table.read_text().splitlines()[:9]) + "\n")
     refused = call("evaluate", run, short, "--split", "test")
     assert refused.exit_code == 1
-    assert "lacks that column. Use --split all" in refused.stderr
+    assert "lacks that column or file. Use --split all" in refused.stderr
 
 
 def test_a_run_without_test_graphs_says_so(molecules, tmp_path):
@@ -538,11 +538,11 @@ def test_a_run_keeps_to_its_scaffolds(tmp_path):
     assert json.loads(call("evaluate", tmp_path / "run", tmp_path / "one.csv", "--json").stdout)["split"] == "all"
 
 
-def test_a_column_and_a_seed_contradict_each_other(molecules, tmp_path):
-    arguments = ("--out", tmp_path / "run", "--target", "size", "--split-by", "active", "--split-seed", 1)
-    refused = call("train", molecules, *arguments)
-    assert refused.exit_code == 2
-    assert "give only one of them" in " ".join(refused.stderr.replace("│", " ").split())
+def test_a_column_and_a_seed_contradict_each_other(by_column, tmp_path):
+    arguments = ("--out", tmp_path / "run", "--target", "size", "--split-by", "part", "--split-seed", 1)
+    refused = call("train", by_column[0], *arguments)
+    assert refused.exit_code == 1
+    assert "determines the split: leave out split_seed=1 (--split-seed)" in refused.stderr
 
 
 def test_the_line_says_which_seed_it_is_at(monkeypatch, capsys):
@@ -696,11 +696,11 @@ def test_graphs_of_the_training_are_known_again(molecules, trained, tmp_path):
         )
 
 
-@pytest.mark.parametrize("option", ["--target", "--smiles", "--kind"])
+@pytest.mark.parametrize("option", ["--target", "--smiles", "--kind", "--splits"])
 def test_options_of_tables_are_for_tables(tmp_path, option):
     refused = call("train", "csl", "--out", tmp_path / "run", option, "class")
     assert refused.exit_code == 2
-    assert f"{option}: for .csv files of molecules" in " ".join(refused.stderr.replace("│", " ").split())
+    assert f"{option}: for tables of molecules" in " ".join(refused.stderr.replace("│", " ").split())
     assert not (tmp_path / "run").exists()
 
 
@@ -784,3 +784,81 @@ def test_the_share_that_is_not_known_is_that_of_the_graphs_measured(tmp_path):
     done = call("train", path, "--out", out, "--target", "size", "--target", "number", "--split-by", "part", *SMALL)
     assert "18.3 % of the targets" in done.stderr
     assert "10 % of the targets" in call("evaluate", out, path).stderr
+
+
+MESSY = "id;structure code;size\n" + "".join(f"m{i};{smiles};{i}.5\n" for i, smiles in enumerate(MOLECULES))
+BAD = "x;C1CC;1\ny;;2\nz;CCO;many\n"
+
+
+def test_bad_rows_are_written_to_a_file(tmp_path):
+    (tmp_path / "own.csv").write_text(MESSY + BAD)
+    arguments = ("train", tmp_path / "own.csv", "--out", tmp_path / "run", "--target", "size", *SMALL)
+    refused = call(*arguments)
+    file = tmp_path / "run-bad-rows.csv"
+    assert refused.exit_code == 1
+    assert f"3 of {len(MOLECULES) + 3} rows cannot be read" in refused.stderr
+    assert f"All of them are in {file}." in refused.stderr
+    assert not (tmp_path / "run").exists()
+    rows = list(csv.DictReader(file.read_text().splitlines()))
+    first = len(MOLECULES) + 1
+    assert [(row["row"], row["smiles"]) for row in rows] == [
+        (f"{first}", "C1CC"),
+        (f"{first + 1}", ""),
+        (f"{first + 2}", "CCO"),
+    ]
+    assert [word in row["reason"] for word, row in zip(("grammar", "empty", "'many'"), rows, strict=True)] == [True] * 3
+    file.unlink()
+    done = call(*arguments, "--skip-invalid")
+    assert done.exit_code == 0, done.stderr
+    assert f"all skipped rows are in {file}" in done.stderr
+    assert len(file.read_text().splitlines()) == 4
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["skipped_rows"] == 3
+
+
+def test_copies_and_conflicts_are_reported(tmp_path):
+    copies = "a;CCO.[Na+].[Cl-];1\nb;OCC;8.25\nc;OC(C);8.25\n"
+    (tmp_path / "own.csv").write_text(MESSY + copies)
+    arguments = ("train", tmp_path / "own.csv", "--out", tmp_path / "run", "--target", "size", *SMALL)
+    done = call(*arguments, "--clean", "salts")
+    assert done.exit_code == 0, done.stderr
+    values = [float(f"{i}.5") for i, smiles in enumerate(MOLECULES) if smiles in ("CCO", "OCC")] + [1, 8.25, 8.25]
+    assert (
+        f"with copies that have different targets; the largest difference is {max(values) - min(values):.4g}"
+        in done.stderr
+    )
+    found = json.loads((tmp_path / "run" / "result.json").read_text())["copies"]
+    assert found == {"molecules": 1, "rows": len(values) - 1, "conflicts": 1}
+    new = tmp_path / "new.csv"
+    new.write_text("smiles\nCCO\nCCO.[Na+].[Cl-]\n[Na+].CC[O-]\n")
+    predicted = list(csv.DictReader(call("predict", tmp_path / "run", new).stdout.splitlines()))
+    assert [row["smiles"] for row in predicted] == ["CCO", "CCO.[Na+].[Cl-]", "[Na+].CC[O-]"]
+    assert len({row["predicted_size"] for row in predicted}) == 1
+
+
+def test_a_split_is_written_once_and_then_read(tmp_path):
+    (tmp_path / "own.csv").write_text(MESSY)
+    split = tmp_path / "split.csv"
+
+    def train(name: str, *more: object) -> str:
+        arguments = ("--target", "size", "--splits", split, *SMALL, *more)
+        done = call("train", tmp_path / "own.csv", "--out", tmp_path / name, *arguments)
+        assert done.exit_code == 0, done.stderr
+        return done.stderr
+
+    assert f"wrote the split to {split}" in train("one", "--split-seed", 5)
+    text = split.read_text()
+    assert f"read the split in {split}" in train("two")
+    assert split.read_text() == text
+    one, two = (json.loads((tmp_path / name / "result.json").read_text()) for name in ("one", "two"))
+    assert one["test_score"] == two["test_score"]
+    found = json.loads(call("evaluate", tmp_path / "two", tmp_path / "own.csv", "--json").stdout)
+    assert (found["split"], found["score"]) == ("test", pytest.approx(two["test_score"], rel=1e-6))
+    resumed = call("train", tmp_path / "own.csv", "--out", tmp_path / "two", "--resume")
+    assert resumed.exit_code == 0, resumed.stderr
+
+
+def test_a_table_may_come_from_standard_input(tmp_path):
+    arguments = ["train", "-", "--out", str(tmp_path / "run"), "--target", "size", *map(str, SMALL)]
+    done = CliRunner().invoke(make_app(), arguments, input=MESSY)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["test_score"] is not None

@@ -148,7 +148,7 @@ def test_neither_file_nor_dataset(tmp_path: Path) -> None:
         load_data("zincc")
     path = tmp_path / "a.pdf"
     path.write_text("")
-    with pytest.raises(DataError, match=r"of another type.* a \.csv"):
+    with pytest.raises(DataError, match=r"of another type.* a table of molecules \(\.csv"):
         load_data(path)
 
 
@@ -378,3 +378,16 @@ def test_columns_of_the_same_name_are_in_nobodys_way_unless_asked_for(tmp_path: 
     assert load_data(tmp_path / "own.csv").classes == ("logS",)
     with pytest.raises(DataError, match="2 columns called 'note'"):
         load_data(tmp_path / "own.csv", targets="note")
+
+
+@needs_rdkit
+def test_a_record_of_an_sdf_that_cannot_be_read_is_a_bad_row(tmp_path: Path) -> None:
+    from rdkit import Chem
+
+    good = Chem.MolToMolBlock(Chem.MolFromSmiles("CCO")) + "> <logS>\n1.5\n\n$$$$\n"
+    path = tmp_path / "my.sdf"
+    path.write_text(good + "broken\n\n\n 99 99 oops\nM  END\n> <logS>\n7\n\n$$$$\n" + good)
+    with pytest.raises(BadRowsError, match="row 2: 'broken' is no molecule: its atoms and bonds cannot be read"):
+        load_data(path)
+    task = load_data(path, skip_invalid=True)
+    assert (task.classes, task.graphs.names, task.rows()) == (("logS",), ("CCO", "CCO"), [1, 3])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from pathnn.data.metrics import METRIC_NAMES
-from pathnn.data.splits import SCAFFOLD
+from pathnn.data.readers.clean import Clean
 from pathnn.nn.baselines import BaselineName
 from pathnn.training import config
 
@@ -15,7 +15,7 @@ from pathnn.training import config
 def test_names_are_those_of_other_packages() -> None:
     assert sorted(config.METRICS) == sorted(METRIC_NAMES)
     assert ("pathnn", *get_args(BaselineName)) == config.MODELS
-    assert config.SCAFFOLD == SCAFFOLD
+    assert get_args(config.Clean) == get_args(Clean)
 
 
 def test_it_imports_nothing_heavy() -> None:

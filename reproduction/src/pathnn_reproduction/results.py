@@ -30,7 +30,7 @@ V1_DEFAULTS: Mapping[str, Any] = MappingProxyType({
 })  # fmt: skip
 """The defaults of `RunConfig` when the first 1,794 lines were written. Never edit this table."""
 
-ADDED: Mapping[str, Any] = MappingProxyType({})
+ADDED: Mapping[str, Any] = MappingProxyType({"clean": None, "splits": None})
 """Options added to `RunConfig` later, each with the value that changes nothing. Never change a value."""
 
 RENAMED: Mapping[str, str] = MappingProxyType({})

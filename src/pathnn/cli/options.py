@@ -17,8 +17,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="The name of a dataset (see pathnn datasets), a .csv with a SMILES column, a .g6 file, "
-        "or a folder in TU format.",
+        help="The name of a dataset (see pathnn datasets), a table of molecules (.csv, .tsv, .smi, .sdf, .parquet; "
+        "- for a CSV from standard input), a .g6 file, or a folder in TU format.",
         show_default=False,
     ),
 ]
@@ -36,7 +36,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; eve
 SkipInvalid = Annotated[bool, typer.Option("--skip-invalid", help="Skip rows that cannot be read, and count them.")]
 
 Smiles = Annotated[
-    str | None, typer.Option("--smiles", metavar="COLUMN", help="The SMILES column of a .csv.", show_default=False)
+    str | None, typer.Option("--smiles", metavar="COLUMN", help="The SMILES column of a table.", show_default=False)
 ]
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import note, print_json, progress, result_only, say, time_text
+from pathnn.cli.console import note, number_text, print_json, progress, result_only, say, time_text
 from pathnn.cli.options import Data, Json, check_usage, options_from
 from pathnn.training.config import RunConfig, option
 
 if TYPE_CHECKING:
-    from pathnn.data import Task
+    from pathnn.data import BadRow, Task
     from pathnn.training import EnsembleFolder, RunFolder
 
 Out = Annotated[
@@ -84,7 +85,7 @@ def _train(
     overwrite: bool,
 ) -> dict[str, Any]:
     """Fill in a config and run it, with one seed or several."""
-    from pathnn.cli.console import epoch_line, note_not_read
+    from pathnn.cli.console import epoch_line
     from pathnn.device import is_first_process
     from pathnn.training import RunFolder, run, run_ensemble
     from pathnn.training.checkpoint import checked_config
@@ -104,13 +105,11 @@ def _train(
     if resume and first.begun:
         saved = checked_config(first).to_dict()
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
-        task = _load(base)
+        task = _load(base, out)
     else:
         folder.check(resume=resume, overwrite=overwrite)
-        task = _load(first_look)
+        task = _load(first_look, out)
         base = fill_in(data, task, chosen, options)
-    if is_first_process():
-        note_not_read(task)
     settings: dict[str, Any] = {"task": task, "resume": resume, "overwrite": overwrite}
     try:
         with epoch_line(several=seeds is not None) as report:
@@ -140,11 +139,61 @@ def _folder(out: Path, *, several: bool) -> RunFolder | EnsembleFolder:
     return RunFolder(out)
 
 
-def _load(config: RunConfig) -> Task:
+def _load(config: RunConfig, out: Path) -> Task:
+    """Load the data; write its bad rows to a file next to the run folder, and its split if `splits` does not exist."""
+    from pathnn.cli.console import note_not_read
+    from pathnn.data import BadRowsError, DataError, write_split
+    from pathnn.device import is_first_process
     from pathnn.training import load_task
+    from pathnn.training.setup import choose_split
 
-    with progress(f"reading {config.data}"):
-        return load_task(config)
+    splits = None if config.splits is None else Path(config.splits)
+    new = splits is not None and not splits.exists()
+    file = out.with_name(f"{out.name}-bad-rows.csv")
+    try:
+        with progress(f"reading {config.data}"):
+            config = replace(config, splits=None) if new else config
+            task = load_task(config)
+    except BadRowsError as error:
+        _write_bad_rows(file, error.rows)
+        raise DataError(f"{error} All of them are in {file}.") from error
+    if not is_first_process():
+        return task
+    note_not_read(task)
+    if task.skipped:
+        _write_bad_rows(file, task.skipped)
+        note(f"all skipped rows are in {file}")
+    if splits is not None and new and task.splits:
+        write_split(splits, task, choose_split(task, config))
+        note(f"wrote the split to {splits}")
+    elif splits is not None:
+        note(f"read the split in {splits}")
+    _note_copies(task)
+    return task
+
+
+def _write_bad_rows(file: Path, rows: Sequence[BadRow]) -> None:
+    from pathnn.files import write_csv
+
+    write_csv(file, ("row", "smiles", "reason"), [(bad.row, bad.text, bad.reason) for bad in rows])
+
+
+def _note_copies(task: Task) -> None:
+    """Say how many molecules occur several times, and how many of them have different targets."""
+    from pathnn.data import count_copies
+    from pathnn.data.copies import copies_across
+
+    copies = count_copies(task)
+    if not copies.molecules:
+        return
+    note(f"{number_text(copies.molecules, 'molecule')} with copies in {number_text(copies.rows, 'other row')}")
+    if copies.conflicts:
+        largest = "" if copies.largest is None else f"; the largest difference is {copies.largest:.4g}"
+        which = f"{number_text(copies.conflicts, 'molecule')} with copies that have different targets"
+        note(f"{which}{largest} ({copies.example})")
+    across = max(copies_across(task, split) for split in task.splits) if task.splits else 0
+    if across:
+        note(f"{number_text(across, 'molecule')} for validation and test with copies in the training data")
 
 
 def _say_result(result: dict[str, Any], out: Path) -> None:
@@ -176,9 +225,9 @@ def _check_table_options(data: str, chosen: dict[str, Any]) -> None:
     """Refuse options of tables for other data, which would ignore them."""
     from pathnn.data import find_data
 
-    given = [f"--{name}" for name in ("target", "kind", "smiles") if chosen.get(name) is not None]
+    given = [f"--{name}" for name in ("target", "kind", "smiles", "clean", "splits") if chosen.get(name) is not None]
     if given and find_data(data).kind != "table":
-        raise typer.BadParameter(f"{', '.join(given)}: for .csv files of molecules, which {data} is not.")
+        raise typer.BadParameter(f"{', '.join(given)}: for tables of molecules, which {data} is not.")
 
 
 def _shown(score: float | None) -> str:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
+    from pathnn.data.copies import Copies as Copies
+    from pathnn.data.copies import count_copies as count_copies
     from pathnn.data.datasets.registry import dataset_names as dataset_names
     from pathnn.data.datasets.registry import load_dataset as load_dataset
     from pathnn.data.datasets.status import dataset_status as dataset_status
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
     from pathnn.data.load import DataSource as DataSource
     from pathnn.data.load import find_data as find_data
     from pathnn.data.load import load_data as load_data
-    from pathnn.data.load import task_from_csv as task_from_csv
     from pathnn.data.load import task_from_graphs as task_from_graphs
+    from pathnn.data.load import task_from_table as task_from_table
     from pathnn.data.load import task_from_tu as task_from_tu
     from pathnn.data.loader import BudgetSampler as BudgetSampler
     from pathnn.data.loader import PackedLoader as PackedLoader
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
     from pathnn.data.paths import summarize_paths as summarize_paths
     from pathnn.data.readers.nx import from_networkx as from_networkx
     from pathnn.data.shards import build_shards as build_shards
+    from pathnn.data.splits import fold_splits as fold_splits
     from pathnn.data.splits import stratified_folds as stratified_folds
+    from pathnn.data.splits import write_split as write_split
     from pathnn.data.task import Categorical as Categorical
     from pathnn.data.task import Continuous as Continuous
     from pathnn.data.task import Split as Split
@@ -40,17 +44,18 @@ if TYPE_CHECKING:
     from pathnn.data.task import random_split as random_split
 
 EXPORTS = {
+    "copies": ("Copies", "count_copies"),
     "datasets.registry": ("dataset_names", "load_dataset"),
     "datasets.status": ("dataset_status", "fetch", "verify"),
     "datasets.zinc": ("save_zinc",),
     "errors": ("BadRow", "BadRowsError", "DataError", "DatasetNotFoundError", "UnknownDatasetError"),
-    "load": ("DataSource", "find_data", "load_data", "task_from_csv", "task_from_graphs", "task_from_tu"),
+    "load": ("DataSource", "find_data", "load_data", "task_from_graphs", "task_from_table", "task_from_tu"),
     "loader": ("BudgetSampler", "PackedLoader", "SizeSampler"),
     "packed": ("GraphBatch", "PackedGraphs", "from_pyg"),
     "paths": ("PathSummary", "summarize_paths"),
     "readers.nx": ("from_networkx",),
     "shards": ("build_shards",),
-    "splits": ("stratified_folds",),
+    "splits": ("fold_splits", "stratified_folds", "write_split"),
     "task": ("Categorical", "Continuous", "Split", "Task", "random_split"),
 }
 

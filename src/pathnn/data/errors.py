@@ -38,10 +38,14 @@ class UnknownDatasetError(DataError):
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row of a user's file that cannot be read as a graph; rows are counted from 1, without the header."""
+    """A row of a user's file that cannot be read as a graph; rows are counted from 1, without the header.
+
+    `text` is the SMILES of a molecule.
+    """
 
     row: int
     reason: str
+    text: str = ""
 
     def __str__(self) -> str:
         return f"row {self.row}: {self.reason}"

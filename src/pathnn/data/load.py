@@ -1,4 +1,4 @@
-"""Load a dataset or a user's data as a task: SMILES in a CSV, graph6, TU format, networkx or PyG graphs."""
+"""Load a dataset or a user's data as a task: a table of molecules, graph6, TU format, networkx or PyG graphs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,39 @@ from typing import Any, Literal, get_args
 
 import torch
 
+from pathnn.data.copies import first_copies
 from pathnn.data.datasets.base import with_ones
 from pathnn.data.datasets.registry import get_spec, is_dataset, load_dataset
 from pathnn.data.errors import DataError, UnknownDatasetError
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
+from pathnn.data.readers.clean import Clean
 from pathnn.data.readers.graph6 import read_graph6
 from pathnn.data.readers.smiles import check_features, smiles_graphs
-from pathnn.data.readers.table import Table, class_labels, is_text, numeric_columns, one_column, read_table
+from pathnn.data.readers.table import (
+    FORMATS,
+    STANDARD_INPUT,
+    Table,
+    check_decimal_commas,
+    class_labels,
+    is_text,
+    numeric_columns,
+    one_column,
+    read_table,
+    table_format,
+)
+from pathnn.data.readers.text import COMPRESSED
 from pathnn.data.readers.tu import encode, one_hot, read_tu
-from pathnn.data.splits import SCAFFOLD, column_split, scaffold_split, scaffolds
+from pathnn.data.splits import (
+    BUTINA,
+    RANDOM,
+    SCAFFOLD,
+    column_split,
+    group_split,
+    random_task_split,
+    read_split,
+    split_groups,
+)
 from pathnn.data.targets import binary, classification, multilabel, number_name, regression
 from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task, Vocabulary, random_split
 
@@ -31,24 +54,30 @@ def load_data(
     kind: TargetKind | None = None,
     skip_invalid: bool = False,
     features: MoleculeFeatures = "cip",
+    clean: Clean | None = None,
     split_by: str | None = None,
     split_seed: int | None = None,
+    splits: str | Path | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> Task:
-    """Load a dataset by name, a `.csv` of SMILES, a `.g6` file, or a folder or zip in TU format as a task.
+    """Load a dataset by name, a table of molecules, a `.g6` file, or a folder or zip in TU format as a task.
 
-    Files may be compressed (`.gz`, `.xz`).
+    A table is a `.csv`, `.tsv`, `.smi`, `.sdf` or `.parquet` file. Files may be compressed (`.gz`, `.xz`, `.bz2`).
 
     Args:
-        data: the name of a dataset, or the path of a file or folder.
-        smiles: the SMILES column of a CSV; None: found by its name.
-        targets: the target columns of a CSV; None: the only numeric column, if there is just one; empty: none.
+        data: the name of a dataset, the path of a file or folder, or "-" for a CSV from standard input.
+        smiles: the SMILES column of a table; None: found by its name, or else by its values.
+        targets: the target columns of a table; None: the only numeric column, if there is just one; empty: none.
         kind: the kind of target; None: found from the values (text makes classes).
         skip_invalid: leave bad rows out; they are in `task.skipped`.
         features: of atoms and bonds. "cip" has CIP labels (R, S, E, Z), and atoms in the order of the canonical
             SMILES. "ogb" is for models trained on molhiv and Peptides, and depends on how a SMILES with @ is written.
-        split_by: "scaffold", or a column of a CSV with the values train, val and test; None: at random.
-        split_seed: gives another split by scaffolds for each seed.
+        clean: "salts" keeps the largest fragment of a molecule and neutralises it; "tautomers" also chooses one
+            tautomer. The names of the graphs stay the SMILES of the table.
+        split_by: how to split a table: "random", "scaffold", "butina", or a column with the words train, val and test,
+            with train and test, or with dates; None: at random. Copies of a molecule stay together.
+        split_seed: gives another split for each seed.
+        splits: a CSV with the split (`write_split` writes it), instead of `split_by` and `split_seed`.
         vocabulary: the codes of the TU data that a model was trained on (`facts.vocabulary`), for reading other data.
 
     ```python
@@ -59,17 +88,19 @@ def load_data(
     check_features(features)
     if kind is not None and kind not in get_args(TargetKind):
         raise DataError(f"kind={kind!r} is unknown: expected one of {', '.join(get_args(TargetKind))}.")
+    if clean is not None and clean not in get_args(Clean):
+        raise DataError(f"clean={clean!r} is unknown: expected one of {', '.join(get_args(Clean))}.")
     source = find_data(data)
     if split_by is not None and source.kind != "table":
-        raise DataError(f"{data} cannot be split by {split_by!r}: that is for .csv files of molecules.")
+        raise DataError(f"{data} cannot be split by {split_by!r}: that is for tables of molecules.")
     if source.kind == "dataset":
         return load_dataset(source.name)
     if source.kind == "tu":
         return task_from_tu(source.path, vocabulary)
     if source.kind == "table":
-        options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features}
-        options |= {"split_by": split_by, "split_seed": split_seed}
-        return task_from_csv(source.path, smiles=smiles, targets=targets, kind=kind, **options)
+        options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features, "clean": clean}
+        options |= {"split_by": split_by, "split_seed": split_seed, "splits": splits}
+        return task_from_table(source.path, smiles=smiles, targets=targets, kind=kind, **options)
     graphs, bad = read_graph6(source.path, skip_invalid=skip_invalid)
     task = task_from_graphs(with_ones(graphs), name=source.name)
     return replace(task, pairs="all", skipped=tuple(bad))
@@ -85,7 +116,7 @@ class DataSource:
 
 
 def find_data(data: str | Path) -> DataSource:
-    """Find out what `data` names: a dataset, a `.csv`, a `.g6` file, or a folder or zip in TU format.
+    """Find out what `data` names: a dataset, a table, a `.g6` file, or a folder or zip in TU format.
 
     Raises `DataError` if it is none of them, or does not exist.
 
@@ -93,21 +124,23 @@ def find_data(data: str | Path) -> DataSource:
     ('dataset', 'zinc')
     """
     path = Path(data).expanduser()
+    if data == STANDARD_INPUT:
+        return DataSource("table", "standard input", path)
     if isinstance(data, str) and is_dataset(data):
         return DataSource("dataset", data.lower(), path)
     if path.is_dir():
         return DataSource("tu", path.name, path)
-    types = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in (".gz", ".xz")]
+    types = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in COMPRESSED]
     file_type = types[-1] if types else ""
-    if path.exists() and file_type == ".csv":
+    if path.exists() and table_format(path) is not None:
         return DataSource("table", path.name, path)
     if path.exists() and file_type == ".g6":
         return DataSource("graph6", path.name, path)
     if path.exists() and file_type == ".zip":
         return DataSource("tu", path.name, path)
     raise DataError(
-        f"{_problem(data, path)} Expected a dataset's name, a .csv with a SMILES column, a .g6 file, or a folder or "
-        "zip in TU format."
+        f"{_problem(data, path)} Expected a dataset's name, a table of molecules ({', '.join(FORMATS)}), a .g6 file, "
+        "or a folder or zip in TU format."
     )
 
 
@@ -123,7 +156,7 @@ def _problem(data: str | Path, path: Path) -> str:
     return f"{str(data)!r} is a dataset's name: give it as text."
 
 
-def task_from_csv(
+def task_from_table(
     path: Path,
     *,
     smiles: str | None = None,
@@ -131,13 +164,15 @@ def task_from_csv(
     kind: TargetKind | None = None,
     skip_invalid: bool = False,
     features: MoleculeFeatures = "cip",
+    clean: Clean | None = None,
     split_by: str | None = None,
     split_seed: int | None = None,
+    splits: str | Path | None = None,
 ) -> Task:
-    """Read a CSV of SMILES as a task with one split of 80 / 10 / 10; see `load_data` for the arguments.
+    """Read a table of molecules as a task with one split of 80 / 10 / 10; see `load_data` for the arguments.
 
     ```python
-    task = task_from_csv(Path("molecules.csv"), smiles="smiles", targets=["logS"], split_by="part")
+    task = task_from_table(Path("molecules.csv"), smiles="smiles", targets=["logS"], split_by="part")
     ```
     """
     table = read_table(path)
@@ -146,28 +181,45 @@ def task_from_csv(
     twice = next((name for name in chosen if chosen.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"the target {twice!r} is asked for twice: name each column once.")
+    if kind != "class":
+        check_decimal_commas(table, chosen)
     labels: tuple[str, ...] = ()
     if len(chosen) == 1 and (kind == "class" or (kind is None and is_text(table, chosen[0]))):
         kind, labels = "class", class_labels(table, chosen[0])
-    graphs, bad = smiles_graphs(
-        table, smiles=column, targets=chosen, labels=labels, skip_invalid=skip_invalid, features=features
-    )
+    options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features, "clean": clean}
+    graphs, bad = smiles_graphs(table, smiles=column, targets=chosen, labels=labels, **options)
     names = tuple(chosen) if graphs.y is None or not labels else _present(labels, graphs.y)
     atoms, bonds = FEATURES[features]
-    task = task_from_graphs(graphs, name=path.name, node_features=atoms, edge_features=bonds, kind=kind, targets=names)
+    name = "standard input" if str(path) == STANDARD_INPUT else path.name
+    task = task_from_graphs(graphs, name=name, node_features=atoms, edge_features=bonds, kind=kind, targets=names)
+    task = replace(task, skipped=tuple(bad), groups=first_copies(graphs))
+    if chosen:
+        return split_task(task, table, split_by, split_seed, splits=splits, clean=clean)
     others = [name for name in table.columns if name != column]
-    notes = task.notes if chosen else f"no targets chosen of the columns {others}"
-    task = replace(task, skipped=tuple(bad), notes=notes)
-    return task if split_by is None or not chosen else split_task(task, table, split_by, split_seed)
+    return replace(task, notes=f"no targets chosen of the columns {others}")
 
 
-def split_task(task: Task, table: Table, split_by: str, seed: int | None = None) -> Task:
-    """Split the task of a table by scaffolds or by a column, as in `load_data`."""
-    if split_by == SCAFFOLD:
-        assert task.graphs.names is not None
-        split, notes = scaffold_split(scaffolds(task.graphs.names), seed=seed), "one split by scaffolds"
+def split_task(
+    task: Task,
+    table: Table,
+    split_by: str | None,
+    seed: int | None = None,
+    *,
+    splits: str | Path | None = None,
+    clean: Clean | None = None,
+) -> Task:
+    """Split the task of a table as in `load_data`."""
+    if splits is not None:
+        split, notes = read_split(Path(splits), task), f"the split of {splits}"
+    elif split_by in (None, RANDOM):
+        split, notes = (
+            random_task_split(task, seed=seed or 0),
+            f"one random split of 80 / 10 / 10 from seed {seed or 0}",
+        )
+    elif split_by in (SCAFFOLD, BUTINA):
+        split, notes = group_split(split_groups(task, split_by, clean), seed=seed), f"one split by {split_by}"
     else:
-        split, notes = column_split(table, split_by, task.rows()), f"the split of the column {split_by!r}"
+        split, notes = column_split(table, split_by, task, seed=seed), f"the split of the column {split_by!r}"
     return replace(task, splits=(split,), notes=notes).validate()
 
 
@@ -316,4 +368,8 @@ def _features(values: torch.Tensor | None) -> Features | None:
 def _targets(table: Table, smiles: str) -> list[str]:
     """Return the only numeric column, or none: the user must choose among several."""
     found = numeric_columns(table, leave_out=smiles)
+    if not found:
+        check_decimal_commas(
+            table, [name for name in table.columns if name != smiles and table.columns.count(name) == 1]
+        )
     return found if len(found) == 1 else []

@@ -1,16 +1,22 @@
-"""Split graphs: stratified folds, by scaffolds, or by a column."""
+"""Split graphs: at random, in folds, by scaffolds or clusters, or by a column."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from pathnn.data.errors import DataError
-from pathnn.data.readers.table import Table
-from pathnn.data.task import Split
+from pathnn.data.readers.clean import Clean, clean_smiles
+from pathnn.data.readers.table import Table, read_table
+from pathnn.data.task import Split, Task, random_split
+from pathnn.files import write_csv
 
 
 def stratified_folds(y: Tensor, *, folds: int, seed: int = 0) -> tuple[Split, ...]:
@@ -39,8 +45,91 @@ def _fold_of_each(y: Tensor, folds: int, seed: int) -> Tensor:
     return fold
 
 
-SCAFFOLD = "scaffold"
-"""The value of `split_by` that is not a column."""
+def deal(groups: Tensor, shares: Sequence[float], *, y: Tensor | None = None, seed: int = 0) -> Tensor:
+    """Deal groups of graphs to parts at random, and return the part of each graph, `[G]`.
+
+    Graphs with the same number in `groups` stay together. Each part gets about its share of the graphs, and of each
+    class of `y`: a group is dealt to the part that it fills least.
+
+    >>> deal(torch.arange(10), (0.8, 0.2), y=torch.tensor([0] * 5 + [1] * 5)).tolist()
+    [0, 0, 0, 1, 0, 0, 0, 0, 0, 1]
+    """
+    names, count = groups.tolist(), groups.numel()
+    classes = [0] * count if y is None else y.flatten().tolist()
+    members: dict[int, list[int]] = {}
+    for graph in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist():
+        members.setdefault(names[graph], []).append(graph)
+    total, filled, sizes = Counter(classes), [Counter[Any]() for _ in shares], [0] * len(shares)
+    part = [0] * count
+    for graphs in sorted(members.values(), key=lambda graphs: (-len(graphs), classes[graphs[0]])):
+        counts, size = Counter(classes[graph] for graph in graphs), len(graphs)
+
+        def fill(i: int, counts: Counter[Any] = counts, size: int = size) -> float:
+            of_class = sum(n * (filled[i][k] + n / 2) / total[k] for k, n in counts.items()) / size
+            return (of_class + (sizes[i] + size / 2) / count) / shares[i]
+
+        best = min(range(len(shares)), key=fill)
+        filled[best].update(counts)
+        sizes[best] += size
+        for graph in graphs:
+            part[graph] = best
+    return torch.tensor(part)
+
+
+def fold_splits(
+    task: Task, *, folds: int, groups: Tensor | None = None, seed: int = 0, val: float = 0.1
+) -> tuple[Split, ...]:
+    """Make splits for cross-validation: fold i is for test, and a fraction `val` of the rest for validation.
+
+    Graphs of one group stay together; the default is `task.groups`, copies of a molecule (`split_groups` has others).
+    Folds and validation graphs have about equal fractions of each class.
+
+    >>> from pathnn.data import load_dataset
+    >>> fold_splits(load_dataset("csl"), folds=3)
+    (Split(train=90, val=10, test=50), Split(train=90, val=10, test=50), Split(train=90, val=10, test=50))
+    """
+    groups = _groups(task) if groups is None else groups
+    number = torch.unique(groups).numel()
+    if not 2 <= folds <= number - 1:
+        raise DataError(
+            f"folds={folds}: expected a number from 2 to {number - 1}, as {task.name} has {number} groups of graphs "
+            "that have to stay together."
+        )
+    y = _classes(task)
+    fold = deal(groups, [1 / folds] * folds, y=y, seed=seed)
+    splits = []
+    for i in range(folds):
+        test, rest = (fold == i).nonzero().flatten(), (fold != i).nonzero().flatten()
+        part = deal(groups[rest], (1 - val, val), y=None if y is None else y[rest], seed=seed + 1 + i)
+        splits.append(Split(rest[part == 0], rest[part == 1], test))
+    return tuple(splits)
+
+
+def random_task_split(task: Task, *, seed: int = 0) -> Split:
+    """Split a task 80 / 10 / 10 at random. Copies of a user's molecule stay together, and its classes are stratified.
+
+    >>> from pathnn.data import load_dataset
+    >>> random_task_split(load_dataset("csl"))
+    Split(train=120, val=15, test=15)
+    """
+    y = _classes(task)
+    if task.groups is None or y is None:
+        return random_split(len(task.graphs), seed=seed, groups=task.groups)
+    part = deal(task.groups, (0.8, 0.1, 0.1), y=y, seed=seed)
+    return Split(*((part == i).nonzero().flatten() for i in range(3)))
+
+
+def _groups(task: Task) -> Tensor:
+    return torch.arange(len(task.graphs)) if task.groups is None else task.groups
+
+
+def _classes(task: Task) -> Tensor | None:
+    """Return the class of each graph; None for other targets."""
+    return task.graphs.y if task.target in ("class", "binary") else None
+
+
+RANDOM, SCAFFOLD, BUTINA = "random", "scaffold", "butina"
+"""The values of `split_by` that are not columns."""
 
 
 PARTS = {
@@ -51,28 +140,128 @@ PARTS = {
 """Words for the parts of a split."""
 
 
-def column_split(table: Table, column: str, rows: Sequence[int]) -> Split:
-    """Split by a column with the values train, val and test; `rows` are the rows of the graphs, from 1.
+def column_split(table: Table, column: str, task: Task, *, seed: int | None = None) -> Split:
+    """Split the task of a table by a column with the words train, val and test, with train and test, or with dates.
 
-    >>> table = Table("my.csv", ("smiles", "part"), (("C", "train"), ("CC", "Valid"), ("CCC", "test")))
-    >>> column_split(table, "part", [1, 2, 3])
-    Split(train=1, val=1, test=1)
+    Without val, a tenth of the training graphs is for validation, at random from `seed`. Of dates (as 2024-05-31) or
+    years, the newest tenth is for test, and the tenth before for validation.
+
+    ```python
+    split = column_split(read_table("molecules.csv"), "part", load_data("molecules.csv", targets="logS"))
+    ```
     """
-    cells = table.column(column)
+    values, rows = table.column(column), task.rows()
+    words = [(values[row - 1] or "").strip() for row in rows]
+    dates = [_date(word) for word in words]
     parts: dict[str, list[int]] = {"train": [], "val": [], "test": []}
-    for graph, row in enumerate(rows):
-        word = (cells[row - 1] or "").strip()
+    for graph, (word, row) in enumerate(zip(words, rows, strict=True)):
         part = PARTS.get(word.lower())
-        if part is None:
+        if part is None and dates[graph] is None:
             raise DataError(
                 f"{table.source}, row {row}: {word!r} in the column {column!r} of the split: expected train, val "
-                f"or test. To split by scaffolds, use {SCAFFOLD}."
+                f"or test, or a date such as 2024-05-31. To split in another way, use {RANDOM}, {SCAFFOLD} or {BUTINA}."
             )
-        parts[part].append(graph)
+        parts[part or "val"].append(graph)
+    drawn = not any(dates) and bool(parts["train"] and parts["test"]) and not parts["val"]
+    if seed is not None and not drawn:
+        raise DataError(f"the column {column!r} determines the split: leave out split_seed={seed} (--split-seed).")
+    if any(dates):
+        return _date_split(dates, f"{table.source}: the column {column!r}")
+    if drawn:
+        index, y = torch.tensor(parts["train"]), _classes(task)
+        part_of = deal(_groups(task)[index], (0.9, 0.1), y=None if y is None else y[index], seed=seed or 0)
+        parts["train"], parts["val"] = index[part_of == 0].tolist(), index[part_of == 1].tolist()
     for part in ("train", "val"):
         if not parts[part]:
             raise DataError(f"{table.source}: the column {column!r} has no {part}: expected at least one row.")
     return _split(parts["train"], parts["val"], parts["test"])
+
+
+def _date(text: str) -> datetime | None:
+    """Return a date in ISO format, a month or a year; None for other text.
+
+    >>> _date("2024"), _date("2024-05-31"), _date("train")
+    (datetime.datetime(2024, 1, 1, 0, 0), datetime.datetime(2024, 5, 31, 0, 0), None)
+    """
+    rest = "-01-01" if re.fullmatch(r"\d{4}", text) else "-01" if re.fullmatch(r"\d{4}-\d\d", text) else ""
+    try:
+        return datetime.fromisoformat(text + rest).replace(tzinfo=None)
+    except ValueError:
+        return None
+
+
+def _date_split(dates: Sequence[datetime | None], column: str) -> Split:
+    known = [date for date in dates if date is not None]
+    if len(known) < len(dates):
+        raise DataError(f"{column} has both dates and words for parts: expected one of them.")
+    order, tenth = sorted(range(len(known)), key=known.__getitem__), round(len(known) / 10)
+    if tenth == 0 or known[order[0]] == known[order[-1]]:
+        raise DataError(f"{column} has {len(known)} dates, which cannot be split into old and new ones.")
+    return _split(order[: -2 * tenth], order[-2 * tenth : -tenth], order[-tenth:])
+
+
+COLUMNS = ("row", "smiles", "split")
+"""The columns of a file with a split."""
+
+
+def write_split(path: Path, task: Task, split: Split) -> None:
+    """Write a split as a CSV: the row of each molecule in the user's table, its SMILES, and train, val or test.
+
+    ```python
+    task = load_data("molecules.csv", targets="logS", split_by="scaffold")
+    write_split(Path("split.csv"), task, task.splits[0])
+    ```
+    """
+    word = [""] * len(task.graphs)
+    for part, index in vars(split).items():
+        for graph in index.tolist():
+            word[graph] = part
+    names = task.graphs.names or [""] * len(word)
+    write_csv(path, COLUMNS, zip(task.rows(), names, word, strict=True))
+
+
+def read_split(path: Path, task: Task) -> Split:
+    """Read a split that `write_split` or another program wrote; raise `DataError` if its molecules are others."""
+    table = read_table(path)
+    rows, smiles, words = (table.column(name) for name in COLUMNS)
+    found = {row: (text, word) for row, text, word in zip(rows, smiles, words, strict=True)}
+    parts: dict[str, list[int]] = {"train": [], "val": [], "test": []}
+    names = task.graphs.names or ()
+    for graph, (row, name) in enumerate(zip(task.rows(), names, strict=True)):
+        text, word = found.pop(str(row), (None, None))
+        if text is None or text.strip() != name.strip():
+            raise DataError(
+                f"{path} is the split of other data: row {row} of {task.name} is {name!r}, and {text!r} there. Give "
+                "another file name (--splits) to write a new one."
+            )
+        part = PARTS.get((word or "").strip().lower())
+        if part is None:
+            raise DataError(f"{path}: the split of row {row} is {word!r}: expected train, val or test.")
+        parts[part].append(graph)
+    if found:
+        raise DataError(
+            f"{path} is the split of other data: it has {len(found)} rows that {task.name} does not have, or that were "
+            f"skipped, the first is {next(iter(found))}. Give another file name (--splits) to write a new one."
+        )
+    return _split(parts["train"], parts["val"], parts["test"])
+
+
+def split_groups(task: Task, split_by: str | None, clean: Clean | None = None) -> Tensor:
+    """Return the group of each molecule, `[G]`: copies (None or "random"), "scaffold" or "butina" clusters.
+
+    `clean` is how the molecules of the task were cleaned. Copies of a molecule are in one group.
+    """
+    groups = _groups(task)
+    if split_by in (None, RANDOM):
+        return groups
+    first, index = torch.unique(groups, return_inverse=True)
+    names = task.graphs.names
+    assert names is not None
+    smiles = [clean_smiles(names[graph], clean) or "" for graph in first.tolist()]
+    if split_by == BUTINA:
+        return butina_clusters(smiles)[index]
+    numbers: dict[str, int] = {}
+    return torch.tensor([numbers.setdefault(text, len(numbers)) for text in scaffolds(smiles)])[index]
 
 
 def scaffolds(smiles: Sequence[str]) -> list[str]:
@@ -87,17 +276,59 @@ def scaffolds(smiles: Sequence[str]) -> list[str]:
     return [str(scaffold(text, includeChirality=False)) for text in smiles]
 
 
-def scaffold_split(groups: Sequence[str], *, seed: int | None = None, val: float = 0.1, test: float = 0.1) -> Split:
-    """Split so that molecules of one scaffold stay together, with about these fractions for validation and test.
+MOST_CLUSTERED = 20_000
+"""How many molecules can be clustered: all pairs are compared."""
 
-    The largest groups are for training, the rarest scaffolds for validation and test. With a `seed`, small groups come
-    in random order: other seeds give other splits.
+CUTOFF = 0.4
+"""The largest Tanimoto distance between a molecule and the centre of its cluster."""
 
-    >>> scaffold_split(["a"] * 6 + ["b", "c", "b", "d"], val=0.2, test=0.2).test.tolist()
+
+def butina_clusters(smiles: Sequence[str]) -> Tensor:
+    """Return the cluster of each molecule, numbered from 0, by the algorithm of Taylor and Butina.
+
+    Neighbours have Morgan fingerprints (radius 2, 2048 bits) with a Tanimoto distance of at most `CUTOFF`. The molecule
+    with most neighbours takes them as its cluster, then the next one that is left, and so on.
+
+    >>> butina_clusters(["CCCCCO", "c1ccccc1", "CCCCCCO"]).tolist()
+    [0, 1, 0]
+    """
+    if len(smiles) > MOST_CLUSTERED:
+        raise DataError(
+            f"{len(smiles):,} different molecules are too many to compare all pairs: expected at most "
+            f"{MOST_CLUSTERED:,}. Split by {SCAFFOLD} instead."
+        )
+    from rdkit import Chem
+    from rdkit.Chem import rdFingerprintGenerator
+
+    make: Any = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048).GetFingerprintAsNumPy
+    bits = torch.stack([torch.from_numpy(make(Chem.MolFromSmiles(text))) for text in smiles]).float()
+    size = bits.sum(dim=1)
+    near: list[list[int]] = []
+    for start in range(0, len(bits), 1000):
+        part = slice(start, start + 1000)
+        common = bits[part] @ bits.t()
+        close = common >= (1 - CUTOFF - 1e-6) * (size[part, None] + size - common)
+        near += [row.nonzero().flatten().tolist() for row in close]
+    cluster, number = [-1] * len(smiles), 0
+    for centre in sorted(range(len(smiles)), key=lambda i: (len(near[i]), i), reverse=True):
+        if cluster[centre] < 0:
+            for other in near[centre]:
+                cluster[other] = number if cluster[other] < 0 else cluster[other]
+            number += 1
+    return torch.tensor(cluster)
+
+
+def group_split(groups: Tensor, *, seed: int | None = None, val: float = 0.1, test: float = 0.1) -> Split:
+    """Split so that groups, such as molecules of one scaffold, stay together, with about these fractions.
+
+    The largest groups are for training, the smallest for validation and test. With a `seed`, small groups come in
+    random order: other seeds give other splits.
+
+    >>> group_split(torch.tensor([0] * 6 + [1, 2, 1, 3]), val=0.2, test=0.2).test.tolist()
     [7, 9]
     """
-    members: dict[str, list[int]] = {}
-    for graph, group in enumerate(groups):
+    members: dict[int, list[int]] = {}
+    for graph, group in enumerate(groups.tolist()):
         members.setdefault(group, []).append(graph)
     num_val, num_test = round(len(groups) * val), round(len(groups) * test)
     parts: tuple[list[int], list[int], list[int]] = ([], [], [])
@@ -112,8 +343,8 @@ def scaffold_split(groups: Sequence[str], *, seed: int | None = None, val: float
     if not all(parts):
         largest = max(map(len, members.values()))
         raise DataError(
-            f"{len(groups)} molecules with {len(members)} scaffolds (the largest has {largest}) cannot be split by "
-            "scaffolds into three parts. Give more molecules, or use a random split."
+            f"{len(groups)} molecules in {len(members)} groups that stay together (the largest has {largest}) cannot "
+            "be split into three parts. Give more molecules, or use a random split."
         )
     return _split(*parts)
 

@@ -14,8 +14,12 @@ from pathnn.data.metrics import TargetScore
 from pathnn.data.packed import PackedGraphs
 
 
-def random_split(num_graphs: int, *, seed: int = 0, val: float = 0.1, test: float = 0.1) -> Split:
+def random_split(
+    num_graphs: int, *, seed: int = 0, val: float = 0.1, test: float = 0.1, groups: Tensor | None = None
+) -> Split:
     """Split at random from `seed`, with the given fractions for validation and test.
+
+    Graphs with the same number in `groups` stay together.
 
     >>> random_split(10)
     Split(train=8, val=1, test=1)
@@ -24,8 +28,15 @@ def random_split(num_graphs: int, *, seed: int = 0, val: float = 0.1, test: floa
         raise ValueError(f"val={val}, test={test}: expected fractions of at least 0 with a sum below 1.")
     order = torch.randperm(num_graphs, generator=torch.Generator().manual_seed(seed))
     num_val, num_test = round(num_graphs * val), round(num_graphs * test)
-    parts = torch.split(order, [num_graphs - num_val - num_test, num_val, num_test])
-    return Split(*(part.sort().values for part in parts))
+    cuts = torch.repeat_interleave(torch.arange(3), torch.tensor([num_graphs - num_val - num_test, num_val, num_test]))
+    place = torch.argsort(order)
+    if groups is not None:  # copies move to the first of them in the random order, and to the part where that one is
+        group = torch.unique(groups, return_inverse=True)[1]
+        first = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")[group]
+        place = torch.argsort(torch.argsort(first * num_graphs + place))
+        place = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")[group]
+    part = cuts[place]
+    return Split(*((part == i).nonzero().flatten() for i in range(3)))
 
 
 TargetKind = Literal["class", "binary", "multilabel", "regression", "none"]
@@ -84,6 +95,7 @@ class Task:
         notes: remarks on the data, such as differences from the published files.
         skipped: rows of a user's file that were left out.
         vocabulary: the meaning of the codes of a user's labels, for reading other files with the same codes.
+        groups: the first copy of each of a user's molecules, `[G]`; splits keep copies together.
     """
 
     name: str
@@ -108,6 +120,7 @@ class Task:
     notes: str = ""
     skipped: tuple[BadRow, ...] = ()
     vocabulary: Vocabulary = field(default_factory=dict)
+    groups: Tensor | None = None
 
     def __repr__(self) -> str:
         return (

@@ -22,7 +22,7 @@ from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.readers.molecules import Molecules, Problems, read_molecules
 from pathnn.data.readers.smiles import pack_molecules
 from pathnn.data.readers.table import read_table
-from pathnn.data.splits import SCAFFOLD
+from pathnn.data.splits import BUTINA, SCAFFOLD
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.device import resolve
@@ -105,7 +105,9 @@ class Predictor:
             raise ValueError(f"got the text {graphs!r}: expected a list of SMILES.")
         texts = [graph for graph in graphs if graph is None or isinstance(graph, str)]
         if len(texts) == len(graphs):
-            molecules, problems = read_molecules(texts, self.trained.signature.molecule_features)
+            molecules, problems = read_molecules(
+                texts, self.trained.signature.molecule_features, self.trained.config.clean
+            )
             return self.predict_molecules(texts, [molecules], problems)
         if texts:
             raise ValueError("got SMILES and graphs: expected a list of one kind.")
@@ -289,7 +291,10 @@ def evaluation_data(
         metric=metric or trained.config.metric,
         **target_options(trained, target),
     )
-    task = load_task(replace(config, split_by=None), trained.signature.molecule_features, trained.signature.vocabulary)
+    signature = trained.signature
+    task = load_task(replace(config, split_by=None, splits=None), signature.molecule_features, signature.vocabulary)
+    if task.target != signature.target:
+        signature.check_targets(task)  # before the split, which depends on classes
     task = task if part == "all" else with_split(trained, task, config)
     part = choose_part(trained, task, config, part)
     index = choose_graphs(task, config, part)
@@ -313,18 +318,19 @@ def target_options(trained: Ensemble | TrainedModel, target: Sequence[str] | Non
 
 
 def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
-    """Split a task as in training, by a column or by scaffolds.
+    """Split a task as in training, by a file, a column, scaffolds or clusters.
 
     A random split is left as it is. A task that lacks the column, or that cannot be the data of a training split by
-    scaffolds, gets no split.
+    scaffolds, clusters or a file, gets no split.
     """
-    if config.split_by is None:
+    if config.split_by is None and config.splits is None:
         return task
     before, path = trained.signature.data, Path(config.data).expanduser()
     same_size = before is not None and before.num_graphs == len(task.graphs)
-    if find_data(config.data).kind == "table" and (same_size or config.split_by != SCAFFOLD):
-        with suppress(DataError):
-            return split_task(task, read_table(path), config.split_by, config.split_seed)
+    if find_data(config.data).kind == "table" and (same_size or config.split_by not in (SCAFFOLD, BUTINA)):
+        with suppress(DataError, FileNotFoundError):
+            by_file: dict[str, Any] = {"splits": config.splits, "clean": config.clean}
+            return split_task(task, read_table(path), config.split_by, config.split_seed, **by_file)
     return replace(task, splits=())
 
 
@@ -344,10 +350,11 @@ def choose_part(trained: Ensemble | TrainedModel, task: Task, config: RunConfig,
             f"--skip-invalid): {changed}. It is unknown which of its graphs are new to the model. Give the data as "
             "it was, or --split all."
         )
-    if part is not None and config.split_by is not None and not task.splits:
+    by = config.splits or config.split_by
+    if part is not None and by is not None and not task.splits:
         raise ValueError(
-            f"{config.data} has no split: the model was trained on data split by {config.split_by!r}, and this data is "
-            "other data, or lacks that column. Use --split all."
+            f"{config.data} has no split: the model was trained on data split by {by!r}, and this data is other data, "
+            "or lacks that column or file. Use --split all."
         )
     known = same_name if before is None else changed is None
     return part or ("test" if known else "all")

@@ -157,7 +157,8 @@ class PredictionStream:
         first = list(islice(tables, 1))
         processes = reader_processes(len(first[0][1].rows) if first else 0)
         waiting: deque[tuple[int, Table, str, Reading]] = deque()
-        with MoleculePool(self.predictor.trained.signature.molecule_features, processes) as pool:
+        trained = self.predictor.trained
+        with MoleculePool(trained.signature.molecule_features, processes, trained.config.clean) as pool:
             for number, table, digest in chain(first, tables):
                 waiting.append((number, table, digest, pool.read(self._texts(table))))
                 if len(waiting) > AHEAD:
@@ -192,10 +193,11 @@ class PredictionStream:
         molecules, problems = wait()
         problems |= table.problems
         before = number * CHUNK_ROWS
-        bad = tuple(BadRow(before + i + 1, problems[i]) for i in sorted(problems))
+        texts = self._texts(table)
+        bad = tuple(BadRow(before + i + 1, problems[i], texts[i] or "") for i in sorted(problems))
         if self.strict and bad:
             raise BadRowsError(self.reader.source, bad, before + len(table.rows), "leave out --strict")
-        columns = self.predictor.predict_molecules(self._texts(table), molecules, problems)
+        columns = self.predictor.predict_molecules(texts, molecules, problems)
         width = len(table.columns)
         rows = [
             [*row[:width], *[""] * (width - len(row)), *("" if value is None else value for value in values)]

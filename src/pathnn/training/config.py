@@ -33,8 +33,8 @@ METRICS = ("mae", "rmse", "roc-auc", "ap", "accuracy")
 MODELS = ("pathnn", "gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp")
 """PathNN, and the names of `pathnn.nn.baselines`."""
 
-SCAFFOLD = "scaffold"
-"""The value of `split_by` that is not a column (`pathnn.data.splits`)."""
+Clean = Literal["salts", "tautomers"]
+"""How molecules are cleaned (`pathnn.data.readers.clean`)."""
 
 
 def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str | None = None) -> Any:
@@ -59,11 +59,14 @@ class RunConfig:
             with `fold` and `seed`.
         fold: the number of the task's split.
         split_seed: use a random split from this seed instead of the task's splits.
-        split_by: split a CSV of molecules by "scaffold" (another split for each `split_seed`), or by a column with the
-            values train, val and test.
+        split_by: split a table of molecules "random", by "scaffold" or by "butina" clusters (another split for each
+            `split_seed`), or by a column with the words train, val and test, with train and test, or with dates.
+        splits: a CSV with the split of a table, which replaces `split_by` and `split_seed`; `pathnn train` writes it if
+            it does not exist.
         metric: the metric that compares epochs and is reported (`pathnn.data.metrics`); None for the default of the
             kind of target, or the paper's.
-        smiles, target, kind, skip_invalid: how to read a CSV; see `pathnn.data.load_data`.
+        smiles, target, kind, skip_invalid, clean: how to read a table; see `pathnn.data.load_data`. Data that a trained
+            model predicts for is cleaned in the same way.
         model: "pathnn", or the name of a baseline.
         options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
         preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.
@@ -90,15 +93,23 @@ class RunConfig:
     split_seed: int | None = option(None, "Split 80 / 10 / 10 with this seed, at random or by scaffold.")
     split_by: str | None = option(
         None,
-        "How to split a .csv: by scaffold, or as a column says (train, val, test).",
-        metavar="scaffold|COLUMN",
+        "How to split a table of molecules; a column has the words train, val and test, or dates.",
+        metavar="random|scaffold|butina|COLUMN",
     )
-    smiles: str | None = option(None, "The SMILES column of a .csv.", metavar="COLUMN")
+    splits: str | None = option(
+        None, "A .csv with the split of a table; it is written if it does not exist.", metavar="FILE"
+    )
+    smiles: str | None = option(None, "The SMILES column of a table.", metavar="COLUMN")
     target: tuple[str, ...] | None = option(
-        None, "The column of a .csv to predict; may be given several times.", metavar="COLUMN"
+        None, "The column of a table to predict; may be given several times.", metavar="COLUMN"
     )
     kind: str | None = option(None, "Kind of target: class, binary, multilabel or regression.")
     skip_invalid: bool = option(False, "Skip rows that cannot be read, and count them.", flags=("--skip-invalid",))
+    clean: Clean | None = option(  # noqa: RUF009
+        None,
+        "Clean molecules: salts keeps the largest fragment and neutralises it; tautomers also chooses one tautomer.",
+        metavar="salts|tautomers",
+    )
     metric: str | None = option(
         None, "The metric to report and to choose the epoch by: mae, rmse, roc-auc, ap or accuracy."
     )
@@ -137,6 +148,8 @@ class RunConfig:
             check_choice("kind", self.kind, KINDS)
         if self.metric is not None:
             check_choice("metric", self.metric, METRICS)
+        if self.clean is not None:
+            check_choice("clean", self.clean, get_args(Clean))
         check_choice("variant", self.variant, ("paper", "released"))
         check_choice("device", self.device, get_args(Device))
         check_choice("precision", self.precision, get_args(Precision))
@@ -145,11 +158,6 @@ class RunConfig:
             _at_least(name, self.__dict__[name], 1)
         for name in ("fold", "seed", "split_seed", "patience", "plateau_patience"):
             _at_least(name, self.__dict__[name], 0)
-        if self.split_by not in (None, SCAFFOLD) and self.split_seed is not None:
-            raise RunError(
-                f"split_by={self.split_by!r} takes the split from a column, and split_seed={self.split_seed} asks for "
-                "another one: give only one of them."
-            )
         for name in ("lr", "clip"):
             _positive(name, self.__dict__[name])
         for name in ("weight_decay", "min_lr", "stop_at", "plateau_factor"):

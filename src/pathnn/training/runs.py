@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from pathnn.data.copies import count_copies
 from pathnn.data.datasets.registry import is_dataset
 from pathnn.data.fingerprints import DataFingerprint, same_place
 from pathnn.data.load import load_data
@@ -144,7 +145,7 @@ def _draw_curves(run: Run) -> None:
 
 
 def load_task(config: RunConfig, features: MoleculeFeatures = "cip", vocabulary: Vocabulary | None = None) -> Task:
-    """Load the data of a run; `features` are those of molecules in a CSV, `vocabulary` the codes of TU data.
+    """Load the data of a run; `features` are those of molecules in a table, `vocabulary` the codes of TU data.
 
     ```python
     task = load_task(RunConfig(data="molecules.csv", target="logS"))
@@ -152,8 +153,9 @@ def load_task(config: RunConfig, features: MoleculeFeatures = "cip", vocabulary:
     """
     targets = None if config.target is None else list(config.target)
     kind: Any = config.kind
-    options: dict[str, Any] = {"skip_invalid": config.skip_invalid, "features": features}
-    options |= {"split_by": config.split_by, "split_seed": config.split_seed, "vocabulary": vocabulary}
+    options: dict[str, Any] = {"skip_invalid": config.skip_invalid, "features": features, "clean": config.clean}
+    options |= {"split_by": config.split_by, "split_seed": config.split_seed, "splits": config.splits}
+    options["vocabulary"] = vocabulary
     task = load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, **options)
     return with_metric(task, config.metric)
 
@@ -259,6 +261,11 @@ def finish_run(run: Run) -> dict[str, Any]:
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
     }
+    task = run.loaders.task
+    if task.skipped:
+        result["skipped_rows"] = len(task.skipped)
+    if (copies := count_copies(task)).molecules:
+        result["copies"] = {"molecules": copies.molecules, "rows": copies.rows, "conflicts": copies.conflicts}
     history = run.history.until(run.state.epoch)
     if [(part["device"], part["commit"]) for part in history] != [(result["device"], result["commit"])]:
         result["history"] = history

@@ -16,8 +16,9 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import score_targets
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.shards import ShardedTries
+from pathnn.data.splits import random_task_split
 from pathnn.data.targets import TargetScale, loss_for
-from pathnn.data.task import Categorical, Features, Split, Task, random_split
+from pathnn.data.task import Categorical, Features, Split, Task
 from pathnn.device import default_max_entries, free_memory
 from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
 from pathnn.nn.model_file import Model as Model
@@ -265,9 +266,9 @@ def choose_split(task: Task, config: RunConfig) -> Split:
 
 def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
     """Return the splits that a run chooses from: those of the task, or the random one of `split_seed`."""
-    if config.split_seed is None or config.split_by is not None:
+    if config.split_seed is None or config.split_by is not None or config.splits is not None:
         return task.splits
-    return (random_split(len(task.graphs), seed=config.split_seed),)
+    return (random_task_split(task, seed=config.split_seed),)
 
 
 def resolve_max_entries(

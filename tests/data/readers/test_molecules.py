@@ -130,3 +130,10 @@ def test_a_large_table_is_read_by_processes_and_bad_rows_are_in_order(monkeypatc
     assert graphs.y is not None
     assert graphs.y.tolist() == [[1.0], [4.0]]
     assert graphs.names == ("CO", "CCC")
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_molecules_are_cleaned_before_they_are_read(processes: int) -> None:
+    with MoleculePool("cip", processes, "salts") as pool:
+        (molecules,), _ = pool.read(["CC(=O)[O-].[Na+]"])()
+    assert np.array_equal(molecules.atoms, read_molecules(["CC(=O)O"])[0].atoms)

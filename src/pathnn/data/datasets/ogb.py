@@ -13,7 +13,7 @@ from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays, needed
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.readers.atom_features import FEATURES
-from pathnn.data.readers.table import parse_numbers
+from pathnn.data.readers.text import parse_numbers
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import binary
 from pathnn.data.task import Split, Task

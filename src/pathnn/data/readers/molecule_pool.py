@@ -17,11 +17,12 @@ from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
-from typing import IO, cast, get_args
+from typing import IO, cast
 
 import numpy as np
 
 from pathnn.data.errors import DataError
+from pathnn.data.readers.clean import Clean
 from pathnn.data.readers.molecules import MoleculeFeatures, Molecules, Problems, read_molecules
 
 MANY = 2_000
@@ -59,9 +60,9 @@ class MoleculePool:
     ```
     """
 
-    def __init__(self, features: MoleculeFeatures, processes: int) -> None:
-        self.features: MoleculeFeatures = features
-        self.processes = [_start(features) for _ in range(processes)]
+    def __init__(self, features: MoleculeFeatures, processes: int, clean: Clean | None = None) -> None:
+        self._read = partial(read_molecules, features=features, clean=clean)
+        self.processes = [_start(features, clean) for _ in range(processes)]
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
         for process in self.processes:
             self._idle.put(process)
@@ -71,9 +72,7 @@ class MoleculePool:
         """Begin to read molecules; the returned function waits for them, and returns them in pieces."""
         pieces = [texts[i : i + PIECE] for i in range(0, len(texts), PIECE)]
         if self._threads is None:
-            found: list[Callable[[], tuple[Molecules, Problems]]] = [
-                partial(read_molecules, piece, self.features) for piece in pieces
-            ]
+            found: list[Callable[[], tuple[Molecules, Problems]]] = [partial(self._read, piece) for piece in pieces]
         else:
             found = [self._threads.submit(self._ask, piece).result for piece in pieces]
         return partial(_wait, found)
@@ -114,11 +113,11 @@ def _wait(found: list[Callable[[], tuple[Molecules, Problems]]]) -> tuple[list[M
     return [molecules for molecules, _ in pieces], problems
 
 
-def _start(features: MoleculeFeatures) -> subprocess.Popen[bytes]:
+def _start(features: MoleculeFeatures, clean: Clean | None) -> subprocess.Popen[bytes]:
     """Start a process that answers on its standard output, and finds the packages that this one finds."""
     paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "pathnn.data.readers.molecule_pool", features],
+        [sys.executable, "-P", "-m", "pathnn.data.readers.molecule_pool", json.dumps([features, clean])],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths},
     )  # fmt: skip
 
@@ -137,13 +136,13 @@ def _exchange(process: subprocess.Popen[bytes], texts: Sequence[str | None]) -> 
     return Molecules(*arrays), {int(at): reason for at, reason in head["problems"].items()}
 
 
-def serve(features: MoleculeFeatures) -> None:
+def serve(features: MoleculeFeatures, clean: Clean | None) -> None:
     """Answer the requests of `_exchange` until the standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)  # what libraries print is no answer
         for line in sys.stdin.buffer:
-            molecules, problems = read_molecules(json.loads(line), features)
+            molecules, problems = read_molecules(json.loads(line), features, clean)
             arrays = molecules.arrays()
             head = {"shapes": [array.shape for array in arrays], "problems": problems}
             answers.write(json.dumps(head).encode() + b"\n")
@@ -153,4 +152,4 @@ def serve(features: MoleculeFeatures) -> None:
 
 
 if __name__ == "__main__":
-    serve(next(name for name in get_args(MoleculeFeatures) if name == sys.argv[1]))
+    serve(*json.loads(sys.argv[1]))

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pathnn.data.errors import DataError, shorten
+from pathnn.data.readers.clean import Clean, clean_smiles
 
 MoleculeFeatures = Literal["cip", "ogb"]
 
@@ -69,10 +70,13 @@ Problems = dict[int, str]
 """What is wrong with a SMILES, by its position."""
 
 
-def read_molecules(texts: Iterable[str | None], features: MoleculeFeatures = "cip") -> tuple[Molecules, Problems]:
+def read_molecules(
+    texts: Iterable[str | None], features: MoleculeFeatures = "cip", clean: Clean | None = None
+) -> tuple[Molecules, Problems]:
     """Return the molecules of SMILES; those that cannot be read are left out, and the second value says why.
 
     With "cip", the atoms are in the order of the canonical SMILES; with "ogb", in that of the SMILES.
+    `clean` says how to clean the molecules before.
 
     ```python
     molecules, problems = read_molecules(["OCC", "C("])
@@ -88,7 +92,7 @@ def read_molecules(texts: Iterable[str | None], features: MoleculeFeatures = "ci
     quiet = rdBase.BlockLogs()
     for i, text in enumerate(texts):
         try:
-            values.add(*_molecule(text, features))
+            values.add(*_molecule(clean_smiles(text, clean), features))
         except ValueError as error:
             problems[i] = str(error)
     del quiet

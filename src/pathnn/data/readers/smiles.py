@@ -11,6 +11,7 @@ import torch
 
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.packed import PackedGraphs, offsets
+from pathnn.data.readers.clean import Clean
 from pathnn.data.readers.molecule_pool import MoleculePool, reader_processes
 from pathnn.data.readers.molecules import MoleculeFeatures, Molecules, read_molecules
 from pathnn.data.readers.table import Table, row_targets
@@ -25,12 +26,14 @@ def smiles_graphs(
     labels: Sequence[str] = (),
     skip_invalid: bool = False,
     features: MoleculeFeatures = "cip",
+    clean: Clean | None = None,
 ) -> tuple[PackedGraphs, list[BadRow]]:
     """Read the molecules of a table as graphs; return them and the rows that were left out.
 
     `y` is `[G, targets]`, float64; with `labels`, values are class names, and `y` has their positions. A row is bad
     if rdkit refuses its SMILES, or if a target is missing or is not a finite number. Bad rows raise `BadRowsError`,
-    or are left out with `skip_invalid`. Of several targets, some may be missing (NaN), but not all.
+    or are left out with `skip_invalid`. Of several targets, some may be missing (NaN), but not all. `clean` says how to
+    clean the molecules; their names stay the SMILES of the table.
     """
     texts = table.column(smiles or table.smiles_column())
     columns = [table.column(target) for target in targets]
@@ -38,15 +41,15 @@ def smiles_graphs(
     values, wrong = [], {}
     for i in range(len(texts)):
         row = row_targets([(name, column[i]) for name, column in zip(targets, columns, strict=True)], classes)
-        problem = next((value for value in row if isinstance(value, str)), None)
+        problem = table.problems.get(i) or next((value for value in row if isinstance(value, str)), None)
         if problem is not None:
             wrong[i] = problem
         values.append(row)
     rows = [i for i in range(len(texts)) if i not in wrong]
-    with MoleculePool(features, reader_processes(len(rows))) as pool:
+    with MoleculePool(features, reader_processes(len(rows)), clean) as pool:
         molecules, problems = pool.read([texts[i] for i in rows])()
     wrong |= {rows[at]: reason for at, reason in problems.items()}
-    bad = [BadRow(i + 1, wrong[i]) for i in sorted(wrong)]
+    bad = [BadRow(i + 1, wrong[i], texts[i] or "") for i in sorted(wrong)]
     if bad and not skip_invalid:
         raise BadRowsError(table.source, bad, len(texts))
     if len(bad) == len(texts):

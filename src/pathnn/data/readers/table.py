@@ -2,83 +2,44 @@
 
 from __future__ import annotations
 
-import bz2
-import codecs
-import csv
-import gzip
-import io
-import lzma
 import math
 import sys
-import warnings
-import zlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from pathnn.data.errors import DataError, shorten
+from pathnn.data.readers.formats import Format, Row, Rows, csv_rows, is_smiles, parquet_rows, sdf_rows, smi_rows
+from pathnn.data.readers.text import COMPRESSED, open_bytes
 from pathnn.data.targets import as_number, class_key, class_names, is_missing, is_missing_number
 
 STANDARD_INPUT = "-"
 """The name of a table that is read from standard input."""
 
-COMPRESSED: Mapping[str, Callable[[Path], BinaryIO]] = {
-    ".gz": cast(Callable[[Path], BinaryIO], gzip.open),
-    ".xz": cast(Callable[[Path], BinaryIO], lzma.open),
-    ".bz2": cast(Callable[[Path], BinaryIO], bz2.open),
+FORMATS: Mapping[str, Format] = {
+    ".csv": csv_rows,
+    ".tsv": partial(csv_rows, separator="\t"),
+    ".smi": smi_rows,
+    ".sdf": sdf_rows,
+    ".parquet": parquet_rows,
 }
-"""How to open compressed files, by their suffix."""
-
-DAMAGED = (OSError, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError)
-"""The errors of reading an open file that is damaged or is not text."""
-
-
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a plain or compressed file to read what it holds, not compressed."""
-    opened = COMPRESSED.get(path.suffix.lower())
-    return path.open("rb") if opened is None else opened(path)
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a plain or compressed file."""
-    with open_bytes(path) as file:
-        try:
-            return file.read().decode("utf-8-sig")  # some programs mark UTF-8 at its beginning
-        except DAMAGED as error:
-            raise _damaged(path, error) from error
-
-
-def _damaged(source: str | Path, error: Exception) -> DataError:
-    return DataError(f"{source} is damaged or is not UTF-8 text: {error}.")
-
-
-def parse_numbers(text: str) -> NDArray[np.float64]:
-    """Parse rows of numbers separated by commas, `[rows, columns]`; `ValueError` names the first bad row.
-
-    >>> parse_numbers("1, 2\\n3, 4\\n").tolist()
-    [[1.0, 2.0], [3.0, 4.0]]
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a table without rows is a table
-        return np.loadtxt(io.StringIO(text), delimiter=",", dtype=np.float64, ndmin=2)
-
+"""How to read tables, by the suffix of their files."""
 
 LARGEST = torch.finfo(torch.float32).max
 """The largest absolute value of a target."""
 
 
+SAMPLE = 100
+"""How many rows are looked at to find the column of SMILES."""
+
 SMILES_NAMES = ("smiles", "canonical_smiles", "smi", "molecule", "mol", "structure")
-
-
-Row = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -105,15 +66,25 @@ class Table:
         return [row[i] if i < len(row) else None for row in self.rows]
 
     def smiles_column(self) -> str:
-        """Find the column that holds SMILES by its name."""
+        """Find the column that holds SMILES: by its name, else the only one whose first values are molecules."""
         for known in SMILES_NAMES:
             for column in self.columns:
                 if column.strip().lower() == known:
                     return column
+        found = [name for i, name in enumerate(self.columns) if name and self._holds_smiles(i)]
+        if len(found) == 1 and self.columns.count(found[0]) == 1:
+            return found[0]
+        problem = f"several columns that may hold SMILES, {found}" if found else "no SMILES column"
         raise DataError(
-            f"{self.source} has no SMILES column: expected one called smiles, got {list(self.columns)}. Name the "
-            "column that holds them (--smiles COLUMN)."
+            f"{self.source} has {problem}: expected one called smiles, got {list(self.columns)}. Name the column that "
+            "holds them (--smiles COLUMN)."
         )
+
+    def _holds_smiles(self, column: int) -> bool:
+        """Return whether most of the first values of a column are molecules."""
+        texts = [row[column] for row in self.rows[:SAMPLE] if column < len(row) and row[column].strip()]
+        good = sum(as_number(text) is None and is_smiles(text) for text in texts)
+        return good > 0 and good >= 0.9 * len(texts)
 
 
 class TableReader:
@@ -128,7 +99,7 @@ class TableReader:
     ('smiles', 'logS') [2, 1]
     """
 
-    def __init__(self, source: str, columns: Row, rows: Iterator[Row], file: BinaryIO) -> None:
+    def __init__(self, source: str, columns: Row, rows: Rows, file: BinaryIO) -> None:
         self.source, self.columns, self._rows, self._file = source, columns, rows, file
 
     def chunks(self, rows: int) -> Iterator[Table]:
@@ -136,9 +107,10 @@ class TableReader:
         empty = True
         while chunk := tuple(islice(self._rows, rows)):
             empty = False
-            yield Table(self.source, self.columns, chunk)
+            problems = {i: problem for i, (_, problem) in enumerate(chunk) if problem is not None}
+            yield Table(self.source, self.columns, tuple(row for row, _ in chunk), problems)
         if empty:
-            raise _no_rows(self.source)
+            raise DataError(f"{self.source} has no rows: expected at least one molecule, in a CSV after a header line.")
 
     def __enter__(self) -> TableReader:
         return self
@@ -150,15 +122,26 @@ class TableReader:
             self._file.close()
 
 
+def table_format(path: Path) -> Format | None:
+    """Return how to read a file as a table, by its name; None if it is not one."""
+    name = path.name.lower()
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return FORMATS.get(Path(name).suffix)
+
+
 def open_table(source: str | Path) -> TableReader:
-    """Open a `.csv` file, compressed or not, or standard input ("-"), to read it in chunks."""
-    if source == STANDARD_INPUT:
+    """Open a table to read it in chunks: a file of `FORMATS`, compressed or not, or a CSV from standard input ("-").
+
+    A file with another suffix is read as CSV.
+    """
+    path = Path(source).expanduser()
+    if str(source) == STANDARD_INPUT:
         name, file = "standard input", cast(BinaryIO, sys.stdin.buffer)
     else:
-        path = Path(source).expanduser()
         name, file = str(path), open_bytes(path)
     try:
-        return TableReader(name, *_csv_rows(file, name), file)
+        return TableReader(name, *(table_format(path) or csv_rows)(file, name), file)
     except BaseException:
         file.close()
         raise
@@ -169,54 +152,6 @@ def read_table(source: str | Path) -> Table:
     with open_table(source) as reader:
         (table,) = reader.chunks(sys.maxsize)
         return table
-
-
-def _csv_rows(file: BinaryIO, source: str) -> tuple[Row, Iterator[Row]]:
-    """Return the header and the rows of a CSV."""
-    rows = _parsed(codecs.iterdecode(file, "utf-8-sig"), source)
-    header = next(rows, ())
-    if [value.strip().lower() for value in header] == ["sep=", ""]:  # sep=, as Excel writes it
-        header = next(rows, ())
-    first = next(rows, None)
-    if first is None:
-        raise _no_rows(source)
-    only = header[0] if len(header) == 1 else ""
-    other = next((mark for mark in (";", "\t") if mark in only.strip(f"{mark} ")), None)
-    if other is not None or header[0].lower().startswith("sep="):
-        raise DataError(
-            f"the columns of {source} seem to be separated by {other or header[0][4:]!r}: expected commas, and points "
-            "in numbers. Save it in that form."
-        )
-    return header, _checked(chain([first], rows), source, len(header))
-
-
-def _no_rows(source: str) -> DataError:
-    return DataError(f"{source} has no rows: expected a header line and one line per molecule.")
-
-
-def _parsed(lines: Iterator[str], source: str) -> Iterator[Row]:
-    """Yield the lines of a CSV that are not empty."""
-    reader = csv.reader(lines, strict=True)  # else a quote that is not closed swallows the rows after it
-    try:
-        yield from (tuple(row) for row in reader if row)
-    except csv.Error as error:
-        raise DataError(
-            f"{source} is not a CSV file: {error}, in or before line {reader.line_num}. A value that begins with a "
-            'quote (") has to end with one.'
-        ) from error
-    except DAMAGED as error:
-        raise _damaged(source, error) from error
-
-
-def _checked(rows: Iterator[Row], source: str, width: int) -> Iterator[Row]:
-    """Refuse a row that has more values than the header."""
-    for number, row in enumerate(rows, start=1):
-        if any(value.strip() for value in row[width:]):
-            raise DataError(
-                f"{source}, row {number}: {len(row)} values, but the header has {width}. Put values that contain a "
-                'comma into "quotes".'
-            )
-        yield row
 
 
 def class_labels(table: Table, column: str) -> tuple[str, ...]:
@@ -244,6 +179,18 @@ def numeric_columns(table: Table, *, leave_out: str) -> list[str]:
         if name != leave_out and values and all(isinstance(_number(name, value), float) for value in values):
             found.append(name)
     return found
+
+
+def check_decimal_commas(table: Table, columns: Sequence[str]) -> None:
+    """Raise `DataError` if the values of a column would be numbers if their commas were points."""
+    for name in columns:
+        values = [value for value in table.column(name) if value is not None and not is_missing_number(value)]
+        first = next((value for value in values if "," in value), None)
+        if first is not None and all(as_number(value.replace(",", ".")) is not None for value in values):
+            raise DataError(
+                f"{table.source}: the column {name!r} has decimal commas ({first.strip()}): expected points "
+                f"({first.strip().replace(',', '.')}). Save the file with decimal points."
+            )
 
 
 def row_targets(values: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:

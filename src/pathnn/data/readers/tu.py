@@ -14,7 +14,7 @@ from torch import Tensor
 
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.table import parse_numbers
+from pathnn.data.readers.text import parse_numbers
 from pathnn.data.targets import number_name
 from pathnn.data.task import Vocabulary
 
