@@ -9,20 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pathnn.cli.console import note, print_json, progress, result_only, say
-from pathnn.cli.options import Device, Json, Run, Smiles, pick_device
+from pathnn.cli.options import Data, Device, Json, Run, Smiles, pick_device
 
 if TYPE_CHECKING:
     from pathnn.inference.stream import PredictionTable
 
-NewData = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="A .csv with a SMILES column, compressed or not, - for standard input, a .g6 file, a folder in TU format, "
-        "or the name of a dataset.",
-        show_default=False,
-    ),
-]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", metavar="FILE", help="The .csv or .csv.gz to write; by default standard output.",
@@ -39,7 +30,7 @@ Part = Annotated[
 
 def predict_command(
     run: Run,
-    data: NewData,
+    data: Data,
     out: Out = None,
     smiles: Smiles = None,
     strict: Strict = False,
