@@ -42,6 +42,10 @@ def test_using_the_library_loads_nothing_it_does_not_need():
     assert _loaded("from pathnn import AddPaths, PathNN, extract_paths", heavy) == "[]"
 
 
+def test_training_and_predicting_load_no_compiler():
+    assert _loaded("import pathnn.training.runs, pathnn.inference.stream", ("torch._dynamo", "sympy", "rdkit")) == "[]"
+
+
 def test_submodules_resolve_after_import_pathnn():
     names = ("pathnn.data.load_data", "pathnn.training.config.RunConfig", "pathnn.theory.wl_colors")
     assert _loaded(f"import pathnn; {'; '.join(names)}", ("torch",)) == "['torch']"

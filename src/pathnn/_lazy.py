@@ -1,10 +1,14 @@
-"""Export names lazily (PEP 562): importing a package imports none of its modules."""
+"""Import late: exported names when they are used (PEP 562), and torch's compiler when something is compiled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def exports(package: str, homes: Mapping[str, Iterable[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -28,3 +32,19 @@ def exports(package: str, homes: Mapping[str, Iterable[str]]) -> tuple[Callable[
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get, lambda: sorted(home)
+
+
+def not_compiled(function: Callable[P, T]) -> Callable[P, T]:
+    """Return a function that `torch.compile` leaves as it is.
+
+    `torch.compiler.disable` does the same, and imports torch's compiler at once, which takes a second.
+    """
+    import torch
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(function)(*args, **kwargs)  # type: ignore[no-untyped-call]
+        return function(*args, **kwargs)
+
+    return call

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,8 +15,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pathnn.cli import console
 from pathnn.cli.app import explain
-from pathnn.cli.console import plain, print_json, print_table, progress, result_only
+from pathnn.cli.console import plain, print_json, print_table, progress, result_only, watch_compiler
 from pathnn.paths.count import size_text
 
 NUMBERS = st.floats() | st.integers() | st.booleans() | st.none() | st.text()
@@ -107,3 +109,36 @@ def test_an_error_is_one_line() -> None:
     assert explain(PermissionError(13, "Permission denied", "/x")) == "/x: Permission denied."
     assert explain(ModuleNotFoundError("No module named 'pathnn.nothing'", name="pathnn.nothing")) is None
     assert explain(RuntimeError("a bug")) is None
+
+
+def test_a_long_compilation_is_announced(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core.event import trigger_event
+
+    monkeypatch.setattr(console, "DELAY", 0.2)
+    watch_compiler()
+    with trigger_event("numba:compile"):
+        pass
+    time.sleep(0.4)
+    assert capsys.readouterr().err == "", "it was short"
+    with trigger_event("numba:compile"):
+        until, err = time.monotonic() + 20, ""
+        while not err and time.monotonic() < until:
+            time.sleep(0.05)
+            err = capsys.readouterr().err
+    assert err.startswith("compiling the loops over paths, once")
+
+
+def test_a_bar_with_a_unit_shows_the_rate_and_the_time_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "DELAY", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "140")
+    with progress("predicting", total=30, unit="molecules") as step:
+        until, err = time.monotonic() + 20, ""
+        while "molecules/s" not in err and time.monotonic() < until:
+            step(1)
+            time.sleep(0.1)
+            err += capsys.readouterr().err
+    assert "molecules/s, left:" in err

@@ -25,7 +25,7 @@ OPTIONS = {
     "--splits --device --devices --num-nodes --precision --max-entries --target --kind --metric --smiles "
     "--skip-invalid --clean --json",
     "evaluate": "run data --split --target --metric --smiles --skip-invalid --device --json",
-    "predict": "run data --out -o --smiles --strict --device --json",
+    "predict": "run data --out -o --smiles --strict --resume --part --device --json",
     "explain": "run data --row --graph --output --out -o --top --smiles --json",
     "datasets": "--json",
     "datasets fetch": "names --json",

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from pathnn import PathNN
 from pathnn.cli import console as epoch_line
 from pathnn.cli.app import make_app
-from pathnn.data.readers.smiles import molecule_graph, pack_molecules
+from pathnn.data.readers.smiles import pack_molecules, read_molecule
 from pathnn.training import Epoch, RunFolder
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
@@ -357,7 +357,7 @@ def test_a_model_trained_on_ogb_s_features_reads_smiles(molecules):
     assert len(found) == len(MOLECULES)
     assert all(0 < value < 1 for value in found)
     model = PathNN.from_pretrained("molhiv-ap")
-    graph = pack_molecules([molecule_graph(MOLECULES[0], "ogb")])[0]
+    graph = pack_molecules([read_molecule(MOLECULES[0], "ogb")])[0]
     with torch.no_grad():
         assert model(graph.x, graph.edge_index, edge_attr=graph.edge_attr).sigmoid().item() == pytest.approx(found[0])
 

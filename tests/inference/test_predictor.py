@@ -1,7 +1,8 @@
-"""A trained model on new data: which model, which graphs, and predictions as a table."""
+"""A trained model on new data: which model, which graphs, and predictions as columns."""
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,20 +10,19 @@ import pytest
 import torch
 
 from engine_tasks import tiny_config, tiny_task
-from pathnn.data.errors import BadRow, BadRowsError
+from pathnn.data.readers.molecules import read_molecules
+from pathnn.data.readers.smiles import pack_molecules
 from pathnn.data.task import Split
 from pathnn.inference.predictor import (
-    add_columns,
+    Predictor,
     choose_graphs,
     choose_part,
     load_run,
     load_runs,
-    predict_table,
     target_options,
 )
 from pathnn.training import load_model, run
 from pathnn.training.checkpoint import TrainedModel
-from pathnn.training.ensemble import Ensemble
 
 
 @pytest.fixture(scope="module")
@@ -78,23 +78,52 @@ def test_targets_are_read_as_in_training(trained: TrainedModel) -> None:
     assert target_options(classes, ["c"]) == {"target": ("c",), "kind": "class"}
 
 
-def test_names_of_columns_are_not_taken_twice() -> None:
-    header, rows = add_columns((["error"], [["x"], ["y"]]), (BadRow(1, "no"),), {"prediction": [2.0]})
-    assert header == ["error", "prediction", "error_"]
-    assert rows == [["x", "", "no"], ["y", 2.0, ""]]
-
-
-def test_rows_that_cannot_be_read_keep_their_place(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def predictor() -> Predictor:
     pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
-    ensemble = Ensemble((load_run(Path("molhiv-ap")),))
-    path = tmp_path / "new.csv"
-    path.write_text("smiles\nCCO\nnonsense\n")
-    table = predict_table(ensemble, str(path))
-    assert (table.header, table.predicted) == (["smiles", "probability", "error"], ("probability",))
-    assert 0 < table.rows[0][1] < 1
-    assert table.rows[1][1] == ""
-    assert [bad.row for bad in table.bad] == [2]
-    with pytest.raises(BadRowsError, match="row 2"):
-        predict_table(ensemble, str(path), strict=True)
-    path.write_text("smiles\nnonsense\n")
-    assert predict_table(ensemble, str(path)).rows[0][1] == ""
+    return Predictor("molhiv-ap")
+
+
+def test_a_predictor_keeps_the_places_of_what_cannot_be_read(predictor: Predictor) -> None:
+    columns = predictor(["CCO", "C(", None, "OCC"])
+    assert list(columns) == ["probability", "error"]
+    assert [value is None for value in columns["probability"]] == [False, True, True, False]
+    assert [value is None for value in columns["error"]] == [True, False, False, True]
+    assert predictor(["C("])["probability"] == [None]
+    assert predictor([]) == {"probability": [], "error": []}
+    one, two = predictor(["CCO"])["probability"] + predictor(["OCC"])["probability"]
+    assert one == columns["probability"][0]
+    assert two == pytest.approx(columns["probability"][3], rel=1e-5)
+
+
+def test_a_predictor_gives_what_the_network_gives(predictor: Predictor) -> None:
+    """Whatever the size of a batch: compare with the graphs one at a time."""
+    texts = ["C" * n + "O" for n in range(1, 12)] * 15
+    expected = {text: predictor([text])["probability"][0] for text in set(texts)}
+    assert predictor(texts)["probability"] == pytest.approx([expected[text] for text in texts], rel=1e-5)
+
+
+def test_a_predictor_reads_graphs_of_pyg(predictor: Predictor) -> None:
+    molecules, _ = read_molecules(["CCO", "c1ccccc1"], "ogb")
+    graphs = pack_molecules([molecules])
+    columns = predictor([graphs[0], graphs[1]])
+    assert columns["probability"] == pytest.approx(predictor(["CCO", "c1ccccc1"])["probability"], rel=1e-6)
+    assert columns["error"] == [None, None]
+    for wrong, message in (("CCO", "list of SMILES"), (["CCO", graphs[0]], "one kind")):
+        with pytest.raises(ValueError, match=message):
+            predictor(wrong)
+
+
+def test_a_predictor_can_be_pickled_and_knows_its_networks(predictor: Predictor) -> None:
+    copy = pickle.loads(pickle.dumps(predictor))
+    assert copy(["CCO"]) == predictor(["CCO"])
+    assert copy.fingerprint() == predictor.fingerprint()
+    next(copy.trained.members[0].model.parameters()).data[0] += 1
+    assert copy.fingerprint() != predictor.fingerprint()
+
+
+def test_functions_add_columns(predictor: Predictor) -> None:
+    other = Predictor(predictor.trained)
+    other.more_columns.append(lambda texts: {"length": [len(text or "") for text in texts]})
+    assert list(other(["CCO", "C("])) == ["probability", "length", "error"]
+    assert other(["CCO", "C("])["length"] == [3, 2]

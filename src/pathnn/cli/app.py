@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pathnn.cli.compare import compare_command
+from pathnn.cli.console import watch_compiler
 from pathnn.cli.datasets import datasets
 from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE
 from pathnn.cli.distinguish import distinguish_command
@@ -165,6 +166,8 @@ def main() -> None:
             stream.reconfigure(encoding="utf-8")
     if "OMP_WAIT_POLICY" not in os.environ:  # torch reads it on import: threads that wait soon sleep (NOTES 33)
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    if sys.stderr.isatty():
+        watch_compiler()
     try:
         app(prog_name="pathnn")
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -113,31 +113,45 @@ DELAY = 1.0
 """Seconds until a bar appears."""
 
 
+class Step(Protocol):
+    """Moves a bar."""
+
+    def __call__(self, steps: int = 1) -> None:
+        """Say that so many steps were done."""
+
+
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+def progress(what: str, total: int | None = None, *, unit: str | None = None) -> Iterator[Step]:
     """Show a bar while the block runs; call the yielded function after each of `total` steps.
 
-    Without `total`, the bar shows only the elapsed time. It appears after `DELAY` seconds, on terminals only.
+    Without `total`, the bar shows only the elapsed time; with `unit`, also the steps per second and the time left. It
+    appears after `DELAY` seconds, on terminals only.
 
     >>> with progress("counting", total=2) as step:
     ...     for _ in range(2):
     ...         step()
     """
     if not sys.stderr.isatty():
-        yield lambda: None
+        yield lambda steps=1: None
         return
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.text import Text
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    class Rate(rich.ProgressColumn):
+        def render(self, task: rich.Task) -> Text:
+            return Text(f"{task.speed:,.0f} {unit}/s, left:" if task.speed else "")
+
+    columns = [rich.TextColumn("{task.description}", markup=False), rich.BarColumn(), rich.TimeElapsedColumn()]
+    columns += [Rate(), rich.TimeRemainingColumn()] if unit is not None else []
     # The result may be on standard output: rich must not redirect it.
-    bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+    bar = rich.Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
     task = bar.add_task(what, total=total)
     timer = threading.Timer(DELAY, bar.start)
     timer.daemon = True
     timer.start()
     try:
-        yield lambda: bar.advance(task)
+        yield lambda steps=1: bar.advance(task, steps)
     finally:
         timer.cancel()
         timer.join()
@@ -218,3 +232,24 @@ def note_not_read(task: Task, index: Tensor | None = None) -> None:
     if task.has_missing_targets and y is not None:
         unknown = 100 * (1 - known_fraction(y if index is None else y[index]))
         note(f"{unknown:.3g} % of the targets are unknown: loss and {task.metric_name} are over the others")
+
+
+def watch_compiler() -> None:
+    """Say on standard error that functions are compiled, when that has taken a second; return at once."""
+    threading.Thread(target=_watch_compiler, daemon=True).start()
+
+
+def _watch_compiler() -> None:
+    while not hasattr(sys.modules.get("numba"), "njit"):  # not imported here: most commands do without it
+        time.sleep(DELAY / 4)
+    from numba.core.event import install_recorder
+
+    with install_recorder("numba:compile") as recorder:
+        while not (_is_open(recorder.buffer) and time.time() - recorder.buffer[0][0] > DELAY):
+            time.sleep(DELAY / 4)
+    note("compiling the loops over paths, once on this machine (some seconds)")
+
+
+def _is_open(events: Sequence[tuple[float, Any]]) -> bool:
+    """Return whether more events have begun than ended."""
+    return 2 * sum(event.is_start for _, event in events) > len(events)

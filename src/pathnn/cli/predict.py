@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,14 +12,20 @@ from pathnn.cli.console import note, print_json, progress, result_only, say
 from pathnn.cli.options import Data, Device, Json, Run, Smiles, pick_device
 
 if TYPE_CHECKING:
-    from pathnn.inference.predictor import PredictionTable
+    from pathnn.inference.stream import PredictionTable
 
 Out = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="The .csv to write; by default standard output.",
+    typer.Option("--out", "-o", metavar="FILE", help="The .csv or .csv.gz to write; by default standard output.",
                  show_default=False),
 ]  # fmt: skip
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a file with rows that cannot be read.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the prediction of a file that was stopped.")]
+Part = Annotated[
+    str | None,
+    typer.Option("--part", metavar="I/N", help="Predict the I-th of N parts of a file, which are of equal size.",
+                 show_default=False),
+]  # fmt: skip
 
 
 def predict_command(
@@ -30,6 +34,8 @@ def predict_command(
     out: Out = None,
     smiles: Smiles = None,
     strict: Strict = False,
+    resume: Resume = False,
+    part: Part = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -39,60 +45,90 @@ def predict_command(
     the exit code is still 0 (see --strict). For several networks (train --seeds), the predictions are the mean of all
     networks, with their standard deviation.
     """
+    share = _part(part)
     path = Path(data).expanduser()
     if out is not None and out.exists() and path.exists() and out.samefile(path):
         raise typer.BadParameter("it is the file to read: give another name.", param_hint="--out")
+    if resume and (out is None or json):
+        raise typer.BadParameter("only a file that --out names can be resumed, without --json.", param_hint="--resume")
     with result_only(json):
-        from pathnn.inference.predictor import load_runs, predict_table
+        from pathnn.inference.predictor import Predictor
+        from pathnn.inference.stream import Written, csv_text, is_table, predict_file, predict_rows, predict_table
 
-        trained = load_runs(run)
-        with progress(f"predicting for {data}"):
-            table = predict_table(trained, data, smiles=smiles, strict=strict, device=pick_device(device))
-        if out is not None:
-            write_csv(out, table.header, table.rows)
-    bad = table.bad
-    if bad:
-        note(f"{len(bad):,} of {len(table.rows):,} rows cannot be read and have no prediction, the first is {bad[0]}")
+        predictor, table = Predictor(run, pick_device(device)), is_table(data)
+        if not table and (resume or part is not None):
+            raise ValueError(f"--resume and --part are for tables: {data} is none.")
+        done, kept = Written(), []
+        with progress(f"predicting for {data}", _total(data, share) if table else None, unit="molecules") as step:
+
+            def report(chunk: PredictionTable) -> None:
+                nonlocal done
+                if json:
+                    kept.append(chunk)
+                elif out is None:
+                    sys.stdout.write(csv_text(chunk.rows if done.chunks else [chunk.header, *chunk.rows]))
+                done = done.add(chunk)
+                step(len(chunk.rows))
+
+            options: dict[str, Any] = {"smiles": smiles, "strict": strict, "part": share}
+            if not table:
+                report(whole := predict_table(predictor, data, strict=strict))
+                if out is not None:
+                    write_csv(out, [whole.header, *whole.rows])
+            elif out is not None:
+                done = predict_file(predictor, data, out, resume=resume, report=report, **options)
+            else:
+                for chunk in predict_rows(predictor, data, **options):
+                    report(chunk)
+    if done.bad:
+        note(f"{done.bad:,} of {done.rows:,} rows cannot be read and have no prediction, the first is {done.first_bad}")
     if json:
-        _print_json(table, out)
+        _print_json(kept, out)
     elif out is not None:
-        say(f"wrote {len(table.rows)} rows to {out}")
-    else:
-        sys.stdout.write(csv_text(table.header, table.rows))
+        say(f"wrote {done.rows} rows to {out}")
 
 
-def write_csv(path: Path, header: list[str], rows: list[list[Any]]) -> None:
+def _part(text: str | None) -> tuple[int, int]:
+    """Return the number of a part and the number of all parts."""
+    numbers = ["1", "1"] if text is None else text.split("/")
+    if len(numbers) == 2 and all(number.isascii() and number.isdigit() for number in numbers):
+        part, parts = map(int, numbers)
+        if 1 <= part <= parts:
+            return part, parts
+    raise typer.BadParameter(f"got {text!r}: expected a part and the number of parts, 3/100.", param_hint="--part")
+
+
+def _total(data: str, part: tuple[int, int]) -> int | None:
+    """Return how many rows will be predicted, for a bar on a terminal; None if it is not known before."""
+    from pathnn.inference.stream import CHUNK_ROWS, count_rows, part_chunks
+
+    if data == "-" or not sys.stderr.isatty():
+        return None
+    chunks, rows = part_chunks(data, part), count_rows(data)
+    return min(chunks.stop * CHUNK_ROWS, rows) - chunks.start * CHUNK_ROWS
+
+
+def write_csv(path: Path, rows: list[list[Any]]) -> None:
     """Write a CSV as a whole or not at all."""
     from pathnn.files import atomic_write
+    from pathnn.inference.stream import csv_bytes
 
     if path.is_dir():
         raise ValueError(f"{path} is a folder: expected the name of a .csv file.")
     with atomic_write(path) as file:
-        file.write(csv_text(header, rows).encode())
+        file.write(csv_bytes(rows, path))
 
 
-def csv_text(header: list[str], rows: list[list[Any]]) -> str:
-    """Return a table as CSV.
-
-    >>> csv_text(["a"], [[1], ["b,c"]])
-    'a\\n1\\n"b,c"\\n'
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _print_json(table: PredictionTable, out: Path | None) -> None:
-    new = len(table.predicted) + 1
-    *columns, errors = ([row[i] if row[i] != "" else None for row in table.rows] for i in range(-new, 0))
+def _print_json(chunks: list[PredictionTable], out: Path | None) -> None:
+    names, rows = chunks[0].predicted, [row for chunk in chunks for row in chunk.rows]
+    new = len(names) + 1
+    *columns, errors = ([row[i] if row[i] != "" else None for row in rows] for i in range(-new, 0))
     print_json(
         {
-            "rows": len(table.rows),
+            "rows": len(rows),
             "bad_rows": sum(map(bool, errors)),
             "out": out,
-            "predictions": dict(zip(table.predicted, columns, strict=True)),
+            "predictions": dict(zip(names, columns, strict=True)),
             "errors": errors,
         }
     )

@@ -67,3 +67,9 @@ class BadRowsError(DataError):
         super().__init__(
             f"{source}: {len(self.rows)} of {total} rows cannot be read ({first}{more}). Fix them, or {way_out}."
         )
+
+
+def shorten(text: str) -> str:
+    """Quote a text for a message, cut to 40 characters."""
+    text = text.strip()
+    return repr(text if len(text) <= 40 else text[:37] + "...")

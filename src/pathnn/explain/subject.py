@@ -12,7 +12,7 @@ from pathnn.data.errors import DataError
 from pathnn.data.load import find_data, load_data, task_from_graphs
 from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.readers.clean import clean_smiles
-from pathnn.data.readers.smiles import molecule_graph, pack_molecules
+from pathnn.data.readers.smiles import pack_molecules, read_molecule
 from pathnn.data.readers.table import Table, read_table
 from pathnn.data.task import Task
 from pathnn.explain.page import Picture
@@ -113,7 +113,7 @@ def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -
         raise ValueError(f"row={row} does not exist: {path} has {len(texts)} rows, counted from 1.")
     text = clean_smiles(texts[row - 1], trained.config.clean)
     known = trained.signature.molecule_features
-    molecule = molecule_graph(text, known)
+    molecule = read_molecule(text, known)
     if isinstance(molecule, str) or text is None:
         raise DataError(f"{path}, row {row}: {molecule}.")
     atoms, bonds = FEATURES[known]

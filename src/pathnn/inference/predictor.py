@@ -1,25 +1,31 @@
-"""Apply a trained model to new data: which model, which graphs, their scores, and predictions as a table."""
+"""Apply a trained model to new data: which model, which graphs, their scores, and predictions as columns."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from pathnn.checks import check_choice
-from pathnn.data.errors import BadRow, BadRowsError, DataError
+from pathnn.data.errors import DataError
 from pathnn.data.fingerprints import OTHER_SPLIT, DataFingerprint, same_place
-from pathnn.data.load import find_data, load_data, split_task
+from pathnn.data.load import find_data, split_task, task_from_graphs
+from pathnn.data.packed import from_pyg
+from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.molecules import Molecules, Problems, read_molecules
+from pathnn.data.readers.smiles import pack_molecules
 from pathnn.data.readers.table import read_table
 from pathnn.data.splits import BUTINA, SCAFFOLD
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
+from pathnn.device import resolve
 from pathnn.hub import NON_COMMERCIAL, pretrained_file, pretrained_names
 from pathnn.training.checkpoint import TaskSignature, TrainedModel, load_model, training_overlap
 from pathnn.training.config import RunConfig
@@ -29,12 +35,21 @@ from pathnn.training.runs import load_task
 from pathnn.training.scoring import Evaluation, comparable, measure, predict, targets
 from pathnn.training.setup import choose_split, splits_of
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
 PARTS = ("train", "val", "test", "all")
 
 ERROR = "error"
 """The last column of predictions: why a row cannot be read. It is always there, whatever the data holds."""
 
+BATCH_SIZE = 128
+"""The smallest batch for predictions: with the 32 graphs of training, a fifth of the time is overhead (NOTES 34)."""
+
 Values = list[str | int | float]
+
+Columns = dict[str, list[Any]]
+"""Columns of predictions by their names; None where a row has no prediction."""
 
 
 def load_runs(run: Path) -> Ensemble:
@@ -61,6 +76,82 @@ def load_run(run: Path) -> TrainedModel:
     if run.is_dir() and not RunFolder(run).model.exists():
         raise ValueError(f"{run} holds no model.safetensors: expected a folder in which a run has begun.")
     return load_model(RunFolder(run).model if run.is_dir() else run)
+
+
+class Predictor:
+    """A trained model as a function from molecules or graphs to columns of predictions. It can be pickled.
+
+    `run` is a run folder, a model file, the name of a trained model, or what `load_runs` returns. Functions in
+    `more_columns` are called with the SMILES of each call, and return further columns.
+
+    >>> predict = Predictor("molhiv-ap")
+    >>> columns = predict(["CCO", "C("])
+    >>> list(columns), columns["probability"][1]
+    (['probability', 'error'], None)
+    >>> columns["error"]
+    [None, "'C(' is no molecule: it does not follow the SMILES grammar"]
+    """
+
+    def __init__(self, run: Ensemble | Path | str, device: str = "cpu") -> None:
+        trained = run if isinstance(run, Ensemble) else load_runs(Path(run))
+        size = max(trained.config.batch_size, BATCH_SIZE)
+        self.trained = Ensemble(tuple(replace(o, config=replace(o.config, batch_size=size)) for o in trained.members))
+        self.device = str(resolve(device))
+        self.more_columns: list[Callable[[Sequence[str | None]], Columns]] = []
+
+    def __call__(self, graphs: Sequence[str | None] | Sequence[Data]) -> Columns:
+        """Predict for SMILES or for PyG graphs; the column "error" says why a SMILES has no prediction."""
+        if isinstance(graphs, str):
+            raise ValueError(f"got the text {graphs!r}: expected a list of SMILES.")
+        texts = [graph for graph in graphs if graph is None or isinstance(graph, str)]
+        if len(texts) == len(graphs):
+            molecules, problems = read_molecules(
+                texts, self.trained.signature.molecule_features, self.trained.config.clean
+            )
+            return self.predict_molecules(texts, [molecules], problems)
+        if texts:
+            raise ValueError("got SMILES and graphs: expected a list of one kind.")
+        packed = replace(from_pyg(graphs), y=None)
+        columns = self.predict_task(task_from_graphs(packed, kind="none"))
+        return {**columns, free_name(ERROR, columns): [None] * len(packed)}
+
+    def predict_molecules(
+        self, texts: Sequence[str | None], molecules: Sequence[Molecules], problems: Problems
+    ) -> Columns:
+        """Return the columns of SMILES that are read already; `problems` are those that have no molecule."""
+        good = [i for i in range(len(texts)) if i not in problems]
+        columns = self.predict_task(self._task(molecules) if good else None)
+        placed: Columns = {}
+        for name, values in columns.items():
+            placed[name] = [None] * len(texts)
+            for i, value in zip(good, values, strict=True):
+                placed[name][i] = value
+        for function in self.more_columns:
+            placed |= function(texts)
+        return {**placed, free_name(ERROR, placed): [problems.get(i) for i in range(len(texts))]}
+
+    def predict_task(self, task: Task | None) -> dict[str, Values]:
+        """Return the columns of all graphs of a task; of no task, the columns without values."""
+        signature = self.trained.signature
+        if task is None:
+            one = torch.zeros(len(self.trained.members), 1, signature.out_channels)
+            return {name: [] for name in ensemble_columns(one, signature)}
+        return ensemble_columns(predict_each(self.trained, task, device=self.device), signature)
+
+    def fingerprint(self) -> str:
+        """Return a checksum of the networks and of what they know about their task."""
+        digest = hashlib.sha256()
+        for one in self.trained.members:
+            digest.update(repr(one.signature.to_dict()).encode())
+            for name, tensor in one.model.state_dict().items():
+                digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+    def _task(self, molecules: Sequence[Molecules]) -> Task:
+        atoms, bonds = FEATURES[self.trained.signature.molecule_features]
+        return task_from_graphs(
+            pack_molecules(molecules), name="the data", node_features=atoms, edge_features=bonds, kind="none"
+        )
 
 
 def score(
@@ -287,78 +378,3 @@ def choose_graphs(task: Task, config: RunConfig, part: str) -> Tensor | None:
     if not index.numel():
         raise ValueError(f"the split of {config.data} has no {part} graphs: choose others with --split.")
     return index
-
-
-class PredictionTable(NamedTuple):
-    """A table of data with predictions: `predicted` names the new columns, and `bad` the rows that have none."""
-
-    header: list[str]
-    rows: list[list[Any]]
-    predicted: tuple[str, ...]
-    bad: tuple[BadRow, ...]
-
-
-def predict_table(
-    trained: Ensemble, data: str, *, smiles: str | None = None, strict: bool = False, device: str = "cpu"
-) -> PredictionTable:
-    """Predict for data, and return its columns with the predictions and a column of errors.
-
-    A row that cannot be read has an empty prediction; with `strict`, it raises `BadRowsError`.
-
-    ```python
-    table = predict_table(load_runs(Path("run")), "new.csv")
-    print(table.header, table.rows[0])
-    ```
-    """
-    signature = trained.signature
-    task: Task | None
-    try:
-        task = load_data(
-            data, smiles=smiles or trained.config.smiles, targets=[], skip_invalid=True,
-            features=signature.molecule_features, clean=trained.config.clean, vocabulary=signature.vocabulary,
-        )  # fmt: skip
-        bad, total = task.skipped, len(task.graphs) + len(task.skipped)
-    except BadRowsError as error:
-        task, bad, total = None, error.rows, len(error.rows)
-    if strict and bad:
-        raise BadRowsError(data, bad, total, "leave out --strict")
-    if task is None:  # the names of the columns, without values
-        one = torch.zeros(len(trained.members), 1, signature.out_channels)
-        columns: dict[str, Values] = {name: [] for name in ensemble_columns(one, signature)}
-    else:
-        columns = ensemble_columns(predict_each(trained, task, device=device), signature)
-    header, rows = add_columns(input_table(data, task, bad), bad, columns)
-    return PredictionTable(header, rows, tuple(columns), bad)
-
-
-Table = tuple[list[str], list[list[Any]]]
-
-
-def input_table(data: str, task: Task | None, bad: Sequence[BadRow]) -> Table:
-    """Return the columns of a CSV as they are; of other data, the numbers of the graphs and their names, if any."""
-    if find_data(data).kind == "table":
-        table = read_table(Path(data).expanduser())
-        width = len(table.columns)
-        return list(table.columns), [[*row, *[""] * (width - len(row))][:width] for row in table.rows]
-    rows = range(1, 1 + len(bad) + (0 if task is None else len(task.graphs)))
-    if task is None or task.graphs.names is None:
-        return ["graph"], [[row - 1] for row in rows]
-    names = dict(zip(task.rows(), task.graphs.names, strict=True))
-    return ["graph", "name"], [[row - 1, names.get(row, "")] for row in rows]
-
-
-def add_columns(table: Table, bad: Sequence[BadRow], predicted: dict[str, Values]) -> Table:
-    """Add predicted columns, which are empty in bad rows, and a column that says what is wrong with a row.
-
-    >>> from pathnn.data.errors import BadRow
-    >>> add_columns((["smiles"], [["CO"], ["C("]]), (BadRow(2, "no molecule"),), {"prediction": [1.5]})
-    (['smiles', 'prediction', 'error'], [['CO', 1.5, ''], ['C(', '', 'no molecule']])
-    """
-    header, rows = table
-    reasons = {one.row: one.reason for one in bad}
-    values = iter(zip(*predicted.values(), strict=True))
-    empty = [""] * len(predicted)
-    new = [free_name(name, header) for name in (*predicted, ERROR)]
-    return header + new, [
-        [*row, *(empty if i in reasons else next(values)), reasons.get(i, "")] for i, row in enumerate(rows, start=1)
-    ]

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from pathnn._lazy import not_compiled
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, PathReader, Shared
@@ -128,7 +129,7 @@ class PathLSTM(PathReader, nn.LSTM):
         """Return the representation of each path of `trie`, in its order: `[num_paths, channels]`."""
         return self._run(h, trie, edges, summed=False)
 
-    @torch.compiler.disable
+    @not_compiled
     def prepare(self, edges: Tensor | EdgeTypes | None, budget: Budget | None = None) -> Shared:
         """Compute what the layers of one forward pass share; pass the result to them in place of the edges.
 
@@ -146,7 +147,7 @@ class PathLSTM(PathReader, nn.LSTM):
         distances = None if self.distance_encoder is None else self.distance_encoder.weight
         return backend.prepare(self, Inputs(self._edges(edges), distances), budget)
 
-    @torch.compiler.disable
+    @not_compiled
     def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, summed: bool) -> Tensor:
         if isinstance(edges, Shared):
             _check_vertices(h, trie, self.channels)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self, cast
 
-import torch
 from torch import Tensor, nn
 
+from pathnn._lazy import not_compiled
 from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.model_config import ModelConfig
@@ -222,7 +222,7 @@ class PathNN(nn.Module):
             return lstm.prepare(edges, budget)
         return edges.expand() if isinstance(edges, EdgeTypes) else edges
 
-    @torch.compiler.disable
+    @not_compiled
     def _trie(self, x: Tensor, edge_index: Tensor | None, trie: PathTrie | None, batch: Tensor | None) -> PathTrie:
         """Return `trie` if this model can read it, or the paths of `edge_index`."""
         check_features(x)

@@ -17,57 +17,20 @@ from torch_geometric.utils import from_smiles
 
 from pathnn.data import load_data
 from pathnn.data.fingerprints import graph_fingerprints
-from pathnn.data.readers import atom_features as cip
-from pathnn.data.readers.atom_features import FEATURES, MoleculeGraph
-from pathnn.data.readers.smiles import molecule_graph, pack_molecules
+from pathnn.data.readers import molecules as cip
+from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.molecules import Molecules
+from pathnn.data.readers.smiles import pack_molecules, read_molecule
 from pathnn.data.readers.table import read_table
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
+from slow_molecules import ACHIRAL, CHIRAL
 
-CHIRAL = {
-    "alanine": "C[C@H](N)C(=O)O",
-    "threonine": "C[C@@H](O)[C@H](N)C(=O)O",
-    "proline": "OC(=O)[C@@H]1CCCN1",
-    "cysteine zwitterion": "[NH3+][C@@H](CS)C(=O)[O-]",
-    "a peptide": "C[C@H](N)C(=O)N[C@@H](Cc1c[nH]c2ccccc12)C(=O)N[C@@H](CO)C(=O)O",
-    "glucose": "OC[C@H]1O[C@@H](O)[C@H](O)[C@@H](O)[C@@H]1O",
-    "sucrose": "OC[C@H]1O[C@@](CO)(O[C@H]2O[C@H](CO)[C@@H](O)[C@H](O)[C@H]2O)[C@@H](O)[C@@H]1O",
-    "testosterone": "C[C@]12CC[C@H]3[C@@H](CCC4=CC(=O)CC[C@]34C)[C@@H]1CC[C@@H]2O",
-    "cholesterol": "C[C@H](CCCC(C)C)[C@H]1CC[C@@H]2[C@@]1(CC[C@H]3[C@H]2CC=C4[C@@]3(CC[C@@H](C4)O)C)C",
-    "tartaric acid": "O[C@H]([C@@H](O)C(=O)O)C(=O)O",
-    "a sulfoxide": "COc1ccc2[nH]c(nc2c1)[S@](=O)Cc1ncc(C)c(OC)c1C",
-    "a phosphinate": "C[P@](=O)(OCC)c1ccccc1",
-    "deuterated ethanol": "C[C@H]([2H])O",
-    "nicotine hydrochloride": "CN1CCC[C@H]1c1cccnc1.Cl",
-    "a salt of two chiral ions": "C[C@H]([NH3+])c1ccccc1.O[C@@H](C(=O)[O-])c1ccccc1",
-    "an allylic alcohol": r"C/C=C/[C@H](O)/C=C\C",
-}
-ACHIRAL = {
-    "(E)-2-butene": "C/C=C/C",
-    "(Z)-2-butene": r"C/C=C\C",
-    "retinal": "CC1=C(C(CCC1)(C)C)/C=C/C(=C/C=C/C(=C/C=O)/C)/C",
-    "an azo dye": "CN(C)c1ccc(cc1)/N=N/c1ccccc1",
-    "an imine with its hydrogen": "[H]/N=C(/C)c1ccccc1",
-    "cis-1,4-dimethylcyclohexane": "C[C@H]1CC[C@@H](C)CC1",
-    "trans-1,4-dimethylcyclohexane": "C[C@H]1CC[C@H](C)CC1",
-    "cis-decalin": "C1CC[C@@H]2CCCC[C@H]2C1",
-    "trans-decalin": "C1CC[C@H]2CCCC[C@H]2C1",
-    "meso-tartaric acid": "O[C@H]([C@H](O)C(=O)O)C(=O)O",
-    "myo-inositol": "O[C@H]1[C@H](O)[C@@H](O)[C@H](O)[C@H](O)[C@@H]1O",
-    "a cubane": "C[C@]12[C@@H]3[C@H]4[C@@H]1[C@]1(F)[C@@H]2[C@@H]3[C@H]41",
-    "caffeine": "Cn1c(=O)c2c(ncn2C)n(C)c1=O",
-    "purine": "c1ncc2[nH]cnc2n1",
-    "azulene": "c1ccc2cccc-2cc1",
-    "a nitro compound": "CN(C)c1ccc([N+](=O)[O-])cc1",
-    "a salt": "[Na+].[Na+].[O-]S(=O)(=O)[O-].O",
-    "a radical": "CC1(C)CCCC(C)(C)N1[O]",
-    "water": "O",
-}
 COLLECTIONS: tuple[Collection, ...] = ("sp", "sp+", "ap")
 
 
-def read(smiles: str) -> MoleculeGraph:
-    found = molecule_graph(smiles)
+def read(smiles: str) -> Molecules:
+    found = read_molecule(smiles)
     assert not isinstance(found, str), found
     return found
 
@@ -204,7 +167,9 @@ def test_numbers_of_atoms_in_a_reaction_change_nothing() -> None:
 
 def test_a_molecule_that_is_read_back_as_another_keeps_its_atoms() -> None:
     """The SMILES of a molecule with hydrogens as atoms is read without them."""
-    graph = cip.cip_graph(Chem.AddHs(Chem.MolFromSmiles("OC")))
+    values = cip._Values("cip")
+    values.add(*cip.canonical(Chem.AddHs(Chem.MolFromSmiles("OC")), "OC"))
+    graph = values.molecules()
     assert (len(graph.atoms), len(graph.ends)) == (6, 5)
     assert [graph.atoms[i, 0] for i in graph.order.argsort()] == [8, 6, 1, 1, 1, 1]
 
@@ -218,15 +183,15 @@ def test_a_molecule_that_is_too_symmetric_has_the_older_labels(monkeypatch: pyte
 
 
 def test_many_atoms_have_larger_numbers() -> None:
-    ends = np.array([[0, 40_000]])
-    large = MoleculeGraph(np.zeros((40_001, 9), np.uint8), np.zeros((1, 3), np.uint8), ends, np.arange(40_001))
+    ends, sizes = np.array([[0, 40_000]]), (np.array([40_001]), np.array([1]))
+    large = Molecules(np.zeros((40_001, 9), np.uint8), np.zeros((1, 3), np.uint8), ends, np.arange(40_001), *sizes)
     graphs = pack_molecules([read("CO"), large]).validate()
     assert graphs[1].edge_index.tolist() == [[0, 40_000], [40_000, 0]]
     assert pack_molecules([read("CO")]).edge_index.dtype == torch.int16
 
 
 def test_a_molecule_that_rdkit_cannot_put_into_order_is_a_bad_row() -> None:
-    assert molecule_graph("C" * 40_000) == (
+    assert read_molecule("C" * 40_000) == (
         f"{'C' * 37 + '...'!r} has 40,000 atoms, and at most 5,000 can be put into order"
     )
     assert len(read("C" * 5_000).atoms) == 5_000

@@ -12,12 +12,12 @@ pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
 from pathnn.data import DataError, PackedGraphs, load_data, load_dataset
 from pathnn.data.readers.atom_features import FEATURES
-from pathnn.data.readers.smiles import molecule_graph, pack_molecules
+from pathnn.data.readers.smiles import pack_molecules, read_molecule
 from pathnn.data.readers.table import read_table
 
 
 def features(smiles: str) -> tuple[list[list[int]], list[list[int]]]:
-    graph = molecule_graph(smiles, "ogb")
+    graph = read_molecule(smiles, "ogb")
     assert not isinstance(graph, str), graph
     data = pack_molecules([graph])[0]
     return data.x.tolist(), data.edge_attr.tolist()
@@ -62,7 +62,7 @@ def test_the_graphs_are_ogb_s(name: str, file: str, step: int, mirror: Path) -> 
     theirs, texts = load_dataset(name).graphs, read_table(mirror / "molecules" / file).column("smiles")
     assert len(texts) == len(theirs)
     for i in range(0, len(texts), step):
-        graph = molecule_graph(texts[i], "ogb")
+        graph = read_molecule(texts[i], "ogb")
         assert not isinstance(graph, str), graph
         ours = pack_molecules([graph])[0]
         x, bonds = _rows(theirs, i)

@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 import torch
 from torch import Tensor
 
-from pathnn.data.errors import DataError
+from pathnn.data.errors import DataError, shorten
 from pathnn.data.readers.formats import Format, Row, Rows, csv_rows, is_smiles, parquet_rows, sdf_rows, smi_rows
 from pathnn.data.readers.text import COMPRESSED, open_bytes
 from pathnn.data.targets import as_number, class_key, class_names, is_missing, is_missing_number
@@ -223,12 +223,6 @@ def _number(name: str, value: str | None) -> float | str:
     if abs(number) > LARGEST:
         return f"the target {name!r} is {value.strip()}, not a finite number that float32 can hold"
     return number
-
-
-def shorten(text: str) -> str:
-    """Quote a text for a message, cut to 40 characters."""
-    text = text.strip()
-    return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def one_column(y: Tensor) -> Tensor:

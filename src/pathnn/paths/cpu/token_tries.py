@@ -44,7 +44,7 @@ def fill_table(rowptr, col, k, start, stop, distance_ptr, distance_of):
     """Write the distance of `x` to `v` to `distance_of[distance_ptr[v] + x]`: a range of `v`, all `x` within `k`."""
     dist, pred, queue = scratch(rowptr.size - 1)
     for root in range(start, stop):
-        size = bfs(rowptr, col, root, k, SP_PLUS, dist, pred, queue)
+        size = bfs(rowptr, col, root, k, np.int64(SP_PLUS), dist, pred, queue)
         for i in range(size):
             x = queue[i]
             distance_of[distance_ptr[root] + x] = dist[x]
@@ -56,7 +56,7 @@ def ball_sizes(rowptr, col, k, start, stop, sizes):
     """Write the number of vertices within `k` of each vertex of the range, itself included."""
     dist, pred, queue = scratch(rowptr.size - 1)
     for root in range(start, stop):
-        size = bfs(rowptr, col, root, k, SP_PLUS, dist, pred, queue)
+        size = bfs(rowptr, col, root, k, np.int64(SP_PLUS), dist, pred, queue)
         sizes[root] = size
         for i in range(size):
             dist[queue[i]] = -1
@@ -67,7 +67,7 @@ def fill_balls(rowptr, col, k, start, stop, distance_ptr, distance_of):
     """Write the balls of the range: each vertex as `id * 256 + distance`, ascending."""
     dist, pred, queue = scratch(rowptr.size - 1)
     for root in range(start, stop):
-        size = bfs(rowptr, col, root, k, SP_PLUS, dist, pred, queue)
+        size = bfs(rowptr, col, root, k, np.int64(SP_PLUS), dist, pred, queue)
         ball = distance_of[distance_ptr[root] : distance_ptr[root] + size]
         for i in range(size):
             x = queue[i]

@@ -1,0 +1,266 @@
+"""Read SMILES into flat arrays of codes, many molecules at once. `atom_features` says what the codes are.
+
+This module imports no torch, so that processes that only read molecules start fast.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from pathnn.data.errors import DataError, shorten
+from pathnn.data.readers.clean import Clean, clean_smiles
+
+MoleculeFeatures = Literal["cip", "ogb"]
+
+MAX_ATOMS = 5_000
+"""The largest molecule with "cip": rdkit writes SMILES by recursion, and larger molecules can overflow the stack."""
+
+MAX_COMPARISONS = 1_000_000
+"""How many comparisons of branches may be used to find CIP labels: less than a second. Drugs need far fewer."""
+
+_CIP_ATOM_LABELS = {"R": 1, "S": 2, "r": 3, "s": 4}
+_CIP_BOND_LABELS = {"E": 1, "Z": 2, "e": 3, "z": 4}
+_CIP_HYBRIDS = ("UNSPECIFIED", "S", "SP", "SP2", "SP3", "SP3D", "SP3D2")
+_CIP_BONDS = (
+    "UNSPECIFIED", "SINGLE", "DOUBLE", "TRIPLE", "QUADRUPLE", "QUINTUPLE", "HEXTUPLE", "ONEANDAHALF", "TWOANDAHALF",
+    "THREEANDAHALF", "FOURANDAHALF", "FIVEANDAHALF", "AROMATIC", "IONIC", "HYDROGEN", "THREECENTER", "DATIVEONE",
+    "DATIVE", "DATIVEL", "DATIVER", "OTHER",
+)  # fmt: skip
+
+_OGB_CHIRALITY = ("CHI_UNSPECIFIED", "CHI_TETRAHEDRAL_CW", "CHI_TETRAHEDRAL_CCW", "CHI_OTHER")
+_OGB_HYBRIDS = ("SP", "SP2", "SP3", "SP3D", "SP3D2")
+_OGB_BONDS = ("SINGLE", "DOUBLE", "TRIPLE", "AROMATIC")
+_OGB_STEREO = ("STEREONONE", "STEREOZ", "STEREOE", "STEREOCIS", "STEREOTRANS")  # and the last code: STEREOANY, others
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Molecules:
+    """Molecules as flat arrays of codes.
+
+    Attributes:
+        atoms: the features of each atom, `[atoms, 9]`, uint8.
+        bonds: the features of each bond, `[bonds, 3]`, uint8.
+        ends: the two atoms of each bond, counted within its molecule, `[bonds, 2]`, int32.
+        order: the number of each atom in the user's SMILES, `[atoms]`, int32.
+        num_atoms: `[molecules]`, int32.
+        num_bonds: `[molecules]`, int32.
+    """
+
+    atoms: Array
+    bonds: Array
+    ends: Array
+    order: Array
+    num_atoms: Array
+    num_bonds: Array
+
+    def arrays(self) -> tuple[Array, ...]:
+        """Return the arrays, in the order of the constructor."""
+        return self.atoms, self.bonds, self.ends, self.order, self.num_atoms, self.num_bonds
+
+
+Problems = dict[int, str]
+"""What is wrong with a SMILES, by its position."""
+
+
+def read_molecules(
+    texts: Iterable[str | None], features: MoleculeFeatures = "cip", clean: Clean | None = None
+) -> tuple[Molecules, Problems]:
+    """Return the molecules of SMILES; those that cannot be read are left out, and the second value says why.
+
+    With "cip", the atoms are in the order of the canonical SMILES; with "ogb", in that of the SMILES.
+    `clean` says how to clean the molecules before.
+
+    ```python
+    molecules, problems = read_molecules(["OCC", "C("])
+    molecules.order.tolist()  # [2, 1, 0]: as in CCO
+    problems  # {1: "'C(' is no molecule: it does not follow the SMILES grammar"}
+    ```
+    """
+    try:
+        from rdkit import rdBase
+    except ImportError as error:
+        raise DataError("SMILES need rdkit, which is not installed: pip install 'pathnn[mol]'.") from error
+    values, problems = _Values(features), {}
+    quiet = rdBase.BlockLogs()
+    for i, text in enumerate(texts):
+        try:
+            values.add(*_molecule(clean_smiles(text, clean), features))
+        except ValueError as error:
+            problems[i] = str(error)
+    del quiet
+    return values.molecules(), problems
+
+
+def _molecule(text: str | None, features: MoleculeFeatures) -> tuple[Any, Sequence[int], bool]:
+    """Return what `_Values.add` takes; raise `ValueError` for a text that is no molecule."""
+    from rdkit import Chem
+
+    if text is None or not text.strip():
+        raise ValueError("the SMILES is empty")
+    molecule: Any = Chem.MolFromSmiles(text)
+    if molecule is None:
+        raise ValueError(f"{shorten(text)} is no molecule: {_problem(text)}")
+    if molecule.GetNumAtoms() == 0:
+        raise ValueError(f"{shorten(text)} has no atoms")
+    if features == "ogb":
+        return molecule, range(molecule.GetNumAtoms()), False
+    try:
+        return canonical(molecule, text)
+    except ValueError as error:
+        raise ValueError(f"{shorten(text)} {error}") from error
+
+
+def _problem(smiles: str) -> str:
+    from rdkit import Chem
+
+    molecule = Chem.MolFromSmiles(smiles, sanitize=False)
+    problems = [] if molecule is None else Chem.DetectChemistryProblems(molecule)
+    return problems[0].Message() if problems else "it does not follow the SMILES grammar"
+
+
+def canonical(molecule: Any, smiles: str) -> tuple[Any, Sequence[int], bool]:
+    """Return the molecule of the canonical SMILES, the old number of each atom, and whether it has CIP labels.
+
+    The SMILES is read again: equal SMILES give equal graphs, whatever rdkit computes from the order of atoms. If
+    `smiles`, from which `molecule` was read, is canonical, reading it again would give `molecule`. Raises `ValueError`
+    for more than `MAX_ATOMS` atoms.
+    """
+    from rdkit import Chem
+
+    size = molecule.GetNumAtoms()
+    if size > MAX_ATOMS:
+        raise ValueError(f"has {size:,} atoms, and at most {MAX_ATOMS:,} can be put into order")
+    if ":" in smiles:
+        for atom in molecule.GetAtoms():
+            atom.SetAtomMapNum(0)  # else part of the SMILES
+    text = Chem.MolToSmiles(molecule)
+    marked = "@" in text or "/" in text or "\\" in text
+    order = [int(number) for number in molecule.GetProp("_smilesAtomOutputOrder")[1:-1].split(",") if number]
+    if text == smiles and not marked:
+        return molecule, order, False
+    again = Chem.MolFromSmiles(text)
+    if again is None or again.GetNumAtoms() != size:  # it had hydrogens that are not read
+        again = Chem.RenumberAtoms(molecule, order)
+    if marked:
+        _assign_labels(again)
+    return again, order, marked
+
+
+def _assign_labels(molecule: Any) -> None:
+    """Set the CIP labels; for a molecule that is too symmetric, rdkit's older and less exact ones."""
+    from rdkit import Chem
+    from rdkit.Chem import rdCIPLabeler
+
+    try:
+        rdCIPLabeler.AssignCIPLabels(molecule, maxRecursiveIterations=MAX_COMPARISONS)
+    except RuntimeError:
+        Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)
+
+
+class _Values:
+    """The values that rdkit gives for the atoms and bonds of molecules, in one array for each property.
+
+    Each value costs one call of rdkit, without a line of Python; codes are computed for all molecules at once.
+    """
+
+    def __init__(self, features: MoleculeFeatures) -> None:
+        self.properties = _properties(features)
+        self.atoms, self.bonds = ([array("i") for _ in some] for some in self.properties)
+        self.begin, self.end, self.order, self.num_atoms, self.num_bonds = (array("i") for _ in range(5))
+
+    def add(self, molecule: Any, order: Sequence[int], marked: bool) -> None:
+        """Add an rdkit molecule; `marked`: it has CIP labels."""
+        atoms = list(map(molecule.GetAtomWithIdx, range(molecule.GetNumAtoms())))
+        bonds = list(map(molecule.GetBondWithIdx, range(molecule.GetNumBonds())))
+        for parts, columns, properties in zip((atoms, bonds), (self.atoms, self.bonds), self.properties, strict=True):
+            for column, of in zip(columns, properties, strict=True):
+                column.extend(bytes(len(parts)) if of.is_label and not marked else map(of.get, parts))
+        self.begin.extend([bond.GetBeginAtomIdx() for bond in bonds])
+        self.end.extend([bond.GetEndAtomIdx() for bond in bonds])
+        self.order.extend(order)
+        self.num_atoms.append(len(atoms))
+        self.num_bonds.append(len(bonds))
+
+    def molecules(self) -> Molecules:
+        """Return the codes of all molecules."""
+        atoms, bonds = (
+            np.stack([of.code(_array(column)) for column, of in zip(columns, properties, strict=True)], axis=1)
+            for columns, properties in zip((self.atoms, self.bonds), self.properties, strict=True)
+        )
+        ends = np.stack([_array(self.begin), _array(self.end)], axis=1)
+        sizes = (_array(self.num_atoms), _array(self.num_bonds))
+        return Molecules(atoms.astype(np.uint8), bonds.astype(np.uint8), ends, _array(self.order), *sizes)
+
+
+def _array(values: array[int]) -> Array:
+    return np.array(values, dtype=np.int32)
+
+
+class _Property(NamedTuple):
+    """How to read a property of an atom or a bond, and its codes; `is_label`: 0 in molecules without CIP labels."""
+
+    get: Callable[[Any], int]
+    code: Callable[[Array], Array]
+    is_label: bool = False
+
+
+@cache
+def _properties(features: MoleculeFeatures) -> tuple[tuple[_Property, ...], tuple[_Property, ...]]:
+    """Return the properties of atoms and of bonds that are features."""
+    from rdkit.Chem import Atom, Bond, BondStereo, BondType, ChiralType, HybridizationType
+
+    cip = features == "cip"
+    atoms = (
+        _Property(Atom.GetAtomicNum, _same if cip else _number_code(1, 118)),
+        _label(_CIP_ATOM_LABELS) if cip else _Property(Atom.GetChiralTag, _name_code(ChiralType, _OGB_CHIRALITY)),
+        _Property(Atom.GetTotalDegree, _number_code(0, 10)),
+        _Property(Atom.GetFormalCharge, _number_code(-5, 6 if cip else 5)),
+        _Property(Atom.GetTotalNumHs, _number_code(0, 8)),
+        _Property(Atom.GetNumRadicalElectrons, _number_code(0, 4)),
+        _Property(Atom.GetHybridization, _name_code(HybridizationType, _CIP_HYBRIDS if cip else _OGB_HYBRIDS)),
+        _Property(Atom.GetIsAromatic, _same),
+        _Property(Atom.IsInRing, _same),
+    )
+    bonds = (
+        _Property(Bond.GetBondType, _name_code(BondType, _CIP_BONDS if cip else _OGB_BONDS)),
+        _label(_CIP_BOND_LABELS) if cip else _Property(Bond.GetStereo, _name_code(BondStereo, _OGB_STEREO)),
+        _Property(Bond.GetIsConjugated, _same),
+    )
+    return atoms, bonds
+
+
+def _label(codes: dict[str, int]) -> _Property:
+    """Return the property of the CIP label of an atom or a bond; 0 for none."""
+    return _Property(
+        lambda part: codes.get(part.GetProp("_CIPCode"), 0) if part.HasProp("_CIPCode") else 0, _same, True
+    )
+
+
+def _same(values: Array) -> Array:
+    return values
+
+
+def _number_code(first: int, last: int) -> Callable[[Array], Array]:
+    """Return a function that counts numbers from `first`; those outside `first..last` have one more than `last`.
+
+    >>> _number_code(-5, 6)(np.array([-5, 7]))
+    array([ 0, 12])
+    """
+    return lambda values: np.where((values >= first) & (values <= last), values - first, last - first + 1)
+
+
+def _name_code(kind: Any, names: tuple[str, ...]) -> Callable[[Array], Array]:
+    """Return a function from values of an rdkit enum to their positions in `names`; one more for any other value."""
+    codes = np.full(max(kind.values) + 2, len(names))
+    for name, value in kind.names.items():
+        if name in names:
+            codes[int(value)] = names.index(name)
+    return lambda values: codes.take(values, mode="clip")

@@ -1,0 +1,351 @@
+"""Predict for files: tables in chunks, so that memory does not grow with a file, and other data as a whole."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from pathnn.data.errors import BadRow, BadRowsError
+from pathnn.data.load import find_data, load_data
+from pathnn.data.readers.molecule_pool import MoleculePool, reader_processes
+from pathnn.data.readers.molecules import Molecules, Problems
+from pathnn.data.readers.table import STANDARD_INPUT, Table, TableReader, open_table
+from pathnn.data.task import Task
+from pathnn.files import atomic_write, locked_file
+from pathnn.inference.predictor import ERROR, Columns, Predictor, free_name
+from pathnn.training.ensemble import Ensemble
+
+CHUNK_ROWS = 4_096
+"""Rows that are read, predicted and written at once."""
+
+AHEAD = 2
+"""Chunks whose molecules are read while the network computes."""
+
+EVERY_CHUNK = range(sys.maxsize)
+
+Reading = Callable[[], tuple[list[Molecules], Problems]]
+
+
+class PredictionTable(NamedTuple):
+    """Rows of a table with predictions: `predicted` names the new columns, and `bad` the rows that have none.
+
+    Of a chunk of a table, `digest` is a checksum of the header and of all rows to its end.
+    """
+
+    header: list[str]
+    rows: list[list[Any]]
+    predicted: tuple[str, ...]
+    bad: tuple[BadRow, ...]
+    digest: str = ""
+
+
+def is_table(data: str) -> bool:
+    """Return whether data is a table, which can be read in chunks; "-" is standard input."""
+    return data == STANDARD_INPUT or find_data(data).kind == "table"
+
+
+def predict_table(
+    trained: Ensemble | Predictor, data: str, *, smiles: str | None = None, strict: bool = False, device: str = "cpu"
+) -> PredictionTable:
+    """Predict for data, and return its columns with the predictions and a column of errors.
+
+    A row that cannot be read has an empty prediction; with `strict`, it raises `BadRowsError`. Graphs that are not in a
+    table have a row with their number and their name, if they have names.
+
+    ```python
+    table = predict_table(load_runs(Path("run")), "new.csv")
+    print(table.header, table.rows[0])
+    ```
+    """
+    predictor = trained if isinstance(trained, Predictor) else Predictor(trained, device)
+    if is_table(data):
+        chunks = list(predict_rows(predictor, data, smiles=smiles, strict=strict))
+        rows, bad = [row for chunk in chunks for row in chunk.rows], [one for chunk in chunks for one in chunk.bad]
+        return chunks[0]._replace(rows=rows, bad=tuple(bad))
+    task: Task | None
+    try:
+        task = load_data(data, targets=[], skip_invalid=True, vocabulary=predictor.trained.signature.vocabulary)
+        skipped = task.skipped
+    except BadRowsError as error:
+        task, skipped = None, error.rows
+    total = len(skipped) + (0 if task is None else len(task.graphs))
+    if strict and skipped:
+        raise BadRowsError(data, skipped, total, "leave out --strict")
+    columns = predictor.predict_task(task)
+    header, rows = add_columns(_graph_rows(task, total), skipped, columns)
+    return PredictionTable(header, rows, tuple(columns), skipped)
+
+
+def predict_rows(
+    predictor: Predictor, data: str, *, smiles: str | None = None, strict: bool = False, part: tuple[int, int] = (1, 1)
+) -> Iterator[PredictionTable]:
+    """Yield the rows of a table with predictions, in chunks; the first has the header, and no rows.
+
+    ```python
+    for chunk in predict_rows(Predictor("runs/logS"), "new.csv"):
+        print(chunk.rows)
+    ```
+    """
+    with open_table(data) as reader:
+        stream = PredictionStream(predictor, reader, smiles=smiles, strict=strict)
+        yield PredictionTable(stream.header, [], stream.predicted, ())
+        yield from stream.chunks(part_chunks(data, part))
+
+
+def _graph_rows(task: Task | None, total: int) -> tuple[list[str], list[list[Any]]]:
+    """Return the numbers of the graphs, and their names, if any."""
+    if task is None or task.graphs.names is None:
+        return ["graph"], [[number] for number in range(total)]
+    names = dict(zip(task.rows(), task.graphs.names, strict=True))
+    return ["graph", "name"], [[number, names.get(number + 1, "")] for number in range(total)]
+
+
+def add_columns(
+    table: tuple[list[str], list[list[Any]]], bad: Sequence[BadRow], predicted: Columns
+) -> tuple[list[str], list[list[Any]]]:
+    """Add predicted columns, which are empty in bad rows, and a column that says what is wrong with a row.
+
+    >>> add_columns((["smiles"], [["CO"], ["C("]]), (BadRow(2, "no molecule"),), {"prediction": [1.5]})
+    (['smiles', 'prediction', 'error'], [['CO', 1.5, ''], ['C(', '', 'no molecule']])
+    """
+    header, rows = table
+    reasons = {one.row: one.reason for one in bad}
+    values = iter(zip(*predicted.values(), strict=True))
+    empty = [""] * len(predicted)
+    return add_names(header, predicted), [
+        [*row, *(empty if i in reasons else next(values)), reasons.get(i, "")] for i, row in enumerate(rows, start=1)
+    ]
+
+
+def add_names(header: Sequence[str], predicted: Iterable[str]) -> list[str]:
+    """Return a header with the names of new columns; names that are taken get underscores.
+
+    >>> add_names(["smiles", "error"], ["prediction"])
+    ['smiles', 'error', 'prediction', 'error_']
+    """
+    return [*header, *(free_name(name, header) for name in (*predicted, ERROR))]
+
+
+class PredictionStream:
+    """Predictions for a table, chunk by chunk, while other processes read the molecules of the next chunks."""
+
+    def __init__(
+        self, predictor: Predictor, reader: TableReader, *, smiles: str | None = None, strict: bool = False
+    ) -> None:
+        self.predictor, self.reader, self.strict = predictor, reader, strict
+        empty = Table(reader.source, reader.columns, ())
+        self.smiles = smiles or predictor.trained.config.smiles or empty.smiles_column()
+        empty.column(self.smiles)
+        *predicted, _ = predictor.predict_molecules([], [], {})
+        self.predicted = tuple(predicted)
+        self.header = add_names(reader.columns, predicted)
+
+    def chunks(self, numbers: range = EVERY_CHUNK, *, known: str | None = None) -> Iterator[PredictionTable]:
+        """Yield some chunks; `known` is the digest that the chunk before them had, to refuse a file that changed."""
+        tables = self._tables(numbers, known)
+        first = list(islice(tables, 1))
+        processes = reader_processes(len(first[0][1].rows) if first else 0)
+        waiting: deque[tuple[int, Table, str, Reading]] = deque()
+        trained = self.predictor.trained
+        with MoleculePool(trained.signature.molecule_features, processes, trained.config.clean) as pool:
+            for number, table, digest in chain(first, tables):
+                waiting.append((number, table, digest, pool.read(self._texts(table))))
+                if len(waiting) > AHEAD:
+                    yield self._predict(*waiting.popleft())
+            while waiting:
+                yield self._predict(*waiting.popleft())
+
+    def _tables(self, numbers: range, known: str | None) -> Iterator[tuple[int, Table, str]]:
+        digest = hashlib.sha256(repr(self.reader.columns).encode())
+        for number, table in enumerate(self.reader.chunks(CHUNK_ROWS)):
+            if number == numbers.start:
+                self._check(digest.hexdigest(), known)
+                known = None
+            if number >= numbers.stop:
+                return
+            digest.update(repr(table.rows).encode())
+            if number >= numbers.start:
+                yield number, table, digest.hexdigest()
+        self._check(digest.hexdigest(), known)
+
+    def _check(self, digest: str, known: str | None) -> None:
+        if known not in (None, digest):
+            raise ValueError(
+                f"{self.reader.source} has changed since its prediction was stopped: give the data as it was, or start "
+                "again without --resume."
+            )
+
+    def _texts(self, table: Table) -> list[str | None]:
+        return [None if i in table.problems else text for i, text in enumerate(table.column(self.smiles))]
+
+    def _predict(self, number: int, table: Table, digest: str, wait: Reading) -> PredictionTable:
+        molecules, problems = wait()
+        problems |= table.problems
+        before = number * CHUNK_ROWS
+        texts = self._texts(table)
+        bad = tuple(BadRow(before + i + 1, problems[i], texts[i] or "") for i in sorted(problems))
+        if self.strict and bad:
+            raise BadRowsError(self.reader.source, bad, before + len(table.rows), "leave out --strict")
+        columns = self.predictor.predict_molecules(texts, molecules, problems)
+        width = len(table.columns)
+        rows = [
+            [*row[:width], *[""] * (width - len(row)), *("" if value is None else value for value in values)]
+            for row, values in zip(table.rows, zip(*columns.values(), strict=True), strict=True)
+        ]
+        return PredictionTable(self.header, rows, self.predicted, bad, digest)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written of a file of predictions: chunks, rows, bad rows, the first of them, bytes, and the digest."""
+
+    chunks: int = 0
+    rows: int = 0
+    bad: int = 0
+    first_bad: str | None = None
+    size: int = 0
+    digest: str | None = None
+
+    def add(self, chunk: PredictionTable, size: int = 0) -> Written:
+        """Return the sums after one more chunk, with which the file has `size` bytes."""
+        first = self.first_bad or (str(chunk.bad[0]) if chunk.bad else None)
+        counts = (self.chunks + 1, self.rows + len(chunk.rows), self.bad + len(chunk.bad))
+        return Written(*counts, first, size, chunk.digest)
+
+
+def predict_file(
+    predictor: Predictor,
+    data: str,
+    out: Path,
+    *,
+    smiles: str | None = None,
+    strict: bool = False,
+    resume: bool = False,
+    part: tuple[int, int] = (1, 1),
+    report: Callable[[PredictionTable], None] | None = None,
+) -> Written:
+    """Predict for a table (a file, or "-" for standard input), and write a CSV, compressed if it ends in `.gz`.
+
+    Until it is complete, the file is called `OUT.part`, and `OUT.part.json` says how much of it is valid: with
+    `resume`, a stopped call continues there. It is refused if the model, the data or an option has changed.
+    `part=(3, 100)` is the third of a hundred parts of the rows; the parts in order, without the headers of all but the
+    first, are the whole. `report` is called with each chunk.
+
+    ```python
+    predict_file(Predictor("runs/logS"), "new.csv.gz", Path("predictions.csv.gz"))
+    ```
+    """
+    if out.is_dir() or out.suffix.lower() in (".xz", ".bz2"):
+        raise ValueError(f"{out} cannot be written: expected the name of a .csv or .csv.gz file.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial, state = (out.with_name(f"{out.name}.{suffix}") for suffix in ("part", "part.json"))
+    with open_table(data) as reader:
+        stream = PredictionStream(predictor, reader, smiles=smiles, strict=strict)
+        numbers, job = part_chunks(data, part), _describe(stream, data, part)
+        done = _read_state(state, job) if resume and state.exists() else Written()
+        try:
+            with locked_file(partial, wait=False) as file:
+                if file.seek(0, os.SEEK_END) < done.size:  # the file was lost
+                    done = Written()
+                _write(file, [] if done.size else [stream.header], out, done.size)
+                for chunk in stream.chunks(range(numbers.start + done.chunks, numbers.stop), known=done.digest):
+                    done = done.add(chunk, _write(file, chunk.rows, out))
+                    with atomic_write(state) as text:
+                        text.write(json.dumps({"job": job, "written": asdict(done)}).encode())
+                    if report is not None:
+                        report(chunk)
+        except BlockingIOError:
+            raise ValueError(f"another process writes {partial}: wait for it, or give another name.") from None
+        except BaseException as error:
+            if not done.chunks or isinstance(error, BadRowsError):
+                partial.unlink(missing_ok=True)
+                state.unlink(missing_ok=True)
+            raise
+    partial.replace(out)
+    state.unlink(missing_ok=True)
+    return done
+
+
+def _describe(stream: PredictionStream, data: str, part: tuple[int, int]) -> dict[str, Any]:
+    """Return what must not change until a file is complete."""
+    return {
+        "the model": stream.predictor.fingerprint(),
+        "the size of the data": None if data == STANDARD_INPUT else Path(data).expanduser().stat().st_size,
+        "the SMILES column": stream.smiles,
+        "the columns": stream.header,
+        "--part": list(part),
+        "the rows of a chunk": CHUNK_ROWS,
+    }
+
+
+def _read_state(state: Path, job: dict[str, Any]) -> Written:
+    """Return what was written by a call that was stopped."""
+    try:
+        known = json.loads(state.read_bytes())
+        changed = [name for name, value in job.items() if known["job"].get(name) != value]
+        done = Written(**known["written"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{state} is damaged ({error}): start again without --resume.") from error
+    if changed:
+        raise ValueError(
+            f"the prediction that was stopped cannot be resumed, since this has changed: {', '.join(changed)}. Restore "
+            "it, or start again without --resume."
+        )
+    return done
+
+
+def _write(file: BinaryIO, rows: list[list[Any]], out: Path, size: int | None = None) -> int:
+    """Append rows, after cutting the file to `size`, and return its size. Compressed chunks can be concatenated."""
+    if size is not None:
+        file.truncate(size)
+    file.write(csv_bytes(rows, out))
+    file.flush()
+    os.fsync(file.fileno())
+    return file.seek(0, os.SEEK_END)
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as CSV.
+
+    >>> csv_text([["a"], [1], ["b,c"]])
+    'a\\n1\\n"b,c"\\n'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def csv_bytes(rows: Iterable[Sequence[Any]], out: Path) -> bytes:
+    """Return rows as they are in the file `out`."""
+    text = csv_text(rows).encode()
+    return gzip.compress(text, mtime=0) if text and out.suffix.lower() == ".gz" else text
+
+
+def count_rows(data: str) -> int:
+    """Return how many rows a table has."""
+    with open_table(data) as reader:
+        return sum(len(chunk.rows) for chunk in reader.chunks(CHUNK_ROWS))
+
+
+def part_chunks(data: str, part: tuple[int, int]) -> range:
+    """Return the chunks of a part of a table; part (3, 100) is the third of a hundred."""
+    number, parts = part
+    if not 1 <= number <= parts:
+        raise ValueError(f"part={number}/{parts} does not exist: expected a part from 1 to {parts}.")
+    if parts == 1:
+        return EVERY_CHUNK
+    if data == STANDARD_INPUT:
+        raise ValueError("a part of standard input cannot be found before all of it is read: give a file.")
+    chunks = -(-count_rows(data) // CHUNK_ROWS)
+    return range(chunks * (number - 1) // parts, chunks * number // parts)
