@@ -236,11 +236,11 @@ def _tanh_all(state: Array) -> None:
 
 
 @_loop
-def _scatter(target: Array, row: int, column: int, source: Array, offset: int, size: int) -> None:
-    """Add `size` numbers of `source` to a row, starting at `column`."""
-    r = _u(row)
+def _scatter(target: Array, index: int, source: Array, offset: int, size: int) -> None:
+    """Add `size` numbers of `source`, from `offset` on, to a row."""
+    r = _u(index)
     for q in range(size):
-        target[r, _u(column + q)] += source[_u(offset + q)]
+        target[r, _u(q)] += source[_u(offset + q)]
 
 
 @_loop
@@ -287,6 +287,7 @@ def _backward_level(inputs: LoopInputs, grads: Gradients) -> None:
     z, scale, dz = np.zeros(4 * padded, dtype=np.float32), _scales(padded), np.zeros(4 * padded, dtype=np.float32)
     before, state = np.zeros(padded, dtype=np.float32), np.zeros(padded, dtype=np.float32)
     d_hidden, d_state = np.zeros(padded, dtype=np.float32), np.zeros(padded, dtype=np.float32)
+    row = np.zeros(4 * size, dtype=np.float32)
     for first in range(0, n, ENTRIES):
         count = min(ENTRIES, n - first)
         _gather_inputs(z, before, inputs, first, count, size)
@@ -300,7 +301,7 @@ def _backward_level(inputs: LoopInputs, grads: Gradients) -> None:
         _gate_gradients(z, dz, before, d_state)
         if grads.parent_cell.shape[0]:
             _scatter_cells(grads.parent_cell, d_state, inputs.parent, first, count, size)
-        _scatter_gates(dz, padded, inputs, grads, first, count, size)
+        _scatter_gates(dz, row, padded, inputs, grads, first, count, size)
 
 
 @_loop
@@ -335,24 +336,27 @@ def _gate_gradients(z: Array, dz: Array, before: Array, d_state: Array) -> None:
 @_loop
 def _scatter_cells(target: Array, source: Array, parent: Array, first: int, count: int, size: int) -> None:
     for t in range(count):
-        _scatter(target, parent[_u(first + t)], 0, source, t * size, size)
+        _scatter(target, parent[_u(first + t)], source, t * size, size)
 
 
 @_loop
 def _scatter_gates(
-    dz: Array, padded: int, inputs: LoopInputs, grads: Gradients, first: int, count: int, size: int
+    dz: Array, row: Array, padded: int, inputs: LoopInputs, grads: Gradients, first: int, count: int, size: int
 ) -> None:
+    """Add the gradients of `count` entries to the tables, all gates of an entry at once: few long loops, not many."""
     for t in range(count):
         j = _u(first + t)
         for gate in range(4):
             column, offset = gate * size, gate * padded + t * size
-            _scatter(grads.vertex_table, inputs.vertex[j], column, dz, offset, size)
-            if grads.edge_table.shape[0]:
-                _scatter(grads.edge_table, inputs.edge[j], column, dz, offset, size)
-            if grads.distance_table.shape[0]:
-                _scatter(grads.distance_table, inputs.distance[j], column, dz, offset, size)
-            if grads.projected.shape[0]:
-                _scatter(grads.projected, inputs.parent[j], column, dz, offset, size)
+            for q in range(size):
+                row[_u(column + q)] = dz[_u(offset + q)]
+        _scatter(grads.vertex_table, inputs.vertex[j], row, 0, 4 * size)
+        if grads.edge_table.shape[0]:
+            _scatter(grads.edge_table, inputs.edge[j], row, 0, 4 * size)
+        if grads.distance_table.shape[0]:
+            _scatter(grads.distance_table, inputs.distance[j], row, 0, 4 * size)
+        if grads.projected.shape[0]:
+            _scatter(grads.projected, inputs.parent[j], row, 0, 4 * size)
 
 
 @_loop
