@@ -208,7 +208,7 @@ def write_split(path: Path, task: Task, split: Split) -> None:
     """Write a split as a CSV: the row of each molecule in the user's table, its SMILES, and train, val or test.
 
     ```python
-    task = load_data("molecules.csv", targets="logS", split_by="scaffold")
+    task = load_data("molecules.csv", targets="logS")
     write_split(Path("split.csv"), task, task.splits[0])
     ```
     """
