@@ -49,6 +49,9 @@ def explanation_page(heading: Heading, found: Explanation, picture: Picture, *, 
         rows.append(
             f'<tr><td colspan="3">the other {len(others):,}</td><td class="number">{score:+#.3g}</td><td></td></tr>'
         )
+    if found.descriptors:
+        adds = f"{found.descriptors:+#.3g}"
+        rows.append(f'<tr><td colspan="3">descriptors</td><td class="number">{adds}</td><td></td></tr>')
     text = {
         "title": heading.title, "output": heading.output, "made_by": heading.made_by,
         "answer": f", {heading.answer}" if heading.answer else "", "vertices": picture.vertices, "edges": picture.edges,

@@ -201,7 +201,8 @@ def evaluation_data(
         **target_options(trained, target),
     )
     signature = trained.signature
-    task = load_task(replace(config, split_by=None, splits=None), signature.molecule_features, signature.vocabulary)
+    known = signature.molecule_features, signature.vocabulary, signature.descriptors
+    task = load_task(replace(config, split_by=None, splits=None), *known)
     if task.target != signature.target:
         signature.check_targets(task)  # before the split, which depends on classes
     task = task if part == "all" else with_split(trained, task, config)
@@ -316,6 +317,7 @@ def predict_table(
         task = load_data(
             data, smiles=smiles or trained.config.smiles, targets=[], skip_invalid=True,
             features=signature.molecule_features, clean=trained.config.clean, vocabulary=signature.vocabulary,
+            descriptors=signature.descriptors,
         )  # fmt: skip
         bad, total = task.skipped, len(task.graphs) + len(task.skipped)
     except BadRowsError as error:

@@ -10,14 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pathnn.data.errors import DataError
+from pathnn.data.readers.descriptors import BITS, morgan
 from pathnn.training.errors import CheckpointError
 from pathnn.training.run_folder import write_file
 
 FILE = "training_molecules.npz"
-
-RADIUS, BITS = 2, 2048
-"""Of Morgan fingerprints."""
 
 CHUNK = 4096
 """How many training molecules are compared at once."""
@@ -92,22 +89,3 @@ def nearest(smiles: Sequence[str], stored: TrainingMolecules) -> list[tuple[floa
         place = np.where(here > best, found + start, place)
         best = np.maximum(best, here)
     return [(float(score), stored.smiles[i]) for score, i in zip(best, place, strict=True)]
-
-
-def morgan(smiles: Sequence[str]) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
-
-    >>> morgan(["C"]).sum()
-    np.uint64(1)
-    """
-    from rdkit import Chem
-    from rdkit.Chem import rdFingerprintGenerator
-
-    generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
-    rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
-    for row, text in zip(rows, smiles, strict=True):
-        molecule = Chem.MolFromSmiles(text)
-        if molecule is None:
-            raise DataError(f"{text!r} is no molecule that rdkit can read.")
-        row[:] = generator.GetCountFingerprintAsNumPy(molecule)
-    return rows
