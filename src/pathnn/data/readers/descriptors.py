@@ -110,20 +110,25 @@ def rdkit_descriptors(smiles: Sequence[str], names: Sequence[str] | None = None)
     return values.astype(np.float32)
 
 
-def morgan(smiles: Sequence[str]) -> np.ndarray[Any, np.dtype[np.uint32]]:
+def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.ndarray[Any, np.dtype[np.uint32]]:
     """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
 
-    >>> morgan(["C"]).sum()
-    np.uint64(1)
+    A text that is no molecule raises `DataError`; with `skip_invalid`, its counts are 0.
+
+    >>> morgan(["C", "C("], skip_invalid=True).sum(axis=1).tolist()
+    [1, 0]
     """
-    from rdkit import Chem
+    from rdkit import Chem, rdBase
     from rdkit.Chem import rdFingerprintGenerator
 
     generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
     rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
+    quiet = rdBase.BlockLogs()
     for row, text in zip(rows, smiles, strict=True):
-        molecule = Chem.MolFromSmiles(text)
-        if molecule is None:
+        molecule = Chem.MolFromSmiles(text or "")
+        if molecule is not None:
+            row[:] = generator.GetCountFingerprintAsNumPy(molecule)
+        elif not skip_invalid:
             raise DataError(f"{text!r} is no molecule that rdkit can read.")
-        row[:] = generator.GetCountFingerprintAsNumPy(molecule)
+    del quiet
     return rows
