@@ -123,7 +123,7 @@ def explain_paths(
         descriptors = 0.0
         if copies.graph_attr is not None:
             mean = replace(copies, graph_attr=torch.full_like(copies.graph_attr, torch.nan))
-            descriptors = without - float(mean.outputs(torch.zeros(1))[0][0, output])
+            descriptors = without - float(mean.outputs(torch.zeros(1))[0][0, output].detach())
     paths = tuple(rows.cpu() for rows in copies.paths)
     return Explanation(prediction, without - descriptors, paths, scores, x.size(0), descriptors)
 
