@@ -109,5 +109,5 @@ class SimilarityColumn:
     def __call__(self, smiles: Sequence[str | None]) -> dict[str, list[Any]]:
         """Return the column of some SMILES, rounded to four digits."""
         asked = morgan(smiles, skip_invalid=True) > 0
-        found = zip(asked.any(axis=1), _nearest(asked, self.stored), strict=True)
-        return {"similarity": [round(score, 4) if is_molecule else None for is_molecule, (score, _) in found]}
+        found = zip(asked, _nearest(asked, self.stored), strict=True)
+        return {"similarity": [round(score, 4) if bits.any() else None for bits, (score, _) in found]}

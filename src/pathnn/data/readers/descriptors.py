@@ -125,7 +125,7 @@ def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.nd
     rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
     quiet = rdBase.BlockLogs()
     for row, text in zip(rows, smiles, strict=True):
-        molecule = Chem.MolFromSmiles(text or "")
+        molecule: Any = Chem.MolFromSmiles(text or "")
         if molecule is not None:
             row[:] = generator.GetCountFingerprintAsNumPy(molecule)
         elif not skip_invalid:
