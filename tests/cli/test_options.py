@@ -23,7 +23,7 @@ OPTIONS = {
     "train": "data --out -o --config --resume --overwrite --model --collection -c --k -k --hidden --dropout --epochs "
     "--batch-size --lr --weight-decay --patience --stop-at --clip --seed --seeds --fold --split-seed --split-by "
     "--splits --device --devices --num-nodes --precision --max-entries --target --kind --metric --smiles "
-    "--skip-invalid --clean --json",
+    "--skip-invalid --clean --descriptors --json",
     "evaluate": "run data --split --target --metric --smiles --skip-invalid --device --json",
     "predict": "run data --out -o --smiles --strict --device --json",
     "explain": "run data --row --graph --output --out -o --top --smiles --json",
