@@ -1,4 +1,5 @@
-"""docs/cli.md is true: each command line in it is one that the program takes, and each command is in it."""
+"""docs/cli.md and docs/from-chemprop.md are true: each command line in them is one that the
+program takes, and each command is in docs/cli.md."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from pathnn.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "cli.md").read_text()
-LINES = [line for block in re.findall(r"```console\n(.*?)```", PAGE, re.S) for line in block.splitlines()]
+PAGES = (PAGE, (ROOT / "docs" / "from-chemprop.md").read_text())
+LINES = [
+    line for page in PAGES for block in re.findall(r"```console\n(.*?)```", page, re.S) for line in block.splitlines()
+]
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -28,6 +32,14 @@ def test_each_line_parses(line: str) -> None:
         context = command.make_context(name, rest, parent=context)
         if not hasattr(command, "resolve_command"):
             return
+
+
+def test_each_option_named_for_users_of_chemprop_exists() -> None:
+    ours = [row.split("|")[2] for row in PAGES[1].splitlines() if row.startswith("| `--") or row.startswith("| `-")]
+    known = {flag for p in typer.main.get_command(app).commands["train"].params for flag in p.opts}
+    named = {flag for cell in ours for flag in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", cell)}
+    assert len(named) > 10
+    assert named <= known
 
 
 def test_each_command_is_documented() -> None:

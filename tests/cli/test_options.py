@@ -23,7 +23,8 @@ OPTIONS = {
     "train": "data --out -o --config --resume --overwrite --model --collection -c --k -k --hidden --dropout --epochs "
     "--batch-size --lr --weight-decay --patience --stop-at --clip --seed --seeds --fold --split-seed --split-by "
     "--splits --device --devices --num-nodes --precision --max-entries --target --kind --metric --smiles "
-    "--skip-invalid --clean --folds --baselines --optimizer --schedule --warmup --ema --loss --class-weights --json",
+    "--skip-invalid --clean --descriptors --folds --baselines --optimizer --schedule --warmup --ema --loss "
+    "--class-weights --json",
     "compare": "runs --metric --out -o --json",
     "evaluate": "run data --split --target --metric --smiles --skip-invalid --device --json",
     "predict": "run data --out -o --smiles --strict --resume --part --device --json",

@@ -152,3 +152,20 @@ def test_a_batch_moves() -> None:
     assert "num_graphs=2" in repr(batch)
     assert graphs.nbytes > replace(graphs, tries=None).nbytes
     assert graphs.trie().num_paths == 6
+
+
+def test_features_of_graphs_stay_with_their_graphs():
+    edge = torch.tensor([[0, 1], [1, 0]])
+    values = torch.arange(6.0).view(3, 2)
+    graphs = replace(PackedGraphs.from_edges([edge] * 3, [2] * 3), graph_attr=values).validate()
+    index = torch.tensor([2, 0])
+    assert torch.equal(graphs.select(index).graph_attr, values[index])
+    assert torch.equal(graphs.select(index).to("cpu").graph_attr, values[index])
+    assert graphs.select(index).to("meta").graph_attr.device.type == "meta"
+    assert graphs.to("meta").graph_attr.device.type == "meta"
+    assert torch.equal(graphs.subset(index).graph_attr, values[index])
+    assert torch.equal(graphs.chunk(1, 3).graph_attr, values[1:])
+    assert torch.equal(graphs[1].graph_attr, values[1:2])
+    assert PackedGraphs.from_edges([edge], [2]).select([0]).graph_attr is None
+    with pytest.raises(ValueError, match=r"graph_attr: expected 3 rows, got shape \(2, 2\)"):
+        replace(graphs, graph_attr=values[:2]).validate()

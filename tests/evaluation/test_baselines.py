@@ -10,9 +10,10 @@ import torch
 
 from engine_tasks import tiny_task
 from molecule_runs import MOLECULES, small_config
+from pathnn.data.readers.descriptors import rdkit_descriptors
 from pathnn.data.splits import fold_splits
 from pathnn.evaluation import baselines, fit_baselines
-from pathnn.evaluation.baselines import descriptors, trivial_predictions
+from pathnn.evaluation.baselines import trivial_predictions
 from pathnn.training import RunError, load_task
 
 pytest.importorskip("sklearn", reason="baselines need the extra chem")
@@ -93,7 +94,7 @@ def test_missing_descriptors_are_medians_of_the_training_part():
     assert (train[:, 0].tolist(), test[:, 0].tolist()) == ([1.0, 3.0], [2.0, 100.0])
     train, test = baselines._filled(x * np.nan, np.array([0, 1]), np.array([2, 3]))
     assert test[:, 0].tolist() == [0.0, 0.0]
-    assert np.isfinite(descriptors(["CCO"])).any()
+    assert np.isfinite(rdkit_descriptors(["CCO"])).any()
 
 
 def test_a_class_that_the_training_part_lacks_is_never_predicted(molecules):

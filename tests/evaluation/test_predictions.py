@@ -64,7 +64,7 @@ def task_of(found: Predictions):
 
     graphs = SimpleNamespace(names=found.smiles, y=found.y)
     csl = load_dataset("csl")
-    return SimpleNamespace(
+    return SimpleNamespace(descriptors=None,
         rows=lambda: list(found.rows), graphs=graphs, name="t", target="class", out_channels=2,
         node_features=csl.node_features, edge_features=None, metric_name="", maximize=True, scale=1.0,
         classes=found.signature.classes, vocabulary={},

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 from molecule_runs import MOLECULES
 from pathnn.data import DataError
-from pathnn.inference import similarity
-from pathnn.inference.similarity import FILE, TrainingMolecules, load_training_molecules, nearest
+from pathnn.inference.similarity import FILE, SimilarityColumn, TrainingMolecules, load_training_molecules, nearest
 from pathnn.training import CheckpointError
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
 
-def test_the_nearest_is_that_of_rdkit(monkeypatch):
-    from rdkit import Chem, DataStructs
+def substructures(smiles: str) -> set[int]:
+    from rdkit import Chem
     from rdkit.Chem import rdFingerprintGenerator
 
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
-    bits = [generator.GetFingerprint(Chem.MolFromSmiles(text)) for text in MOLECULES]
+    return set(generator.GetFingerprint(Chem.MolFromSmiles(smiles)).GetOnBits())
+
+
+def test_the_nearest_is_that_of_sets_of_substructures():
     known, asked = MOLECULES[:40], MOLECULES[40:]
-    monkeypatch.setattr(similarity, "CHUNK", 7)
-    for i, (score, smiles) in enumerate(nearest(asked, TrainingMolecules.of(known))):
-        all_scores = DataStructs.BulkTanimotoSimilarity(bits[40 + i], bits[:40])
-        assert score == pytest.approx(max(all_scores))
-        assert all_scores[known.index(smiles)] == pytest.approx(max(all_scores))
+    bits = [substructures(smiles) for smiles in known]
+    for one, (score, smiles) in zip(asked, nearest(asked, TrainingMolecules.of(known)), strict=True):
+        mine = substructures(one)
+        every = [len(mine & other) / len(mine | other) for other in bits]
+        assert score == pytest.approx(max(every))
+        assert every[known.index(smiles)] == pytest.approx(max(every))
+
+
+def test_a_column_has_a_row_for_each_text_and_none_for_what_is_no_molecule(tmp_path, capfd):
+    stored = TrainingMolecules.of(MOLECULES[:40])
+    assert SimilarityColumn.of_run(tmp_path) is None
+    stored.save(tmp_path)
+    column = pickle.loads(pickle.dumps(SimilarityColumn.of_run(tmp_path)))
+    asked = [MOLECULES[50], None, "C(", "", MOLECULES[3]]
+    expected = round(nearest([MOLECULES[50]], stored)[0][0], 4)
+    assert column(asked) == {"similarity": [expected, None, None, None, 1.0]}
+    assert 0 < expected < 1
+    assert column([]) == {"similarity": []}
+    assert "".join(capfd.readouterr()) == ""  # rdkit prints nothing about bad SMILES
+    assert SimilarityColumn.of_run(tmp_path / "model.safetensors") is None
 
 
 def test_what_is_saved_is_loaded(tmp_path):

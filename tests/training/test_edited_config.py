@@ -18,7 +18,7 @@ from pathnn.training.run_folder import RESUMABLE
 
 EDITS: dict[str, Any] = {
     "data": "other", "fold": 1, "folds": 3, "split_seed": 1, "split_by": "part",
-    "splits": "split.csv", "clean": "salts", "smiles": "drug", "target": ["logS"],
+    "splits": "split.csv", "clean": "salts", "descriptors": "rdkit", "smiles": "drug", "target": ["logS"],
     "kind": "regression", "skip_invalid": True, "metric": "rmse", "model": "gin", "preset": "csl",
     "variant": "released", "collection": "sp", "k": 1, "batch_size": 4, "drop_single": False, "max_entries": 100,
     "lr": 0.01, "weight_decay": 0.1, "patience": 1, "min_lr": 1e-5, "stop_at": 0.5, "plateau_factor": 0.5,

@@ -71,7 +71,8 @@ def explain_command(
         answer = choose_answer(trained.signature, together, output, networks=len(models))
         with progress(f"explaining {subject.title}"):
             graph_of = (subject.x, subject.edge_index)
-            options: dict[str, Any] = {"edge_attr": subject.edge_attr, "output": answer.number}
+            options: dict[str, Any] = {"edge_attr": subject.edge_attr, "graph_attr": subject.graph_attr}
+            options["output"] = answer.number
             found = Explanation.mean([explain_paths(model, *graph_of, **options) for model in models])
             found = found.rescaled(answer.factor, answer.shift).renumbered(subject.order)
             if out is not None:
@@ -84,6 +85,7 @@ def explain_command(
             {
                 "run": run, "data": data, "subject": subject.title, "output": answer.name,
                 "prediction": found.prediction, "baseline": found.baseline, "rest": found.rest, "paths": paths,
+                **({} if subject.graph_attr is None else {"descriptors": found.descriptors}),
                 "vertex_scores": found.vertex_scores(), "networks": len(models), "out": out,
             }
         )  # fmt: skip
@@ -118,6 +120,8 @@ def _print(subject: ExplainedGraph, answer: ExplainedOutput, found: Explanation,
     rest = ranked[top:]
     if rest:
         rows.append((f"the other {len(rest):,}", "", f"{sum(path.score for path in rest):+.4g}"))
+    if subject.graph_attr is not None:
+        rows.append(("descriptors", "", f"{found.descriptors:+.4g}"))
     print_table(("path", "length", "adds"), rows, title=subject.title)
     words = f", {answer.words}" if answer.words else ""
     without = f"without paths {found.baseline:.4g}, rest {found.rest:+.2g}"

@@ -43,7 +43,7 @@ def predict_command(
 
     Every row keeps its place. If a row cannot be read, its prediction is empty, the last column, error, says why, and
     the exit code is still 0 (see --strict). For several networks (train --seeds), the predictions are the mean of all
-    networks, with their standard deviation.
+    networks, with their standard deviation. The column similarity is that to the nearest training molecule, 0 to 1.
     """
     share = _part(part)
     path = Path(data).expanduser()
@@ -80,6 +80,8 @@ def predict_command(
             else:
                 for chunk in predict_rows(predictor, data, **options):
                     report(chunk)
+    if table and not predictor.more_columns:
+        note(f"no column similarity: {run} does not have the training molecules, which a run folder of a table has")
     if done.bad:
         note(f"{done.bad:,} of {done.rows:,} rows cannot be read and have no prediction, the first is {done.first_bad}")
     if json:

@@ -295,11 +295,14 @@ def _can_draw() -> bool:
     return True
 
 
+TABLE_OPTIONS = ("target", "kind", "smiles", "clean", "splits", "descriptors")
+
+
 def _check_table_options(data: str, chosen: dict[str, Any], *, baselines: bool) -> None:
     """Refuse options of tables for other data, which would ignore them."""
     from pathnn.data import find_data
 
-    given = [f"--{name}" for name in ("target", "kind", "smiles", "clean", "splits") if chosen.get(name) is not None]
+    given = [f"--{name}" for name in TABLE_OPTIONS if chosen.get(name) is not None]
     if baselines:
         import lightgbm  # noqa: F401  # fail now, not after the training
         import sklearn  # noqa: F401

@@ -15,7 +15,8 @@ from pathnn.data.datasets.registry import get_spec, is_dataset, load_dataset
 from pathnn.data.errors import DataError, UnknownDatasetError
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
-from pathnn.data.readers.clean import Clean
+from pathnn.data.readers.clean import Clean, clean_smiles
+from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.graph6 import read_graph6
 from pathnn.data.readers.smiles import check_features, smiles_graphs
 from pathnn.data.readers.table import (
@@ -59,6 +60,7 @@ def load_data(
     split_seed: int | None = None,
     splits: str | Path | None = None,
     vocabulary: Vocabulary | None = None,
+    descriptors: str | Sequence[str] | Descriptors | None = None,
 ) -> Task:
     """Load a dataset by name, a table of molecules, a `.g6` file, or a folder or zip in TU format as a task.
 
@@ -79,6 +81,9 @@ def load_data(
         split_seed: gives another split for each seed.
         splits: a CSV with the split (`write_split` writes it), instead of `split_by` and `split_seed`.
         vocabulary: the codes of the TU data that a model was trained on (`facts.vocabulary`), for reading other data.
+        descriptors: numbers that describe each molecule of a table, as `graphs.graph_attr`: "rdkit" (2D descriptors),
+            "morgan" (logarithms of Morgan counts), or the names of numeric columns; what a model was trained on is in
+            `signature.descriptors`.
 
     ```python
     task = load_data("molecules.csv", targets="logS")
@@ -93,13 +98,15 @@ def load_data(
     source = find_data(data)
     if split_by is not None and source.kind != "table":
         raise DataError(f"{data} cannot be split by {split_by!r}: that is for tables of molecules.")
+    if descriptors is not None and source.kind != "table":
+        raise DataError(f"{data} has no molecules to compute descriptors of: expected a table of molecules.")
     if source.kind == "dataset":
         return load_dataset(source.name)
     if source.kind == "tu":
         return task_from_tu(source.path, vocabulary)
     if source.kind == "table":
         options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features, "clean": clean}
-        options |= {"split_by": split_by, "split_seed": split_seed, "splits": splits}
+        options |= {"split_by": split_by, "split_seed": split_seed, "splits": splits, "descriptors": descriptors}
         return task_from_table(source.path, smiles=smiles, targets=targets, kind=kind, **options)
     graphs, bad = read_graph6(source.path, skip_invalid=skip_invalid)
     task = task_from_graphs(with_ones(graphs), name=source.name)
@@ -168,6 +175,7 @@ def task_from_table(
     split_by: str | None = None,
     split_seed: int | None = None,
     splits: str | Path | None = None,
+    descriptors: str | Sequence[str] | Descriptors | None = None,
 ) -> Task:
     """Read a table of molecules as a task with one split of 80 / 10 / 10; see `load_data` for the arguments.
 
@@ -177,7 +185,15 @@ def task_from_table(
     """
     table = read_table(path)
     column = smiles or table.smiles_column()
-    chosen = _targets(table, column) if targets is None else [targets] if isinstance(targets, str) else list(targets)
+    described = None if descriptors is None else Descriptors.of(descriptors)
+    columns = described.names if described is not None and described.kind == "columns" else ()
+    if targets is None:
+        chosen = _targets(table, column, columns)
+    else:
+        chosen = [targets] if isinstance(targets, str) else list(targets)
+    both = next((name for name in chosen if name in columns), None)
+    if both is not None:
+        raise DataError(f"the column {both!r} is both a target and a descriptor: leave out one of them.")
     twice = next((name for name in chosen if chosen.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"the target {twice!r} is asked for twice: name each column once.")
@@ -193,10 +209,20 @@ def task_from_table(
     name = "standard input" if str(path) == STANDARD_INPUT else path.name
     task = task_from_graphs(graphs, name=name, node_features=atoms, edge_features=bonds, kind=kind, targets=names)
     task = replace(task, skipped=tuple(bad), groups=first_copies(graphs))
+    if described is not None:
+        task = with_descriptors(task, described, table, clean)
     if chosen:
         return split_task(task, table, split_by, split_seed, splits=splits, clean=clean)
     others = [name for name in table.columns if name != column]
     return replace(task, notes=f"no targets chosen of the columns {others}")
+
+
+def with_descriptors(task: Task, descriptors: Descriptors, table: Table, clean: Clean | None = None) -> Task:
+    """Return the task of a table with descriptors of its molecules as `graphs.graph_attr`."""
+    names, rows = task.graphs.names, [row - 1 for row in task.rows()]
+    smiles = [clean_smiles(name, clean) or name for name in names or ()]
+    values = torch.from_numpy(descriptors.of_rows(table, rows, smiles))
+    return replace(task, graphs=replace(task.graphs, graph_attr=values), descriptors=descriptors)
 
 
 def split_task(
@@ -365,9 +391,9 @@ def _features(values: torch.Tensor | None) -> Features | None:
     return Categorical(tuple((columns.long().amax(dim=0) + 1).tolist() if columns.size(0) else [1] * columns.size(1)))
 
 
-def _targets(table: Table, smiles: str) -> list[str]:
-    """Return the only numeric column, or none: the user must choose among several."""
-    found = numeric_columns(table, leave_out=smiles)
+def _targets(table: Table, smiles: str, descriptors: Sequence[str] = ()) -> list[str]:
+    """Return the only numeric column that is no descriptor, or none: the user must choose among several."""
+    found = [name for name in numeric_columns(table, leave_out=smiles) if name not in descriptors]
     if not found:
         check_decimal_commas(
             table, [name for name in table.columns if name != smiles and table.columns.count(name) == 1]

@@ -73,6 +73,7 @@ class GraphBatch:
         y: `[num_graphs, ...]` or None.
         trie: the paths of the batch, or None.
         max_entries: how many entries of `trie` a model may process at once; None: all.
+        graph_attr: `[num_graphs, graph_channels]` or None, the features of each graph.
     """
 
     x: Tensor | None
@@ -85,6 +86,7 @@ class GraphBatch:
     num_graphs: int
     trie: PathTrie | None = None
     max_entries: int | None = None
+    graph_attr: Tensor | None = None
 
     @property
     def num_edges(self) -> int:
@@ -128,6 +130,7 @@ class GraphBatch:
             batch=function(self.batch),
             ptr=function(self.ptr),
             y=optional(self.y),
+            graph_attr=optional(self.graph_attr),
             trie=trie,
         )
 
@@ -155,6 +158,7 @@ class PackedGraphs:
         y: `[G, ...]` or None.
         names: the name of each graph (a SMILES string, a graph6 line), or None.
         tries: the paths, made by `with_paths`, or None.
+        graph_attr: `[G, graph_channels]` or None: features of each graph, such as descriptors of a molecule.
     """
 
     edge_index: Tensor
@@ -165,6 +169,7 @@ class PackedGraphs:
     y: Tensor | None = None
     names: tuple[str, ...] | None = None
     tries: Tries | None = None
+    graph_attr: Tensor | None = None
 
     # properties
 
@@ -218,6 +223,7 @@ class PackedGraphs:
             num_nodes=int(nodes.ptr[-1]),
             num_graphs=index.numel(),
             trie=None if self.tries is None else self.tries.select(index),
+            graph_attr=None if self.graph_attr is None else self.graph_attr[index.to(self.device)],
         )
 
     def subset(self, index: Tensor | Sequence[int]) -> PackedGraphs:
@@ -233,6 +239,7 @@ class PackedGraphs:
             edge_attr=None if self.edge_attr is None else self.edge_attr[edges.rows],
             y=None if self.y is None else self.y[index.to(self.device)],
             names=None if self.names is None else tuple(self.names[i] for i in index.tolist()),
+            graph_attr=None if self.graph_attr is None else self.graph_attr[index.to(self.device)],
         )
 
     def chunk(self, start: int, stop: int) -> PackedGraphs:
@@ -246,6 +253,7 @@ class PackedGraphs:
             edge_attr=None if self.edge_attr is None else self.edge_attr[e0:e1],
             y=None if self.y is None else self.y[start:stop],
             names=None if self.names is None else self.names[start:stop],
+            graph_attr=None if self.graph_attr is None else self.graph_attr[start:stop],
         )
 
     def union(self) -> Tensor:
@@ -269,8 +277,9 @@ class PackedGraphs:
         ):
             if tensor is not None:
                 data[name] = widen(tensor[part])
-        if self.y is not None:
-            data.y = self.y[i : i + 1]
+        for name, tensor in (("y", self.y), ("graph_attr", self.graph_attr)):
+            if tensor is not None:
+                data[name] = tensor[i : i + 1]
         data.num_nodes = n1 - n0
         return data
 
@@ -346,7 +355,8 @@ class PackedGraphs:
                 )
             if ptr.numel() < 1 or int(ptr[0]) != 0 or bool((ptr.diff() < 0).any()):
                 raise ValueError(f"{name}: expected offsets that begin with 0 and never decrease.")
-        graphs, sizes = len(self), {"x": self.num_nodes, "edge_attr": self.num_edges, "y": len(self)}
+        graphs, sizes = len(self), {"x": self.num_nodes, "edge_attr": self.num_edges}
+        sizes |= {"y": graphs, "graph_attr": graphs}
         if self.edge_ptr.numel() != graphs + 1:
             raise ValueError(f"edge_ptr has {self.edge_ptr.numel()} offsets, node_ptr has {graphs + 1}.")
         if tuple(self.edge_index.shape) != (2, self.num_edges):
@@ -379,8 +389,8 @@ class PackedGraphs:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensors by name, without the paths."""
-        names = ("edge_index", "node_ptr", "edge_ptr", "x", "edge_attr", "y")
-        fields = (self.edge_index, self.node_ptr, self.edge_ptr, self.x, self.edge_attr, self.y)
+        names = ("edge_index", "node_ptr", "edge_ptr", "x", "edge_attr", "y", "graph_attr")
+        fields = (self.edge_index, self.node_ptr, self.edge_ptr, self.x, self.edge_attr, self.y, self.graph_attr)
         return {name: tensor for name, tensor in zip(names, fields, strict=True) if tensor is not None}
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> PackedGraphs:
@@ -390,6 +400,7 @@ class PackedGraphs:
             x=None if self.x is None else function(self.x),
             edge_attr=None if self.edge_attr is None else function(self.edge_attr),
             y=None if self.y is None else function(self.y),
+            graph_attr=None if self.graph_attr is None else function(self.graph_attr),
         )
 
 

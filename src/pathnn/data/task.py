@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,9 @@ from torch import Tensor, nn
 from pathnn.data.errors import BadRow
 from pathnn.data.metrics import TargetScore
 from pathnn.data.packed import PackedGraphs
+
+if TYPE_CHECKING:
+    from pathnn.data.readers.descriptors import Descriptors
 
 
 def random_split(
@@ -96,6 +99,7 @@ class Task:
         skipped: rows of a user's file that were left out.
         vocabulary: the meaning of the codes of a user's labels, for reading other files with the same codes.
         groups: the first copy of each of a user's molecules, `[G]`; splits keep copies together.
+        descriptors: what `graphs.graph_attr` has, for computing the same for other molecules.
     """
 
     name: str
@@ -121,6 +125,7 @@ class Task:
     skipped: tuple[BadRow, ...] = ()
     vocabulary: Vocabulary = field(default_factory=dict)
     groups: Tensor | None = None
+    descriptors: Descriptors | None = None
 
     def __repr__(self) -> str:
         return (

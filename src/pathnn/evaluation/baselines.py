@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from pathnn.data.readers.clean import Clean, clean_smiles
+from pathnn.data.readers.descriptors import BITS, RADIUS, morgan, rdkit_descriptors
 from pathnn.data.task import Split, Task
 from pathnn.evaluation.predictions import Predictions, logits
 from pathnn.evaluation.resampling import Array
-from pathnn.inference.similarity import BITS, RADIUS, morgan
 from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.errors import RunError
 
@@ -65,7 +65,7 @@ def fit_baselines(
     if names is None or y is None or task.target == "none":
         raise RunError(f"{task.name} has no molecules with targets: expected a task of a table of SMILES.")
     smiles = [clean_smiles(name, clean) or name for name in names]
-    features = {"Morgan": morgan(smiles).astype(np.float32), "descriptors": descriptors(smiles)}
+    features = {"Morgan": morgan(smiles).astype(np.float32), "descriptors": rdkit_descriptors(smiles)}
     targets = y.cpu().numpy() if task.target == "class" else y.cpu().numpy().reshape(len(names), -1)
     found: dict[str, Predictions] = {}
     for model in MODELS:
@@ -98,24 +98,6 @@ def trivial_predictions(
             Predictions.of(task, split.test, out.expand(split.test.numel(), -1), signature=signature, fold=fold)
         )
     return Predictions.join(parts)
-
-
-def descriptors(smiles: Sequence[str]) -> Array:
-    """Compute RDKit's descriptors of molecules, `[molecules, descriptors]`, float32; NaN where one is not defined.
-
-    >>> descriptors(["CCO"]).shape[1] > 200
-    True
-    """
-    from rdkit import Chem, rdBase
-    from rdkit.Chem import Descriptors
-
-    compute: Any = Descriptors.CalcMolDescriptors
-    quiet = rdBase.BlockLogs()
-    rows = [list(compute(Chem.MolFromSmiles(text)).values()) for text in smiles]
-    del quiet
-    values = np.array(rows, dtype=np.float64)
-    values[np.abs(values) > np.finfo(np.float32).max] = np.nan
-    return values.astype(np.float32)
 
 
 def _numbered(splits: Split | Sequence[Split]) -> Iterator[tuple[int | None, Split]]:

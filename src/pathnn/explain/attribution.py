@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,7 @@ def explain_paths(
     edge_index: Tensor,
     *,
     edge_attr: Tensor | None = None,
+    graph_attr: Tensor | None = None,
     output: int = 0,
     tolerance: float = 0.01,
 ) -> Explanation:
@@ -81,9 +82,12 @@ def explain_paths(
     mode reads several copies of the graph at once. The cost is that of 16 to 496 predictions with gradients, and the
     memory for the representation of every path.
 
+    For a model that reads features of graphs, `Explanation.descriptors` is what they change in the output without
+    paths, from the mean of the training graphs; $f(0)$ has them, and `Explanation.baseline` has that mean.
+
     Args:
         model: a `PathNN` with a readout, so that one graph has one row of outputs.
-        x, edge_index, edge_attr: the graph, as the model reads it.
+        x, edge_index, edge_attr, graph_attr: the graph, as the model reads it.
         output: the number of the output to explain.
         tolerance: the largest error of the sum, relative to the sum of the absolute scores.
 
@@ -100,7 +104,8 @@ def explain_paths(
     check_features(x)
     check_edge_index(edge_index, x.size(0))
     with torch.inference_mode(False), torch.enable_grad():
-        graph = (x.clone(), edge_index.clone(), None if edge_attr is None else edge_attr.clone())
+        edge_attr, graph_attr = (None if one is None else one.clone() for one in (edge_attr, graph_attr))
+        graph = (x.clone(), edge_index.clone(), edge_attr, graph_attr)
         copies = Copies.of(model, *graph)
         try:
             ends = torch.cat([copies.outputs(torch.tensor([alpha]))[0].detach() for alpha in (0.0, 1.0)])
@@ -113,17 +118,25 @@ def explain_paths(
         if isinstance(output, bool) or not isinstance(output, int) or not 0 <= output < ends.size(1):
             raise ValueError(f"output={output}: expected 0 to {ends.size(1) - 1}, the outputs of the model.")
         _check_same(ends[:, output], expected[:, output])
-        baseline, prediction = ends[:, output].tolist()
-        scores = _integrate(copies, output, prediction - baseline, tolerance)
-    return Explanation(prediction, baseline, tuple(rows.cpu() for rows in copies.paths), scores, x.size(0))
+        without, prediction = ends[:, output].tolist()
+        scores = _integrate(copies, output, prediction - without, tolerance)
+        descriptors = 0.0
+        if copies.graph_attr is not None:
+            mean = replace(copies, graph_attr=torch.full_like(copies.graph_attr, torch.nan))
+            descriptors = without - float(mean.outputs(torch.zeros(1))[0][0, output].detach())
+    paths = tuple(rows.cpu() for rows in copies.paths)
+    return Explanation(prediction, without - descriptors, paths, scores, x.size(0), descriptors)
 
 
-def _own_outputs(model: PathNN, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Tensor:
+def _own_outputs(
+    model: PathNN, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None, graph_attr: Tensor | None
+) -> Tensor:
     """What the model itself predicts without any edge and for the whole graph, `[2, outputs]`."""
     model = deepcopy(model).eval()
     with torch.no_grad():
-        alone = model(x, edge_index[:, :0], edge_attr=None if edge_attr is None else edge_attr[:0])
-        return torch.cat([alone, model(x, edge_index, edge_attr=edge_attr)])
+        no_edges = None if edge_attr is None else edge_attr[:0]
+        alone = model(x, edge_index[:, :0], edge_attr=no_edges, graph_attr=graph_attr)
+        return torch.cat([alone, model(x, edge_index, edge_attr=edge_attr, graph_attr=graph_attr)])
 
 
 def _check_same(weighted: Tensor, expected: Tensor) -> None:
@@ -163,13 +176,16 @@ class Copies:
     model: PathNN
     x: Tensor
     edge_attr: Tensor | None
+    graph_attr: Tensor | None
     batch: Tensor
     trie: PathTrie
     paths: tuple[Tensor, ...]
     number: int
 
     @staticmethod
-    def of(model: PathNN, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Copies:
+    def of(
+        model: PathNN, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None, graph_attr: Tensor | None = None
+    ) -> Copies:
         """Make as many copies of a graph as one batch holds."""
         weighted, config = _weighted_copy(model), model.config
         trie = extract_paths(
@@ -181,6 +197,7 @@ class Copies:
             weighted,
             _repeat(x, number),
             None if edge_attr is None else _repeat(edge_attr, number),
+            None if graph_attr is None else _repeat(graph_attr, number),
             torch.arange(number, device=x.device).repeat_interleave(x.size(0)),
             PathTrie.cat([trie] * number),
             tuple(trie.to_paths()),
@@ -197,9 +214,8 @@ class Copies:
         lstm.weights = [
             each.to(self.x.device, dtype).repeat_interleave(rows.size(0)).requires_grad_() for rows in self.paths
         ]
-        out = self.model(
-            self.x, trie=self.trie, edge_attr=self.edge_attr, batch=self.batch, batch_size=self.number, budget=Budget()
-        )
+        features = {"edge_attr": self.edge_attr, "graph_attr": self.graph_attr, "batch": self.batch}
+        out = self.model(self.x, trie=self.trie, **features, batch_size=self.number, budget=Budget())
         return out[: alphas.numel()], lstm.weights
 
 

@@ -33,14 +33,16 @@ class PathScore:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """The scores of the paths of a graph: `prediction = baseline + sum of scores + rest`.
+    """The scores of the paths of a graph: `prediction = baseline + descriptors + sum of scores + rest`.
 
     Attributes:
         prediction: the explained output.
-        baseline: the output of the model without any path, from the features of the vertices alone.
+        baseline: the output of the model without any path, from the features of the vertices alone. A model with
+            descriptors reads their mean over the training graphs.
         paths: a tensor `[num_paths, length + 1]` per length, source first, -1 for a dummy token.
         scores: a tensor `[num_paths]` per length, float64.
         num_nodes: number of vertices of the graph.
+        descriptors: what the descriptors of the graph change, without any path.
     """
 
     prediction: float
@@ -48,11 +50,12 @@ class Explanation:
     paths: tuple[Tensor, ...]
     scores: tuple[Tensor, ...]
     num_nodes: int
+    descriptors: float = 0.0
 
     @property
     def rest(self) -> float:
         """Return the error of the numerical integral: the part of the prediction that the scores miss."""
-        return self.prediction - self.baseline - sum(float(score.sum()) for score in self.scores)
+        return self.prediction - self.baseline - self.descriptors - sum(float(score.sum()) for score in self.scores)
 
     def __repr__(self) -> str:
         number = sum(score.numel() for score in self.scores)
@@ -97,6 +100,7 @@ class Explanation:
             first,
             prediction=sum(one.prediction for one in explanations) / number,
             baseline=sum(one.baseline for one in explanations) / number,
+            descriptors=sum(one.descriptors for one in explanations) / number,
             scores=tuple(
                 torch.stack(scores).mean(dim=0) for scores in zip(*(e.scores for e in explanations), strict=True)
             ),
@@ -108,6 +112,7 @@ class Explanation:
             self,
             prediction=factor * self.prediction + shift,
             baseline=factor * self.baseline + shift,
+            descriptors=factor * self.descriptors,
             scores=tuple(factor * score for score in self.scores),
         )
 

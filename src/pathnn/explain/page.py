@@ -49,11 +49,14 @@ def explanation_page(heading: Heading, found: Explanation, picture: Picture, *, 
         rows.append(
             f'<tr><td colspan="3">the other {len(others):,}</td><td class="number">{score:+#.3g}</td><td></td></tr>'
         )
+    if found.descriptors:
+        adds = f"{found.descriptors:+#.3g}"
+        rows.append(f'<tr><td colspan="3">descriptors</td><td class="number">{adds}</td><td></td></tr>')
     text = {
         "title": heading.title, "output": heading.output, "made_by": heading.made_by,
         "answer": f", {heading.answer}" if heading.answer else "", "vertices": picture.vertices, "edges": picture.edges,
         "prediction": f"{found.prediction:.4g}", "baseline": f"{found.baseline:.4g}",
-        "change": f"{found.prediction - found.baseline:+.4g}", "rest": f"{abs(found.rest):.2g}",
+        "change": f"{found.prediction - found.baseline - found.descriptors:+.4g}", "rest": f"{abs(found.rest):.2g}",
         "more": hex_color(MORE), "less": hex_color(LESS),
     }  # fmt: skip
     template = Template(files("pathnn.explain").joinpath("page.html").read_text(encoding="utf-8"))

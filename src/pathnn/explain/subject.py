@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -74,13 +74,15 @@ class ExplainedGraph:
     x: Tensor
     edge_index: Tensor
     edge_attr: Tensor | None
+    graph_attr: Tensor | None
     order: Tensor
     picture: Picture
 
     def outputs(self, trained: TrainedModel) -> Tensor:
         """Return the outputs of the network for the graph, `[outputs]`."""
         with torch.no_grad():
-            out: Tensor = trained.model.eval()(self.x, self.edge_index, edge_attr=self.edge_attr)
+            features = {"edge_attr": self.edge_attr, "graph_attr": self.graph_attr}
+            out: Tensor = trained.model.eval()(self.x, self.edge_index, **features)
         return out[0]
 
 
@@ -119,6 +121,10 @@ def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -
     atoms, bonds = FEATURES[known]
     graphs, order = pack_molecules([molecule]), torch.from_numpy(molecule.order).long()
     task = task_from_graphs(graphs, name=path.name, node_features=atoms, edge_features=bonds, kind="none")
+    described = trained.signature.descriptors
+    if described is not None:
+        values = torch.from_numpy(described.of_rows(table, [row - 1], [text]))
+        task = replace(task, graphs=replace(task.graphs, graph_attr=values), descriptors=described)
     name = _molecule_name(table, row)
     title = text if name in ("", text) else f"{name}: {text}"
     return _subject(trained, task, 0, title, f"{path.name}, row {row}", order, Molecule(text))
@@ -138,4 +144,5 @@ def _subject(
     if data.num_nodes == 0:
         raise ValueError(f"{title} has no vertices, so there is nothing to explain. Choose another graph.")
     x, edge_attr = features(trained.model, data.x, data.edge_attr)
-    return ExplainedGraph(title, place, x, data.edge_index, edge_attr, order, picture)
+    graph_attr = None if task.graphs.graph_attr is None else task.graphs.graph_attr[number : number + 1]
+    return ExplainedGraph(title, place, x, data.edge_index, edge_attr, graph_attr, order, picture)

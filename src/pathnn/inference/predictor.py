@@ -19,14 +19,16 @@ from pathnn.data.fingerprints import OTHER_SPLIT, DataFingerprint, same_place
 from pathnn.data.load import find_data, split_task, task_from_graphs
 from pathnn.data.packed import from_pyg
 from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.clean import clean_smiles
 from pathnn.data.readers.molecules import Molecules, Problems, read_molecules
 from pathnn.data.readers.smiles import pack_molecules
-from pathnn.data.readers.table import read_table
+from pathnn.data.readers.table import Table, read_table
 from pathnn.data.splits import BUTINA, SCAFFOLD
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.device import resolve
 from pathnn.hub import NON_COMMERCIAL, pretrained_file, pretrained_names
+from pathnn.inference.similarity import SimilarityColumn
 from pathnn.training.checkpoint import TaskSignature, TrainedModel, load_model, training_overlap
 from pathnn.training.config import RunConfig
 from pathnn.training.ensemble import Ensemble, combine, load_ensemble, predict_each
@@ -81,8 +83,9 @@ def load_run(run: Path) -> TrainedModel:
 class Predictor:
     """A trained model as a function from molecules or graphs to columns of predictions. It can be pickled.
 
-    `run` is a run folder, a model file, the name of a trained model, or what `load_runs` returns. Functions in
-    `more_columns` are called with the SMILES of each call, and return further columns.
+    `run` is a run folder, a model file, the name of a trained model, or what `load_runs` returns. A run folder with the
+    training molecules adds the column "similarity": to the nearest of them, from 0 to 1. Functions in `more_columns`
+    are called with the SMILES of each call, and return further columns.
 
     >>> predict = Predictor("molhiv-ap")
     >>> columns = predict(["CCO", "C("])
@@ -97,7 +100,8 @@ class Predictor:
         size = max(trained.config.batch_size, BATCH_SIZE)
         self.trained = Ensemble(tuple(replace(o, config=replace(o.config, batch_size=size)) for o in trained.members))
         self.device = str(resolve(device))
-        self.more_columns: list[Callable[[Sequence[str | None]], Columns]] = []
+        similarity = None if isinstance(run, Ensemble) else SimilarityColumn.of_run(Path(run))
+        self.more_columns: list[Callable[[Sequence[str | None]], Columns]] = [] if similarity is None else [similarity]
 
     def __call__(self, graphs: Sequence[str | None] | Sequence[Data]) -> Columns:
         """Predict for SMILES or for PyG graphs; the column "error" says why a SMILES has no prediction."""
@@ -116,11 +120,25 @@ class Predictor:
         return {**columns, free_name(ERROR, columns): [None] * len(packed)}
 
     def predict_molecules(
-        self, texts: Sequence[str | None], molecules: Sequence[Molecules], problems: Problems
+        self,
+        texts: Sequence[str | None],
+        molecules: Sequence[Molecules],
+        problems: Problems,
+        table: Table | None = None,
     ) -> Columns:
-        """Return the columns of SMILES that are read already; `problems` are those that have no molecule."""
+        """Return the columns of SMILES that are read already; `problems` are those that have no molecule.
+
+        `table` has the rows of the SMILES, for models that read columns as descriptors.
+        """
         good = [i for i in range(len(texts)) if i not in problems]
-        columns = self.predict_task(self._task(molecules) if good else None)
+        task = self._task(molecules) if good else None
+        descriptors, clean = self.trained.signature.descriptors, self.trained.config.clean
+        if task is not None and descriptors is not None:
+            smiles = [clean_smiles(texts[i], clean) or "" for i in good]
+            numbers = descriptors.of_molecules(smiles) if table is None else descriptors.of_rows(table, good, smiles)
+            graphs = replace(task.graphs, graph_attr=torch.from_numpy(numbers))
+            task = replace(task, graphs=graphs, descriptors=descriptors)
+        columns = self.predict_task(task)
         placed: Columns = {}
         for name, values in columns.items():
             placed[name] = [None] * len(texts)
@@ -292,7 +310,8 @@ def evaluation_data(
         **target_options(trained, target),
     )
     signature = trained.signature
-    task = load_task(replace(config, split_by=None, splits=None), signature.molecule_features, signature.vocabulary)
+    known = signature.molecule_features, signature.vocabulary, signature.descriptors
+    task = load_task(replace(config, split_by=None, splits=None), *known)
     if task.target != signature.target:
         signature.check_targets(task)  # before the split, which depends on classes
     task = task if part == "all" else with_split(trained, task, config)

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pathnn.data.errors import DataError
+from pathnn.data.readers.descriptors import BITS, morgan
 from pathnn.training.errors import CheckpointError
 from pathnn.training.run_folder import write_file
 
 FILE = "training_molecules.npz"
-
-RADIUS, BITS = 2, 2048
-"""Of Morgan fingerprints."""
-
-CHUNK = 4096
-"""How many training molecules are compared at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,36 +72,42 @@ def nearest(smiles: Sequence[str], stored: TrainingMolecules) -> list[tuple[floa
     >>> nearest(["OCC", "CCCC"], TrainingMolecules.of(["CCO", "CCN"]))[0]
     (1.0, 'CCO')
     """
+    return [(score, stored.smiles[place]) for score, place in _nearest(morgan(smiles) > 0, stored)]
+
+
+def _nearest(asked: np.ndarray[Any, np.dtype[np.bool_]], stored: TrainingMolecules) -> Iterator[tuple[float, int]]:
+    """Yield the similarity and the number of the nearest training molecule of each fingerprint."""
     if not stored.smiles:
         raise ValueError("stored has no molecules: expected at least one.")
-    asked = (morgan(smiles) > 0).astype(np.float32)
-    size, best, place = asked.sum(axis=1), np.full(len(smiles), -1.0), np.zeros(len(smiles), dtype=np.int64)
-    for start in range(0, len(stored.smiles), CHUNK):
-        known = np.unpackbits(stored.bits[start : start + CHUNK], axis=1).astype(np.float32)
-        shared = asked @ known.T
-        either = size[:, None] + known.sum(axis=1) - shared
-        similarity = np.divide(shared, either, out=np.ones_like(shared), where=either > 0)
-        found = similarity.argmax(axis=1)
-        here = similarity[np.arange(len(smiles)), found]
-        place = np.where(here > best, found + start, place)
-        best = np.maximum(best, here)
-    return [(float(score), stored.smiles[i]) for score, i in zip(best, place, strict=True)]
+    known = stored.bits.view(np.uint64)  # 64 bits at once
+    sizes = np.bitwise_count(known).sum(axis=1, dtype=np.int32)
+    for bits in np.packbits(asked, axis=1).view(np.uint64):
+        shared = np.bitwise_count(known & bits).sum(axis=1, dtype=np.int32)
+        either = sizes + np.bitwise_count(bits).sum(dtype=np.int32) - shared
+        similarity = shared / np.maximum(either, 1)
+        place = int(similarity.argmax())
+        yield float(similarity[place]), place
 
 
-def morgan(smiles: Sequence[str]) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
+class SimilarityColumn:
+    """Compute a column of predictions: the similarity of each molecule to the nearest training molecule.
 
-    >>> morgan(["C"]).sum()
-    np.uint64(1)
+    A call takes SMILES, and returns `{"similarity": [...]}`, with None where a text is no molecule. It can be pickled.
+
+    >>> SimilarityColumn(TrainingMolecules.of(["CCO"]))(["OCC", "C(", None])
+    {'similarity': [1.0, None, None]}
     """
-    from rdkit import Chem
-    from rdkit.Chem import rdFingerprintGenerator
 
-    generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
-    rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
-    for row, text in zip(rows, smiles, strict=True):
-        molecule = Chem.MolFromSmiles(text)
-        if molecule is None:
-            raise DataError(f"{text!r} is no molecule that rdkit can read.")
-        row[:] = generator.GetCountFingerprintAsNumPy(molecule)
-    return rows
+    def __init__(self, stored: TrainingMolecules) -> None:
+        self.stored = stored
+
+    @staticmethod
+    def of_run(run: Path) -> SimilarityColumn | None:
+        """Return the column for the runs in a folder; None for a model file, or a run without stored molecules."""
+        return SimilarityColumn(load_training_molecules(run)) if (run / FILE).exists() else None
+
+    def __call__(self, smiles: Sequence[str | None]) -> dict[str, list[Any]]:
+        """Return the column of some SMILES, rounded to four digits."""
+        asked = morgan(smiles, skip_invalid=True) > 0
+        found = zip(asked, _nearest(asked, self.stored), strict=True)
+        return {"similarity": [round(score, 4) if bits.any() else None for bits, (score, _) in found]}

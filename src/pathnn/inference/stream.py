@@ -197,7 +197,7 @@ class PredictionStream:
         bad = tuple(BadRow(before + i + 1, problems[i], texts[i] or "") for i in sorted(problems))
         if self.strict and bad:
             raise BadRowsError(self.reader.source, bad, before + len(table.rows), "leave out --strict")
-        columns = self.predictor.predict_molecules(texts, molecules, problems)
+        columns = self.predictor.predict_molecules(texts, molecules, problems, table)
         width = len(table.columns)
         rows = [
             [*row[:width], *[""] * (width - len(row)), *("" if value is None else value for value in values)]

@@ -11,7 +11,15 @@ from torch import Tensor, nn
 from pathnn.checks import check_choice, check_count
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.model_config import ModelConfig
-from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
+from pathnn.nn.readout import (
+    HeadName,
+    ReadoutName,
+    join_graph_attr,
+    make_graph_scale,
+    make_head,
+    make_readout,
+    read_out,
+)
 from pathnn.paths.trie import PathTrie
 
 BaselineName = Literal["gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp"]
@@ -67,12 +75,13 @@ class Baseline(nn.Module):
         readout: ReadoutName | None = "sum",
         head: HeadName | None = "mlp",
         dropout: float = 0.0,
+        graph_channels: int = 0,
     ) -> None:
         super().__init__()
         self.config = config = BaselineConfig(
             name=name, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels,
             num_layers=num_layers, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels,
-            norm=norm, residual=residual, readout=readout, head=head, dropout=dropout,
+            norm=norm, residual=residual, readout=readout, head=head, dropout=dropout, graph_channels=graph_channels,
         )  # fmt: skip
         width = hidden_channels
         self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=encoder_norm)
@@ -85,7 +94,9 @@ class Baseline(nn.Module):
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) if norm == "batch" else nn.Identity() for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
         self.readout: nn.Module | None = make_readout(readout)
-        self.head = make_head(head, width, out_channels, dropout=dropout)
+        graph_channels = config.graph_channels
+        self.graph_scale: nn.Module | None = make_graph_scale(graph_channels)
+        self.head = make_head(head, width, out_channels, graph_channels=graph_channels, dropout=dropout)
 
     def forward(
         self,
@@ -95,11 +106,12 @@ class Baseline(nn.Module):
         trie: PathTrie | None = None,
         batch: Tensor | None = None,
         edge_attr: Tensor | None = None,
+        graph_attr: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
         """Predict `[num_graphs, out_channels]`, or one row per vertex with `readout=None`. `trie` is not read."""
         h = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size)
-        out: Tensor = self.head(h)
+        out: Tensor = self.head(join_graph_attr(h, graph_attr, self.graph_scale))
         return out
 
     def embed(
@@ -112,7 +124,7 @@ class Baseline(nn.Module):
         edge_attr: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
+        """Return one representation per graph (or vertex), `[num_graphs, hidden_channels]`, for the head."""
         check_features(x)
         if edge_index is None and len(self.convs):
             raise ValueError(f"edge_index is missing: {self.config.name} passes messages along edges.")

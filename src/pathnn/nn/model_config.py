@@ -25,6 +25,7 @@ class ModelConfig:
     readout: ReadoutName | None = "sum"
     head: HeadName | None = "mlp"
     dropout: float = 0.0
+    graph_channels: int = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -37,6 +38,13 @@ class ModelConfig:
         if isinstance(self.in_channels, tuple) and self.encoder == "mlp":
             object.__setattr__(self, "encoder", "categorical")
         object.__setattr__(self, "hidden_channels", check_count("hidden_channels", self.hidden_channels))
+        if self.graph_channels:
+            object.__setattr__(self, "graph_channels", check_count("graph_channels", self.graph_channels))
+            if self.readout is None or self.head is None:
+                raise ValueError(
+                    f"graph_channels={self.graph_channels}: the head reads features of graphs next to the readout; "
+                    "expected a model with a readout and a head."
+                )
         check_dropout(self.dropout)
         object.__setattr__(self, "dropout", float(self.dropout))
 

@@ -15,7 +15,15 @@ from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, 
 from pathnn.nn.model_config import ModelConfig
 from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, check_rows
-from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
+from pathnn.nn.readout import (
+    HeadName,
+    ReadoutName,
+    join_graph_attr,
+    make_graph_scale,
+    make_head,
+    make_readout,
+    read_out,
+)
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.options import Collection, PathOptions
 from pathnn.paths.trie import PathTrie
@@ -80,6 +88,8 @@ class PathNN(nn.Module):
         readout: "sum" or "mean" over the vertices of a graph; None for one output per vertex.
         head: "mlp", "linear" or None.
         dropout: the rate on the input of the LSTM, before the MLP of phi, and in the head.
+        graph_channels: the number of features of each graph, such as descriptors of a molecule, which the head reads
+            next to the readout; `graph_scale` standardises them (`GraphScale.fit`).
         backend, max_entries: see `PathLSTM`; they do not change the function, so they are not in `config`.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
@@ -108,6 +118,7 @@ class PathNN(nn.Module):
         readout: ReadoutName | None = "sum",
         head: HeadName | None = "mlp",
         dropout: float = 0.0,
+        graph_channels: int = 0,
         backend: str = "auto",
         max_entries: int | None = None,
     ) -> None:
@@ -116,7 +127,7 @@ class PathNN(nn.Module):
             in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, collection=collection,
             k=k, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels, distances=distances,
             extend=extend, norm=norm, normalize=normalize, phi=phi, aggregation=aggregation, readout=readout, head=head,
-            dropout=dropout,
+            dropout=dropout, graph_channels=graph_channels,
         )  # fmt: skip
         self.path_options = config.paths
         width, k = config.hidden_channels, config.k
@@ -138,7 +149,9 @@ class PathNN(nn.Module):
             PathConv(width, norm=norm, normalize=normalize, phi=phi, dropout=dropout) for _ in range(k)
         )
         self.readout: nn.Module | None = make_readout(readout)
-        self.head = make_head(head, width, config.out_channels, dropout=dropout)
+        graph_channels = config.graph_channels
+        self.graph_scale: nn.Module | None = make_graph_scale(graph_channels)
+        self.head = make_head(head, width, config.out_channels, graph_channels=graph_channels, dropout=dropout)
 
     def forward(
         self,
@@ -148,6 +161,7 @@ class PathNN(nn.Module):
         trie: PathTrie | None = None,
         batch: Tensor | None = None,
         edge_attr: Tensor | None = None,
+        graph_attr: Tensor | None = None,
         batch_size: int | None = None,
         budget: Budget | None = None,
     ) -> Tensor:
@@ -155,12 +169,10 @@ class PathNN(nn.Module):
 
         Give the `trie` of the whole batch, or `edge_index`, from which each call extracts the paths. `batch_size`, the
         number of graphs, is computed from `batch` if it is None; `budget` limits memory (default: `max_entries` of the
-        model).
+        model). `graph_attr` has the features of the graphs, `[num_graphs, graph_channels]`.
         """
-        representation = self.embed(
-            x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size, budget=budget
-        )
-        out: Tensor = self.head(representation)
+        h = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size, budget=budget)
+        out: Tensor = self.head(join_graph_attr(h, graph_attr, self.graph_scale))
         return out
 
     def embed(
@@ -174,7 +186,7 @@ class PathNN(nn.Module):
         batch_size: int | None = None,
         budget: Budget | None = None,
     ) -> Tensor:
-        """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
+        """Return one representation per graph (or vertex), `[num_graphs, hidden_channels]`, for the head."""
         trie = self._trie(x, edge_index, trie, batch)
         edges = self._prepare(edge_attr, trie, budget)
         h = self.encoder(x)

@@ -112,21 +112,93 @@ def _check_batch_size(batch_size: int, batch: Tensor) -> None:
         )
 
 
+CLIP = 6.0
+"""Graph features are at most this many standard deviations from their mean."""
+
+
+class GraphScale(nn.Module):
+    """Standardise the features of graphs with the mean and deviation of the training graphs.
+
+    After `fit`, values are clipped to 6 deviations, and features that are constant in the training graphs are 0. NaN
+    and infinities become 0, the mean. Before `fit`, only they change.
+
+    >>> scale = GraphScale(2)
+    >>> scale.fit(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))
+    >>> scale(torch.tensor([[4.0, 7.0], [torch.nan, 5.0], [1e9, 5.0]])).tolist()
+    [[2.0, 0.0], [0.0, 0.0], [6.0, 0.0]]
+    """
+
+    mean: Tensor
+    factor: Tensor
+    limit: Tensor
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(channels))
+        self.register_buffer("factor", torch.ones(channels))
+        self.register_buffer("limit", torch.tensor(1e30))
+
+    def fit(self, graph_attr: Tensor) -> None:
+        """Use the mean and deviation of training graphs, `[graphs, channels]`; skip NaN and infinities."""
+        values = graph_attr.double()
+        values = torch.where(values.isfinite(), values, torch.nan)
+        mean = values.nanmean(dim=0)
+        std = (values - mean).square().nanmean(dim=0).sqrt()
+        self.mean.copy_(mean.nan_to_num())
+        self.factor.copy_(torch.where(std > 1e-7 * mean.abs(), 1 / std, 0.0).nan_to_num(posinf=0.0))
+        self.limit.fill_(CLIP)
+
+    def forward(self, graph_attr: Tensor) -> Tensor:
+        """Return standardised features, `[graphs, channels]`, in the type of the model."""
+        if graph_attr.dim() != 2 or graph_attr.size(1) != self.mean.numel():
+            raise ValueError(
+                f"graph_attr: expected {self.mean.numel()} numbers per graph (graph_channels), got shape "
+                f"{tuple(graph_attr.shape)}."
+            )
+        values = (graph_attr.to(self.mean) - self.mean) * self.factor
+        return torch.where(values.isfinite(), values, 0.0).clamp(-self.limit, self.limit)
+
+
+def make_graph_scale(graph_channels: int) -> GraphScale | None:
+    """Return how the features of graphs are standardised; None for a model that reads none."""
+    return GraphScale(graph_channels) if graph_channels else None
+
+
+def join_graph_attr(h: Tensor, graph_attr: Tensor | None, scale: nn.Module | None) -> Tensor:
+    """Return the input of the head: representations of graphs, and next to them their standardised features."""
+    if scale is None:
+        if graph_attr is not None:
+            raise ValueError(
+                "graph_attr was given, but this model reads no features of graphs. Leave it out, or make the model "
+                "with graph_channels."
+            )
+        return h
+    if graph_attr is None:
+        raise ValueError("graph_attr is missing: this model reads features of graphs (graph_channels).")
+    features: Tensor = scale(graph_attr)
+    if features.size(0) != h.size(0):
+        raise ValueError(f"graph_attr has {features.size(0)} rows, but there are {h.size(0)} graphs.")
+    return torch.cat([h, features.to(h.dtype)], dim=1)
+
+
 HeadName = Literal["mlp", "linear"]
 
 
 class MLPHead(nn.Module):
     """Predict by Linear, ReLU, dropout, Linear, as in the paper's real-world experiments.
 
+    `hidden` is the width between the layers; None for that of the input.
+
     >>> import torch
     >>> MLPHead(8, 2)(torch.ones(3, 8)).shape
     torch.Size([3, 2])
     """
 
-    def __init__(self, channels: int, out_channels: int, *, dropout: float = 0.0) -> None:
+    def __init__(self, channels: int, out_channels: int, *, hidden: int | None = None, dropout: float = 0.0) -> None:
         super().__init__()
-        self.linear1 = nn.Linear(channels, channels)
-        self.linear2 = nn.Linear(channels, out_channels)
+        hidden = channels if hidden is None else hidden
+        self.linear1 = nn.Linear(channels, hidden)
+        self.linear2 = nn.Linear(hidden, out_channels)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, h: Tensor) -> Tensor:
@@ -135,8 +207,10 @@ class MLPHead(nn.Module):
         return out
 
 
-def make_head(head: HeadName | None, channels: int, out_channels: int | None, *, dropout: float) -> nn.Module:
-    """Return the head of a name; None returns the representations."""
+def make_head(
+    head: HeadName | None, channels: int, out_channels: int | None, *, graph_channels: int = 0, dropout: float
+) -> nn.Module:
+    """Return the head of a name, which reads `channels + graph_channels` numbers; None returns them."""
     check_choice("head", head, (*get_args(HeadName), None))
     if head is None:
         if out_channels is not None:
@@ -145,5 +219,5 @@ def make_head(head: HeadName | None, channels: int, out_channels: int | None, *,
     if out_channels is None:
         raise ValueError(f"out_channels=None: expected a number with head={head!r}, or head=None for no head.")
     if head == "linear":
-        return nn.Linear(channels, out_channels)
-    return MLPHead(channels, out_channels, dropout=dropout)
+        return nn.Linear(channels + graph_channels, out_channels)
+    return MLPHead(channels + graph_channels, out_channels, hidden=channels, dropout=dropout)

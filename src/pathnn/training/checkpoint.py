@@ -19,6 +19,7 @@ from pathnn.data.fingerprints import DataFingerprint, graph_fingerprints
 from pathnn.data.metrics import OF_KIND
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
+from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.targets import TargetScale
 from pathnn.data.task import Categorical, Features, Task, Vocabulary
 from pathnn.files import FileError, flatten, read_tensors, unflatten, write_tensors
@@ -54,6 +55,7 @@ class TaskSignature:
     data: DataFingerprint | None = None
     training_graphs: str = field(default="", compare=False)
     vocabulary: Vocabulary = field(default_factory=dict)
+    descriptors: Descriptors | None = None
 
     @staticmethod
     def of(
@@ -75,6 +77,7 @@ class TaskSignature:
             data=data,
             training_graphs=training_graphs,
             vocabulary=dict(task.vocabulary),
+            descriptors=task.descriptors,
         )
 
     @property
@@ -108,8 +111,9 @@ class TaskSignature:
             for name in ("target_mean", "target_std"):
                 found[name] = tuple(found.get(name, ()))
             found["data"] = DataFingerprint.from_dict(found.get("data"))
+            found["descriptors"] = Descriptors.from_dict(found.get("descriptors"))
             return cls(**found)
-        except TypeError as error:
+        except (KeyError, TypeError) as error:
             raise CheckpointError(f"the signature of the task cannot be read: {error}.") from error
 
     def check_inputs(self, task: Task) -> None:
@@ -123,6 +127,12 @@ class TaskSignature:
                     f"{task.name} has {_words(came)} as {name}, but the model was trained on {self.name} "
                     f"with {_words(expected)}. Give data of the same kind, or train a model on this data."
                 )
+        if self.descriptors not in (None, task.descriptors):
+            raise MismatchError(
+                f"the model reads {self.descriptors}, and {task.name} was read "
+                f"{f'with {task.descriptors}' if task.descriptors else 'without'}: read it with "
+                "load_data(descriptors=signature.descriptors)."
+            )
 
     def check_targets(self, task: Task) -> None:
         """Raise `MismatchError` unless the model's outputs can be compared with the targets of `task`."""

@@ -45,6 +45,10 @@ Clean = Literal["salts", "tautomers"]
 """How molecules are cleaned (`pathnn.data.readers.clean`)."""
 
 
+DESCRIPTORS = ("rdkit", "morgan")
+"""Descriptors that are computed from molecules (`pathnn.data.readers.descriptors`); other names are columns."""
+
+
 def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str | None = None) -> Any:
     """Return a field with a default that is an option of the command line (`option_help`)."""
     return field(default=default, metadata=option_help(text, *flags, metavar=metavar))
@@ -77,6 +81,8 @@ class RunConfig:
             the paper's. All metrics of the kind of target are reported.
         smiles, target, kind, skip_invalid, clean: how to read a table; see `pathnn.data.load_data`. Data that a trained
             model predicts for is cleaned in the same way.
+        descriptors: numbers of each molecule of a table that the head reads next to the graph: "rdkit", "morgan", or
+            columns of the table. They are standardised with the training part.
         model: "pathnn", or the name of a baseline.
         options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
         preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.
@@ -129,6 +135,10 @@ class RunConfig:
         "Clean molecules: salts keeps the largest fragment and neutralises it; tautomers also chooses one tautomer.",
         metavar="salts|tautomers",
     )
+    descriptors: str | tuple[str, ...] | None = option(
+        None, "Let the model also read descriptors of RDKit, Morgan counts, or columns.",
+        metavar="rdkit|morgan|COLUMN,...",
+    )  # fmt: skip
     metric: str | None = option(None, f"The metric to choose the epoch by: {', '.join(METRICS)}.", metavar="NAME")
     model: str = option("pathnn", "pathnn, gin, gcn, gatedgcn, gat, graphsage or mlp.")
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -202,6 +212,10 @@ class RunConfig:
         target: Any = self.target
         if target is not None:
             object.__setattr__(self, "target", (target,) if isinstance(target, str) else tuple(target))
+        columns: Any = self.descriptors
+        if columns is not None and columns not in DESCRIPTORS:
+            parts = columns.split(",") if isinstance(columns, str) else columns
+            object.__setattr__(self, "descriptors", tuple(part.strip() for part in parts if part.strip()) or None)
         if not isinstance(self.options, Mapping):
             raise RunError(f"options={self.options!r}: expected names and values, such as {{'hidden_channels': 64}}.")
         object.__setattr__(self, "options", _plain(self.options))

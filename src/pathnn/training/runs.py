@@ -17,6 +17,7 @@ from pathnn.data.fingerprints import DataFingerprint, same_place
 from pathnn.data.load import load_data
 from pathnn.data.metrics import default_metric
 from pathnn.data.readers.atom_features import MoleculeFeatures
+from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task, Vocabulary
 from pathnn.device import device_name, on_first
@@ -146,8 +147,15 @@ def _draw_curves(run: Run) -> None:
     save_curves(run.folder.curves, run.folder.read_epochs(), metric_name=run.loaders.task.metric_name)
 
 
-def load_task(config: RunConfig, features: MoleculeFeatures = "cip", vocabulary: Vocabulary | None = None) -> Task:
+def load_task(
+    config: RunConfig,
+    features: MoleculeFeatures = "cip",
+    vocabulary: Vocabulary | None = None,
+    descriptors: Descriptors | None = None,
+) -> Task:
     """Load the data of a run; `features` are those of molecules in a table, `vocabulary` the codes of TU data.
+
+    `descriptors` are those of a trained model; None for those of the config.
 
     ```python
     task = load_task(RunConfig(data="molecules.csv", target="logS"))
@@ -157,7 +165,7 @@ def load_task(config: RunConfig, features: MoleculeFeatures = "cip", vocabulary:
     kind: Any = config.kind
     options: dict[str, Any] = {"skip_invalid": config.skip_invalid, "features": features, "clean": config.clean}
     options |= {"split_by": config.split_by, "split_seed": config.split_seed, "splits": config.splits}
-    options["vocabulary"] = vocabulary
+    options |= {"vocabulary": vocabulary, "descriptors": descriptors or config.descriptors}
     task = load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, **options)
     return with_metric(task, config.metric)
 

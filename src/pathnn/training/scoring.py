@@ -169,6 +169,7 @@ def apply(model: Model, batch: GraphBatch) -> Tensor:
         trie=batch.trie,
         batch=batch.batch,
         edge_attr=edge_attr,
+        graph_attr=batch.graph_attr if model.config.graph_channels else None,
         batch_size=batch.num_graphs,
         **({"budget": Budget(batch.max_entries)} if isinstance(model, PathNN) else {}),
     )

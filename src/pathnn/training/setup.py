@@ -22,6 +22,7 @@ from pathnn.data.task import Categorical, Features, Split, Task
 from pathnn.device import default_max_entries, free_memory
 from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
 from pathnn.nn.model_file import Model as Model
+from pathnn.nn.readout import GraphScale
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig, run_seed
 from pathnn.training.errors import NotFiniteError, RunError
@@ -51,6 +52,8 @@ def seed_torch(config: RunConfig, data: str, *parts: int | str) -> None:
 def build_model(config: RunConfig, task: Task) -> Model:
     """Build the untrained model of a run: its seed gives the weights, its task the widths.
 
+    Descriptors are standardised with the training part of its split.
+
     ```python
     task = load_dataset("csl")
     model = build_model(RunConfig(data="csl", collection="sp+", k=3), task)
@@ -58,13 +61,19 @@ def build_model(config: RunConfig, task: Task) -> Model:
     """
     seed_torch(config, data_key(config, task), "weights")
     options = {**_fitting(task), **config.options}
+    model: Model
     try:
         if config.model == "pathnn":
             paths = {"collection": config.collection, "k": config.k}
-            return PathNN.from_config({**_preset(config), **options, **paths})
-        return Baseline.from_config({"hidden_channels": 64, **options, "name": config.model})
+            model = PathNN.from_config({**_preset(config), **options, **paths})
+        else:
+            model = Baseline.from_config({"hidden_channels": 64, **options, "name": config.model})
     except TypeError as error:
         raise RunError(f"an option of the model has a value of the wrong type: {error}.") from error
+    values = task.graphs.graph_attr
+    if values is not None and isinstance(model.graph_scale, GraphScale):
+        model.graph_scale.fit(values[choose_split(task, config).train.to(values.device)].cpu())
+    return model
 
 
 def path_options(model: Model) -> PathNNConfig | None:
@@ -95,6 +104,7 @@ def _fitting(task: Task) -> dict[str, Any]:
         "encoder": "categorical" if isinstance(task.node_features, Categorical) else "mlp",
         "edge_channels": None if task.edge_features is None else _width(task.edge_features),
         "out_channels": task.out_channels,
+        "graph_channels": 0 if task.graphs.graph_attr is None else task.graphs.graph_attr.size(1),
     }
 
 

@@ -193,6 +193,25 @@ def check_decimal_commas(table: Table, columns: Sequence[str]) -> None:
             )
 
 
+def numbers_of(table: Table, column: str, rows: Sequence[int]) -> list[float]:
+    """Return the numbers of a column in some rows, counted from 0; NaN where one is missing.
+
+    Raises `DataError` for a text that is not a number.
+    """
+    check_decimal_commas(table, [column])
+    values, found = table.column(column), []
+    for row in rows:
+        text = values[row]
+        number = math.nan if text is None or is_missing_number(text) else as_number(text)
+        if number is None:
+            raise DataError(
+                f"{table.source}, row {row + 1}: the descriptor {column!r} is {shorten(text or '')}, not a number: "
+                "expected numbers, or nothing where one is not known."
+            )
+        found.append(number)
+    return found
+
+
 def row_targets(values: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
     """Return the targets of a row: NaN for one of several that is missing, a text for a bad value."""
     if len(values) < 2:

@@ -36,6 +36,8 @@ def padding_problem(model: Model, graphs: PackedGraphs) -> str | None:
     """Return why a model cannot work on padded batches of these graphs, or None if it can."""
     if model.readout is None:
         return "a model without readout predicts for vertices: expected one that predicts for graphs."
+    if model.config.graph_channels:
+        return "padded batches have no features of graphs (graph_channels): train without CUDA graphs."
     custom = _custom_module(model)
     if custom is not None:
         return f"{custom} is a custom module, which may wait for the GPU or read padding: train without CUDA graphs."

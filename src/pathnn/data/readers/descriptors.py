@@ -1,0 +1,134 @@
+"""Fingerprints and descriptors of molecules, and how a model that reads them computes them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pathnn.data.errors import DataError
+from pathnn.data.readers.table import Table, numbers_of
+
+RADIUS, BITS = 2, 2048
+"""Of Morgan fingerprints."""
+
+Array = np.ndarray[Any, np.dtype[np.float32]]
+
+
+@dataclass(frozen=True)
+class Descriptors:
+    """Which numbers describe a molecule: descriptors of RDKit, Morgan counts, or columns of the user's table.
+
+    `names` are those of RDKit's descriptors or of the columns; Morgan counts have none.
+
+    >>> Descriptors.of("rdkit").names[:2]
+    ('MaxAbsEStateIndex', 'MaxEStateIndex')
+    >>> Descriptors.of(["pH"])
+    Descriptors(kind='columns', names=('pH',))
+    """
+
+    kind: Literal["rdkit", "morgan", "columns"]
+    names: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(descriptors: str | Sequence[str] | Descriptors) -> Descriptors:
+        """Return the descriptors of a name, "rdkit" or "morgan", or of columns."""
+        if isinstance(descriptors, Descriptors):
+            return descriptors
+        if descriptors == "rdkit":
+            from rdkit.Chem import Descriptors as known
+
+            return Descriptors("rdkit", tuple(name for name, _ in known._descList))
+        if descriptors == "morgan":
+            return Descriptors("morgan")
+        columns = (descriptors,) if isinstance(descriptors, str) else tuple(descriptors)
+        if not columns or len(set(columns)) < len(columns):
+            raise DataError(f"descriptors={columns}: expected rdkit, morgan, or columns, each of them once.")
+        return Descriptors("columns", columns)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any] | None) -> Descriptors | None:
+        """Return the descriptors that a model file has as plain values."""
+        return None if values is None else Descriptors(values["kind"], tuple(values["names"]))
+
+    def of_molecules(self, smiles: Sequence[str]) -> Array:
+        """Compute the descriptors of molecules, `[molecules, descriptors]`; NaN where one is not defined.
+
+        Raises `DataError` for columns, which only a table has.
+        """
+        if self.kind == "morgan":
+            return np.log1p(morgan(smiles).astype(np.float32))
+        if self.kind == "rdkit":
+            return rdkit_descriptors(smiles, self.names)
+        raise DataError(f"the model reads {self}: give a table with these columns.")
+
+    def of_rows(self, table: Table, rows: Sequence[int], smiles: Sequence[str]) -> Array:
+        """Return the descriptors of some rows of a table, counted from 0, whose molecules are `smiles`."""
+        if self.kind != "columns":
+            return self.of_molecules(smiles)
+        missing = [name for name in self.names if name not in table.columns]
+        if missing:
+            raise DataError(
+                f"{table.source} has no column {missing[0]!r}, which the descriptors ask for; expected "
+                f"{list(self.names)}, got {list(table.columns)}."
+            )
+        return np.stack([np.array(numbers_of(table, name, rows), dtype=np.float32) for name in self.names], axis=1)
+
+    def __str__(self) -> str:
+        if self.kind == "columns":
+            return f"the columns {', '.join(map(repr, self.names))} as descriptors"
+        return "Morgan counts as descriptors" if self.kind == "morgan" else "descriptors of RDKit"
+
+
+def rdkit_descriptors(smiles: Sequence[str], names: Sequence[str] | None = None) -> Array:
+    """Compute 2D descriptors of RDKit, `[molecules, descriptors]`, all or those of `names`; NaN if not defined.
+
+    >>> rdkit_descriptors(["CCO"]).shape[1] > 200
+    True
+    >>> rdkit_descriptors(["CCO", "C"], ["NumHAcceptors"]).tolist()
+    [[1.0], [0.0]]
+    """
+    from rdkit import Chem, rdBase
+    from rdkit.Chem import Descriptors as known
+
+    functions: dict[str, Any] = dict(known._descList)
+    unknown = [name for name in names or () if name not in functions]
+    if unknown:
+        raise DataError(
+            f"this version of RDKit has no descriptor {unknown[0]!r}, which the model reads: install the version that "
+            "it was trained with."
+        )
+    compute: Any = known.CalcMolDescriptors
+    quiet = rdBase.BlockLogs()
+    found = [compute(Chem.MolFromSmiles(text)) for text in smiles]
+    del quiet
+    chosen = list(functions) if names is None else names
+    values = np.array([[row[name] for name in chosen] for row in found], dtype=np.float64).reshape(-1, len(chosen))
+    values[np.abs(values) > np.finfo(np.float32).max] = np.nan
+    return values.astype(np.float32)
+
+
+def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
+
+    A text that is no molecule raises `DataError`; with `skip_invalid`, its counts are 0.
+
+    >>> morgan(["C", "C("], skip_invalid=True).sum(axis=1).tolist()
+    [1, 0]
+    """
+    from rdkit import Chem, rdBase
+    from rdkit.Chem import rdFingerprintGenerator
+
+    generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
+    rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
+    quiet = rdBase.BlockLogs()
+    for row, text in zip(rows, smiles, strict=True):
+        molecule: Any = Chem.MolFromSmiles(text or "")
+        if molecule is not None:
+            row[:] = generator.GetCountFingerprintAsNumPy(molecule)
+        elif not skip_invalid:
+            raise DataError(f"{text!r} is no molecule that rdkit can read.")
+    del quiet
+    return rows

@@ -1,0 +1,93 @@
+"""Descriptors: rdkit's numbers by name, Morgan counts, and columns of a table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from molecule_runs import MOLECULES, write_molecules
+from pathnn.data import DataError, load_data
+from pathnn.data.fingerprints import DataFingerprint
+from pathnn.data.readers.descriptors import BITS, Descriptors, morgan, rdkit_descriptors
+
+pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_molecules(tmp_path / "molecules.csv")
+
+
+def test_rdkit_descriptors_are_those_of_their_functions():
+    from rdkit import Chem
+    from rdkit.Chem import Crippen, rdMolDescriptors
+
+    names = ["TPSA", "MolLogP"]
+    for row, smiles in zip(rdkit_descriptors(MOLECULES, names).tolist(), MOLECULES, strict=True):
+        molecule = Chem.MolFromSmiles(smiles)
+        assert row == pytest.approx([rdMolDescriptors.CalcTPSA(molecule), Crippen.MolLogP(molecule)], abs=1e-5)
+    every = Descriptors.of("rdkit")
+    assert np.array_equal(every.of_molecules(["CCO"]), rdkit_descriptors(["CCO"]), equal_nan=True)
+    assert rdkit_descriptors([], names).shape == (0, 2)
+    with pytest.raises(DataError, match=r"no descriptor 'Fancy'.*install the version"):
+        rdkit_descriptors(["CCO"], ["Fancy"])
+
+
+def test_morgan_counts_are_those_of_rdkit():
+    from rdkit import Chem
+    from rdkit.Chem import rdFingerprintGenerator
+
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
+    found = Descriptors.of("morgan").of_molecules(MOLECULES[:9])
+    assert found.dtype == np.float32
+    for row, smiles in zip(found, MOLECULES, strict=False):
+        counts = generator.GetCountFingerprint(Chem.MolFromSmiles(smiles)).GetNonzeroElements()
+        assert {i: round(math.expm1(row[i])) for i in np.flatnonzero(row)} == counts
+    with pytest.raises(DataError, match="no molecule"):
+        morgan(["C", "C("])
+
+
+def test_load_data_adds_them_to_the_graphs(table):
+    plain = load_data(table, targets="size")
+    assert plain.graphs.graph_attr is None
+    task = load_data(table, targets="size", descriptors="rdkit")
+    assert torch.equal(task.graphs.graph_attr, torch.from_numpy(rdkit_descriptors(MOLECULES)))
+    assert task.descriptors == Descriptors.of("rdkit")
+    assert DataFingerprint.of(task, None) == DataFingerprint.of(plain, None)  # the same data
+    columns = load_data(table, targets="size", descriptors=["twice", "active"])
+    expected = [[math.nan if i % 3 == 0 else 2 * (len(s) + 0.01 * i), i % 2] for i, s in enumerate(MOLECULES)]
+    assert torch.allclose(columns.graphs.graph_attr, torch.tensor(expected), equal_nan=True)
+    assert DataFingerprint.of(columns, None) != DataFingerprint.of(plain, None)
+    assert load_data(table, descriptors=["twice", "active"]).classes == ("size",)  # the only number that is left
+
+
+def test_rows_that_are_skipped_and_cleaning(tmp_path):
+    (tmp_path / "a.csv").write_text("smiles,y,pH\nCC,1,7\nC(,2,5\nCCN.Cl,3,\n")
+    task = load_data(tmp_path / "a.csv", targets="y", skip_invalid=True, descriptors="pH")
+    assert torch.equal(task.graphs.graph_attr.nan_to_num(-1), torch.tensor([[7.0], [-1.0]]))
+    salts = load_data(tmp_path / "a.csv", targets="y", skip_invalid=True, descriptors="morgan", clean="salts")
+    assert np.array_equal(salts.graphs.graph_attr[1].expm1().round().numpy(), morgan(["CCN"])[0])
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "message"),
+    [
+        (["height"], r"no column 'height'.*expected \['height'\], got \['smiles'"),
+        (["letter"], "row 1: the descriptor 'letter' is 'a', not a number"),
+        (["size"], "both a target and a descriptor"),
+        (["twice", "twice"], "each of them once"),
+    ],
+)
+def test_wrong_columns_are_refused(table, descriptors, message):
+    with pytest.raises(DataError, match=message):
+        load_data(table, targets="size", descriptors=descriptors)
+
+
+def test_other_data_has_no_descriptors():
+    with pytest.raises(DataError, match="expected a table of molecules"):
+        load_data("csl", descriptors="rdkit")
+    with pytest.raises(DataError, match="the columns 'pH' as descriptors: give a table"):
+        Descriptors.of("pH").of_molecules(["C"])

@@ -1,0 +1,137 @@
+"""Models with descriptors: trained, saved, resumed, joined and explained as other models are."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from engine_tasks import one_thread as one_thread
+from molecule_runs import small_config, write_molecules
+from pathnn.cli.app import app
+from pathnn.data import load_data
+from pathnn.evaluation import cross_validate
+from pathnn.explain import explain_paths
+from pathnn.inference import load_runs, predict_table
+from pathnn.training import MismatchError, RunConfig, load_model, load_task, predict, predict_each, run, run_ensemble
+
+pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_molecules(tmp_path / "molecules.csv")
+
+
+def call(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert result.exit_code == code, result.output
+    return result.output if code else result.stdout
+
+
+def test_the_config_reads_names_and_columns():
+    for given, expected in (
+        ("rdkit", "rdkit"), ("morgan", "morgan"), ("a, b", ("a", "b")), (["a,b"], ("a,b",)), (None, None), ("", None),
+    ):  # fmt: skip
+        config = RunConfig(data="a.csv", descriptors=given)
+        assert config.descriptors == expected
+        assert RunConfig.from_yaml(config.to_yaml()) == config
+
+
+@pytest.mark.parametrize("kind", ["rdkit", "morgan", "twice,active"])
+def test_a_saved_model_predicts_as_in_training(table, tmp_path, kind):
+    config = small_config(table, descriptors=kind, split_by="part")
+    result = run(config, tmp_path / "run")
+    trained, task = load_model(tmp_path / "run" / "model.safetensors"), load_task(config)
+    split = task.splits[0]
+    values = task.graphs.graph_attr[split.train]
+    scaled = trained.model.graph_scale(values)
+    assert scaled.mean(dim=0).abs().max() < 0.1  # clipped values and missing ones move it a little
+    out = call("evaluate", tmp_path / "run", table, "--json")
+    assert json.loads(out)["score"] == pytest.approx(result["test_score"])
+    header, rows, *_ = predict_table(load_runs(tmp_path / "run"), str(table))
+    decoded = trained.signature.target_scale.decode(predict(trained, task))[:, 0]
+    column = header.index("predicted_size")
+    assert [row[column] for row in rows] == pytest.approx(decoded.tolist(), abs=1e-5)
+    other = replace(task, graphs=replace(task.graphs, graph_attr=task.graphs.graph_attr + 1))
+    assert not torch.allclose(predict(trained, other), predict(trained, task))
+
+
+def test_a_stopped_run_resumes_with_the_same_scale(table, tmp_path):
+    config = small_config(table, descriptors="rdkit", split_by="part", epochs=3)
+    whole = run(config, tmp_path / "whole")
+    run(replace(config, epochs=1), tmp_path / "parts")
+    parts = run(config, tmp_path / "parts", resume=True)
+    assert whole["test_score"] == parts["test_score"]
+
+
+def test_ensembles_and_folds_read_descriptors(table, tmp_path):
+    config = small_config(table, descriptors=("twice",), split_by="part", epochs=1)
+    run_ensemble(config, tmp_path / "two", 2)
+    cross_validate(config, tmp_path / "folds", 2)
+    task = load_task(config)
+    for folder in ("two", "folds"):
+        ensemble = load_runs(tmp_path / folder)
+        each = [predict(one, task) for one in ensemble.members]
+        assert torch.equal(predict_each(ensemble, task), torch.stack(each))
+    first, second = (one.model.graph_scale.mean for one in load_runs(tmp_path / "folds").members)
+    assert not torch.equal(first, second)  # each fold has the scale of its training part
+
+
+def test_missing_columns_are_an_error(table, tmp_path):
+    call("train", table, "--target", "size", "--descriptors", "twice,active", "--epochs", 1, "--out", tmp_path / "run",
+         "--device", "cpu", "--hidden", 8, "-k", 2)  # fmt: skip
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    bare = tmp_path / "bare.csv"
+    bare.write_text("smiles,active\n" + "".join(f"{row['smiles']},{row['active']}\n" for row in rows))
+    for command in ("predict", "explain"):
+        text = " ".join(call(command, tmp_path / "run", bare, code=1).split())
+        assert "has no column 'twice'" in text
+        assert "Traceback" not in text
+    text = " ".join(call("train", "csl", "--descriptors", "rdkit", "--out", tmp_path / "csl", code=2).split())
+    assert "--descriptors" in text
+    trained = load_model(tmp_path / "run" / "model.safetensors")
+    for other in (None, "rdkit"):
+        with pytest.raises(MismatchError, match="the columns 'twice', 'active' as descriptors"):
+            predict(trained, load_data(table, targets=[], descriptors=other))
+
+
+def test_baselines_and_moving_averages_read_descriptors(table, tmp_path):
+    for name, options in (("gin", {"model": "gin"}), ("ema", {"ema": 0.5})):
+        config = small_config(table, descriptors="rdkit", epochs=1, **options)
+        run(config, tmp_path / name)
+        model = load_model(tmp_path / name / "model.safetensors").model
+        assert model.config.graph_channels > 200
+        assert torch.equal(model.graph_scale.limit, torch.tensor(6.0))
+
+
+def test_an_explanation_adds_up(table, tmp_path):
+    config = small_config(table, descriptors="rdkit", split_by="part", standardize=False)
+    run(config, tmp_path / "run")
+    document = json.loads(call("explain", tmp_path / "run", table, "--row", 13, "--top", 1000, "--json"))
+    paths = sum(path["score"] for path in document["paths"])
+    total = document["baseline"] + document["descriptors"] + paths + document["rest"]
+    assert document["prediction"] == pytest.approx(total, abs=1e-5)
+    assert abs(document["rest"]) < 0.02 * sum(abs(path["score"]) for path in document["paths"])
+    trained, task = load_model(tmp_path / "run" / "model.safetensors"), load_task(config)
+    out = predict(trained, task)
+    assert document["prediction"] == pytest.approx(float(out[12, 0]), abs=1e-4)
+    data = task.graphs[12]
+    missing, alone = torch.full_like(data.graph_attr, torch.nan), {"edge_attr": data.edge_attr[:0]}
+    with torch.no_grad():
+        mean, own = (
+            trained.model(data.x, data.edge_index[:, :0], graph_attr=values, **alone)
+            for values in (missing, data.graph_attr)
+        )
+    assert document["baseline"] == pytest.approx(float(mean[0, 0]), abs=1e-4)
+    assert document["descriptors"] == pytest.approx(float(own[0, 0] - mean[0, 0]), abs=1e-4)
+    assert document["descriptors"] != 0
+    text = call("explain", tmp_path / "run", table, "--row", 13, "-o", tmp_path / "why.html")
+    assert "descriptors" in text
+    assert "descriptors" in (tmp_path / "why.html").read_text()
+    with pytest.raises(ValueError, match="graph_attr is missing"):
+        explain_paths(trained.model, data.x, data.edge_index, edge_attr=data.edge_attr)
