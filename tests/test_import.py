@@ -43,7 +43,7 @@ def test_using_the_library_loads_nothing_it_does_not_need():
 
 
 def test_submodules_resolve_after_import_pathnn():
-    names = ("pathnn.data.load_data", "pathnn.training.config.RunConfig", "pathnn.theory.wl_colors")
+    names = ("pathnn.data.load_data", "pathnn.training.config.RunConfig", "pathnn.theory.isomorphism_test")
     assert _loaded(f"import pathnn; {'; '.join(names)}", ("torch",)) == "['torch']"
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from pathnn.explain.explanation import Edge, PathScore
-from pathnn.plots.graphs import MAX_VERTICES, sketch
-from pathnn.plots.layout import graph_layout
+from pathnn.plots.graphs import MAX_VERTICES, graph_layout, sketch
 from pathnn.plots.page import make_page
 
 Color = tuple[float, float, float]

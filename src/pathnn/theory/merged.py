@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -25,8 +25,6 @@ from pathnn.theory.merge_kernels import reach, visit_sequences
 
 TABLE = 2**16
 """The largest number of possible sequences to count in a table; more are listed and sorted."""
-
-
 Ints = NDArray[np.int64]
 
 
@@ -169,7 +167,6 @@ def merged_embeddings(
     max_paths_per_source: int | None = None,
     device: str | torch.device = "cpu",
     annotations: Sequence[PathAnnotations] | None = None,
-    step: Callable[[], None] = lambda: None,
 ) -> Tensor:
     """Compute each model's readout of each graph, with ones as features: `[models, graphs, hidden_channels]`.
 
@@ -183,7 +180,6 @@ def merged_embeddings(
         max_paths_per_source: raise `PathExplosionError` for a vertex with more paths to list.
         device: where the LSTM runs.
         annotations: the result of `hashed_annotations` with the options of the models, if known already.
-        step: called after each layer.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> model = PathNN.from_paper("sr", collection="ap").double().eval()
@@ -205,7 +201,6 @@ def merged_embeddings(
     states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
     for length, level in levels:
         states = _layer(models, states, level, length, finder, max_sequences)
-        step()
     graph = torch.repeat_interleave(torch.tensor([n for _, n in graphs], device=device))
     rows = torch.from_numpy(level.after).to(device)
     return torch.stack([h.new_zeros(len(graphs), h.size(1)).index_add_(0, graph, h[rows]) for h in states])
