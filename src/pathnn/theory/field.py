@@ -14,7 +14,6 @@ from numba.extending import intrinsic
 
 PRIME = np.uint64(2**61 - 1)
 _BITS, _REST = np.uint64(61), np.uint64(3)
-_ONE = np.uint64(1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)

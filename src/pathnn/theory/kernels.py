@@ -17,8 +17,6 @@ from pathnn.paths.cpu.walks import AP, SP_PLUS, bfs, scratch
 from pathnn.theory.field import add, element, mix, mix_pair, multiply, subtract
 
 TOKEN, DUMMY, ANNOTATION, PATHS, GRAPH = 1, 2, 3, 4, 5  # kinds of keys, so that keys of different kinds differ
-
-
 ZERO = np.uint64(0)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -20,7 +21,7 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.text import read_text
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import classification
-from pathnn.data.task import Continuous, Split, Task
+from pathnn.data.task import Continuous, Split
 
 FILES = {
     "exp": DataFile("EXP.txt.xz", "4db461607e535873ec6f09db0e194932d6e3f9b22a157f6d065a7445296463e3"),
@@ -80,28 +81,24 @@ def _build(paths: tuple[Path | None, ...]) -> Built:
     return Built(graphs, consecutive_splits(len(graphs)))
 
 
-def _task(name: str, built: Built) -> Task:
-    return Task(
-        name=name,
-        title=name.upper(),
-        graphs=built.graphs,
-        node_features=Continuous(1),
-        splits=built.splits,
-        pairs=torch.arange(len(built.graphs)).view(-1, 2),
-        classes=("unsatisfiable", "satisfiable"),
-        licence="GPL-3.0 (GNN-RNI)",
-        citation="Abboud et al., The surprising power of GNNs with random node initialization, IJCAI 2021",
-        notes=(
+def _facts(name: str, built: Built) -> dict[str, Any]:
+    return {
+        "node_features": Continuous(1),
+        "pairs": torch.arange(len(built.graphs)).view(-1, 2),
+        "classes": ("unsatisfiable", "satisfiable"),
+        "licence": "GPL-3.0 (GNN-RNI)",
+        "citation": "Abboud et al., The surprising power of GNNs with random node initialization, IJCAI 2021",
+        "notes": (
             "graphs 2i and 2i + 1 are a pair; four splits of consecutive blocks; features are ones. "
             "The paper's text says EXP for EXP-Class, the released configuration "
             "reads CEXP; EXP-Iso reads EXP"
         ),
         **classification(2),
-    )
+    }
 
 
 def specs() -> list[DatasetSpec]:
     """Return EXP and CEXP."""
     return [
-        DatasetSpec(name, name.upper(), 1200, ((file,),), _build, partial(_task, name)) for name, file in FILES.items()
+        DatasetSpec(name, name.upper(), 1200, ((file,),), _build, partial(_facts, name)) for name, file in FILES.items()
     ]
