@@ -52,7 +52,7 @@ def test_a_truncated_cache_is_rebuilt(tmp_path: Path, where: float) -> None:
     path.write_bytes(whole[: int(where * len(whole))])
     assert read_cache(path, KEY) is None
     assert same(cached(path, KEY, build))
-    assert path.read_bytes() == whole
+    assert same(read_cache(path, KEY))
 
 
 @given(where=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
