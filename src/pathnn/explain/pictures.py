@@ -16,7 +16,6 @@ from pathnn.plots.page import make_page
 Color = tuple[float, float, float]
 """Red, green and blue, from 0 to 1."""
 
-
 MORE, LESS = (0.902, 0.624, 0.0), (0.337, 0.706, 0.914)
 """Okabe and Ito's orange and sky blue, which colour-blind readers can distinguish."""
 

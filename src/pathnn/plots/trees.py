@@ -69,12 +69,9 @@ def tree_layout(tree: Tree) -> list[Placed]:
 
 TreeKind = Literal["wl", "sp", "sp+", "ap"]
 
-
 NAMES: dict[TreeKind, str] = {"wl": "WL-tree", "sp": "SP-tree", "sp+": "SP$^+$-tree", "ap": "AP-tree"}
 
-
 MAX_TREE_NODES = 400
-
 
 LEAF, LEVEL, WIDEST = 0.41, 0.62, 22.0
 """Inches between leaves and between levels, and of the widest drawing."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
-from pathnn.data.packed import PackedGraphs
+from pathnn.data.packed import TENSORS, PackedGraphs
 from pathnn.data.sources import DataFile
 from pathnn.data.task import Split, Task
 
@@ -52,7 +52,6 @@ def needed(path: Path | None) -> Path:
 
 
 PARTS = ("train", "val", "test")
-FIELDS = ("edge_index", "node_ptr", "edge_ptr", "x", "edge_attr", "y")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ class Built:
     @staticmethod
     def from_tensors(tensors: dict[str, Tensor]) -> Built:
         """Return the object that `to_tensors` was called on."""
-        fields: dict[str, Any] = {name: tensors[name] for name in FIELDS if name in tensors}
+        fields: dict[str, Any] = {name: tensors[name] for name in TENSORS if name in tensors}
         if "names" in tensors:
             fields["names"] = tuple(bytes(tensors["names"].numpy()).decode().split("\n"))
         graphs = PackedGraphs(**fields)

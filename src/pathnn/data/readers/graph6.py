@@ -16,10 +16,8 @@ from pathnn.data.readers.text import read_text
 
 HEADER = ">>graph6<<"
 
-
 OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}
 """By the first character of a line."""
-
 
 LINES_AT_ONCE = 4096
 

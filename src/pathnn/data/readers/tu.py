@@ -29,9 +29,7 @@ PARTS = (
     "edge_attributes",
 )
 
-
 WIDTHS = {"A": 2, "graph_indicator": 1, "graph_labels": 1}
-
 
 Array = NDArray[np.float64]
 
