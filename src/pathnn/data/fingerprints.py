@@ -70,9 +70,7 @@ def _mixed(values: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.d
     return values ^ (values >> np.uint64(31))
 
 
-CHUNK = 2**20
-"""How many numbers are hashed at once."""
-
+CHUNK = 2**20  # numbers that are hashed at once
 OTHER_SPLIT = "the split is another"
 
 

@@ -129,3 +129,6 @@ class GraphPicture:
             figure.savefig(text, format="svg", metadata={"Date": None})
         svg = text.getvalue()
         return svg[svg.index("<svg") :]
+
+
+Picture = Molecule | GraphPicture

@@ -22,36 +22,20 @@ def figure_graph() -> Graph:
 
 
 def open_triplet() -> Graph:
-    """Return a path of three vertices with vertex 0 in the middle: the v of proposition 3.4.
-
-    >>> open_triplet()[1]
-    3
-    """
+    """Return a path of three vertices with vertex 0 in the middle: the v of proposition 3.4."""
     return edges_to_index([(0, 1), (0, 2)]), 3
 
 
 def triangle() -> Graph:
-    """Return three vertices, all adjacent; each of them is a u of proposition 3.4.
-
-    >>> triangle()[1]
-    3
-    """
+    """Return three vertices, all adjacent; each of them is a u of proposition 3.4."""
     return edges_to_index([(0, 1), (1, 2), (2, 0)]), 3
 
 
 def hexagon() -> Graph:
-    """Return a ring of six vertices, which 1-WL confuses with two triangles.
-
-    >>> hexagon()[1]
-    6
-    """
+    """Return a ring of six vertices, which 1-WL confuses with two triangles."""
     return edges_to_index([(v, (v + 1) % 6) for v in range(6)]), 6
 
 
 def two_triangles() -> Graph:
-    """Return two separate triangles, which 1-WL confuses with a hexagon.
-
-    >>> two_triangles()[1]
-    6
-    """
+    """Return two separate triangles, which 1-WL confuses with a hexagon."""
     return edges_to_index([(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]), 6

@@ -24,8 +24,7 @@ class DatasetSpec:
     Attributes:
         num_graphs: its number of graphs, checked after building.
         files: for each file, its possible forms, the preferred one first.
-        build: makes the graphs and splits from one path per entry of `files` (None for an optional file that is
-            missing).
+        build: makes the graphs and splits from one path per entry of `files` (None for a missing optional file).
         facts: the fields of the task besides its name, title, graphs and splits, as a function of what was built.
         optional: whether it can be built without its files.
         version: increased when `build` changes its result; caches of other versions are rebuilt.
@@ -35,7 +34,7 @@ class DatasetSpec:
     title: str
     num_graphs: int
     files: tuple[tuple[DataFile, ...], ...]
-    build: Callable[[tuple[Path | None, ...]], Built]
+    build: Callable[..., Built]
     facts: Callable[[Built], dict[str, Any]]
     optional: bool = False
     version: int = 1
@@ -43,12 +42,6 @@ class DatasetSpec:
     def task(self, built: Built) -> Task:
         """Return the task of the built graphs."""
         return Task(name=self.name, title=self.title, graphs=built.graphs, splits=built.splits, **self.facts(built))
-
-
-def needed(path: Path | None) -> Path:
-    """Return the path of a file that a builder needs."""
-    assert path is not None, "a file that is not optional was not looked for"
-    return path
 
 
 PARTS = ("train", "val", "test")

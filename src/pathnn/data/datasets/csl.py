@@ -56,9 +56,9 @@ def read_published(path: Path) -> Built:
     return Built(with_ones(graphs, arrays["y"].long()), tuple(Split(*fold) for fold in folds))
 
 
-def _build(paths: tuple[Path | None, ...]) -> Built:
-    if paths[0] is not None:
-        return read_published(paths[0])
+def _build(path: Path | None) -> Built:
+    if path is not None:
+        return read_published(path)
     graphs = construct()
     assert graphs.y is not None
     return Built(graphs, stratified_folds(graphs.y, folds=5), published=False)

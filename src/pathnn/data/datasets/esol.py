@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pathnn.data.datasets.base import Built, DatasetSpec, needed
+from pathnn.data.datasets.base import Built, DatasetSpec
 from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.readers.smiles import smiles_graphs
 from pathnn.data.readers.table import read_table
@@ -23,8 +23,8 @@ FILES = (
 COLUMNS = ("logSolubility", "measured log solubility in mols per litre")
 
 
-def _build(paths: tuple[Path | None, ...]) -> Built:
-    table = read_table(needed(paths[0]))
+def _build(path: Path) -> Built:
+    table = read_table(path)
     target = next((column for column in COLUMNS if column in table.columns), COLUMNS[0])
     graphs, _ = smiles_graphs(table, smiles="smiles", targets=[target])
     return Built(graphs, (random_split(len(graphs)),), published=False)

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from pathnn.data.datasets.base import Built, DatasetSpec, needed, with_ones
+from pathnn.data.datasets.base import Built, DatasetSpec, with_ones
 from pathnn.data.errors import DataError
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.text import read_text
@@ -76,8 +76,8 @@ def _graph(lines: Iterator[str]) -> tuple[torch.Tensor, int, int]:
     return torch.tensor(sorted(pairs)).view(-1, 2).t(), size, label
 
 
-def _build(paths: tuple[Path | None, ...]) -> Built:
-    graphs = parse_exp(read_text(needed(paths[0])))
+def _build(path: Path) -> Built:
+    graphs = parse_exp(read_text(path))
     return Built(graphs, consecutive_splits(len(graphs)))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays, needed
+from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.readers.atom_features import FEATURES
@@ -31,8 +31,7 @@ _RAW = ("edge", "num-node-list", "num-edge-list", "node-feat", "edge-feat", "gra
 _SPLIT = ("train", "valid", "test")
 
 
-def _build(paths: tuple[Path | None, ...]) -> Built:
-    path = needed(paths[0])
+def _build(path: Path) -> Built:
     return read_packed_molecules(path, "valid") if path.suffix == ".npz" else read_ogb_csv(path)
 
 

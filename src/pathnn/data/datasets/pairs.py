@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from pathnn.data.datasets.base import Built, DatasetSpec, needed, with_ones
+from pathnn.data.datasets.base import Built, DatasetSpec, with_ones
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.readers.graph6 import parse_graph6, read_graph6
 from pathnn.data.readers.nx import from_networkx
@@ -50,8 +50,7 @@ BREC_CATEGORIES = {
 """The pairs of each category."""
 
 
-def _build_sr(name: str, paths: tuple[Path | None, ...]) -> Built:
-    path = needed(paths[0])
+def _build_sr(name: str, path: Path) -> Built:
     text = read_text(path) if path.suffix == ".g6" else _member(path, f"{name}.g6")
     graphs, _ = parse_graph6(text.splitlines(), source=str(path))
     return Built(with_ones(graphs))
@@ -79,8 +78,8 @@ def _sr_facts(name: str, built: Built) -> dict[str, Any]:
     }
 
 
-def _build_brec(paths: tuple[Path | None, ...]) -> Built:
-    graphs, _ = read_graph6(needed(paths[0]))
+def _build_brec(path: Path) -> Built:
+    graphs, _ = read_graph6(path)
     return Built(with_ones(graphs))
 
 
@@ -94,7 +93,7 @@ def _brec_facts(built: Built) -> dict[str, Any]:
     }
 
 
-def _build_atlas(paths: tuple[Path | None, ...]) -> Built:
+def _build_atlas() -> Built:
     from networkx.generators.atlas import graph_atlas_g
 
     return Built(with_ones(from_networkx(graph_atlas_g())))

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.base import PARTS, Built, DatasetSpec, needed
+from pathnn.data.datasets.base import PARTS, Built, DatasetSpec
 from pathnn.data.datasets.ogb import read_packed_molecules
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.metrics import mean_over_targets, tied_average_precision
@@ -45,8 +45,7 @@ Graph = tuple[Tensor, Tensor, Tensor, Tensor]
 """x, edge_attr, edge_index, y."""
 
 
-def _build(targets: int, paths: tuple[Path | None, ...]) -> Built:
-    path = needed(paths[0])
+def _build(targets: int, path: Path) -> Built:
     return read_packed_molecules(path, "val") if path.suffix == ".npz" else read_lrgb(path, targets)
 
 

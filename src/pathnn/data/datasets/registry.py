@@ -124,7 +124,7 @@ def _without_sources(spec: DatasetSpec) -> Built | None:
 
 def _build(spec: DatasetSpec, paths: tuple[Path | None, ...]) -> Built:
     log.info("building %s", spec.name)
-    built = spec.build(paths)
+    built = spec.build(*paths)
     if len(built.graphs) != spec.num_graphs:
         raise DataError(
             f"{spec.name}: {', '.join(path.name for path in paths if path)} gave {len(built.graphs)} graphs; "

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from pathnn.data.datasets.base import Built, DatasetSpec, needed
+from pathnn.data.datasets.base import Built, DatasetSpec
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.readers.tu import TUData, one_hot, read_tu
 from pathnn.data.sources import DataFile
@@ -67,9 +67,9 @@ def _features(data: TUData, kind: str) -> torch.Tensor:
     return torch.cat([labels.float(), data.node_attributes], dim=1)
 
 
-def _build(name: str, kind: str, paths: tuple[Path | None, ...]) -> Built:
-    data = read_tu(needed(paths[0]))
-    return Built(data.graphs(_features(data, kind)), read_folds(needed(paths[1]), name))
+def _build(name: str, kind: str, path: Path, folds: Path) -> Built:
+    data = read_tu(path)
+    return Built(data.graphs(_features(data, kind)), read_folds(folds, name))
 
 
 def _facts(features: str, classes: int, built: Built) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.base import PARTS, Built, DatasetSpec, load_arrays, needed
+from pathnn.data.datasets.base import PARTS, Built, DatasetSpec, load_arrays
 from pathnn.data.errors import DataError
 from pathnn.data.packed import PackedGraphs, from_pyg, offsets
 from pathnn.data.sources import DataFile
@@ -28,8 +28,7 @@ OF_PYG = DataFile("zinc12k-pyg.npz", made_by="pathnn.data.save_zinc from PyG's d
 """The file that `save_zinc` writes."""
 
 
-def _build(paths: tuple[Path | None, ...]) -> Built:
-    path = needed(paths[0])
+def _build(path: Path) -> Built:
     fields = ("x", "edge_index", "edge_attr", "num_nodes", "num_edges", "y")
     arrays = load_arrays(path, [f"{part}_{field}" for part in PARTS for field in fields])
     joined = {
