@@ -13,7 +13,7 @@ from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.csr import to_csr
 from pathnn.paths.options import COLLECTIONS, UNLIMITED, Collection, check_collection, check_k
 from pathnn.theory.graphs import Graph
-from pathnn.theory.kernels import annotate, fingerprint, refine_pairs, refine_vertices, total_fingerprint
+from pathnn.theory.kernels import GRAPH, annotate, multiset, refine_pairs, refine_vertices, total_fingerprint
 
 Lanes = NDArray[np.uint64]
 """Elements of the field; an axis of size 2 holds the two that form one fingerprint."""
@@ -31,9 +31,7 @@ class PathAnnotations:
 
     def fingerprints(self) -> Lanes:
         """Return the multiset of annotations at each level, `[k + 1, 2]`: all that a PathNN can know."""
-        out = np.zeros((len(self.levels), 2), np.uint64)
-        fingerprint(self.levels, out)
-        return out
+        return np.stack([multiset(GRAPH, *lanes, level) for level, lanes in enumerate(self.levels)])
 
     def total(self) -> Lanes:
         """Return all that a PathNN can know if its last layer and its readout are sums, `[2]`.
@@ -41,9 +39,7 @@ class PathAnnotations:
         With the identity as phi and a sum as readout, the representation of a graph is a sum over all its paths of
         length k. It does not depend on which vertex has which of these paths.
         """
-        out = np.zeros(2, np.uint64)
-        total_fingerprint(self.levels, self.sums, out)
-        return out
+        return total_fingerprint(self.levels[-2], self.sums)
 
 
 def hashed_annotations(
@@ -158,9 +154,8 @@ def wl_fingerprints(graphs: Sequence[Graph]) -> Lanes:
     """
 
     def one(index: int) -> Lanes:
-        edge_index, num_nodes = graphs[index]
-        csr = to_csr(edge_index, num_nodes)
-        return refine_vertices(csr.rowptr.numpy(), csr.col.numpy(), np.zeros((2, num_nodes), np.uint64))
+        csr = to_csr(*graphs[index])
+        return refine_vertices(csr.rowptr.numpy(), csr.col.numpy(), np.zeros((2, graphs[index][1]), np.uint64))
 
     return stack_lanes(in_threads(one, range(len(graphs))), (2,))
 

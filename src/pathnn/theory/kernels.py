@@ -49,27 +49,27 @@ def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, s
 
 
 @njit(cache=True, nogil=True)
-def fingerprint(levels, out):
-    """Write `out[l, lane]`: the sum over all vertices of an element for the annotation at each level."""
-    for level in range(levels.shape[0]):
-        for lane in range(2):
-            total = np.uint64(levels.shape[2])
-            for v in range(levels.shape[2]):
-                total = add(total, element(lane, GRAPH, levels[level, 0, v], levels[level, 1, v], level))
-            out[level, lane] = total
+def multiset(kind, first, second, extra):
+    """Return `[2]`: the number of values plus the sum of an element for each of them, in both lanes."""
+    out = np.empty(2, np.uint64)
+    for lane in range(2):
+        total = np.uint64(first.size)
+        for i in range(first.size):
+            total = add(total, element(lane, kind, first[i], second[i], extra))
+        out[lane] = total
+    return out
 
 
 @njit(cache=True, nogil=True)
-def total_fingerprint(levels, sums, out):
-    """Write `out[lane]`: the multiset of the annotations at level k - 1, and the plain total of all sums at level k."""
-    before = np.empty((1, 2), np.uint64)
-    fingerprint(levels[-2:-1], before)
-    total = np.zeros(2, np.uint64)
+def total_fingerprint(before, sums):
+    """Return `[2]`: the multiset of the annotations at level k - 1, and the plain total of all sums at level k."""
+    out, total = multiset(GRAPH, before[0], before[1], 0), np.zeros(2, np.uint64)
     for lane in range(2):
         for v in range(sums.shape[1]):
             total[lane] = add(total[lane], sums[lane, v])
     for lane in range(2):
-        out[lane] = mix_pair(lane, GRAPH, total[0], total[1], before[0, lane])
+        out[lane] = mix_pair(lane, GRAPH, total[0], total[1], out[lane])
+    return out
 
 
 @njit(cache=True, nogil=True)
@@ -269,17 +269,6 @@ def _count_distinct(first):
 
 
 @njit(cache=True, nogil=True)
-def _summary(first, second, rounds):
-    out = np.empty(2, np.uint64)
-    for lane in range(2):
-        total = np.uint64(first.size)
-        for i in range(first.size):
-            total = add(total, element(lane, SUMMARY, first[i], second[i], rounds))
-        out[lane] = total
-    return out
-
-
-@njit(cache=True, nogil=True)
 def refine_vertices(rowptr, col, colors):
     """Return the summary `[2]` of the stable 1-WL colours, starting from `colors[lane, v]`."""
     n = rowptr.size - 1
@@ -300,7 +289,7 @@ def refine_vertices(rowptr, col, colors):
         colors, before = after, found
         found = _count_distinct(colors[0])
         if found == before:
-            return _summary(colors[0], colors[1], rounds)
+            return multiset(SUMMARY, colors[0], colors[1], rounds)
 
 
 @njit(cache=True, nogil=True)
@@ -331,4 +320,4 @@ def refine_pairs(kind):
         colors, before = after, found
         found = _count_distinct(colors[0].ravel())
         if found == before:
-            return _summary(colors[0].ravel(), colors[1].ravel(), rounds)
+            return multiset(SUMMARY, colors[0].ravel(), colors[1].ravel(), rounds)
