@@ -161,8 +161,7 @@ def draw_graphs(
             check_source(vertex, num_nodes)
     sketches = [sketch(*graph, labels=labels) for graph in graphs]
     texts = [""] * len(graphs) if captions is None else lettered(captions)
-    marked = [None] * len(graphs) if sources is None else sources
     figure, axes = make_page([one.size for one in sketches], texts, middle=True)
-    for one, panel, source in zip(sketches, axes, marked, strict=True):
-        one.draw(panel, source=source)
+    for i, (one, panel) in enumerate(zip(sketches, axes, strict=True)):
+        one.draw(panel, source=sources[i] if sources else None)
     return figure

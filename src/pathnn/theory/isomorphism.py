@@ -97,15 +97,6 @@ class IsomorphismTest:
     confused: tuple[tuple[int, int], ...] = ()
     confused_by_network: tuple[tuple[int, int], ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as a JSON document."""
-        return {
-            **vars(self),
-            "failure_rate": list(self.failure_rate),
-            "confused": [list(pair) for pair in self.confused],
-            "confused_by_network": [list(pair) for pair in self.confused_by_network],
-        }
-
 
 def isomorphism_test(
     graphs: PackedGraphs | Sequence[Graph],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice
+from pathnn.data.paths import graph_ranges
 from pathnn.nn import PathNN, paper_config
 from pathnn.nn.backends.base import Budget
 from pathnn.nn.path_conv import PhiName
@@ -88,27 +89,14 @@ def embeddings(
         return merged_embeddings(models, graphs, max_sequences=entries, device=device, annotations=annotations)
     if any(isinstance(module, nn.BatchNorm1d) for module in models[0].modules()):
         raise ValueError("a BatchNorm needs all graphs at once: expected merge=True.")
-    rows = [_embed(models, chunk, entries, device) for chunk in _chunks(graphs, models[0], entries)]
+    sizes = [int(count_paths(*graph, collection=config.collection, k=config.k).sum()) for graph in graphs]
+    chunks = graph_ranges(torch.tensor(sizes, dtype=torch.long), entries)
+    rows = [_embed(models, graphs[start:stop], entries, device) for start, stop in chunks]
     return torch.cat(rows, dim=1) if rows else torch.zeros(len(models), 0, config.hidden_channels).double()
 
 
-def _chunks(graphs: Sequence[Graph], model: PathNN, entries: int) -> Iterator[list[Graph]]:
-    """Yield consecutive graphs with at most `entries` paths together; a graph with more is a separate chunk."""
-    chunk: list[Graph] = []
-    size = 0
-    for graph in graphs:
-        paths = int(count_paths(*graph, collection=model.config.collection, k=model.config.k).sum())
-        if chunk and size + paths > entries:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(graph)
-        size += paths
-    if chunk:
-        yield chunk
-
-
 @torch.no_grad()
-def _embed(models: Sequence[PathNN], graphs: list[Graph], entries: int, device: str | torch.device) -> Tensor:
+def _embed(models: Sequence[PathNN], graphs: Sequence[Graph], entries: int, device: str | torch.device) -> Tensor:
     config = models[0].config
     edge_index, num_nodes, batch = disjoint_union(graphs)
     batch = batch.to(device)

@@ -79,7 +79,7 @@ def _status(spec: DatasetSpec) -> DatasetStatus:
 
 def _at_hand(forms: tuple[DataFile, ...]) -> bool:
     try:
-        return any(find_file(file) is not None for file in forms)
+        return find_file(*forms) is not None
     except DataError:
         return False
 
