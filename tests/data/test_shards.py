@@ -67,7 +67,7 @@ def test_shards_are_built_once_and_anew_when_damaged(graphs: PackedGraphs, tmp_p
             files[0].write_bytes(content)
         elif damage == "manifest":
             manifest = json.loads((tmp_path / "manifest.json").read_text())
-            manifest["body"]["shards"].pop()
+            manifest["shards"].pop()
             (tmp_path / "manifest.json").write_text(json.dumps(manifest))
         else:
             (tmp_path / "manifest.json").unlink()

@@ -102,7 +102,7 @@ def build_shards(
     options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
     key = tries_key(graphs, options)
     tries = open_shards(folder, key, options, verify=verify)
-    if tries is None:
+    if tries is None or len(tries) != len(graphs):
         _write_shards(graphs.to("cpu"), folder, options, key, max_bytes)
         tries = open_shards(folder, key, options, verify=False)
         assert tries is not None, "shards that were just written can be read"
@@ -132,11 +132,10 @@ def open_shards(
 def _manifest_shards(folder: Path, key: dict[str, object]) -> list[dict[str, Any]] | None:
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
-        body = manifest["body"]
-        if manifest["format"] != FORMAT or manifest["version"] != VERSION or manifest["sha256"] != _digest(body):
-            return None
-        return list(body["shards"]) if body["key"] == json.loads(json.dumps(key)) else None
-    except (OSError, ValueError, KeyError, TypeError):
+        expected = {"format": FORMAT, "version": VERSION, "key": json.loads(json.dumps(key))}
+        shards = list(manifest.pop("shards"))
+        return shards if manifest == expected else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
@@ -152,14 +151,9 @@ def _write_shards(
         path = folder / f"shard-{tag}-{i:05d}.safetensors"
         write_tensors(path, to_tensors(tries), kind=FORMAT, version=VERSION, meta={})
         shards.append({"file": path.name, "bytes": path.stat().st_size, "sha256": sha256(path)})
-    body = {"key": key, "shards": shards}
-    manifest = {"format": FORMAT, "version": VERSION, "sha256": _digest(body), "body": body}
+    manifest = {"format": FORMAT, "version": VERSION, "key": key, "shards": shards}
     with atomic_write(folder / "manifest.json") as file:
         file.write(json.dumps(manifest, indent=1).encode())
-
-
-def _digest(body: object) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def _pick(tries: RaggedTries, index: Tensor) -> RaggedTries:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pathnn.nn import PathNN
-from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.cpu.extract import in_threads
@@ -210,7 +210,7 @@ def merged_embeddings(
 def _layer(
     models: Sequence[PathNN], states: list[Tensor], level: MergedLevel, length: int, finder: SequenceFinder, most: int
 ) -> list[Tensor]:
-    convs = [_conv(model, length) for model in models]
+    convs: list[Any] = [model.convs[length - 1] for model in models]
     read = [conv.scale(h) for conv, h in zip(convs, states, strict=True)]
     device = read[0].device
     sums = [h.new_zeros(len(level.chosen), h.size(1)) for h in read]
@@ -223,17 +223,9 @@ def _layer(
     rows, chosen, after = (
         torch.from_numpy(ids).to(device) for ids in (level.before[level.chosen], level.chosen, level.after)
     )
-    out = []
-    for conv, h, total in zip(convs, read, sums, strict=True):
-        # expand to all vertices: a BatchNorm counts each of them
-        out.append(conv.phi(conv.norm((h[rows] + total)[after]))[chosen])
-    return out
-
-
-def _conv(model: PathNN, length: int) -> PathConv:
-    conv = model.convs[length - 1]
-    assert isinstance(conv, PathConv)
-    return conv
+    layers = zip(convs, read, sums, strict=True)
+    # Expand to all vertices: a BatchNorm counts each of them.
+    return [conv.phi(conv.norm((h[rows] + total)[after]))[chosen] for conv, h, total in layers]
 
 
 def merged_trie(
