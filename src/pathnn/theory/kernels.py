@@ -1,7 +1,7 @@
 """Annotated path sets as fingerprints: numba kernels that store no path.
 
 The annotation of a vertex at level l is a polynomial over the integers modulo 2^61 - 1, evaluated at two random points
-("lanes"): the sum over all paths of length l from it of the product of an element for each token. Sums are in a field, so
+("lanes"): the sum over all paths of length l from it of the product of an element for each token. In a field,
 
     AP        the search omits the last step of a path: `rest[v]` is the sum of the elements of the neighbours of v
               that are not on the path, updated at each step; the step before it is a plain loop
