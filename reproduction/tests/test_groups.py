@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from pathnn.training.together import TogetherError
 
 from pathnn.training import RunStoppedError
 from pathnn.training.loop import Epoch
+from pathnn.training.together import TogetherError
 from pathnn_reproduction import execute, groups, pool
 from pathnn_reproduction.execute import Executor
 from pathnn_reproduction.groups import in_groups

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from pathnn.training.together import run_together
-from pathnn.training.together_epochs import Outcome
 
 from pathnn.data.task import Task
 from pathnn.device import default_max_entries
@@ -20,6 +18,8 @@ from pathnn.training.errors import RunError
 from pathnn.training.loop import Epoch
 from pathnn.training.runs import Run, finish_run, open_run, saved_result, train_run
 from pathnn.training.setup import with_paths
+from pathnn.training.together import run_together
+from pathnn.training.together_epochs import Outcome
 from pathnn_reproduction.experiments.synthetic import isomorphism_result
 from pathnn_reproduction.groups import in_groups, release_memory
 from pathnn_reproduction.results import Line, result_line

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import torch
-from pathnn.training.together import TogetherError
 
 from pathnn.training.errors import RunStoppedError
+from pathnn.training.together import TogetherError
 
 T = TypeVar("T")
 

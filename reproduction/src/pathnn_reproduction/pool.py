@@ -14,9 +14,9 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, Literal, Protocol
 
 import torch
-from pathnn.training.together import TogetherError
 
 from pathnn.training.loop import Epoch
+from pathnn.training.together import TogetherError
 from pathnn_reproduction.execute import Executor
 from pathnn_reproduction.groups import release_memory
 from pathnn_reproduction.results import Line

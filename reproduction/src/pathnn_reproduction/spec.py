@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from pathnn.training.together import common
-
 from pathnn.nn.presets import PRESETS, paper_config
 from pathnn.paths.options import Collection
 from pathnn.training.config import RunConfig
 from pathnn.training.cuda_graphs.capture import FIXED
+from pathnn.training.together import common
 from pathnn_reproduction.paper import maximizes
 from pathnn_reproduction.results import Key, Line, Results, config_hash, v1_options
 
