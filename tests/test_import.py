@@ -47,7 +47,7 @@ def test_training_and_predicting_load_no_compiler():
 
 
 def test_submodules_resolve_after_import_pathnn():
-    names = ("pathnn.data.load_data", "pathnn.training.config.RunConfig", "pathnn.theory.wl_colors")
+    names = ("pathnn.data.load_data", "pathnn.training.config.RunConfig", "pathnn.theory.isomorphism_test")
     assert _loaded(f"import pathnn; {'; '.join(names)}", ("torch",)) == "['torch']"
 
 

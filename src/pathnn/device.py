@@ -58,8 +58,11 @@ def free_memory(device: torch.device | str = "cpu") -> int:
     """Return how many bytes can be allocated on `device` now."""
     device = torch.device(device)
     if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0]) + _cached_by_torch(device)
-    return _available_ram()
+        # Torch holds memory that it does not use: it is free for this process, not for others.
+        held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0] + held)
+    available = [size for size in (_meminfo(), _cgroup()) if size is not None]
+    return min(available) if available else 4 * 2**30
 
 
 def default_max_entries(device: torch.device | str = "cpu", *, hidden_channels: int = 128) -> int:
@@ -72,18 +75,8 @@ def default_max_entries(device: torch.device | str = "cpu", *, hidden_channels: 
     return max(free_memory(device) // 2 // per_entry, 1024)
 
 
-def _cached_by_torch(device: torch.device) -> int:
-    """Return the bytes that torch holds but does not use: free for this process, not for others."""
-    return int(torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
-
-
-def _available_ram() -> int:
-    """Return the free bytes of the machine, or of this process' control group if that is less."""
-    available = [size for size in (_meminfo(), _cgroup()) if size is not None]
-    return min(available) if available else 4 * 2**30
-
-
 def _meminfo() -> int | None:
+    """Return the free bytes of the machine, if Linux tells."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
@@ -92,11 +85,11 @@ def _meminfo() -> int | None:
 
 
 def _cgroup() -> int | None:
-    folder = CGROUP
+    """Return the free bytes of the control group of this process, if it has a limit."""
     try:
-        limit = (folder / "memory.max").read_text().strip()
-        used = int((folder / "memory.current").read_text())
-        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        limit = (CGROUP / "memory.max").read_text().strip()
+        used = int((CGROUP / "memory.current").read_text())
+        stat = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
         used -= int(stat.get("inactive_file", 0)) + int(stat.get("active_file", 0))  # the kernel gives these back
     except (OSError, ValueError):
         return None

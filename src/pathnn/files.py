@@ -195,13 +195,18 @@ def read_tensors(path: Path, *, kind: str, version: int) -> tuple[dict[str, Tens
 
 def file_format(path: Path) -> str | None:
     """Return the format that a tensor file names, or None for any other file."""
+    return file_metadata(path).get("format")
+
+
+def file_metadata(path: Path) -> dict[str, str]:
+    """Return the metadata of a tensor file (format, version, meta, sha256); none for any other file."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="pt") as file:
-            return (file.metadata() or {}).get("format")
+            return dict(file.metadata() or {})
     except (SafetensorError, OSError, ValueError):
-        return None
+        return {}
 
 
 def _checksum(tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> str:

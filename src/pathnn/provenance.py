@@ -35,14 +35,17 @@ PACKAGES = (
 """Packages that results depend on."""
 
 
-@cache
-def _versions() -> dict[str, str | None]:
-    return {"python": platform.python_version(), **{name: installed_version(name) for name in PACKAGES}}
-
-
 def versions() -> dict[str, str | None]:
     """Return the versions of Python and of the packages that results depend on; None for a missing package."""
-    return dict(_versions())
+    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+
+
+@cache
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def commit() -> str | None:
@@ -69,11 +72,3 @@ CODE = ("src", "reproduction/src", "benchmarks/*.py", "examples", "pyproject.tom
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-
-
-def installed_version(name: str) -> str | None:
-    """Return the version of a package, or None if it is not installed."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

@@ -1,4 +1,4 @@
-"""What holds for every path neural network, as assertions for your own tests."""
+"""Assertions that hold for every path neural network, for your own tests."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ def assert_permutation_invariant(
     """Raise `AssertionError` unless renumbering vertices and reordering edges leaves the output as it is.
 
     Outputs per vertex (`readout=None`) have to move with their vertices. Holds for collections "sp+" and
-    "ap"; with "sp", which of several shortest paths is read depends on the numbers. The model is run in
-    evaluation mode; BatchNorm in training mode would hold, too, dropout would not. `tolerance` is relative to
-    the largest output.
+    "ap"; with "sp", which of several shortest paths is read depends on the numbers. A copy of the model is run in
+    evaluation mode. `tolerance` is relative to the largest output.
 
     >>> from pathnn.nn import PathNN
     >>> model = PathNN(2, 8, 1, collection="ap", k=2)
@@ -36,7 +35,8 @@ def assert_permutation_invariant(
     """
     generator = torch.Generator().manual_seed(seed)
     per_vertex = getattr(model, "readout", True) is None
-    with _Evaluating(model), torch.no_grad():
+    model = copy.deepcopy(model).eval()
+    with torch.no_grad():
         expected = model(x, edge_index, edge_attr=edge_attr, batch=batch)
         for trial in range(trials):
             order = _permutation_within(batch, x.size(0), generator).to(x.device)
@@ -102,7 +102,7 @@ def assert_backends_agree(
 
 
 def relative_difference(value: Tensor, expected: Tensor, *, scale: float = 0.0) -> float:
-    """The largest difference over the largest expected value (or over `scale`, if that is larger)."""
+    """Return the largest difference over the largest expected value (or over `scale`, if that is larger)."""
     if value.shape != expected.shape:
         raise AssertionError(f"shapes differ: {tuple(value.shape)} and {tuple(expected.shape)}.")
     if value.numel() == 0:
@@ -121,19 +121,6 @@ def _assert_close(what: str, value: Tensor, expected: Tensor, tolerance: float, 
 
 
 def _permutation_within(batch: Tensor | None, num_nodes: int, generator: torch.Generator) -> Tensor:
-    """A random order of the vertices that keeps the vertices of a graph together."""
+    """Return a random order of the vertices that keeps the vertices of a graph together."""
     order = torch.randperm(num_nodes, generator=generator)
     return order if batch is None else order[torch.argsort(batch.cpu()[order], stable=True)]
-
-
-class _Evaluating:
-    """Evaluation mode for a while."""
-
-    def __init__(self, model: Any) -> None:
-        self.model, self.training = model, model.training
-
-    def __enter__(self) -> None:
-        self.model.eval()
-
-    def __exit__(self, *exception: object) -> None:
-        self.model.train(self.training)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pathnn.data import load_dataset
-from pathnn.data.datasets.base import Built, tensor_to_text, text_to_tensor
+from pathnn.data.datasets.base import Built
 from pathnn.data.datasets.csl import construct
 from pathnn.data.datasets.registry import built_path, get_spec, load_built
 
@@ -75,4 +75,3 @@ def test_what_is_built_comes_back_from_the_cache(mirror: Path, own_cache: Path) 
     assert again.graphs.names == built.graphs.names
     assert again.published == built.published
     assert all(torch.equal(a.train, b.train) for a, b in zip(built.splits, again.splits, strict=True))
-    assert tensor_to_text(text_to_tensor("")) == ""

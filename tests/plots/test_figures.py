@@ -7,11 +7,10 @@ import networkx as nx
 import pytest
 from matplotlib.text import Text
 
-from pathnn.plots import draw_graphs, draw_paths, draw_tree_list, draw_trees
+from pathnn.plots import draw_graphs, draw_paths, draw_trees
 from pathnn.plots.overview import draw_paths_and_tree
 from pathnn.plots.page import LINES, REACHED
 from pathnn.plots.paths import choose_colors, maximal
-from pathnn.theory import Tree
 from pathnn.theory.examples import figure_graph, hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import edges_to_index
 
@@ -30,7 +29,6 @@ def all_figures():
         "graphs": draw_graphs([hexagon(), two_triangles()], captions=["a hexagon", "two triangles"]),
         "marked": draw_graphs([open_triplet(), triangle()], sources=[0, None], labels=["a", "b", "c"]),
         "one vertex": draw_graphs([(edges_to_index([]), 1)]),
-        "forest": draw_tree_list([Tree(0)], captions=[""], labels=["r"]),
     }
 
 
@@ -60,7 +58,6 @@ def test_number_of_panels(figures):
         "graphs": 2,
         "marked": 2,
         "one vertex": 1,
-        "forest": 1,
     }
 
 
@@ -148,7 +145,6 @@ def test_no_window_no_global_settings():
         (lambda: draw_graphs([triangle()], sources=[7]), "source=7"),
         (lambda: draw_graphs([(edges_to_index([]), 0)]), "num_nodes=0"),
         (lambda: draw_graphs([(edges_to_index([]), 1000)]), "num_nodes=1000"),
-        (lambda: draw_tree_list([Tree(0)], captions=[], labels=["r"]), "0 captions for 1 trees"),
     ],
 )
 def test_refuses(draw, message):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from pathnn.paths import PathExplosionError
 from pathnn.paths.options import COLLECTIONS
-from pathnn.theory import annotated_path_sets
 from pathnn.theory.examples import hexagon, triangle
 from pathnn.theory.fingerprints import classes, hashed_annotations, path_fingerprints
 from pathnn.theory.graphs import edges_to_index
+from pathnn_reproduction.theory.exact import annotated_path_sets
 from theory_strategies import atlas, from_networkx, graphs, relabelled, relaxed
 
 OPTIONS = [
@@ -26,10 +26,10 @@ def same_partition(first, second) -> bool:
     return len(set(first)) == len(set(second)) == len(set(zip(first, second, strict=True)))
 
 
-def check_levels(chosen, collection, k, initial=None, **options):
-    slow = annotated_path_sets(chosen, collection=collection, k=k, initial=initial, **options)
-    fast = hashed_annotations(chosen, collection=collection, k=k, initial=initial, **options)
-    prints = path_fingerprints(chosen, collection=collection, k=k, initial=initial, **options)
+def check_levels(chosen, collection, k, **options):
+    slow = annotated_path_sets(chosen, collection=collection, k=k, **options)
+    fast = hashed_annotations(chosen, collection=collection, k=k, **options)
+    prints = path_fingerprints(chosen, collection=collection, k=k, **options)
     for level in range(k + 1):
         exact = [x for levels in slow for x in levels[level]]
         hashed = [tuple(column) for one in fast for column in one.levels[level].T.tolist()]
@@ -43,14 +43,6 @@ def check_levels(chosen, collection, k, initial=None, **options):
 @relaxed
 def test_agrees_with_annotated_path_sets(collection, chosen, options, k):
     check_levels(chosen, collection, k, **options)
-
-
-@pytest.mark.parametrize("collection", COLLECTIONS)
-@given(graph=graphs(7), options=st.sampled_from(OPTIONS), data=st.data())
-@relaxed
-def test_agrees_from_labels(collection, graph, options, data):
-    labels = data.draw(st.lists(st.integers(-1, 2), min_size=graph[1], max_size=graph[1]))
-    check_levels([graph, graph], collection, 3, [labels, [0] * graph[1]], **options)
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
@@ -128,8 +120,6 @@ def test_steps_are_limited():
     [
         ({"collection": "paths"}, "collection='paths'"),
         ({"k": 0}, "k=0"),
-        ({"initial": []}, "labels for 0 graphs: expected 1"),
-        ({"initial": [[1]]}, "has 1 labels"),
     ],
 )
 def test_hashed_refuses(arguments, message):

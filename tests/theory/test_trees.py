@@ -1,106 +1,72 @@
-import networkx as nx
+"""Path-Trees and WL-trees; `reproduction/tests/theory` has the statements about them."""
+
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathnn.theory import ColorTable, Tree
-from theory_strategies import relaxed
+from pathnn.paths.options import COLLECTIONS
+from pathnn.paths.reference import reference_paths
+from pathnn.theory import path_tree, wl_tree
+from pathnn.theory.examples import figure_graph
+from pathnn.theory.graphs import edges_to_index
+from theory_strategies import graphs, relaxed
 
-labels = st.integers(0, 3)
-trees = st.recursive(
-    st.builds(Tree, labels),
-    lambda children: st.builds(lambda v, c: Tree(v, tuple(c)), labels, st.lists(children, max_size=3)),
-    max_leaves=9,
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+@given(graph=graphs(), k=st.integers(1, 4))
+@relaxed
+def test_nodes_are_paths(collection, graph, k):
+    """Every node below the root is a path of the collection, and every path is a node."""
+    trees = [path_tree(*graph, source, collection=collection, k=k) for source in range(graph[1])]
+    found = [walk for tree in trees for walk in tree.walks() if len(walk) > 1]
+    expected = [p for paths in reference_paths(*graph, collection=collection, k=k) for p in paths]
+    assert sorted(found) == sorted(expected)
+
+
+def test_figure_graph_satisfies_the_captions():
+    graph = figure_graph()
+    shortest = reference_paths(*graph, collection="sp+", k=5)
+    from_v1 = [path for paths in shortest for path in paths if path[0] == 0]
+    assert graph[1] == 6
+    assert max(map(len, from_v1)) == 3
+    ends = [path[-1] for path in from_v1]
+    assert sorted(ends) == [1, 2, 3, 3, 4, 5]  # v4 twice: two SP-trees of height 2 are possible
+    sp, sp_plus, ap = (path_tree(*graph, 0, collection=c, k=k) for c, k in (("sp", 2), ("sp+", 2), ("ap", 3)))
+    assert sp.levels() == [[0], [1, 2, 5], [3, 4]]
+    assert sp_plus.levels() == [[0], [1, 2, 5], [3, 3, 4]]
+    assert ap.levels() == [[0], [1, 2, 5], [3, 3, 4], [2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"collection": "all"}, "collection='all'"),
+        ({"k": 0}, "k=0"),
+        ({"source": 2}, "source=2"),
+        ({"num_nodes": 1, "source": 0}, "num_nodes=1"),
+    ],
 )
+def test_path_tree_refuses(arguments, message):
+    given_arguments = {"num_nodes": 2, "source": 0, "collection": "ap", "k": 2} | arguments
+    with pytest.raises(ValueError, match=message):
+        path_tree(edges_to_index([(0, 1)]), **given_arguments)
 
 
-def to_networkx(tree: Tree) -> nx.Graph:
-    graph = nx.Graph()
-    graph.add_node(0)
-    stack = [(tree, 0)]
-    while stack:
-        node, number = stack.pop()
-        for child in node.children:
-            stack.append((child, len(graph)))
-            graph.add_edge(number, len(graph))
-    return graph
-
-
-def mirrored(tree: Tree) -> Tree:
-    return Tree(tree.vertex + 10, tuple(mirrored(child) for child in reversed(tree.children)))
-
-
-def embeds_by_search(small: Tree, large: Tree, labelled: bool) -> bool:
-    """Try every way to send children to different children."""
-    if labelled and small.vertex != large.vertex:
-        return False
-    if not small.children:
-        return True
-    first, *rest = small.children
-    return any(
-        embeds_by_search(first, child, labelled)
-        and embeds_by_search(
-            Tree(small.vertex, tuple(rest)),
-            Tree(large.vertex, large.children[:i] + large.children[i + 1 :]),
-            labelled,
-        )
-        for i, child in enumerate(large.children)
-    )
-
-
-@given(trees, trees)
+@given(graphs(), st.integers(0, 4))
 @relaxed
-def test_form_agrees_with_networkx(first, second):
-    left, right = to_networkx(first), to_networkx(second)
-    isomorphic = bool(nx.algorithms.isomorphism.rooted_tree_isomorphism(left, 0, right, 0)) or (
-        len(left) == len(right) == 1
-    )
-    table = ColorTable()
-    assert (first.form() == second.form()) == isomorphic
-    assert (first.color(table) == second.color(table)) == isomorphic
+def test_wl_tree_lists_all_walks(graph, height):
+    adjacency = torch.zeros(graph[1], graph[1], dtype=torch.long)
+    adjacency[graph[0][0], graph[0][1]] = 1
+    walks = torch.eye(graph[1], dtype=torch.long)
+    tree = wl_tree(*graph, 0, height)
+    for length in range(height + 1):
+        found = tree.levels()[length] if length <= tree.height else []
+        assert torch.bincount(torch.tensor(found, dtype=torch.long), minlength=graph[1]).equal(walks[0])
+        walks = walks @ adjacency
 
 
-@given(trees)
-@relaxed
-def test_form_ignores_order_and_labels(tree):
-    assert tree.form() == mirrored(tree).form()
-
-
-@given(trees, trees)
-@relaxed
-def test_marked_colors_are_finer_than_colors(first, second):
-    table, marked = ColorTable(), ColorTable()
-    if first.color(marked, mark=int) == second.color(marked, mark=int):
-        assert first.color(table) == second.color(table)
-        assert first.levels()[0] == second.levels()[0]
-        assert [sorted(level) for level in first.levels()] == [sorted(level) for level in second.levels()]
-
-
-@given(trees, trees, st.booleans())
-@relaxed
-def test_subtree_agrees_with_exhaustive_search(small, large, labelled):
-    assert small.is_subtree_of(large, labelled=labelled) == embeds_by_search(small, large, labelled)
-
-
-def test_subtree_needs_augmenting_paths():
-    deep, leaf = Tree(0, (Tree(0),)), Tree(0)
-    assert Tree(0, (leaf, deep)).is_subtree_of(Tree(0, (deep, leaf)))
-    assert not Tree(0, (deep, deep)).is_subtree_of(Tree(0, (deep, leaf)))
-
-
-@given(trees)
-@relaxed
-def test_sizes_levels_walks_and_pruning(tree):
-    levels = tree.levels()
-    assert tree.size == sum(map(len, levels)) == len(to_networkx(tree)) == len(list(tree.walks()))
-    assert tree.height == len(levels) - 1
-    assert sorted(walk[-1] for walk in tree.walks()) == sorted(v for level in levels for v in level)
-    for height in range(tree.height + 2):
-        pruned = tree.prune(height)
-        assert pruned.levels() == levels[: height + 1]
-        assert pruned.is_subtree_of(tree)
-
-
-def test_prune_refuses_negative_heights():
-    with pytest.raises(ValueError, match="height=-1"):
-        Tree(0).prune(-1)
+@pytest.mark.parametrize("source", [-1, 3, True, 0.0])
+def test_tree_refuses_what_is_no_vertex(source):
+    with pytest.raises(ValueError, match="is not a vertex"):
+        wl_tree(edges_to_index([(0, 1)]), 3, source, 2)

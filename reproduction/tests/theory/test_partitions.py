@@ -5,8 +5,17 @@ from itertools import product
 import pytest
 
 from pathnn.paths.options import COLLECTIONS
-from pathnn.theory import ColorTable, annotated_path_sets, path_trees, wl_colors, wl_trees
-from pathnn.theory.graphs import distances_from, neighbors
+from pathnn.theory.graphs import neighbors
+from pathnn_reproduction.theory.exact import (
+    ColorTable,
+    annotated_path_sets,
+    distances_from,
+    path_trees,
+    prune,
+    tree_color,
+    wl_colors,
+    wl_trees,
+)
 from pathnn_reproduction.theory.partitions import annotated_partitions, path_levels, tree_partitions, wl_partitions
 from pathnn_reproduction.theory.small_graphs import small_graphs
 
@@ -29,7 +38,7 @@ def test_wl(name):
     slow = [wl_colors(*graph, HEIGHT, table=table) for graph in members(universe)]
     for height in range(1, HEIGHT + 1):
         assert same_partition(fast[height - 1].tolist(), [color for levels in slow for color in levels[height]])
-    trees = [tree.color(shapes) for graph in members(universe) for tree in wl_trees(*graph, 3)]
+    trees = [tree_color(tree, shapes) for graph in members(universe) for tree in wl_trees(*graph, 3)]
     assert same_partition(fast[2].tolist(), trees)
 
 
@@ -44,7 +53,7 @@ def test_trees(name, collection, distances):
             from_root = distances_from(adjacent, tree.vertex)
             mark = from_root.__getitem__ if distances else None
             for height in range(1, HEIGHT + 1):
-                slow[height - 1].append(tree.prune(height).color(table, mark=mark))
+                slow[height - 1].append(tree_color(prune(tree, height), table, mark=mark))
     assert all(same_partition(a.tolist(), b) for a, b in zip(fast, slow, strict=True))
 
 

@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from pathnn.theory import ColorTable, annotated_path_sets, path_trees, wl_colors
-from pathnn.theory.graphs import distances_from, edges_to_index, neighbors
+from pathnn.theory.graphs import edges_to_index, neighbors
 from pathnn_reproduction.theory.checks import Check, PathTest, TheorySettings, theory_checks, theory_steps
 from pathnn_reproduction.theory.compare import SCOPES, Example
+from pathnn_reproduction.theory.exact import (
+    ColorTable,
+    annotated_path_sets,
+    distances_from,
+    path_trees,
+    tree_color,
+    wl_colors,
+)
 from pathnn_reproduction.theory.table import from_result, theory_table
 
 RESULT = json.loads((Path(__file__).resolve().parents[3] / "results" / "theory.json").read_text())
@@ -96,7 +103,7 @@ def slow_names(test: PathTest, example: Example):
         adjacent = neighbors(*graph)
         trees = path_trees(*graph, collection=test.collection, k=height)
         marks = [distances_from(adjacent, v).__getitem__ if test.distances else None for v in range(graph[1])]
-        names.append([tree.color(table, mark=mark) for tree, mark in zip(trees, marks, strict=True)])
+        names.append([tree_color(tree, table, mark=mark) for tree, mark in zip(trees, marks, strict=True)])
     return names, wl
 
 

@@ -25,7 +25,7 @@ from pathnn.cli.train import train_command
 
 EXTRAS = {
     "rdkit": "pathnn[mol]", "matplotlib": "pathnn[plot]", "igraph": "pathnn-reproduction[bench]",
-    "sklearn": "pathnn[chem]", "lightgbm": "pathnn[chem]",
+    "sklearn": "pathnn[chem]", "lightgbm": "pathnn[chem]", "pyarrow": "pathnn[chem]", "scipy": "pathnn[plot]",
 }  # fmt: skip
 """The extra of pathnn that installs a package."""
 
@@ -33,7 +33,7 @@ TRACEBACK = "PATHNN_TRACEBACK"
 """Set this environment variable to anything to see the traceback of an error."""
 
 PLUGINS = {
-    "reproduce": "Repeat a table of the paper, and print it with ours beside it.",
+    "reproduce": "Repeat a table of the paper, and print it with ours next to it.",
     "bench": "Measure this machine: ours against the usual way, as ratios from one run.",
 }
 """The commands of the package `pathnn_reproduction`, which registers them as entry points."""

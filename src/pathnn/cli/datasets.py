@@ -41,13 +41,8 @@ def list_command(context: typer.Context, json: Json = False) -> None:
         with progress("looking at the datasets"):
             found = dataset_status()
     if json:
-        print_json(
-            {
-                "cache": cache_dir(),
-                "mirror": mirror_dir(),
-                "datasets": [{**asdict(status), "available": status.available} for status in found],
-            }
-        )
+        listed = [{**asdict(status), "available": status.available} for status in found]
+        print_json({"cache": cache_dir(), "mirror": mirror_dir(), "datasets": listed})
         return
     rows = [(status.name, status.title, _where(status), f"{status.graphs:,}") for status in found]
     print_table(("name", "title", "where", "graphs"), rows, left=3)
@@ -120,9 +115,7 @@ def verify_command(names: SomeNames = None, json: Json = False) -> None:
 
 def _not_at_hand(checks: list[dict[str, str]]) -> list[str]:
     """Return the datasets without all their files and without an intact build, the last check of a dataset."""
-    lost = []
-    for name in dict.fromkeys(check["dataset"] for check in checks):
-        *files, built = [check["state"] for check in checks if check["dataset"] == name]
-        if built == "missing" and (not files or "missing" in files):
-            lost.append(name)
-    return lost
+    states: dict[str, list[str]] = {}
+    for check in checks:
+        states.setdefault(check["dataset"], []).append(check["state"])
+    return [name for name, (*files, built) in states.items() if built == "missing" and (not files or built in files)]

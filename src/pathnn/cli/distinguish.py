@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -97,7 +98,7 @@ def distinguish_command(
         note("SP depends on the numbering of the vertices: it may distinguish relabelled copies of one graph.")
     if json:
         asked = {"dataset": task.name, "collection": collection, "k": k, "phi": phi}
-        print_json({**asked, **found.to_dict()})
+        print_json({**asked, **asdict(found)})
     else:
         _print(found, f"{task.name}: {number_text(len(task.graphs), 'graph')}, {collection.upper()}, k = {k}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,7 +51,7 @@ def paths_command(
         with progress(f"extracting the paths of {task.name}"):
             summary = _summarize(task, options)
     if json:
-        print_json(summary.to_dict())
+        print_json(asdict(summary))
     else:
         _print_summary(summary)
         if draw is not None:

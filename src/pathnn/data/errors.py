@@ -10,18 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ARCHIVE_ERRORS = (
-    zipfile.BadZipFile,
-    gzip.BadGzipFile,
-    zlib.error,
-    lzma.LZMAError,
-    OSError,
-    EOFError,
-    UnicodeDecodeError,
-    NotImplementedError,  # a compression method that Python does not have
-    RuntimeError,  # an encrypted member
-    KeyError,  # a member that is not there
-)
-"""The errors that reading a damaged archive may raise."""
+    zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, lzma.LZMAError, OSError, EOFError, UnicodeDecodeError,
+    NotImplementedError, RuntimeError, KeyError,
+)  # fmt: skip
+"""What a damaged archive may raise; the last three: unknown compression, an encrypted member, a missing member."""
 
 
 class DataError(ValueError):

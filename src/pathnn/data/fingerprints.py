@@ -18,7 +18,6 @@ from pathnn.data.task import Split, Task
 
 ROUNDS = 4
 
-
 FIRST, SECOND, THIRD = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
@@ -71,10 +70,7 @@ def _mixed(values: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.d
     return values ^ (values >> np.uint64(31))
 
 
-CHUNK = 2**20
-"""How many numbers are hashed at once."""
-
-
+CHUNK = 2**20  # numbers that are hashed at once
 OTHER_SPLIT = "the split is another"
 
 

@@ -75,8 +75,7 @@ class BudgetSampler:
         total = self.entries[order].cumsum(dim=0)
         start, before = 0, 0
         while start < order.numel():
-            stop = int(torch.searchsorted(total, before + self.max_entries, right=True))
-            stop = max(stop, start + 1)
+            stop = max(int(torch.searchsorted(total, before + self.max_entries, right=True)), start + 1)
             if self.max_graphs is not None:
                 stop = min(stop, start + self.max_graphs)
             if not (self.drop_single and stop - start == 1 and order.numel() > 1):

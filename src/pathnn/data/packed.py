@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from pathnn.data.paths import Tries
 
 
-@dataclass(frozen=True, eq=False)
-class RaggedRows:
+class RaggedRows(NamedTuple):
     """The rows of some segments of a ragged array, one segment after the other.
 
     `rows` are rows of the flat array, `segment` is the position of each row's segment among the chosen ones,
@@ -39,13 +38,11 @@ def ragged_rows(ptr: Tensor, index: Tensor, device: torch.device | str = "cpu") 
     >>> found.rows.tolist(), found.segment.tolist(), found.ptr.tolist()
     ([5, 0, 1], [0, 1, 1], [0, 1, 3])
     """
-    start = ptr[index]
-    size = ptr[index + 1] - start
+    size = ptr[index + 1] - ptr[index]
     out_ptr = offsets(size)
     total = int(out_ptr[-1])
-    shift = start - out_ptr[:-1]
-    size, shift = size.to(device), shift.to(device)
-    segment = torch.repeat_interleave(size, output_size=total)
+    shift = (ptr[index] - out_ptr[:-1]).to(device)
+    segment = torch.repeat_interleave(size.to(device), output_size=total)
     return RaggedRows(torch.arange(total, device=device) + shift[segment], segment, out_ptr)
 
 
@@ -102,37 +99,25 @@ class GraphBatch:
         return self.num_graphs
 
     def __repr__(self) -> str:
-        return (
-            f"GraphBatch(num_graphs={self.num_graphs}, num_nodes={self.num_nodes}, "
-            f"num_edges={self.num_edges}, trie={self.trie}, device={str(self.device)!r})"
-        )
+        sizes = f"num_graphs={self.num_graphs}, num_nodes={self.num_nodes}, num_edges={self.num_edges}"
+        return f"GraphBatch({sizes}, trie={self.trie}, device={str(self.device)!r})"
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> GraphBatch:
         """Move the batch to `device`."""
-        return self._map(
-            lambda tensor: tensor.to(device, non_blocking=non_blocking),
-            None if self.trie is None else self.trie.to(device, non_blocking=non_blocking),
-        )
+        return self._map(lambda part: part.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> GraphBatch:
         """Copy the batch to page-locked memory, for asynchronous copies to a GPU."""
-        return self._map(Tensor.pin_memory, None if self.trie is None else self.trie.pin_memory())
+        return self._map(lambda part: part.pin_memory())
 
-    def _map(self, function: Callable[[Tensor], Tensor], trie: PathTrie | None) -> GraphBatch:
-        def optional(tensor: Tensor | None) -> Tensor | None:
-            return None if tensor is None else function(tensor)
+    def _map(self, function: Callable[[Any], Any]) -> GraphBatch:
+        parts = {name: part for name, part in vars(self).items() if isinstance(part, Tensor | PathTrie)}
+        return replace(self, **{name: function(part) for name, part in parts.items()})
 
-        return replace(
-            self,
-            x=optional(self.x),
-            edge_index=function(self.edge_index),
-            edge_attr=optional(self.edge_attr),
-            batch=function(self.batch),
-            ptr=function(self.ptr),
-            y=optional(self.y),
-            graph_attr=optional(self.graph_attr),
-            trie=trie,
-        )
+
+FEATURES = ("x", "edge_attr", "y", "graph_attr")
+TENSORS = ("edge_index", "node_ptr", "edge_ptr", *FEATURES)
+"""The fields of `PackedGraphs` that are tensors."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,8 +156,6 @@ class PackedGraphs:
     tries: Tries | None = None
     graph_attr: Tensor | None = None
 
-    # properties
-
     def __len__(self) -> int:
         return self.node_ptr.numel() - 1
 
@@ -199,12 +182,8 @@ class PackedGraphs:
 
     def __repr__(self) -> str:
         tries = "" if self.tries is None else f", tries={self.tries}"
-        return (
-            f"PackedGraphs(graphs={len(self)}, nodes={self.num_nodes}, edges={self.num_edges}, "
-            f"device={str(self.device)!r}{tries})"
-        )
-
-    # reading
+        sizes = f"graphs={len(self)}, nodes={self.num_nodes}, edges={self.num_edges}"
+        return f"PackedGraphs({sizes}, device={str(self.device)!r}{tries})"
 
     def select(self, index: Tensor | Sequence[int]) -> GraphBatch:
         """Return the batch of the graphs `index`, in that order, on the device of the dataset."""
@@ -235,11 +214,8 @@ class PackedGraphs:
             edge_index=self.edge_index[:, edges.rows],
             node_ptr=nodes.ptr,
             edge_ptr=edges.ptr,
-            x=None if self.x is None else self.x[nodes.rows],
-            edge_attr=None if self.edge_attr is None else self.edge_attr[edges.rows],
-            y=None if self.y is None else self.y[index.to(self.device)],
             names=None if self.names is None else tuple(self.names[i] for i in index.tolist()),
-            graph_attr=None if self.graph_attr is None else self.graph_attr[index.to(self.device)],
+            **self._features(nodes.rows, edges.rows, index.to(self.device)),
         )
 
     def chunk(self, start: int, stop: int) -> PackedGraphs:
@@ -249,12 +225,15 @@ class PackedGraphs:
             edge_index=self.edge_index[:, e0:e1],
             node_ptr=self.node_ptr[start : stop + 1] - n0,
             edge_ptr=self.edge_ptr[start : stop + 1] - e0,
-            x=None if self.x is None else self.x[n0:n1],
-            edge_attr=None if self.edge_attr is None else self.edge_attr[e0:e1],
-            y=None if self.y is None else self.y[start:stop],
             names=None if self.names is None else self.names[start:stop],
-            graph_attr=None if self.graph_attr is None else self.graph_attr[start:stop],
+            **self._features(slice(n0, n1), slice(e0, e1), slice(start, stop)),
         )
+
+    def _features(self, nodes: Tensor | slice, edges: Tensor | slice, graphs: Tensor | slice) -> dict[str, Any]:
+        """Return some rows of `FEATURES`, of those that exist."""
+        tensors = self.tensors()
+        rows = zip(FEATURES, (nodes, edges, graphs, graphs), strict=True)
+        return {name: tensors[name][chosen] for name, chosen in rows if name in tensors}
 
     def union(self) -> Tensor:
         """Return `edge_index` of the disjoint union of all graphs, `[2, num_edges]`, int64."""
@@ -268,46 +247,25 @@ class PackedGraphs:
 
         if not -len(self) <= i < len(self):
             raise IndexError(f"graph {i} does not exist: expected 0 to {len(self) - 1}.")
-        i = i % len(self)
-        n0, n1, e0, e1 = *self.node_ptr[i : i + 2].tolist(), *self.edge_ptr[i : i + 2].tolist()
-        data = Data(edge_index=self.edge_index[:, e0:e1].long())
-        for name, tensor, part in (
-            ("x", self.x, slice(n0, n1)),
-            ("edge_attr", self.edge_attr, slice(e0, e1)),
-        ):
-            if tensor is not None:
-                data[name] = widen(tensor[part])
-        for name, tensor in (("y", self.y), ("graph_attr", self.graph_attr)):
-            if tensor is not None:
-                data[name] = tensor[i : i + 1]
-        data.num_nodes = n1 - n0
+        one = self.chunk(i % len(self), i % len(self) + 1)
+        data = Data(edge_index=one.edge_index.long())
+        for name, tensor in one.tensors().items():
+            if name in FEATURES:
+                data[name] = tensor if name in ("y", "graph_attr") else widen(tensor)
+        data.num_nodes = one.num_nodes
         return data
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def to_data_list(self) -> list[Any]:
-        """Return all graphs as `torch_geometric.data.Data`."""
-        return list(self)
-
-    # making
-
-    @staticmethod
-    def from_data_list(data_list: Sequence[Any]) -> PackedGraphs:
-        """Pack a PyG dataset or a list of `Data` with the same attributes."""
-        return from_pyg(data_list)
-
     @staticmethod
     def from_edges(edge_indices: Sequence[Tensor], num_nodes: Sequence[int] | Tensor) -> PackedGraphs:
         """Pack graphs without features: one `edge_index` and one number of vertices each."""
-        edge_sizes = torch.tensor([edges.size(1) for edges in edge_indices], dtype=torch.long)
-        empty = torch.empty(2, 0, dtype=torch.long)
-        graphs = PackedGraphs(
-            edge_index=torch.cat([empty, *edge_indices], dim=1),
+        return PackedGraphs(
+            edge_index=torch.cat([torch.empty(2, 0, dtype=torch.long), *edge_indices], dim=1),
             node_ptr=offsets(torch.as_tensor(num_nodes, dtype=torch.long)),
-            edge_ptr=offsets(edge_sizes),
-        )
-        return graphs.validate()
+            edge_ptr=offsets(torch.tensor([edges.size(1) for edges in edge_indices], dtype=torch.long)),
+        ).validate()
 
     def with_paths(
         self,
@@ -339,20 +297,18 @@ class PackedGraphs:
             raise ValueError("these graphs have no paths: call with_paths(collection=..., k=...) first.")
         return self.tries.select(torch.arange(len(self)))
 
-    # moving and checking
-
     def to(self, device: torch.device | str) -> PackedGraphs:
         """Move the dataset to `device`; the offsets stay on the CPU."""
-        moved = self._map(lambda tensor: tensor.to(device))
-        return replace(moved, tries=None if self.tries is None else self.tries.to(device))
+        moved: dict[str, Any] = {
+            name: tensor.to(device) for name, tensor in self.tensors().items() if not name.endswith("ptr")
+        }
+        return replace(self, tries=None if self.tries is None else self.tries.to(device), **moved)
 
     def validate(self) -> PackedGraphs:
         """Return the dataset, or raise `ValueError` for the first inconsistency."""
         for name, ptr in (("node_ptr", self.node_ptr), ("edge_ptr", self.edge_ptr)):
             if ptr.dtype != torch.long or ptr.dim() != 1 or ptr.device.type != "cpu":
-                raise ValueError(
-                    f"{name}: expected a flat int64 tensor on the CPU, got {ptr.dtype} {tuple(ptr.shape)}."
-                )
+                raise ValueError(f"{name}: expected flat int64 on the CPU, got {ptr.dtype} {tuple(ptr.shape)}.")
             if ptr.numel() < 1 or int(ptr[0]) != 0 or bool((ptr.diff() < 0).any()):
                 raise ValueError(f"{name}: expected offsets that begin with 0 and never decrease.")
         graphs, sizes = len(self), {"x": self.num_nodes, "edge_attr": self.num_edges}
@@ -389,19 +345,7 @@ class PackedGraphs:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensors by name, without the paths."""
-        names = ("edge_index", "node_ptr", "edge_ptr", "x", "edge_attr", "y", "graph_attr")
-        fields = (self.edge_index, self.node_ptr, self.edge_ptr, self.x, self.edge_attr, self.y, self.graph_attr)
-        return {name: tensor for name, tensor in zip(names, fields, strict=True) if tensor is not None}
-
-    def _map(self, function: Callable[[Tensor], Tensor]) -> PackedGraphs:
-        return replace(
-            self,
-            edge_index=function(self.edge_index),
-            x=None if self.x is None else function(self.x),
-            edge_attr=None if self.edge_attr is None else function(self.edge_attr),
-            y=None if self.y is None else function(self.y),
-            graph_attr=None if self.graph_attr is None else function(self.graph_attr),
-        )
+        return {name: vars(self)[name] for name in TENSORS if vars(self)[name] is not None}
 
 
 def widen(tensor: Tensor) -> Tensor:
@@ -413,9 +357,6 @@ def widen(tensor: Tensor) -> Tensor:
     if tensor.dtype == torch.bool:
         return tensor.float()
     return tensor if tensor.is_floating_point() else tensor.long()
-
-
-FIELDS = ("x", "edge_attr", "y")
 
 
 def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
@@ -434,14 +375,12 @@ def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
         raise ValueError("got no graphs: expected a PyG dataset or a list with at least one Data.")
     for i, data in enumerate(graphs):
         _check(i, data)
-    fields = {name: _stack(name, graphs) for name in FIELDS}
+    features: dict[str, Any] = {name: _stack(name, graphs) for name in FEATURES}
     return PackedGraphs(
         edge_index=torch.cat([data.edge_index for data in graphs], dim=1),
         node_ptr=offsets(torch.tensor([data.num_nodes for data in graphs])),
         edge_ptr=offsets(torch.tensor([data.edge_index.size(1) for data in graphs])),
-        x=fields["x"],
-        edge_attr=fields["edge_attr"],
-        y=fields["y"],
+        **features,
     ).validate()
 
 

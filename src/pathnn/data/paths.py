@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -28,11 +28,12 @@ from pathnn.paths.trie import PathTrie
 BYTES_PER_PATH = 32
 """Rough size of a path's entries: prefixes are shared, so that a path adds about two entries of 16 bytes."""
 
-
 CHUNK_BYTES = 256 * 2**20
-
-
+SUMMARY_BYTES = 64 * 2**20
 COUNT_NODES = 200_000
+FIRST_LENGTH = 4
+VERSION = 3
+"""Raised when extraction gives other tries or the form of the tensors changes."""
 
 
 def build_paths(
@@ -47,10 +48,10 @@ def build_paths(
     max_paths: int | None = None,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> RaggedTries:
-    """The tries of all graphs, extracted in chunks of graphs of about `chunk_bytes`.
+    """Extract the tries of all graphs, in chunks of graphs of about `chunk_bytes`.
 
-    Paths are counted before anything is extracted; more than `max_paths` in all (None: what fits into the
-    free memory) are refused with `PathExplosionError`. Larger sets go to disk: see `build_shards`.
+    Paths are counted first; more than `max_paths` (None: what fits into the free memory) are refused with
+    `PathExplosionError`. Larger sets go to disk: see `build_shards`.
 
     >>> edge = torch.tensor([[0, 1], [1, 0]])
     >>> build_paths(PackedGraphs.from_edges([edge, edge], [2, 2]), collection="ap", k=2)
@@ -99,7 +100,8 @@ def _counted(
     if max_paths is not None:
         more: dict[str, Any] = {"before": before, "others": stop < len(graphs)}
         refuse_explosion(counts, complete, options, max_paths, batch + start, **more)
-    yield _pad(sum_per_graph(counts, batch), len(chunk))
+    found = sum_per_graph(counts, batch)  # without trailing graphs that have no vertices
+    yield torch.cat([found, found.new_zeros(len(chunk) - len(found), options.k)])
 
 
 def chunks_of_paths(
@@ -117,7 +119,7 @@ def _extracted(
     """Extract the tries of some graphs; for a sample, in parts if they have too many paths for one pass."""
     chunk = graphs.chunk(start, stop)
     try:
-        trie = extract_chunk(chunk, options)
+        trie = extract_with(chunk.union(), chunk.num_nodes, replace(options, max_paths=None))
     except PathExplosionError:
         if stop - start == 1:
             raise
@@ -133,11 +135,6 @@ def _halves(start: int, stop: int) -> tuple[tuple[int, int], tuple[int, int]]:
     return (start, middle), (middle, stop)
 
 
-def extract_chunk(chunk: PackedGraphs, options: PathOptions) -> PathTrie:
-    """Extract the trie of the disjoint union of the graphs of a chunk, after their paths were counted."""
-    return extract_with(chunk.union(), chunk.num_nodes, replace(options, max_paths=None))
-
-
 def graph_ranges(sizes: Tensor, limit: int) -> list[tuple[int, int]]:
     """Cut graphs into ranges with a total size of at most `limit`; a larger graph is a range alone.
 
@@ -147,20 +144,10 @@ def graph_ranges(sizes: Tensor, limit: int) -> list[tuple[int, int]]:
     total = sizes.cumsum(dim=0)
     ranges, start, before = [], 0, 0
     while start < sizes.numel():
-        stop = int(torch.searchsorted(total, before + limit, right=True))
-        stop = max(stop, start + 1)
+        stop = max(int(torch.searchsorted(total, before + limit, right=True)), start + 1)
         ranges.append((start, stop))
         start, before = stop, int(total[stop - 1])
     return ranges
-
-
-def _pad(counts: Tensor, graphs: int) -> Tensor:
-    """Add rows for trailing graphs without vertices."""
-    return torch.cat([counts, counts.new_zeros(graphs - counts.size(0), counts.size(1))])
-
-
-VERSION = 3
-"""Raised when extraction gives other tries or the form of the tensors changes."""
 
 
 class Tries(Protocol):
@@ -217,9 +204,6 @@ def cached_paths(graphs: PackedGraphs, options: PathOptions, *, max_paths: int |
     return from_tensors(tensors, options).to(graphs.device)
 
 
-SUMMARY_BYTES = 64 * 2**20
-
-
 @dataclass(frozen=True)
 class PathSummary:
     """Numbers of paths of a dataset; `mean_paths[l]` is the mean number of paths of `l` edges per graph."""
@@ -233,10 +217,6 @@ class PathSummary:
     entries: int
     bytes: int
     seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
 
 def summarize_paths(
@@ -254,7 +234,8 @@ def summarize_paths(
     begin = time.perf_counter()
     options = PathOptions(collection, k)
     graphs = PackedGraphs(graphs.edge_index.to(device), graphs.node_ptr, graphs.edge_ptr)
-    counts = count_per_graph(graphs, options, max_paths=_most_paths(device))
+    most = 100 * free_memory(device) // BYTES_PER_PATH  # a hundred times what fits: more would take too long
+    counts = count_per_graph(graphs, options, max_paths=most)
     entries = size = 0
     for _, tries in chunks_of_paths(graphs, options, counts, SUMMARY_BYTES):
         entries += int(tries.sizes.sum())
@@ -271,14 +252,6 @@ def summarize_paths(
         bytes=size,
         seconds=time.perf_counter() - begin,
     )
-
-
-def _most_paths(device: str) -> int:
-    """Return a hundred times the number of paths that fit into memory: more would take too long."""
-    return 100 * free_memory(device) // BYTES_PER_PATH
-
-
-FIRST_LENGTH = 4
 
 
 def refuse_too_many(graphs: PackedGraphs, *, collection: Collection, k: int, max_paths: int) -> None:

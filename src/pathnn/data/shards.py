@@ -10,62 +10,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import safetensors.torch
 import torch
 from torch import Tensor
 
-from pathnn.data.cache import to_bytes
 from pathnn.data.errors import DataError
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.paths import (
-    BYTES_PER_PATH,
-    chunks_of_paths,
-    count_per_graph,
-    tries_key,
-)
-from pathnn.files import atomic_write, sha256
+from pathnn.data.paths import BYTES_PER_PATH, chunks_of_paths, count_per_graph, tries_key
+from pathnn.files import atomic_write, sha256, write_tensors
 from pathnn.paths.options import Collection, PathOptions
 from pathnn.paths.ragged import RaggedTries, cat_tries
 from pathnn.paths.storage import from_tensors, to_tensors
 from pathnn.paths.trie import PathTrie
 
-DTYPES: dict[str, Any] = {
-    "I32": np.int32,
-    "I64": np.int64,
-    "F32": np.float32,
-    "U8": np.uint8,
-    "I16": np.int16,
-}
-
-
-def map_safetensors(path: Path) -> dict[str, Tensor]:
-    """Map the tensors of a safetensors file copy-on-write: they are read on access and never written back."""
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(length))
-        header.pop("__metadata__", None)
-        return {name: _map(path, 8 + length, entry) for name, entry in header.items()}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} cannot be mapped as safetensors: {error!r}.") from error
-
-
-def _map(path: Path, start: int, entry: dict[str, Any]) -> Tensor:
-    dtype, shape, (begin, end) = DTYPES[entry["dtype"]], tuple(entry["shape"]), entry["data_offsets"]
-    if begin == end:
-        return torch.from_numpy(np.empty(shape, dtype=dtype))
-    return torch.from_numpy(np.memmap(path, dtype=dtype, mode="c", offset=start + begin, shape=shape))
-
-
 log = logging.getLogger(__name__)
 
-
 FORMAT = "pathnn-shards"
-
-
-VERSION = 1
-
-
+VERSION = 2
 SHARD_BYTES = 256 * 2**20
 
 
@@ -104,16 +65,11 @@ class ShardedTries:
         shards = torch.unique(owner).tolist()
         if len(shards) == 1:
             return self.shards[shards[0]].select(index - self.first[shards[0]]).to(self.device)
-        parts, places = [], []
-        for shard in shards:
-            place = (owner == shard).nonzero().view(-1)
-            parts.append(_pick(self.shards[shard], index[place] - self.first[shard]))
-            places.append(place)
-        order = torch.cat(places).argsort() if places else index
-        return cat_tries(parts).select(order).to(self.device) if parts else self._empty()
-
-    def _empty(self) -> PathTrie:
-        return self.shards[0].select(torch.empty(0, dtype=torch.long)).to(self.device)
+        if not shards:
+            return self.shards[0].select(index).to(self.device)
+        places = [(owner == shard).nonzero().view(-1) for shard in shards]
+        parts = [_pick(self.shards[i], index[place] - self.first[i]) for i, place in zip(shards, places, strict=True)]
+        return cat_tries(parts).select(torch.cat(places).argsort()).to(self.device)
 
 
 def build_shards(
@@ -146,7 +102,7 @@ def build_shards(
     options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
     key = tries_key(graphs, options)
     tries = open_shards(folder, key, options, verify=verify)
-    if tries is None:
+    if tries is None or len(tries) != len(graphs):
         _write_shards(graphs.to("cpu"), folder, options, key, max_bytes)
         tries = open_shards(folder, key, options, verify=False)
         assert tries is not None, "shards that were just written can be read"
@@ -168,18 +124,18 @@ def open_shards(
         if verify and sha256(path) != shard["sha256"]:
             log.info("%s is rebuilt: %s is damaged", folder, shard["file"])
             return None
-    tries = tuple(from_tensors(map_safetensors(folder / shard["file"]), options) for shard in shards)
+    files = [safetensors.torch.load_file(folder / shard["file"]) for shard in shards]  # maps them, reads on access
+    tries = tuple(from_tensors(tensors, options) for tensors in files)
     return ShardedTries(tries, offsets(torch.tensor([len(part) for part in tries])))
 
 
 def _manifest_shards(folder: Path, key: dict[str, object]) -> list[dict[str, Any]] | None:
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
-        body = manifest["body"]
-        if manifest["format"] != FORMAT or manifest["version"] != VERSION or manifest["sha256"] != _digest(body):
-            return None
-        return list(body["shards"]) if body["key"] == json.loads(json.dumps(key)) else None
-    except (OSError, ValueError, KeyError, TypeError):
+        expected = {"format": FORMAT, "version": VERSION, "key": json.loads(json.dumps(key))}
+        shards = list(manifest.pop("shards"))
+        return shards if manifest == expected else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
@@ -191,26 +147,13 @@ def _write_shards(
     counts = count_per_graph(graphs, options, max_paths=free // (2 * BYTES_PER_PATH))
     tag = hashlib.sha256(json.dumps([key, max_bytes]).encode()).hexdigest()[:12]
     shards = []
-    for i, (numbers, tries) in enumerate(chunks_of_paths(graphs, options, counts, max_bytes)):
+    for i, (_, tries) in enumerate(chunks_of_paths(graphs, options, counts, max_bytes)):
         path = folder / f"shard-{tag}-{i:05d}.safetensors"
-        with atomic_write(path) as file:
-            file.write(to_bytes(to_tensors(tries)))
-        shards.append(
-            {
-                "file": path.name,
-                "graphs": [numbers.start, numbers.stop],
-                "bytes": path.stat().st_size,
-                "sha256": sha256(path),
-            }
-        )
-    body = {"key": key, "options": options.key(), "shards": shards}
-    manifest = {"format": FORMAT, "version": VERSION, "sha256": _digest(body), "body": body}
+        write_tensors(path, to_tensors(tries), kind=FORMAT, version=VERSION, meta={})
+        shards.append({"file": path.name, "bytes": path.stat().st_size, "sha256": sha256(path)})
+    manifest = {"format": FORMAT, "version": VERSION, "key": key, "shards": shards}
     with atomic_write(folder / "manifest.json") as file:
         file.write(json.dumps(manifest, indent=1).encode())
-
-
-def _digest(body: object) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def _pick(tries: RaggedTries, index: Tensor) -> RaggedTries:

@@ -16,7 +16,6 @@ from pathnn.files import atomic_write, cache_dir, mirror_dir, sha256
 
 log = logging.getLogger(__name__)
 
-
 TIMEOUT = 30.0
 """Seconds without an answer until a download fails."""
 
@@ -80,17 +79,17 @@ class DataFile:
     made_by: str | None = None
 
 
-def find_file(file: DataFile) -> Path | None:
-    """Return the file in the cache or in the mirror, or None; download nothing."""
-    return next((path for path in _candidates(file) if path.is_file() and _sound(file, path)), None)
+def find_file(*files: DataFile) -> Path | None:
+    """Return the first of `files` in the cache or in the mirror, or None; download nothing."""
+    places = ((file, path) for file in files for path in _candidates(file))
+    return next((path for file, path in places if path.is_file() and _sound(file, path)), None)
 
 
 def get_file(*files: DataFile) -> Path:
     """Return the first of `files` (forms of the same data) on this machine, else download the first possible."""
-    for file in files:
-        path = find_file(file)
-        if path is not None:
-            return path
+    path = find_file(*files)
+    if path is not None:
+        return path
     failures = []
     for file in files:
         if file.made_by is not None:
@@ -133,21 +132,15 @@ def _download_path(file: DataFile) -> Path:
 
 def _candidates(file: DataFile) -> list[Path]:
     """Return the possible places, in order; a mirror may have the file in a subfolder."""
-    places = [_download_path(file)]
     mirror = mirror_dir()
-    if mirror is not None:
-        places += [mirror / file.name, *sorted(mirror.glob(f"*/{file.name}"))]
-    return places
+    mirrored = [] if mirror is None else [mirror / file.name, *sorted(mirror.glob(f"*/{file.name}"))]
+    return [_download_path(file), *mirrored]
 
 
 def _sound(file: DataFile, path: Path) -> bool:
     """Return whether the copy may be read; raise `DataError` for a damaged file of the mirror."""
     recorded = checksum_path(path)
-    expected = None
-    if recorded.is_file():
-        expected = recorded_checksum(recorded)
-    elif file.exact:
-        expected = file.sha256
+    expected = recorded_checksum(recorded) if recorded.is_file() else file.sha256 if file.exact else None
     if expected is None or sha256(path) == expected:
         return True
     if path == _download_path(file):
@@ -162,9 +155,7 @@ def _not_found(files: tuple[DataFile, ...], failures: list[str]) -> str:
     looked = f"the cache {cache_dir() / 'files'}"
     looked += f" and the mirror {mirror} and its subfolders" if mirror else " (PATHNN_MIRROR is not set)"
     urls = [file.url for file in files if file.url]
-    network = (
-        f"or let the network be used to fetch {urls[0]}" if urls else "the network has no public copy of this form"
-    )
+    network = f"or let the network be used to fetch {urls[0]}" if urls else "the network has no public copy of it"
     return (
         f"{names} was not found in {looked}; {'; '.join(failures)}. "
         f"Put the file into a folder and set PATHNN_MIRROR to that folder; {network}."

@@ -51,7 +51,6 @@ class WeightedPaths(PathReader):
 STEPS = (16, 32, 64, 128, 256)
 """Numbers of points of the integral, tried in this order until the sum is close enough."""
 
-
 ENTRIES = 2**18
 """Trie entries of one batch of copies; larger batches are not faster."""
 

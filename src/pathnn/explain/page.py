@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Protocol
 
-from pathnn.explain.explanation import Edge, Explanation, PathScore
-from pathnn.explain.pictures import LESS, MORE, hex_color
+from pathnn.explain.explanation import Explanation, PathScore
+from pathnn.explain.pictures import LESS, MORE, Picture, hex_color
 
 PICTURES = 24
 """The largest number of rows with a picture."""
-
-
-class Picture(Protocol):
-    """Draw scores on a graph, and name its paths: `Molecule`, `GraphPicture`."""
-
-    vertices: str
-    edges: str
-
-    def words(self, path: PathScore) -> str:
-        """Return the name of a path."""
-
-    def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
-        """Return an SVG with scores as colours and the numbers of the vertices, or "" if the graph is too large."""
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ from typing import Any
 from torch import Tensor
 
 from pathnn.explain.explanation import Edge, PathScore
-from pathnn.plots.graphs import MAX_VERTICES, sketch
-from pathnn.plots.layout import graph_layout
+from pathnn.plots.graphs import MAX_VERTICES, graph_layout, sketch
 from pathnn.plots.page import make_page
 
 Color = tuple[float, float, float]
 """Red, green and blue, from 0 to 1."""
-
 
 MORE, LESS = (0.902, 0.624, 0.0), (0.337, 0.706, 0.914)
 """Okabe and Ito's orange and sky blue, which colour-blind readers can distinguish."""
@@ -131,3 +129,6 @@ class GraphPicture:
             figure.savefig(text, format="svg", metadata={"Date": None})
         svg = text.getvalue()
         return svg[svg.index("<svg") :]
+
+
+Picture = Molecule | GraphPicture

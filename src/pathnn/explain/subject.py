@@ -15,8 +15,7 @@ from pathnn.data.readers.clean import clean_smiles
 from pathnn.data.readers.smiles import pack_molecules, read_molecule
 from pathnn.data.readers.table import Table, read_table
 from pathnn.data.task import Task
-from pathnn.explain.page import Picture
-from pathnn.explain.pictures import GraphPicture, Molecule
+from pathnn.explain.pictures import GraphPicture, Molecule, Picture
 from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.scoring import features
 

@@ -10,17 +10,15 @@ from pathnn._lazy import exports
 
 if TYPE_CHECKING:
     from pathnn.plots.graphs import draw_graphs as draw_graphs
-    from pathnn.plots.layout import graph_layout as graph_layout
+    from pathnn.plots.graphs import graph_layout as graph_layout
     from pathnn.plots.paths import draw_paths as draw_paths
-    from pathnn.plots.trees import draw_tree_list as draw_tree_list
     from pathnn.plots.trees import draw_trees as draw_trees
     from pathnn.plots.trees import tree_layout as tree_layout
 
 EXPORTS = {
-    "graphs": ("draw_graphs",),
-    "layout": ("graph_layout",),
+    "graphs": ("draw_graphs", "graph_layout"),
     "paths": ("draw_paths",),
-    "trees": ("draw_tree_list", "draw_trees", "tree_layout"),
+    "trees": ("draw_trees", "tree_layout"),
 }
 
 __all__ = [name for names in EXPORTS.values() for name in names]

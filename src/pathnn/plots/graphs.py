@@ -1,4 +1,4 @@
-"""Draw graphs: alone, side by side, or as the background of paths."""
+"""Place and draw graphs: alone, side by side, or as the background of paths."""
 
 from __future__ import annotations
 
@@ -8,18 +8,59 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from pathnn.plots.layout import Points, graph_layout
 from pathnn.plots.page import EDGE, INK, PLAIN, RADIUS, REACHED, WARM, draw_disc, lettered, make_page, vertex_labels
 from pathnn.theory.graphs import Graph, check_source, neighbors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Points = NDArray[np.float64]
+
 EDGE_LENGTH = 0.95
 LARGEST = 7.0
 MAX_VERTICES = 200
+
+
+def graph_layout(edge_index: Tensor, num_nodes: int) -> Points:
+    """Place a graph, `[num_nodes, 2]`, so that distances on the page follow distances in the graph.
+
+    Each component is placed by the method of Kamada and Kawai, from a drawing without crossings if there is one, and
+    has edges of length 1 on average. Components stand side by side, the largest first.
+
+    >>> from pathnn.theory.examples import hexagon
+    >>> graph_layout(*hexagon()).shape
+    (6, 2)
+    """
+    import networkx as nx
+
+    graph = nx.Graph(list(zip(*edge_index.tolist(), strict=True)))
+    graph.add_nodes_from(range(num_nodes))
+    positions = np.zeros((num_nodes, 2))
+    left = 0.0
+    for vertices in sorted(map(sorted, nx.connected_components(graph)), key=lambda part: (-len(part), part)):
+        part = graph.subgraph(vertices)
+        found = nx.kamada_kawai_layout(part, pos=nx.planar_layout(part) if nx.is_planar(part) else None)
+        points = _turn_flat(np.array([found[v] for v in vertices]))
+        lengths = [np.linalg.norm(found[u] - found[v]) for u, v in part.edges if u != v]
+        points /= float(np.mean(lengths)) if lengths else 1.0
+        low, high = points.min(axis=0), points.max(axis=0)
+        positions[vertices] = points - [low[0] - left, (low[1] + high[1]) / 2]
+        left += high[0] - low[0] + 0.8
+    return positions
+
+
+def _turn_flat(points: Points) -> Points:
+    """Turn the longest direction, or in a round drawing the first edge, to the horizontal; vertex 0 is at the left."""
+    centred = points - points.mean(axis=0)
+    spread, axes = np.linalg.eigh(centred.T @ centred)
+    if len(points) > 1 and spread[0] > 0.9 * spread[1]:
+        x, y = (centred[1] - centred[0]) / np.linalg.norm(centred[1] - centred[0])
+        axes = np.array([[-y, x], [x, y]])
+    turned: Points = centred @ axes[:, ::-1]
+    return turned * np.where(turned[0] > 1e-6, -1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -120,8 +161,7 @@ def draw_graphs(
             check_source(vertex, num_nodes)
     sketches = [sketch(*graph, labels=labels) for graph in graphs]
     texts = [""] * len(graphs) if captions is None else lettered(captions)
-    marked = [None] * len(graphs) if sources is None else sources
     figure, axes = make_page([one.size for one in sketches], texts, middle=True)
-    for one, panel, source in zip(sketches, axes, marked, strict=True):
-        one.draw(panel, source=source)
+    for i, (one, panel) in enumerate(zip(sketches, axes, strict=True)):
+        one.draw(panel, source=sources[i] if sources else None)
     return figure

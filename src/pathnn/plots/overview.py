@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +11,14 @@ from pathnn.files import atomic_write
 from pathnn.paths.count import count_per_source
 from pathnn.paths.csr import to_csr
 from pathnn.paths.options import Collection, PathOptions
-from pathnn.plots.graphs import Sketch, sketch
-from pathnn.plots.page import LINES, RADIUS, lettered, make_page
-from pathnn.plots.paths import NAMES, choose_colors, draw_lanes, draw_widths, maximal
-from pathnn.plots.trees import LEAF, MAX_TREE_NODES, WIDEST, draw_tree, panel_size, tree_layout
+from pathnn.plots.graphs import sketch
+from pathnn.plots.page import lettered, make_page
+from pathnn.plots.paths import NAMES, choose_colors, draw_colored, maximal
+from pathnn.plots.trees import MAX_TREE_NODES, draw_tree, leaf_size, panel_size, tree_layout
 from pathnn.theory.graphs import check_source
-from pathnn.theory.trees import Tree, path_tree
+from pathnn.theory.trees import path_tree
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MAX_GRAPH_PATHS = 200_000
@@ -43,8 +41,7 @@ def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, coll
     _check_count(edge_index, num_nodes, source, collection, k)
     tree = path_tree(edge_index, num_nodes, source, collection=collection, k=k)
     layout = tree_layout(tree)
-    leaf = max(min(LEAF, WIDEST / (1 + max(node.x for node in layout))), 0.16)
-    radius = min(RADIUS, 0.45 * leaf)
+    leaf, radius = leaf_size([layout])
     captions = [
         "the graph",
         f"{NAMES[collection]} of length up to {k} from vertex {source}",
@@ -53,20 +50,10 @@ def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, coll
     sizes = [graph.size, graph.size, panel_size(layout, leaf, radius)]
     figure, (whole, paths, trees) = make_page(sizes, lettered(captions))
     graph.draw(whole, source=source)
-    _draw_paths(paths, graph, source, tree)
+    (colors,) = choose_colors([maximal([node.walk for node in layout if len(node.walk) > 1])])
+    draw_colored(paths, graph, source, colors)
     draw_tree(trees, layout, labels, leaf, radius)
     return figure
-
-
-def _draw_paths(axes: Axes, graph: Sketch, source: int, tree: Tree) -> None:
-    """Draw each path that no other continues in another colour; if there are too many, draw edges by width."""
-    (colors,) = choose_colors([maximal([node.walk for node in tree_layout(tree) if len(node.walk) > 1])])
-    used = {(min(u, v), max(u, v)) for path in colors for u, v in pairwise(path)}
-    graph.draw(axes, source=source, reached={vertex for path in colors for vertex in path}, hidden=used)
-    if len(colors) <= len(LINES):
-        draw_lanes(axes, graph, colors)
-    else:
-        draw_widths(axes, graph, list(colors))
 
 
 def _check_count(edge_index: Tensor, num_nodes: int, source: int, collection: Collection, k: int) -> None:
@@ -77,8 +64,7 @@ def _check_count(edge_index: Tensor, num_nodes: int, source: int, collection: Co
         return
     least = "" if complete else "at least "
     raise ValueError(
-        f"there are too many paths to draw: {least}{from_source:,} from vertex {source}, "
-        f"{least}{total:,} in the graph; "
+        f"too many paths to draw: {least}{from_source:,} from vertex {source}, {least}{total:,} in the graph; "
         f"expected at most {MAX_TREE_NODES - 1} and {MAX_GRAPH_PATHS:,}. "
         "Lower k, or choose another graph, source or collection."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -82,22 +83,11 @@ def _visible(text: str) -> int:
 
 def _wrap(caption: str, width: float) -> list[str]:
     """Break a caption into as few lines as possible, of lengths as equal as possible."""
-    room = max(int(width / CHARACTER), 8)
-    count = len(_fill(caption, room))
-    while room > 8 and len(_fill(caption, room - 1)) == count:
-        room -= 1
-    return _fill(caption, room)
-
-
-def _fill(caption: str, room: int) -> list[str]:
-    lines = [""]
-    for word in caption.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if _visible(longer) <= room or not lines[-1]:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return lines
+    hidden = len(caption) - _visible(caption)
+    least = len(wrap(caption, max(int(width / CHARACTER) + hidden, 8), break_long_words=False))
+    rooms = range(8, len(caption) + 1)
+    lines = (wrap(caption, room, break_long_words=False) for room in rooms)
+    return next((found for found in lines if len(found) <= least), [caption])
 
 
 Shape = Literal["disc", "square", "diamond"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,7 @@ from torch import Tensor
 
 from pathnn.paths.options import Collection, check_collection
 from pathnn.paths.trie import Path
-from pathnn.plots.graphs import Sketch, sketch
-from pathnn.plots.layout import Points
+from pathnn.plots.graphs import Points, Sketch, sketch
 from pathnn.plots.page import LINES, letter, make_page
 from pathnn.theory.graphs import check_source, paths_by_length
 
@@ -57,13 +55,24 @@ def draw_paths(
     figure, axes = make_page([graph.size] * len(captions), captions)
     graph.draw(axes[0])
     for panel, colors in zip(axes[1:], choose_colors(found), strict=True):
-        used = {(min(edge), max(edge)) for path in colors for edge in pairwise(path)}
-        graph.draw(panel, source=source, reached={vertex for path in colors for vertex in path}, hidden=used)
-        if len(colors) <= len(LINES):
-            draw_lanes(panel, graph, colors)
-        else:
-            draw_widths(panel, graph, list(colors))
+        draw_colored(panel, graph, source, colors)
     return figure
+
+
+def draw_colored(axes: Any, graph: Sketch, source: int, colors: dict[Path, str]) -> None:
+    """Draw a graph and paths from `source` in their colours; if there are too many, draw edges by width."""
+    users: dict[tuple[int, int], list[Path]] = {}
+    for path in colors:
+        for u, v in pairwise(path):
+            users.setdefault((min(u, v), max(u, v)), []).append(path)
+    graph.draw(axes, source=source, reached={vertex for path in colors for vertex in path}, hidden=users)
+    if len(colors) <= len(LINES):
+        _draw_lanes(axes, graph, colors, users)
+        return
+    most = max(map(len, users.values()))
+    for (u, v), paths in users.items():
+        width = max(1.2, min(9.0, 72 * graph.radius) * len(paths) / most)
+        axes.plot(*graph.points[[u, v]].T, color=LINES[0], linewidth=width, zorder=2, solid_capstyle="butt")
 
 
 def panels_of(collection: str | Sequence[str], k: int | Sequence[int]) -> list[tuple[Any, int]]:
@@ -108,12 +117,8 @@ def choose_colors(panels: Sequence[Sequence[Path]]) -> list[dict[Path, str]]:
     return chosen[::-1]
 
 
-def draw_lanes(axes: Any, graph: Sketch, colors: dict[Path, str]) -> None:
+def _draw_lanes(axes: Any, graph: Sketch, colors: dict[Path, str], users: dict[tuple[int, int], list[Path]]) -> None:
     """Draw the paths along each edge as parallel lanes, in the order of `colors`."""
-    users: dict[tuple[int, int], list[Path]] = {}
-    for path in colors:
-        for u, v in pairwise(path):
-            users.setdefault((min(u, v), max(u, v)), []).append(path)
     lane = min(0.06, 1.5 * graph.radius / max(map(len, users.values()), default=1))
     for path, color in colors.items():
         for step, (u, v) in enumerate(pairwise(path), start=1):
@@ -144,12 +149,3 @@ def _draw_segment(axes: Any, ends: Points, color: str, arrow_at: float) -> None:
         axes.add_patch(Polygon(corners, facecolor=color, linewidth=0, zorder=2.5))
         end = base
     axes.plot(*np.stack([start, end]).T, color=color, linewidth=2.0, zorder=2, solid_capstyle="butt")
-
-
-def draw_widths(axes: Any, graph: Sketch, paths: Sequence[Path]) -> None:
-    """Draw one line per edge, as wide as its number of paths."""
-    uses = Counter((min(u, v), max(u, v)) for path in paths for u, v in pairwise(path))
-    widest = min(9.0, 72 * graph.radius)
-    for (u, v), count in uses.items():
-        width = max(1.2, widest * count / max(uses.values()))
-        axes.plot(*graph.points[[u, v]].T, color=LINES[0], linewidth=width, zorder=2, solid_capstyle="butt")

@@ -23,7 +23,7 @@ from pathnn.plots.page import (
     lettered,
     make_page,
     vertex_labels,
-)
+)  # fmt: skip
 from pathnn.plots.paths import panels_of
 from pathnn.theory.graphs import check_source
 from pathnn.theory.trees import Tree, path_tree, wl_tree
@@ -69,12 +69,9 @@ def tree_layout(tree: Tree) -> list[Placed]:
 
 TreeKind = Literal["wl", "sp", "sp+", "ap"]
 
-
 NAMES: dict[TreeKind, str] = {"wl": "WL-tree", "sp": "SP-tree", "sp+": "SP$^+$-tree", "ap": "AP-tree"}
 
-
 MAX_TREE_NODES = 400
-
 
 LEAF, LEVEL, WIDEST = 0.41, 0.62, 22.0
 """Inches between leaves and between levels, and of the widest drawing."""
@@ -101,32 +98,20 @@ def draw_trees(
     """
     check_source(source, num_nodes)
     names = vertex_labels(num_nodes, labels)
-    trees, captions = [], []
+    layouts, captions = [], []
     for kind, height in panels_of(kinds, k):
-        trees.append(_small(_tree(edge_index, num_nodes, source, kind, height), kind, height))
+        tree = _tree(edge_index, num_nodes, source, kind, height)
+        if tree.size > MAX_TREE_NODES:
+            raise ValueError(
+                f"the {kind} tree of height {height} has {tree.size:,} nodes, too many to draw: expected at most "
+                f"{MAX_TREE_NODES}. Lower k, or draw another vertex."
+            )
+        layouts.append(tree_layout(tree))
         captions.append(f"{NAMES[kind]} of {names[source]}, height {height}")
-    return draw_tree_list(trees, captions=captions, labels=names)
-
-
-def draw_tree_list(trees: Sequence[Tree], *, captions: Sequence[str], labels: Sequence[str]) -> Figure:
-    """Draw trees side by side; `labels[v]` is the label of vertex v.
-
-    >>> figure = draw_tree_list([Tree(0, (Tree(1), Tree(2)))], captions=["a cherry"], labels=["r", "a", "b"])
-    >>> len(figure.axes)
-    1
-    """
-    if not trees or len(captions) != len(trees):
-        raise ValueError(
-            f"{len(captions)} captions for {len(trees)} trees: expected one or more, and as many captions."
-        )
-    layouts = [tree_layout(tree) for tree in trees]
-    leaves = sum(1 + max(node.x for node in layout) for layout in layouts)
-    leaf = max(min(LEAF, WIDEST / leaves), 0.16)
-    radius = min(RADIUS, 0.45 * leaf)
-    sizes = [panel_size(layout, leaf, radius) for layout in layouts]
-    figure, axes = make_page(sizes, lettered(captions))
+    leaf, radius = leaf_size(layouts)
+    figure, axes = make_page([panel_size(layout, leaf, radius) for layout in layouts], lettered(captions))
     for layout, panel in zip(layouts, axes, strict=True):
-        draw_tree(panel, layout, labels, leaf, radius)
+        draw_tree(panel, layout, names, leaf, radius)
     return figure
 
 
@@ -138,13 +123,11 @@ def _tree(edge_index: Tensor, num_nodes: int, source: int, kind: str, height: in
     return path_tree(edge_index, num_nodes, source, collection=check_collection(kind), k=height)
 
 
-def _small(tree: Tree, kind: str, height: int) -> Tree:
-    if tree.size > MAX_TREE_NODES:
-        raise ValueError(
-            f"the {kind} tree of height {height} has {tree.size:,} nodes, too many to draw: expected at most "
-            f"{MAX_TREE_NODES}. Lower k, or draw another vertex."
-        )
-    return tree
+def leaf_size(layouts: Sequence[Sequence[Placed]]) -> tuple[float, float]:
+    """Return the inches between leaves and the radius of discs, so that all trees fit side by side."""
+    leaves = sum(1 + max(node.x for node in layout) for layout in layouts)
+    leaf = max(min(LEAF, WIDEST / leaves), 0.16)
+    return leaf, min(RADIUS, 0.45 * leaf)
 
 
 def panel_size(layout: Sequence[Placed], leaf: float, radius: float) -> tuple[float, float]:

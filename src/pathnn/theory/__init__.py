@@ -1,8 +1,6 @@
-"""Section 3.2 of the paper, executable: WL colours, WL-trees, Path-Trees and annotated path sets.
+"""Which graphs PathNNs distinguish: Path-Trees, WL-trees, fingerprints of annotated path sets, isomorphism tests.
 
-The modules `exact` and `trees` use canonical forms without hashes: they cannot collide, but are slow and meant for
-small graphs. `fingerprints` computes the same for many graphs of real size, and `isomorphism_test` compares both with
-untrained networks.
+`pathnn_reproduction.theory` has the objects of section 3.2 of the paper without hashes, for small graphs.
 """
 
 from typing import TYPE_CHECKING
@@ -10,24 +8,18 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
-    from pathnn.theory.exact import annotated_path_sets as annotated_path_sets
-    from pathnn.theory.exact import path_trees_distinguish as path_trees_distinguish
-    from pathnn.theory.exact import paths_distinguish as paths_distinguish
-    from pathnn.theory.exact import wl_colors as wl_colors
-    from pathnn.theory.exact import wl_distinguishes as wl_distinguishes
+    from pathnn.theory.fingerprints import path_fingerprints as path_fingerprints
+    from pathnn.theory.fingerprints import wl_fingerprints as wl_fingerprints
     from pathnn.theory.isomorphism import IsomorphismTest as IsomorphismTest
     from pathnn.theory.isomorphism import isomorphism_test as isomorphism_test
-    from pathnn.theory.trees import ColorTable as ColorTable
     from pathnn.theory.trees import Tree as Tree
     from pathnn.theory.trees import path_tree as path_tree
-    from pathnn.theory.trees import path_trees as path_trees
     from pathnn.theory.trees import wl_tree as wl_tree
-    from pathnn.theory.trees import wl_trees as wl_trees
 
 EXPORTS = {
-    "exact": ("annotated_path_sets", "path_trees_distinguish", "paths_distinguish", "wl_colors", "wl_distinguishes"),
+    "fingerprints": ("path_fingerprints", "wl_fingerprints"),
     "isomorphism": ("IsomorphismTest", "isomorphism_test"),
-    "trees": ("ColorTable", "Tree", "path_tree", "path_trees", "wl_tree", "wl_trees"),
+    "trees": ("Tree", "path_tree", "wl_tree"),
 }
 
 __all__ = [name for names in EXPORTS.values() for name in names]

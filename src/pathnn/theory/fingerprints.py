@@ -13,7 +13,7 @@ from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.csr import to_csr
 from pathnn.paths.options import COLLECTIONS, UNLIMITED, Collection, check_collection, check_k
 from pathnn.theory.graphs import Graph
-from pathnn.theory.kernels import annotate, fingerprint, refine_pairs, refine_vertices, total_fingerprint
+from pathnn.theory.kernels import GRAPH, annotate, multiset, refine_pairs, refine_vertices, total_fingerprint
 
 Lanes = NDArray[np.uint64]
 """Elements of the field; an axis of size 2 holds the two that form one fingerprint."""
@@ -31,9 +31,7 @@ class PathAnnotations:
 
     def fingerprints(self) -> Lanes:
         """Return the multiset of annotations at each level, `[k + 1, 2]`: all that a PathNN can know."""
-        out = np.zeros((len(self.levels), 2), np.uint64)
-        fingerprint(self.levels, out)
-        return out
+        return np.stack([multiset(GRAPH, *lanes, level) for level, lanes in enumerate(self.levels)])
 
     def total(self) -> Lanes:
         """Return all that a PathNN can know if its last layer and its readout are sums, `[2]`.
@@ -41,9 +39,7 @@ class PathAnnotations:
         With the identity as phi and a sum as readout, the representation of a graph is a sum over all its paths of
         length k. It does not depend on which vertex has which of these paths.
         """
-        out = np.zeros(2, np.uint64)
-        total_fingerprint(self.levels, self.sums, out)
-        return out
+        return total_fingerprint(self.levels[-2], self.sums)
 
 
 def hashed_annotations(
@@ -54,7 +50,6 @@ def hashed_annotations(
     residual: bool = True,
     extend: bool = False,
     distances: bool | None = None,
-    initial: Sequence[Sequence[int]] | None = None,
     max_steps: int | None = None,
 ) -> list[PathAnnotations]:
     """Compute the annotations of all vertices of each graph at levels 0..k.
@@ -71,7 +66,6 @@ def hashed_annotations(
         residual: an annotation includes that of the same vertex at the previous level, as `h + sum` in the model.
         extend: extend paths that no other continues by dummy tokens.
         distances: each token includes its distance to the source; None means: for `"ap"`.
-        initial: initial labels, one integer per graph and vertex; by default all 0.
         max_steps: raise `PathExplosionError` for a graph that takes more steps.
 
     >>> from pathnn.theory.examples import triangle
@@ -81,16 +75,13 @@ def hashed_annotations(
     """
     check_collection(collection)
     check_k(k)
-    if initial is not None and len(initial) != len(graphs):
-        raise ValueError(f"initial has labels for {len(initial)} graphs: expected {len(graphs)}, one per graph.")
     distances = collection == "ap" if distances is None else distances
     limit = UNLIMITED if max_steps is None else max_steps
 
     def one(index: int) -> PathAnnotations:
         edge_index, num_nodes = graphs[index]
         csr = to_csr(edge_index, num_nodes)
-        levels = start_levels(num_nodes, k, None if initial is None else initial[index])
-        sums = np.zeros((2, num_nodes), np.uint64)
+        levels, sums = np.zeros((k + 1, 2, num_nodes), np.uint64), np.zeros((2, num_nodes), np.uint64)
         rowptr, col = csr.rowptr.numpy(), csr.col.numpy()
         steps = annotate(rowptr, col, COLLECTIONS[collection].rule, k, residual, extend, distances, limit, levels, sums)
         if steps < 0:
@@ -111,7 +102,6 @@ def path_fingerprints(
     residual: bool = True,
     extend: bool = False,
     distances: bool | None = None,
-    initial: Sequence[Sequence[int]] | None = None,
     max_steps: int | None = None,
 ) -> Lanes:
     """Compute the multiset of annotations of each graph at each level as two integers, `[graphs, k + 1, 2]`.
@@ -128,20 +118,9 @@ def path_fingerprints(
     False
     """
     found = hashed_annotations(
-        graphs, collection=collection, k=k, residual=residual, extend=extend, distances=distances, initial=initial,
-        max_steps=max_steps,
-    )  # fmt: skip
+        graphs, collection=collection, k=k, residual=residual, extend=extend, distances=distances, max_steps=max_steps
+    )
     return stack_lanes([annotations.fingerprints() for annotations in found], (k + 1, 2))
-
-
-def start_levels(num_nodes: int, k: int, labels: Sequence[int] | None) -> Lanes:
-    """Allocate the levels 0..k, with the labels of the vertices in level 0."""
-    levels = np.zeros((k + 1, 2, num_nodes), np.uint64)
-    if labels is not None:
-        if len(labels) != num_nodes:
-            raise ValueError(f"initial has {len(labels)} labels: expected one per vertex, num_nodes={num_nodes}.")
-        levels[0] = np.asarray(labels, np.int64).astype(np.uint64)
-    return levels
 
 
 def classes(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -165,7 +144,7 @@ MOST_VERTICES = 64
 """The default limit of `folklore_fingerprints`: the time of each round grows with the third power of the vertices."""
 
 
-def wl_fingerprints(graphs: Sequence[Graph], *, initial: Sequence[Sequence[int]] | None = None) -> Lanes:
+def wl_fingerprints(graphs: Sequence[Graph]) -> Lanes:
     """Compute the stable 1-WL colours of each graph as two integers, `[graphs, 2]`: equal if 1-WL confuses the graphs.
 
     >>> from pathnn.theory.examples import hexagon, open_triplet, two_triangles
@@ -175,10 +154,8 @@ def wl_fingerprints(graphs: Sequence[Graph], *, initial: Sequence[Sequence[int]]
     """
 
     def one(index: int) -> Lanes:
-        edge_index, num_nodes = graphs[index]
-        csr = to_csr(edge_index, num_nodes)
-        colors = start_levels(num_nodes, 0, None if initial is None else initial[index])[0]
-        return refine_vertices(csr.rowptr.numpy(), csr.col.numpy(), colors)
+        csr = to_csr(*graphs[index])
+        return refine_vertices(csr.rowptr.numpy(), csr.col.numpy(), np.zeros((2, graphs[index][1]), np.uint64))
 
     return stack_lanes(in_threads(one, range(len(graphs))), (2,))
 

@@ -1,4 +1,4 @@
-"""Graphs for the theory: sorted neighbours, distances, and paths as tuples."""
+"""Graphs for the theory: edge lists, sorted neighbours, and paths as tuples."""
 
 from __future__ import annotations
 
@@ -9,29 +9,22 @@ import torch
 from torch import Tensor
 
 from pathnn.paths.csr import to_csr
-from pathnn.paths.extract import extract_paths, list_paths
+from pathnn.paths.extract import list_paths
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import Path
 
 Graph = tuple[Tensor, int]
 """`(edge_index, num_nodes)`."""
 
-Neighbors = list[tuple[int, ...]]
 
-
-def paths_by_length(
-    edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int, extend: bool = False
-) -> list[list[Path]]:
-    """Return the paths of a collection, one list per length 1..k, as tuples, source first; -1 is a dummy token.
+def paths_by_length(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[list[Path]]:
+    """Return the paths of a collection, one sorted list per length 1..k, as tuples, source first.
 
     >>> edge_index = edges_to_index([(0, 1), (1, 2)])
     >>> paths_by_length(edge_index, 3, collection="ap", k=2)
     [[(0, 1), (1, 0), (1, 2), (2, 1)], [(0, 1, 2), (2, 1, 0)]]
     """
-    if extend:
-        found = extract_paths(edge_index, num_nodes, collection=collection, k=k, extend=True).to_paths()
-    else:
-        found = list_paths(edge_index, num_nodes, collection=collection, k=k)
+    found = list_paths(edge_index, num_nodes, collection=collection, k=k)
     return [sorted(map(tuple, rows.tolist())) for rows in found]
 
 
@@ -58,7 +51,7 @@ def disjoint_union(graphs: Sequence[Graph]) -> tuple[Tensor, int, Tensor]:
     return edge_index, int(sizes.sum()), torch.repeat_interleave(sizes)
 
 
-def neighbors(edge_index: Tensor, num_nodes: int) -> Neighbors:
+def neighbors(edge_index: Tensor, num_nodes: int) -> list[tuple[int, ...]]:
     """Return the sorted neighbours of every vertex, without self-loops and repeated edges.
 
     >>> neighbors(edges_to_index([(0, 1), (1, 2)]), 3)
@@ -67,23 +60,6 @@ def neighbors(edge_index: Tensor, num_nodes: int) -> Neighbors:
     csr = to_csr(edge_index, num_nodes)
     col, rowptr = csr.col.tolist(), csr.rowptr.tolist()
     return [tuple(col[start:stop]) for start, stop in pairwise(rowptr)]
-
-
-def distances_from(adjacent: Neighbors, source: int) -> list[int | None]:
-    """Return the distance from `source` to every vertex, None if there is no path.
-
-    >>> distances_from([(1,), (0,), ()], 0)
-    [0, 1, None]
-    """
-    distance: list[int | None] = [None] * len(adjacent)
-    distance[source] = 0
-    frontier, steps = {source}, 0
-    while frontier:
-        steps += 1
-        frontier = {v for u in frontier for v in adjacent[u] if distance[v] is None}
-        for v in frontier:
-            distance[v] = steps
-    return distance
 
 
 def check_source(source: int, num_nodes: int) -> int:

@@ -1,24 +1,94 @@
 """Annotated path sets as fingerprints: numba kernels that store no path.
 
-The annotation of a vertex at level l is a polynomial (see `field.py`), evaluated at two random points ("lanes"): the
-sum over all paths of length l from it of the product of an element for each token. Sums run over the field, so
+The annotation of a vertex at level l is a polynomial over the integers modulo 2^61 - 1, evaluated at two random points
+("lanes"): the sum over all paths of length l from it of the product of an element for each token. In a field,
 
     AP        the search omits the last step of a path: `rest[v]` is the sum of the elements of the neighbours of v
               that are not on the path, updated at each step; the step before it is a plain loop
     SP, SP+   no path is enumerated: sums move outward through the graph of shortest paths
+
+A multiset of sequences is a polynomial: one variable per (position, token), one monomial per sequence, its coefficient
+its number of occurrences. Evaluated at a random point of a field of p elements, two different polynomials of degree
+d agree with probability at most d / p (Schwartz and Zippel). So the sum over all paths of the product of random
+elements, one for each token, is a fingerprint of the multiset. Unlike a sum of hashes, it can be factored: the last
+steps of all paths with a common beginning take one addition.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 from pathnn.paths.cpu.walks import AP, SP_PLUS, bfs, scratch
-from pathnn.theory.field import add, element, mix, mix_pair, multiply, subtract
+
+PRIME = np.uint64(2**61 - 1)
+_BITS, _REST = np.uint64(61), np.uint64(3)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def _mul_high(typingctx, a, b):
+    """Return the upper 64 bits of the product of two uint64, for which numba has no function."""
+
+    def codegen(context, builder, signature, args):
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@njit(cache=True, nogil=True, inline="always")
+def multiply(a, b):
+    """Return the product of two elements."""
+    low = a * b
+    folded = (low & PRIME) + ((low >> _BITS) | (_mul_high(a, b) << _REST))
+    return folded - PRIME if folded >= PRIME else folded
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add(a, b):
+    """Return the sum of two elements."""
+    total = a + b
+    return total - PRIME if total >= PRIME else total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def subtract(a, b):
+    """Return the difference of two elements."""
+    return a - b if a >= b else a + PRIME - b
+
+
+@njit(cache=True, nogil=True, inline="always")
+def mix(x):
+    """Map 64-bit integers one to one to values that look random (the finaliser of SplitMix64)."""
+    x = x + _GOLDEN
+    x = (x ^ (x >> _S30)) * _FIRST
+    x = (x ^ (x >> _S27)) * _SECOND
+    return x ^ (x >> _S31)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def mix_pair(lane, kind, first, second, extra):
+    """Return 64 random bits for a key of two 64-bit integers and two small ones; lanes 0 and 1 are independent."""
+    x = mix(np.uint64(kind) * np.uint64(2) + np.uint64(lane))
+    x = mix(x ^ first)
+    x = mix(x + _GOLDEN * second)
+    return mix(x ^ np.uint64(extra))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def element(lane, kind, first, second, extra):
+    """Return the bits of `mix_pair` as an element of the field."""
+    x = mix_pair(lane, kind, first, second, extra) & PRIME
+    return np.uint64(0) if x == PRIME else x
+
 
 TOKEN, DUMMY, ANNOTATION, PATHS, GRAPH = 1, 2, 3, 4, 5  # kinds of keys, so that keys of different kinds differ
-
-
 ZERO = np.uint64(0)
 
 
@@ -51,27 +121,27 @@ def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, s
 
 
 @njit(cache=True, nogil=True)
-def fingerprint(levels, out):
-    """Write `out[l, lane]`: the sum over all vertices of an element for the annotation at each level."""
-    for level in range(levels.shape[0]):
-        for lane in range(2):
-            total = np.uint64(levels.shape[2])
-            for v in range(levels.shape[2]):
-                total = add(total, element(lane, GRAPH, levels[level, 0, v], levels[level, 1, v], level))
-            out[level, lane] = total
+def multiset(kind, first, second, extra):
+    """Return `[2]`: the number of values plus the sum of an element for each of them, in both lanes."""
+    out = np.empty(2, np.uint64)
+    for lane in range(2):
+        total = np.uint64(first.size)
+        for i in range(first.size):
+            total = add(total, element(lane, kind, first[i], second[i], extra))
+        out[lane] = total
+    return out
 
 
 @njit(cache=True, nogil=True)
-def total_fingerprint(levels, sums, out):
-    """Write `out[lane]`: the multiset of the annotations at level k - 1, and the plain total of all sums at level k."""
-    before = np.empty((1, 2), np.uint64)
-    fingerprint(levels[-2:-1], before)
-    total = np.zeros(2, np.uint64)
+def total_fingerprint(before, sums):
+    """Return `[2]`: the multiset of the annotations at level k - 1, and the plain total of all sums at level k."""
+    out, total = multiset(GRAPH, before[0], before[1], 0), np.zeros(2, np.uint64)
     for lane in range(2):
         for v in range(sums.shape[1]):
             total[lane] = add(total[lane], sums[lane, v])
     for lane in range(2):
-        out[lane] = mix_pair(lane, GRAPH, total[0], total[1], before[0, lane])
+        out[lane] = mix_pair(lane, GRAPH, total[0], total[1], out[lane])
+    return out
 
 
 @njit(cache=True, nogil=True)
@@ -271,17 +341,6 @@ def _count_distinct(first):
 
 
 @njit(cache=True, nogil=True)
-def _summary(first, second, rounds):
-    out = np.empty(2, np.uint64)
-    for lane in range(2):
-        total = np.uint64(first.size)
-        for i in range(first.size):
-            total = add(total, element(lane, SUMMARY, first[i], second[i], rounds))
-        out[lane] = total
-    return out
-
-
-@njit(cache=True, nogil=True)
 def refine_vertices(rowptr, col, colors):
     """Return the summary `[2]` of the stable 1-WL colours, starting from `colors[lane, v]`."""
     n = rowptr.size - 1
@@ -302,7 +361,7 @@ def refine_vertices(rowptr, col, colors):
         colors, before = after, found
         found = _count_distinct(colors[0])
         if found == before:
-            return _summary(colors[0], colors[1], rounds)
+            return multiset(SUMMARY, colors[0], colors[1], rounds)
 
 
 @njit(cache=True, nogil=True)
@@ -333,4 +392,4 @@ def refine_pairs(kind):
         colors, before = after, found
         found = _count_distinct(colors[0].ravel())
         if found == before:
-            return _summary(colors[0].ravel(), colors[1].ravel(), rounds)
+            return multiset(SUMMARY, colors[0].ravel(), colors[1].ravel(), rounds)

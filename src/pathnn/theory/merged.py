@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pathnn.nn import PathNN
-from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.cpu.extract import in_threads
@@ -25,8 +25,6 @@ from pathnn.theory.merge_kernels import reach, visit_sequences
 
 TABLE = 2**16
 """The largest number of possible sequences to count in a table; more are listed and sorted."""
-
-
 Ints = NDArray[np.int64]
 
 
@@ -169,7 +167,6 @@ def merged_embeddings(
     max_paths_per_source: int | None = None,
     device: str | torch.device = "cpu",
     annotations: Sequence[PathAnnotations] | None = None,
-    step: Callable[[], None] = lambda: None,
 ) -> Tensor:
     """Compute each model's readout of each graph, with ones as features: `[models, graphs, hidden_channels]`.
 
@@ -183,7 +180,6 @@ def merged_embeddings(
         max_paths_per_source: raise `PathExplosionError` for a vertex with more paths to list.
         device: where the LSTM runs.
         annotations: the result of `hashed_annotations` with the options of the models, if known already.
-        step: called after each layer.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> model = PathNN.from_paper("sr", collection="ap").double().eval()
@@ -205,7 +201,6 @@ def merged_embeddings(
     states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
     for length, level in levels:
         states = _layer(models, states, level, length, finder, max_sequences)
-        step()
     graph = torch.repeat_interleave(torch.tensor([n for _, n in graphs], device=device))
     rows = torch.from_numpy(level.after).to(device)
     return torch.stack([h.new_zeros(len(graphs), h.size(1)).index_add_(0, graph, h[rows]) for h in states])
@@ -215,7 +210,7 @@ def merged_embeddings(
 def _layer(
     models: Sequence[PathNN], states: list[Tensor], level: MergedLevel, length: int, finder: SequenceFinder, most: int
 ) -> list[Tensor]:
-    convs = [_conv(model, length) for model in models]
+    convs: list[Any] = [model.convs[length - 1] for model in models]
     read = [conv.scale(h) for conv, h in zip(convs, states, strict=True)]
     device = read[0].device
     sums = [h.new_zeros(len(level.chosen), h.size(1)) for h in read]
@@ -228,17 +223,9 @@ def _layer(
     rows, chosen, after = (
         torch.from_numpy(ids).to(device) for ids in (level.before[level.chosen], level.chosen, level.after)
     )
-    out = []
-    for conv, h, total in zip(convs, read, sums, strict=True):
-        # expand to all vertices: a BatchNorm counts each of them
-        out.append(conv.phi(conv.norm((h[rows] + total)[after]))[chosen])
-    return out
-
-
-def _conv(model: PathNN, length: int) -> PathConv:
-    conv = model.convs[length - 1]
-    assert isinstance(conv, PathConv)
-    return conv
+    layers = zip(convs, read, sums, strict=True)
+    # Expand to all vertices: a BatchNorm counts each of them.
+    return [conv.phi(conv.norm((h[rows] + total)[after]))[chosen] for conv, h, total in layers]
 
 
 def merged_trie(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice
+from pathnn.data.paths import graph_ranges
 from pathnn.nn import PathNN, paper_config
 from pathnn.nn.backends.base import Budget
 from pathnn.nn.path_conv import PhiName
@@ -20,11 +21,7 @@ from pathnn.theory.graphs import Graph, disjoint_union
 from pathnn.theory.merged import merged_embeddings
 
 UntrainedPhi = Literal["identity", "relu", "tanh", "mlp"]
-
-
 BYTES_PER_NUMBER = 8
-
-
 NUMBERS_PER_ENTRY = 6
 """Numbers per channel that the backend stores for a trie entry: gates, hidden and cell state."""
 
@@ -73,7 +70,6 @@ def embeddings(
     memory: int = 2**30,
     device: str | torch.device = "cpu",
     annotations: Sequence[PathAnnotations] | None = None,
-    step: Callable[[], None] = lambda: None,
 ) -> Tensor:
     """Compute each model's representation of each graph, with ones as features: `[models, graphs, hidden_channels]`.
 
@@ -85,40 +81,22 @@ def embeddings(
         memory: approximate limit of the network, in bytes.
         device: where the network runs.
         annotations: the result of `hashed_annotations` with the options of the models, if known already.
-        step: called after each part of the work.
     """
     config = models[0].config
     models = [model.to(device) for model in models]
     entries = max(1, memory // (BYTES_PER_NUMBER * NUMBERS_PER_ENTRY * config.hidden_channels))
     if merge:
-        return merged_embeddings(
-            models, graphs, max_sequences=entries, device=device, annotations=annotations, step=step
-        )
+        return merged_embeddings(models, graphs, max_sequences=entries, device=device, annotations=annotations)
     if any(isinstance(module, nn.BatchNorm1d) for module in models[0].modules()):
         raise ValueError("a BatchNorm needs all graphs at once: expected merge=True.")
-    rows = [_embed(models, chunk, entries, device, step) for chunk in _chunks(graphs, models[0], entries)]
+    sizes = [int(count_paths(*graph, collection=config.collection, k=config.k).sum()) for graph in graphs]
+    chunks = graph_ranges(torch.tensor(sizes, dtype=torch.long), entries)
+    rows = [_embed(models, graphs[start:stop], entries, device) for start, stop in chunks]
     return torch.cat(rows, dim=1) if rows else torch.zeros(len(models), 0, config.hidden_channels).double()
 
 
-def _chunks(graphs: Sequence[Graph], model: PathNN, entries: int) -> Iterator[list[Graph]]:
-    """Yield consecutive graphs with at most `entries` paths together; a graph with more is a separate chunk."""
-    chunk: list[Graph] = []
-    size = 0
-    for graph in graphs:
-        paths = int(count_paths(*graph, collection=model.config.collection, k=model.config.k).sum())
-        if chunk and size + paths > entries:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(graph)
-        size += paths
-    if chunk:
-        yield chunk
-
-
 @torch.no_grad()
-def _embed(
-    models: Sequence[PathNN], graphs: list[Graph], entries: int, device: str | torch.device, step: Callable[[], None]
-) -> Tensor:
+def _embed(models: Sequence[PathNN], graphs: Sequence[Graph], entries: int, device: str | torch.device) -> Tensor:
     config = models[0].config
     edge_index, num_nodes, batch = disjoint_union(graphs)
     batch = batch.to(device)
@@ -130,5 +108,4 @@ def _embed(
     rows = []
     for model in models:
         rows.append(model.embed(ones, trie=trie, batch=batch, batch_size=len(graphs), budget=Budget(entries)))
-        step()
     return torch.stack(rows)

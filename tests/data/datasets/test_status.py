@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def test_a_summary_is_plain_values(mirror: Path) -> None:
         "bytes",
         "seconds",
     ]
-    assert list(json.loads(json.dumps(summary.to_dict()))) == keys
+    assert list(json.loads(json.dumps(asdict(summary)))) == keys
     graphs = load_dataset("sr16622").graphs.with_paths(collection="ap", k=3)
     assert graphs.tries is not None
     assert summary.entries == int(graphs.tries.sizes.sum())

@@ -14,10 +14,10 @@ from pathnn.paths.trie import Path
 from pathnn.plots.graphs import Sketch, draw_graphs, sketch
 from pathnn.plots.page import CAPTION_SIZE, EDGE, INK, LINES, MARGIN, PLAIN, RADIUS, draw_disc, lettered, make_page
 from pathnn.plots.trees import LEAF, Style, draw_tree, fading_style, panel_size, tree_layout
-from pathnn.theory.exact import annotated_path_sets
 from pathnn.theory.graphs import Graph, check_source, edges_to_index, paths_by_length
 from pathnn.theory.trees import Tree
 from pathnn_reproduction.theory.compare import Example
+from pathnn_reproduction.theory.exact import annotated_path_sets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

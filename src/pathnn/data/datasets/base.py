@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
-from pathnn.data.packed import PackedGraphs
+from pathnn.data.packed import TENSORS, PackedGraphs
 from pathnn.data.sources import DataFile
 from pathnn.data.task import Split, Task
 
@@ -23,9 +24,8 @@ class DatasetSpec:
     Attributes:
         num_graphs: its number of graphs, checked after building.
         files: for each file, its possible forms, the preferred one first.
-        build: makes the graphs and splits from one path per entry of `files` (None for an optional file that is
-            missing).
-        task: makes the task of the built graphs.
+        build: makes the graphs and splits from one path per entry of `files` (None for a missing optional file).
+        facts: the fields of the task besides its name, title, graphs and splits, as a function of what was built.
         optional: whether it can be built without its files.
         version: increased when `build` changes its result; caches of other versions are rebuilt.
     """
@@ -34,22 +34,17 @@ class DatasetSpec:
     title: str
     num_graphs: int
     files: tuple[tuple[DataFile, ...], ...]
-    build: Callable[[tuple[Path | None, ...]], Built]
-    task: Callable[[Built], Task]
+    build: Callable[..., Built]
+    facts: Callable[[Built], dict[str, Any]]
     optional: bool = False
     version: int = 1
 
-
-def needed(path: Path | None) -> Path:
-    """Return the path of a file that a builder needs."""
-    assert path is not None, "a file that is not optional was not looked for"
-    return path
+    def task(self, built: Built) -> Task:
+        """Return the task of the built graphs."""
+        return Task(name=self.name, title=self.title, graphs=built.graphs, splits=built.splits, **self.facts(built))
 
 
 PARTS = ("train", "val", "test")
-
-
-FIELDS = ("edge_index", "node_ptr", "edge_ptr", "x", "edge_attr", "y")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +62,7 @@ class Built:
         """Return everything as tensors by name; `from_tensors` is the inverse."""
         tensors = self.graphs.tensors()
         if self.graphs.names is not None:
-            tensors["names"] = text_to_tensor("\n".join(self.graphs.names))
+            tensors["names"] = torch.from_numpy(np.frombuffer("\n".join(self.graphs.names).encode(), np.uint8).copy())
         for i, split in enumerate(self.splits):
             for part, index in zip(PARTS, (split.train, split.val, split.test), strict=True):
                 tensors[f"split.{i}.{part}"] = index
@@ -77,36 +72,13 @@ class Built:
     @staticmethod
     def from_tensors(tensors: dict[str, Tensor]) -> Built:
         """Return the object that `to_tensors` was called on."""
-        fields = {name: tensors.get(name) for name in FIELDS}
-        if fields["edge_index"] is None or fields["node_ptr"] is None or fields["edge_ptr"] is None:
-            raise DataError(f"a cached dataset without graphs: it holds {sorted(tensors)}.")
-        names = tuple(tensor_to_text(tensors["names"]).split("\n")) if "names" in tensors else None
-        graphs = PackedGraphs(
-            edge_index=fields["edge_index"],
-            node_ptr=fields["node_ptr"],
-            edge_ptr=fields["edge_ptr"],
-            x=fields["x"],
-            edge_attr=fields["edge_attr"],
-            y=fields["y"],
-            names=names,
-        )
+        fields: dict[str, Any] = {name: tensors[name] for name in TENSORS if name in tensors}
+        if "names" in tensors:
+            fields["names"] = tuple(bytes(tensors["names"].numpy()).decode().split("\n"))
+        graphs = PackedGraphs(**fields)
         count = len({name.split(".")[1] for name in tensors if name.startswith("split.")})
         splits = tuple(Split(*(tensors[f"split.{i}.{part}"] for part in PARTS)) for i in range(count))
         return Built(graphs, splits, bool(tensors["published"]))
-
-
-def text_to_tensor(text: str) -> Tensor:
-    """Encode text as UTF-8 bytes.
-
-    >>> tensor_to_text(text_to_tensor("CC=O"))
-    'CC=O'
-    """
-    return torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8) if text else torch.empty(0, dtype=torch.uint8)
-
-
-def tensor_to_text(tensor: Tensor) -> str:
-    """Decode the text of `text_to_tensor`."""
-    return bytes(tensor.numpy()).decode()
 
 
 def load_arrays(path: Path, names: Sequence[str]) -> dict[str, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from pathnn.data.readers.graph6 import parse_graph6
 from pathnn.data.sources import DataFile
 from pathnn.data.splits import stratified_folds
 from pathnn.data.targets import classification
-from pathnn.data.task import Continuous, Split, Task
+from pathnn.data.task import Continuous, Split
 
 NUM_NODES = 41
 SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)
@@ -55,30 +56,26 @@ def read_published(path: Path) -> Built:
     return Built(with_ones(graphs, arrays["y"].long()), tuple(Split(*fold) for fold in folds))
 
 
-def _build(paths: tuple[Path | None, ...]) -> Built:
-    if paths[0] is not None:
-        return read_published(paths[0])
+def _build(path: Path | None) -> Built:
+    if path is not None:
+        return read_published(path)
     graphs = construct()
     assert graphs.y is not None
     return Built(graphs, stratified_folds(graphs.y, folds=5), published=False)
 
 
-def _task(built: Built) -> Task:
+def _facts(built: Built) -> dict[str, Any]:
     made_here = "constructed here, renumbered from seed 0, five stratified folds made here (CSL.npz is not at hand)"
-    return Task(
-        name="csl",
-        title="CSL (circular skip links)",
-        graphs=built.graphs,
-        node_features=Continuous(1),
-        splits=built.splits,
-        classes=tuple(f"skip {skip}" for skip in SKIPS),
-        citation="Murphy et al., Relational pooling, ICML 2019; folds: Dwivedi et al. 2020",
-        notes="the published numbering and the five published folds" if built.published else made_here,
+    return {
+        "node_features": Continuous(1),
+        "classes": tuple(f"skip {skip}" for skip in SKIPS),
+        "citation": "Murphy et al., Relational pooling, ICML 2019; folds: Dwivedi et al. 2020",
+        "notes": "the published numbering and the five published folds" if built.published else made_here,
         **classification(len(SKIPS)),
-    )
+    }
 
 
 def specs() -> list[DatasetSpec]:
     """Return CSL."""
     count = len(SKIPS) * COPIES
-    return [DatasetSpec("csl", "CSL (circular skip links)", count, ((FILE,),), _build, _task, optional=True)]
+    return [DatasetSpec("csl", "CSL (circular skip links)", count, ((FILE,),), _build, _facts, optional=True)]

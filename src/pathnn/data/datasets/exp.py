@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from pathnn.data.datasets.base import Built, DatasetSpec, needed, with_ones
+from pathnn.data.datasets.base import Built, DatasetSpec, with_ones
 from pathnn.data.errors import DataError
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.text import read_text
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import classification
-from pathnn.data.task import Continuous, Split, Task
+from pathnn.data.task import Continuous, Split
 
 FILES = {
     "exp": DataFile("EXP.txt.xz", "4db461607e535873ec6f09db0e194932d6e3f9b22a157f6d065a7445296463e3"),
@@ -75,33 +76,29 @@ def _graph(lines: Iterator[str]) -> tuple[torch.Tensor, int, int]:
     return torch.tensor(sorted(pairs)).view(-1, 2).t(), size, label
 
 
-def _build(paths: tuple[Path | None, ...]) -> Built:
-    graphs = parse_exp(read_text(needed(paths[0])))
+def _build(path: Path) -> Built:
+    graphs = parse_exp(read_text(path))
     return Built(graphs, consecutive_splits(len(graphs)))
 
 
-def _task(name: str, built: Built) -> Task:
-    return Task(
-        name=name,
-        title=name.upper(),
-        graphs=built.graphs,
-        node_features=Continuous(1),
-        splits=built.splits,
-        pairs=torch.arange(len(built.graphs)).view(-1, 2),
-        classes=("unsatisfiable", "satisfiable"),
-        licence="GPL-3.0 (GNN-RNI)",
-        citation="Abboud et al., The surprising power of GNNs with random node initialization, IJCAI 2021",
-        notes=(
+def _facts(name: str, built: Built) -> dict[str, Any]:
+    return {
+        "node_features": Continuous(1),
+        "pairs": torch.arange(len(built.graphs)).view(-1, 2),
+        "classes": ("unsatisfiable", "satisfiable"),
+        "licence": "GPL-3.0 (GNN-RNI)",
+        "citation": "Abboud et al., The surprising power of GNNs with random node initialization, IJCAI 2021",
+        "notes": (
             "graphs 2i and 2i + 1 are a pair; four splits of consecutive blocks; features are ones. "
             "The paper's text says EXP for EXP-Class, the released configuration "
             "reads CEXP; EXP-Iso reads EXP"
         ),
         **classification(2),
-    )
+    }
 
 
 def specs() -> list[DatasetSpec]:
     """Return EXP and CEXP."""
     return [
-        DatasetSpec(name, name.upper(), 1200, ((file,),), _build, partial(_task, name)) for name, file in FILES.items()
+        DatasetSpec(name, name.upper(), 1200, ((file,),), _build, partial(_facts, name)) for name, file in FILES.items()
     ]

@@ -5,18 +5,19 @@ from __future__ import annotations
 import gzip
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays, needed
+from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.readers.text import parse_numbers
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import binary
-from pathnn.data.task import Split, Task
+from pathnn.data.task import Split
 
 MOLHIV = (
     DataFile(
@@ -30,8 +31,7 @@ _RAW = ("edge", "num-node-list", "num-edge-list", "node-feat", "edge-feat", "gra
 _SPLIT = ("train", "valid", "test")
 
 
-def _build(paths: tuple[Path | None, ...]) -> Built:
-    path = needed(paths[0])
+def _build(path: Path) -> Built:
     return read_packed_molecules(path, "valid") if path.suffix == ".npz" else read_ogb_csv(path)
 
 
@@ -92,21 +92,17 @@ def _table(archive: zipfile.ZipFile, suffix: str) -> Tensor:
     return torch.from_numpy(parse_numbers(text))
 
 
-def _task(built: Built) -> Task:
-    return Task(
-        name="molhiv",
-        title="ogbg-molhiv",
-        graphs=built.graphs,
-        node_features=FEATURES["ogb"][0],
-        edge_features=FEATURES["ogb"][1],
-        splits=built.splits,
-        licence="MIT",
-        citation="Hu et al., Open graph benchmark, NeurIPS 2020",
-        notes="the official scaffold split; OGB's atom and bond features",
+def _facts(built: Built) -> dict[str, Any]:
+    return {
+        "node_features": FEATURES["ogb"][0],
+        "edge_features": FEATURES["ogb"][1],
+        "licence": "MIT",
+        "citation": "Hu et al., Open graph benchmark, NeurIPS 2020",
+        "notes": "the official scaffold split; OGB's atom and bond features",
         **binary(),
-    )
+    }
 
 
 def specs() -> list[DatasetSpec]:
     """Return ogbg-molhiv."""
-    return [DatasetSpec("molhiv", "ogbg-molhiv", 41127, (MOLHIV,), _build, _task)]
+    return [DatasetSpec("molhiv", "ogbg-molhiv", 41127, (MOLHIV,), _build, _facts)]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import tarfile
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from pathnn.data.datasets.base import Built, DatasetSpec, needed, with_ones
+from pathnn.data.datasets.base import Built, DatasetSpec, with_ones
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.readers.graph6 import parse_graph6, read_graph6
 from pathnn.data.readers.nx import from_networkx
 from pathnn.data.readers.text import read_text
 from pathnn.data.sources import DataFile
-from pathnn.data.task import Continuous, Task
+from pathnn.data.task import Continuous
 
 SR_FAMILIES: dict[str, tuple[tuple[int, int, int, int], int]] = {
     "sr16622": ((16, 6, 2, 2), 2),
@@ -49,8 +50,7 @@ BREC_CATEGORIES = {
 """The pairs of each category."""
 
 
-def _build_sr(name: str, paths: tuple[Path | None, ...]) -> Built:
-    path = needed(paths[0])
+def _build_sr(name: str, path: Path) -> Built:
     text = read_text(path) if path.suffix == ".g6" else _member(path, f"{name}.g6")
     graphs, _ = parse_graph6(text.splitlines(), source=str(path))
     return Built(with_ones(graphs))
@@ -67,56 +67,46 @@ def _member(path: Path, name: str) -> str:
         raise DataError(f"{path} cannot be read: {error}. Put a whole copy in its place.") from error
 
 
-def _sr_task(name: str, built: Built) -> Task:
-    (vertices, degree, common, other), _ = SR_FAMILIES[name]
+def _sr_facts(name: str, built: Built) -> dict[str, Any]:
     figure = "in the paper's figure" if name in IN_THE_FIGURE else "not in the paper's figure"
-    return Task(
-        name=name,
-        title=f"SR({vertices}, {degree}, {common}, {other})",
-        graphs=built.graphs,
-        node_features=Continuous(1),
-        pairs="all",
-        licence="MIT (PathNNs_expressive)",
-        citation="Michel et al., Path neural networks, ICML 2023",
-        notes=f"strongly regular graphs, features are ones; {figure}, which prints no numbers",
-    )
+    return {
+        "node_features": Continuous(1),
+        "pairs": "all",
+        "licence": "MIT (PathNNs_expressive)",
+        "citation": "Michel et al., Path neural networks, ICML 2023",
+        "notes": f"strongly regular graphs, features are ones; {figure}, which prints no numbers",
+    }
 
 
-def _build_brec(paths: tuple[Path | None, ...]) -> Built:
-    graphs, _ = read_graph6(needed(paths[0]))
+def _build_brec(path: Path) -> Built:
+    graphs, _ = read_graph6(path)
     return Built(with_ones(graphs))
 
 
-def _brec_task(built: Built) -> Task:
-    return Task(
-        name="brec",
-        title="BREC",
-        graphs=built.graphs,
-        node_features=Continuous(1),
-        pairs=torch.arange(len(built.graphs)).view(-1, 2),
-        licence="MIT",
-        citation="Wang and Zhang, An empirical study of realized GNN expressiveness, ICML 2024",
-        notes="graphs 2i and 2i + 1 are pair i; features are ones; 1-WL distinguishes no pair",
-    )
+def _brec_facts(built: Built) -> dict[str, Any]:
+    return {
+        "node_features": Continuous(1),
+        "pairs": torch.arange(len(built.graphs)).view(-1, 2),
+        "licence": "MIT",
+        "citation": "Wang and Zhang, An empirical study of realized GNN expressiveness, ICML 2024",
+        "notes": "graphs 2i and 2i + 1 are pair i; features are ones; 1-WL distinguishes no pair",
+    }
 
 
-def _build_atlas(paths: tuple[Path | None, ...]) -> Built:
+def _build_atlas() -> Built:
     from networkx.generators.atlas import graph_atlas_g
 
     return Built(with_ones(from_networkx(graph_atlas_g())))
 
 
-def _atlas_task(built: Built) -> Task:
-    return Task(
-        name="atlas",
-        title="Graph atlas",
-        graphs=built.graphs,
-        node_features=Continuous(1),
-        pairs="all",
-        licence="BSD-3-Clause (networkx)",
-        citation="Read and Wilson, An atlas of graphs, 1998",
-        notes="graph 0 has no vertex; no two graphs are isomorphic; features are ones; not in the paper",
-    )
+def _atlas_facts(built: Built) -> dict[str, Any]:
+    return {
+        "node_features": Continuous(1),
+        "pairs": "all",
+        "licence": "BSD-3-Clause (networkx)",
+        "citation": "Read and Wilson, An atlas of graphs, 1998",
+        "notes": "graph 0 has no vertex; no two graphs are isomorphic; features are ones; not in the paper",
+    }
 
 
 def specs() -> list[DatasetSpec]:
@@ -128,12 +118,12 @@ def specs() -> list[DatasetSpec]:
             count,
             ((SR_ARCHIVE, DataFile(f"{name}.g6", url=f"{SR_FOLDER}/{name}.g6")),),
             partial(_build_sr, name),
-            partial(_sr_task, name),
+            partial(_sr_facts, name),
         )
         for name, (parameters, count) in SR_FAMILIES.items()
     ]
     return [
         *families,
-        DatasetSpec("brec", "BREC", 800, ((BREC_FILE,),), _build_brec, _brec_task),
-        DatasetSpec("atlas", "Graph atlas", 1253, (), _build_atlas, _atlas_task),
+        DatasetSpec("brec", "BREC", 800, ((BREC_FILE,),), _build_brec, _brec_facts),
+        DatasetSpec("atlas", "Graph atlas", 1253, (), _build_atlas, _atlas_facts),
     ]

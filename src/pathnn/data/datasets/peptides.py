@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.base import PARTS, Built, DatasetSpec, needed
+from pathnn.data.datasets.base import PARTS, Built, DatasetSpec
 from pathnn.data.datasets.ogb import read_packed_molecules
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.metrics import mean_over_targets, tied_average_precision
@@ -23,10 +23,7 @@ from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import multilabel, regression
-from pathnn.data.task import Split, Task
-
-LICENCE = "CC BY-NC 4.0 (non-commercial)"
-CITATION = "Dwivedi et al., Long range graph benchmark, NeurIPS 2022"
+from pathnn.data.task import Split
 
 PEPTIDE_FUNCTIONS = (
     "antifungal", "cell_cell_communication", "anticancer", "drug_delivery_vehicle", "antimicrobial", "antiviral",
@@ -48,8 +45,7 @@ Graph = tuple[Tensor, Tensor, Tensor, Tensor]
 """x, edge_attr, edge_index, y."""
 
 
-def _build(targets: int, paths: tuple[Path | None, ...]) -> Built:
-    path = needed(paths[0])
+def _build(targets: int, path: Path) -> Built:
     return read_packed_molecules(path, "val") if path.suffix == ".npz" else read_lrgb(path, targets)
 
 
@@ -97,42 +93,35 @@ def _graph(where: str, graph: Any, num_targets: int) -> Graph:
     return x, edge_attr, edge_index, y
 
 
-def _func_task(built: Built) -> Task:
-    return Task(
-        name="peptides-func",
-        title="Peptides-func (LRGB)",
-        graphs=built.graphs,
-        node_features=FEATURES["ogb"][0],
-        edge_features=FEATURES["ogb"][1],
-        splits=built.splits,
-        licence=LICENCE,
-        citation=CITATION,
-        notes="the published split; OGB's atom and bond features",
-        classes=PEPTIDE_FUNCTIONS,
-        **multilabel(len(PEPTIDE_FUNCTIONS))
-        | {"score": tied_average_precision, "metric": mean_over_targets(tied_average_precision)},
-    )
+def _facts(built: Built) -> dict[str, Any]:
+    return {
+        "node_features": FEATURES["ogb"][0],
+        "edge_features": FEATURES["ogb"][1],
+        "licence": "CC BY-NC 4.0 (non-commercial)",
+        "citation": "Dwivedi et al., Long range graph benchmark, NeurIPS 2022",
+    }
 
 
-def _struct_task(built: Built) -> Task:
-    return Task(
-        name="peptides-struct",
-        title="Peptides-struct (LRGB)",
-        graphs=built.graphs,
-        node_features=FEATURES["ogb"][0],
-        edge_features=FEATURES["ogb"][1],
-        splits=built.splits,
-        licence=LICENCE,
-        citation=CITATION,
-        notes="the published file of tensors, read without unpickling anything else; targets as published",
-        **regression(11),
-    )
+def _func_facts(built: Built) -> dict[str, Any]:
+    return {
+        **_facts(built),
+        "notes": "the published split; OGB's atom and bond features",
+        "classes": PEPTIDE_FUNCTIONS,
+        **multilabel(len(PEPTIDE_FUNCTIONS)),
+        "score": tied_average_precision,
+        "metric": mean_over_targets(tied_average_precision),
+    }
+
+
+def _struct_facts(built: Built) -> dict[str, Any]:
+    notes = "the published file of tensors, read without unpickling anything else; targets as published"
+    return {**_facts(built), "notes": notes, **regression(11)}
 
 
 def specs() -> list[DatasetSpec]:
     """Return Peptides-func and Peptides-struct."""
     build_func, build_struct = (partial(_build, targets) for targets in (len(PEPTIDE_FUNCTIONS), 11))
     return [
-        DatasetSpec("peptides-func", "Peptides-func (LRGB)", 15535, (FUNC,), build_func, _func_task),
-        DatasetSpec("peptides-struct", "Peptides-struct (LRGB)", 15535, (STRUCT,), build_struct, _struct_task),
+        DatasetSpec("peptides-func", "Peptides-func (LRGB)", 15535, (FUNC,), build_func, _func_facts),
+        DatasetSpec("peptides-struct", "Peptides-struct (LRGB)", 15535, (STRUCT,), build_struct, _struct_facts),
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from pathnn.data.cache import cached, cached_key, read_cache
 from pathnn.data.datasets.base import Built, DatasetSpec
 from pathnn.data.errors import DataError, UnknownDatasetError
-from pathnn.data.sources import DataFile, find_file, get_file
+from pathnn.data.sources import find_file, get_file
 from pathnn.data.task import Task
 from pathnn.files import cache_dir, sha256
 
@@ -93,7 +93,7 @@ def built_path(spec: DatasetSpec) -> Path:
 
 def load_built(spec: DatasetSpec) -> Built:
     """Read the graphs and splits of a dataset from the cache, or build them."""
-    at_hand = [_find(forms) for forms in spec.files]
+    at_hand = [find_file(*forms) for forms in spec.files]
     if None in at_hand:
         built = _without_sources(spec)
         if built is not None:
@@ -109,10 +109,6 @@ def load_built(spec: DatasetSpec) -> Built:
     return Built.from_tensors(cached(built_path(spec), key, lambda: _build(spec, paths).to_tensors()))
 
 
-def _find(forms: tuple[DataFile, ...]) -> Path | None:
-    return next((path for path in map(find_file, forms) if path is not None), None)
-
-
 def _without_sources(spec: DatasetSpec) -> Built | None:
     """Read a cached build without its source files, if this version of the builder made it."""
     key = cached_key(built_path(spec))
@@ -124,7 +120,7 @@ def _without_sources(spec: DatasetSpec) -> Built | None:
 
 def _build(spec: DatasetSpec, paths: tuple[Path | None, ...]) -> Built:
     log.info("building %s", spec.name)
-    built = spec.build(paths)
+    built = spec.build(*paths)
     if len(built.graphs) != spec.num_graphs:
         raise DataError(
             f"{spec.name}: {', '.join(path.name for path in paths if path)} gave {len(built.graphs)} graphs; "

@@ -9,7 +9,7 @@ from pathnn.data.cache import cached_key, read_cache
 from pathnn.data.datasets.base import DatasetSpec
 from pathnn.data.datasets.registry import built_path, dataset_names, get_spec, load_built
 from pathnn.data.errors import DataError
-from pathnn.data.sources import find_file, verify_file
+from pathnn.data.sources import DataFile, find_file, verify_file
 
 
 @dataclass(frozen=True)
@@ -40,44 +40,27 @@ class FileCheck:
 
 
 def dataset_status() -> list[DatasetStatus]:
-    """Return the state of every dataset; check local files, but build nothing.
-
-    ```python
-    missing = [status.name for status in dataset_status() if not status.available]
-    ```
-    """
+    """Return the state of every dataset; check local files, but build nothing."""
     return [_status(get_spec(name)) for name in dataset_names()]
 
 
 def fetch(name: str) -> Path:
-    """Build a dataset in the cache (files from the mirror, then the network) and return its file.
-
-    ```python
-    path = fetch("csl")
-    ```
-    """
+    """Build a dataset in the cache (files from the mirror, then the network) and return its file."""
     spec = get_spec(name)
     load_built(spec)
     return built_path(spec)
 
 
 def verify(name: str) -> list[FileCheck]:
-    """Check the files of a dataset against their checksums, and its cached build against its own.
-
-    ```python
-    damaged = [check.name for check in verify("csl") if check.state == "damaged"]
-    ```
-    """
+    """Check the files of a dataset against their checksums, and its cached build against its own."""
     spec = get_spec(name)
-    checks = [_check_file(spec, i) for i in range(len(spec.files))]
     path = built_path(spec)
-    key = cached_key(path)
+    state = "missing"
     if path.is_file():
+        key = cached_key(path)
         sound = key is not None and key.get("builder") == spec.version and read_cache(path, key) is not None
-        checks.append(FileCheck(path.name, "ok" if sound else "damaged"))
-    else:
-        checks.append(FileCheck(path.name, "missing"))
-    return checks
+        state = "ok" if sound else "damaged"
+    return [*map(_check_file, spec.files), FileCheck(path.name, state)]
 
 
 def _status(spec: DatasetSpec) -> DatasetStatus:
@@ -87,24 +70,23 @@ def _status(spec: DatasetSpec) -> DatasetStatus:
         title=spec.title,
         graphs=spec.num_graphs,
         cached=key is not None and key.get("builder") == spec.version,
-        files_at_hand=bool(spec.files) and all(_at_hand(spec, i) for i in range(len(spec.files))),
+        files_at_hand=bool(spec.files) and all(map(_at_hand, spec.files)),
         built_in=spec.optional or not spec.files,
         downloadable=all(any(file.url for file in forms) for forms in spec.files),
         files=tuple(forms[0].name for forms in spec.files),
     )
 
 
-def _at_hand(spec: DatasetSpec, i: int) -> bool:
+def _at_hand(forms: tuple[DataFile, ...]) -> bool:
     try:
-        return any(find_file(file) is not None for file in spec.files[i])
+        return find_file(*forms) is not None
     except DataError:
         return False
 
 
-def _check_file(spec: DatasetSpec, i: int) -> FileCheck:
-    for file in spec.files[i]:
+def _check_file(forms: tuple[DataFile, ...]) -> FileCheck:
+    for file in forms:
         sound = verify_file(file)
         if sound is not None:
             return FileCheck(file.name, "ok" if sound else "damaged")
-    state = "unknown" if _at_hand(spec, i) else "missing"
-    return FileCheck(spec.files[i][0].name, state)
+    return FileCheck(forms[0].name, "unknown" if _at_hand(forms) else "missing")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import zipfile
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from pathnn.data.datasets.base import Built, DatasetSpec, needed
+from pathnn.data.datasets.base import Built, DatasetSpec
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.readers.tu import TUData, one_hot, read_tu
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import classification
-from pathnn.data.task import Continuous, Split, Task
+from pathnn.data.task import Continuous, Split
 
 ZIPS = "https://www.chrsmrrs.com/graphkerneldatasets"
 SPLITS = (
@@ -67,79 +67,59 @@ def _features(data: TUData, kind: str) -> torch.Tensor:
     return torch.cat([labels.float(), data.node_attributes], dim=1)
 
 
-def _build(name: str, kind: str, paths: tuple[Path | None, ...]) -> Built:
-    data = read_tu(needed(paths[0]))
-    return Built(data.graphs(_features(data, kind)), read_folds(needed(paths[1]), name))
+def _build(name: str, kind: str, path: Path, folds: Path) -> Built:
+    data = read_tu(path)
+    return Built(data.graphs(_features(data, kind)), read_folds(folds, name))
 
 
-def _task(facts: _Facts, built: Built) -> Task:
-    x = built.graphs.x
-    assert x is not None
-    return Task(
-        name=facts.name.lower(),
-        title=facts.title,
-        graphs=built.graphs,
-        node_features=Continuous(x.size(1)),
-        splits=built.splits,
-        licence="public, see TUDataset",
-        citation="Morris et al., TUDataset, 2020; folds: Errica et al., A fair comparison, ICLR 2020",
-        notes=f"{FEATURE_NOTES[facts.features]}; the ten published folds",
-        **classification(facts.classes),
-    )
+def _facts(features: str, classes: int, built: Built) -> dict[str, Any]:
+    assert built.graphs.x is not None
+    return {
+        "node_features": Continuous(built.graphs.x.size(1)),
+        "licence": "public, see TUDataset",
+        "citation": "Morris et al., TUDataset, 2020; folds: Errica et al., A fair comparison, ICLR 2020",
+        "notes": f"{FEATURE_NOTES[features]}; the ten published folds",
+        **classification(classes),
+    }
 
 
-@dataclass(frozen=True)
-class _Facts:
-    """One set: `features` is a key of `FEATURE_NOTES`, `folds` the address of its folds below `SPLITS`."""
-
-    name: str
-    num_graphs: int
-    classes: int
-    features: str
-    sha256: str
-    folds: str
-
-    @property
-    def title(self) -> str:
-        return f"{self.name} (TUDataset)"
-
-    def spec(self) -> DatasetSpec:
-        files = (
-            (DataFile(f"{self.name}.zip", self.sha256, f"{ZIPS}/{self.name}.zip"),),
-            (SPLITS_ZIP, DataFile(f"{self.name}_splits.json", url=f"{SPLITS}/{self.folds}_splits.json")),
-        )
-        build = partial(_build, self.name, self.features)
-        return DatasetSpec(self.name.lower(), self.title, self.num_graphs, files, build, partial(_task, self))
-
-
-SETS = (
-    _Facts(
-        "DD", 1178, 2, "labels",
-        "99fbac52ba3bbb1af3ad61bd2469a9b755c39794fcecbf59acc5a23504aeed89", "CHEMICAL/DD",
+SETS = {
+    "DD": (
+        1178, 2, "labels", "CHEMICAL/DD",
+        "99fbac52ba3bbb1af3ad61bd2469a9b755c39794fcecbf59acc5a23504aeed89",
     ),
-    _Facts(
-        "PROTEINS", 1113, 2, "labels",
-        "fe9d19741637486ea1fd285bf669fce0b117e10b03cdd379f6a5e6197fc830ae", "CHEMICAL/PROTEINS_full",
+    "PROTEINS": (
+        1113, 2, "labels", "CHEMICAL/PROTEINS_full",
+        "fe9d19741637486ea1fd285bf669fce0b117e10b03cdd379f6a5e6197fc830ae",
     ),
-    _Facts(
-        "NCI1", 4110, 2, "labels",
-        "eae6b0c076d59e667c67de0039cfc3214eefb91a8dddc2fa3099126da02d4376", "CHEMICAL/NCI1",
+    "NCI1": (
+        4110, 2, "labels", "CHEMICAL/NCI1",
+        "eae6b0c076d59e667c67de0039cfc3214eefb91a8dddc2fa3099126da02d4376",
     ),
-    _Facts(
-        "ENZYMES", 600, 6, "labels+attributes",
-        "0ca7125d7978788346fc6ba5c3cc643b6122153b304220c2230bcb09f99f8ffb", "CHEMICAL/ENZYMES",
+    "ENZYMES": (
+        600, 6, "labels+attributes", "CHEMICAL/ENZYMES",
+        "0ca7125d7978788346fc6ba5c3cc643b6122153b304220c2230bcb09f99f8ffb",
     ),
-    _Facts(
-        "IMDB-BINARY", 1000, 2, "degree",
-        "2a4abb6431ec1ab025a6fbcd3b546607191f79a1e0aef0f42cd8bd4ec1546116", "COLLABORATIVE_DEGREE/IMDB-BINARY",
+    "IMDB-BINARY": (
+        1000, 2, "degree", "COLLABORATIVE_DEGREE/IMDB-BINARY",
+        "2a4abb6431ec1ab025a6fbcd3b546607191f79a1e0aef0f42cd8bd4ec1546116",
     ),
-    _Facts(
-        "IMDB-MULTI", 1500, 3, "degree",
-        "1d22bb88ee69f9f7c09eb7f072dadec56e3f91ad4b14cfd99231379b68073883", "COLLABORATIVE_DEGREE/IMDB-MULTI",
+    "IMDB-MULTI": (
+        1500, 3, "degree", "COLLABORATIVE_DEGREE/IMDB-MULTI",
+        "1d22bb88ee69f9f7c09eb7f072dadec56e3f91ad4b14cfd99231379b68073883",
     ),
-)  # fmt: skip
+}  # fmt: skip
+"""Number of graphs and classes, a key of `FEATURE_NOTES`, the place of the folds below `SPLITS`, and the checksum."""
 
 
 def specs() -> list[DatasetSpec]:
     """Return DD, PROTEINS, NCI1, ENZYMES, IMDB-BINARY and IMDB-MULTI."""
-    return [facts.spec() for facts in SETS]
+    found = []
+    for name, (num_graphs, classes, features, folds, sha256) in SETS.items():
+        files = (
+            (DataFile(f"{name}.zip", sha256, f"{ZIPS}/{name}.zip"),),
+            (SPLITS_ZIP, DataFile(f"{name}_splits.json", url=f"{SPLITS}/{folds}_splits.json")),
+        )
+        build, facts = partial(_build, name, features), partial(_facts, features, classes)
+        found.append(DatasetSpec(name.lower(), f"{name} (TUDataset)", num_graphs, files, build, facts))
+    return found

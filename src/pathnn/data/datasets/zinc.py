@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.base import PARTS, Built, DatasetSpec, load_arrays, needed
+from pathnn.data.datasets.base import PARTS, Built, DatasetSpec, load_arrays
 from pathnn.data.errors import DataError
 from pathnn.data.packed import PackedGraphs, from_pyg, offsets
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import regression
-from pathnn.data.task import Categorical, Split, Task
+from pathnn.data.task import Categorical, Split
 from pathnn.files import atomic_write, cache_dir
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ OF_PYG = DataFile("zinc12k-pyg.npz", made_by="pathnn.data.save_zinc from PyG's d
 """The file that `save_zinc` writes."""
 
 
-def _build(paths: tuple[Path | None, ...]) -> Built:
-    path = needed(paths[0])
+def _build(path: Path) -> Built:
     fields = ("x", "edge_index", "edge_attr", "num_nodes", "num_edges", "y")
     arrays = load_arrays(path, [f"{part}_{field}" for part in PARTS for field in fields])
     joined = {
@@ -58,28 +57,24 @@ def _check_codes(where: object, x: Tensor, edge_attr: Tensor) -> None:
             raise DataError(f"{where}: expected codes from 0 to {kinds - 1} in {name}, got {low} to {high}.")
 
 
-def _task(built: Built) -> Task:
-    return Task(
-        name="zinc",
-        title="ZINC12k",
-        graphs=built.graphs,
-        node_features=Categorical((ATOM_TYPES,)),
-        edge_features=Categorical((BOND_TYPES,)),
-        splits=built.splits,
-        licence="MIT (benchmarking-gnns)",
-        citation="Dwivedi et al., Benchmarking graph neural networks, 2020",
-        notes=(
+def _facts(built: Built) -> dict[str, Any]:
+    return {
+        "node_features": Categorical((ATOM_TYPES,)),
+        "edge_features": Categorical((BOND_TYPES,)),
+        "licence": "MIT (benchmarking-gnns)",
+        "citation": "Dwivedi et al., Benchmarking graph neural networks, 2020",
+        "notes": (
             "rebuilt from the benchmark's SMILES and index files; a handful of targets may differ by 0.1 "
             "to 0.2. The public file is a pickle, which is not read; what PyG makes of it can be saved for use here "
             "(pathnn.data.save_zinc)"
         ),
         **regression(),
-    )
+    }
 
 
 def specs() -> list[DatasetSpec]:
     """Return ZINC12k."""
-    return [DatasetSpec("zinc", "ZINC12k", 12000, ((FILE, OF_PYG),), _build, _task)]
+    return [DatasetSpec("zinc", "ZINC12k", 12000, ((FILE, OF_PYG),), _build, _facts)]
 
 
 def save_zinc(train: Sequence[Data], val: Sequence[Data], test: Sequence[Data]) -> Path:

@@ -16,10 +16,8 @@ from pathnn.data.readers.text import read_text
 
 HEADER = ">>graph6<<"
 
-
 OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}
 """By the first character of a line."""
-
 
 LINES_AT_ONCE = 4096
 
@@ -40,13 +38,9 @@ def parse_graph6(
     ([[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]], [[0, 1], [1, 0]])
     """
     rows = [line for line in (line.strip().removeprefix(HEADER) for line in lines) if line]
-    good, bad = [], []
-    for i, line in enumerate(rows, start=1):
-        fault = _fault(line)
-        if fault:
-            bad.append(BadRow(i, fault))
-        else:
-            good.append(line)
+    faults = [_fault(line) for line in rows]
+    bad = [BadRow(i, fault) for i, fault in enumerate(faults, start=1) if fault]
+    good = [line for line, fault in zip(rows, faults, strict=True) if not fault]
     if bad and not skip_invalid:
         raise BadRowsError(source, bad, len(rows))
     if bad and not good:

@@ -19,19 +19,12 @@ from pathnn.data.targets import number_name
 from pathnn.data.task import Vocabulary
 
 PARTS = (
-    "A",
-    "graph_indicator",
-    "graph_labels",
-    "graph_attributes",
-    "node_labels",
-    "node_attributes",
-    "edge_labels",
+    "A", "graph_indicator", "graph_labels", "graph_attributes", "node_labels", "node_attributes", "edge_labels",
     "edge_attributes",
-)
+)  # fmt: skip
 
-
+LABELS = ("node_labels", "edge_labels")
 WIDTHS = {"A": 2, "graph_indicator": 1, "graph_labels": 1}
-
 
 Array = NDArray[np.float64]
 
@@ -58,13 +51,13 @@ class TUData:
     values: Vocabulary = field(default_factory=dict)
 
     def graphs(self, x: Tensor | None) -> PackedGraphs:
-        """The graphs with `x` as vertex features, and edge attributes or else edge labels."""
+        """Return the graphs with `x` as vertex features, and edge attributes or else edge labels."""
         edge_attr = self.edge_attributes if self.edge_attributes is not None else self.edge_labels
         y = self.y if self.y is not None else self.targets
         return PackedGraphs(self.edge_index, self.node_ptr, self.edge_ptr, x=x, edge_attr=edge_attr, y=y).validate()
 
     def degrees(self) -> Tensor:
-        """Number of neighbours of each vertex, `[N]`."""
+        """Return the number of neighbours of each vertex, `[N]`."""
         shift = torch.repeat_interleave(self.node_ptr[:-1], self.edge_ptr.diff())
         return torch.bincount(self.edge_index[0] + shift, minlength=int(self.node_ptr[-1]))
 
@@ -76,18 +69,15 @@ def read_tu(path: Path, known: Vocabulary | None = None) -> TUData:
     graph = _indicator(tables["graph_indicator"])
     num_nodes, num_graphs = graph.size, int(graph[-1]) + 1
     edges, rows = _edges(tables["A"], graph)
-    for part in ("node_labels", "node_attributes"):
-        _check_rows(part, tables.get(part), num_nodes)
-    for part in ("edge_labels", "edge_attributes"):
-        _check_rows(part, tables.get(part), len(tables["A"]))
-    for part in ("graph_labels", "graph_attributes"):
-        _check_rows(part, tables.get(part), num_graphs)
+    for things, expected in (("node", num_nodes), ("edge", len(tables["A"])), ("graph", num_graphs)):
+        for part in (f"{things}_labels", f"{things}_attributes"):
+            if part in tables and len(tables[part]) != expected:
+                raise DataError(f"_{part}.txt has {len(tables[part])} rows; expected {expected}.")
     node_ptr = offsets(torch.from_numpy(np.bincount(graph, minlength=num_graphs)))
     edge_graph = graph[edges[0]]
     local = edges - node_ptr.numpy()[edge_graph]
     classes, y = _classes(tables.get("graph_labels"))
-    labels: tuple[str, ...] = ("node_labels", "edge_labels")
-    values = {part: _values(tables[part]) for part in labels if part in tables}
+    values = {part: [np.unique(column).tolist() for column in tables[part].T] for part in LABELS if part in tables}
     values |= {part: known[part] for part in values if known and part in known}
     return TUData(
         name=name,
@@ -121,7 +111,13 @@ def one_hot(codes: Tensor, sizes: Sequence[int] | None = None) -> Tensor:
 def _open(path: Path) -> tuple[str, dict[str, str]]:
     """Return the name of the set and the text of each of its files."""
     try:
-        found = _zip_texts(path) if path.is_file() else _folder_texts(path)
+        if path.is_file():
+            with zipfile.ZipFile(path) as archive:
+                content = {name: archive.read(name) for name in archive.namelist() if _split_name(name)}
+        else:
+            files = [file for pattern in ("*.txt", "raw/*.txt") for file in sorted(path.glob(pattern))]
+            content = {file.name: file.read_bytes() for file in files if _split_name(file.name)}
+        found = {_split_name(name): text.decode("utf-8-sig") for name, text in content.items()}
     except ARCHIVE_ERRORS as error:
         raise DataError(f"{path} cannot be read as TU data: {error}.") from error
     names = sorted({name for name, part in found if part == "A"})
@@ -133,26 +129,14 @@ def _open(path: Path) -> tuple[str, dict[str, str]]:
     return names[0], texts
 
 
-def _zip_texts(path: Path) -> dict[tuple[str, str], str]:
-    with zipfile.ZipFile(path) as archive:
-        keys = {info.filename: _split_name(info.filename.rsplit("/", 1)[-1]) for info in archive.infolist()}
-        return {key: archive.read(name).decode("utf-8-sig") for name, key in keys.items() if key is not None}
-
-
-def _folder_texts(path: Path) -> dict[tuple[str, str], str]:
-    files = [file for pattern in ("*.txt", "raw/*.txt") for file in sorted(path.glob(pattern))]
-    keys = {file: _split_name(file.name) for file in files}
-    return {key: file.read_text(encoding="utf-8-sig") for file, key in keys.items() if key is not None}
-
-
-def _split_name(filename: str) -> tuple[str, str] | None:
-    """Split `"X_node_labels.txt"` into `("X", "node_labels")`; None for other files."""
-    if filename.startswith("."):  # ._NAME_A.txt, which macOS adds to zips and to foreign disks
-        return None
+def _split_name(filename: str) -> tuple[str, ...]:
+    """Split `"folder/X_node_labels.txt"` into `("X", "node_labels")`; return nothing for other files."""
+    filename = filename.rsplit("/", 1)[-1]
     for part in PARTS:
-        if filename.endswith(f"_{part}.txt"):
+        # macOS adds files ._NAME_A.txt to zips and to foreign disks.
+        if filename.endswith(f"_{part}.txt") and not filename.startswith("."):
             return filename.removesuffix(f"_{part}.txt"), part
-    return None
+    return ()
 
 
 def _table(file: str, text: str) -> Array:
@@ -194,16 +178,6 @@ def _edges(table: Array, graph: NDArray[np.int64]) -> tuple[NDArray[np.int64], N
     keys, first = np.unique(np.concatenate([u * num_nodes + v, v * num_nodes + u]), return_index=True)
     origin = np.concatenate([rows, rows])[first]
     return np.stack([keys // num_nodes, keys % num_nodes]), origin
-
-
-def _check_rows(part: str, table: Array | None, expected: int) -> None:
-    if table is not None and len(table) != expected:
-        raise DataError(f"_{part}.txt has {len(table)} rows; expected {expected}.")
-
-
-def _values(table: Array) -> list[list[float]]:
-    """Return the distinct values of each column, in order."""
-    return [np.unique(column).tolist() for column in table.T]
 
 
 def _codes(

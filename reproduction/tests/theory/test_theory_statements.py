@@ -5,18 +5,21 @@ from functools import cache
 import pytest
 
 from pathnn.paths.options import COLLECTIONS
-from pathnn.theory import (
+from pathnn.theory import path_tree
+from pathnn.theory.examples import triangle
+from pathnn.theory.graphs import edges_to_index
+from pathnn_reproduction.theory.exact import (
     ColorTable,
     annotated_path_sets,
-    path_tree,
     path_trees,
     path_trees_distinguish,
     paths_distinguish,
+    prune,
+    tree_color,
     wl_colors,
     wl_distinguishes,
 )
-from pathnn.theory.examples import path_of_five, triangle
-from pathnn.theory.graphs import edges_to_index
+from pathnn_reproduction.theory.examples import path_of_five
 from theory_strategies import atlas
 
 HEIGHT = 5
@@ -33,7 +36,7 @@ def tree_levels(collection):
     result = []
     for graph in atlas(6):
         trees = path_trees(*graph, collection=collection, k=HEIGHT)
-        result.append([tuple(t.prune(h).color(table) for t in trees) for h in range(HEIGHT + 1)])
+        result.append([tuple(tree_color(prune(t, h), table) for t in trees) for h in range(HEIGHT + 1)])
     return result
 
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from pathnn.paths.options import COLLECTIONS
 from pathnn.paths.reference import reference_paths, to_graph
 from pathnn.paths.trie import DUMMY
-from pathnn.theory import ColorTable, annotated_path_sets, paths_distinguish
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import edges_to_index
+from pathnn_reproduction.theory.exact import ColorTable, annotated_path_sets, paths_distinguish
 from theory_strategies import graphs, relabelled, relaxed
 
 OPTIONS = [

@@ -1,4 +1,8 @@
-"""Exact tests for small graphs: 1-WL colours, annotated path sets, and which graphs they distinguish."""
+"""Section 3.2 of the paper without hashes, for small graphs: WL colours, trees and annotated path sets.
+
+These canonical forms cannot collide, but are slow. `pathnn.theory.fingerprints` computes the same for graphs of real
+size.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,147 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from torch import Tensor
 
+from pathnn.paths.extract import extract_paths
 from pathnn.paths.options import Collection, check_collection, check_k
 from pathnn.paths.trie import DUMMY, Path
-from pathnn.theory.graphs import Graph, check_height, distances_from, neighbors, paths_by_length
-from pathnn.theory.trees import ColorTable, path_trees
+from pathnn.theory.graphs import Graph, check_height, neighbors
+from pathnn.theory.trees import Tree, path_tree, wl_tree
+
+
+class ColorTable:
+    """Map equal structures to equal integers, and different structures to different ones, without collisions.
+
+    Only colours of the same table are comparable, so share it between the graphs you compare. A structure is a tuple
+    of the colours of its parts, so keys stay short at any depth.
+
+    >>> table = ColorTable()
+    >>> leaf = table.color(())
+    >>> cherry = table.color((leaf, leaf))
+    >>> table.color((leaf, leaf)) == cherry, cherry == leaf, len(table)
+    (True, False, 2)
+    """
+
+    def __init__(self) -> None:
+        self._colors: dict[Hashable, int] = {}
+
+    def color(self, structure: Hashable) -> int:
+        """Return the colour of a structure; a new structure gets a new colour."""
+        return self._colors.setdefault(structure, len(self._colors))
+
+    def __len__(self) -> int:
+        return len(self._colors)
+
+    def __repr__(self) -> str:
+        return f"ColorTable({len(self)} colours)"
+
+
+Mark = Callable[[int], Hashable]
+"""The mark of a vertex: nodes with different marks have different canonical forms."""
+
+
+def prune(tree: Tree, height: int) -> Tree:
+    """Return the tree without the levels below `height`.
+
+    >>> prune(Tree(0, (Tree(1, (Tree(2),)),)), 1)
+    Tree(vertex=0, children=(Tree(vertex=1, children=()),))
+    """
+    if height < 0:
+        raise ValueError(f"height={height!r}: expected an integer of at least 0.")
+    if height >= tree.height:
+        return tree
+    return Tree(tree.vertex, tuple(prune(child, height - 1) for child in tree.children) if height else ())
+
+
+def tree_color(tree: Tree, table: ColorTable, mark: Mark | None = None) -> int:
+    """Return the canonical form of a tree as a colour of `table`, for trees too large for nested tuples.
+
+    With `mark`, the vertices' marks (for example their distance to the root) must agree as well.
+
+    >>> table, (left, right) = ColorTable(), (Tree(0, (Tree(1),)), Tree(2, (Tree(3),)))
+    >>> tree_color(left, table) == tree_color(right, table)
+    True
+    >>> tree_color(left, table, mark=int) == tree_color(right, table, mark=int)
+    False
+    """
+    known: dict[int, int] = {}
+
+    def visit(node: Tree) -> int:
+        if id(node) not in known:
+            shown = None if mark is None else mark(node.vertex)
+            known[id(node)] = table.color(("tree", shown, tuple(sorted(map(visit, node.children)))))
+        return known[id(node)]
+
+    return visit(tree)
+
+
+def is_subtree(tree: Tree, other: Tree, *, labelled: bool = True) -> bool:
+    """Return whether a tree embeds into `other`: root on root, children on different children, equal vertices.
+
+    With `labelled=False` only the shapes have to embed.
+
+    >>> path, star = Tree(0, (Tree(1, (Tree(2),)),)), Tree(0, (Tree(1), Tree(2)))
+    >>> is_subtree(path, star), is_subtree(Tree(0, (Tree(2),)), star)
+    (False, True)
+    >>> is_subtree(Tree(5, (Tree(5),)), star), is_subtree(Tree(5, (Tree(5),)), star, labelled=False)
+    (False, True)
+    """
+    known: dict[tuple[int, int], bool] = {}
+
+    def embeds(small: Tree, large: Tree) -> bool:
+        pair = id(small), id(large)
+        if pair not in known:
+            known[pair] = (
+                (not labelled or small.vertex == large.vertex)
+                and small.size <= large.size
+                and small.height <= large.height
+                and _match([[embeds(a, b) for b in large.children] for a in small.children])
+            )
+        return known[pair]
+
+    return embeds(tree, other)
+
+
+def _match(allowed: list[list[bool]]) -> bool:
+    """Return whether each row can have a different column among those it allows (augmenting paths)."""
+    row_of: dict[int, int] = {}
+
+    def place(row: int, tried: set[int]) -> bool:
+        for column, ok in enumerate(allowed[row]):
+            if ok and column not in tried:
+                tried.add(column)
+                if column not in row_of or place(row_of[column], tried):
+                    row_of[column] = row
+                    return True
+        return False
+
+    return all(place(row, set()) for row in range(len(allowed)))
+
+
+def path_trees(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[Tree]:
+    """Return the Path-Tree of height at most `k` of every vertex."""
+    return [path_tree(edge_index, num_nodes, v, collection=collection, k=k) for v in range(num_nodes)]
+
+
+def wl_trees(edge_index: Tensor, num_nodes: int, height: int) -> list[Tree]:
+    """Return the WL-tree of every vertex."""
+    return [wl_tree(edge_index, num_nodes, v, height) for v in range(num_nodes)]
+
+
+def distances_from(adjacent: list[tuple[int, ...]], source: int) -> list[int | None]:
+    """Return the distance from `source` to every vertex, None if there is no path.
+
+    >>> distances_from([(1,), (0,), ()], 0)
+    [0, 1, None]
+    """
+    distance: list[int | None] = [None] * len(adjacent)
+    distance[source] = 0
+    frontier, steps = {source}, 0
+    while frontier:
+        steps += 1
+        frontier = {v for u in frontier for v in adjacent[u] if distance[v] is None}
+        for v in frontier:
+            distance[v] = steps
+    return distance
 
 
 def wl_colors(
@@ -96,13 +237,19 @@ def annotated_path_sets(
     labels = [None] * len(graphs) if initial is None else initial
     results = []
     for (edge_index, num_nodes), start in zip(graphs, labels, strict=True):
-        by_length = paths_by_length(edge_index, num_nodes, collection=collection, k=k, extend=extend)
+        by_length = _paths(edge_index, num_nodes, collection, k, extend)
         token = _distance_token(neighbors(edge_index, num_nodes)) if distances else _plain_token
         levels = [initial_colors(num_nodes, start, table)]
         for paths in by_length:
             levels.append(_annotate(paths, levels[-1], token, residual, table))
         results.append(levels)
     return results
+
+
+def _paths(edge_index: Tensor, num_nodes: int, collection: Collection, k: int, extend: bool) -> list[list[Path]]:
+    """Return the paths of each length 1..k as tuples, source first; -1 is a dummy token."""
+    trie = extract_paths(edge_index, num_nodes, collection=collection, k=k, extend=extend)
+    return [sorted(map(tuple, rows.tolist())) for rows in trie.to_paths()]
 
 
 def _annotate(
@@ -157,7 +304,7 @@ def path_trees_distinguish(first: Graph, second: Graph, *, collection: Collectio
     """
     table = ColorTable()
     trees = [path_trees(*graph, collection=collection, k=k) for graph in (first, second)]
-    return _differ(*([tree.color(table) for tree in side] for side in trees))
+    return _differ(*([tree_color(tree, table) for tree in side] for side in trees))
 
 
 def paths_distinguish(
