@@ -37,7 +37,7 @@ class AddPaths(BaseTransform):
         extend: bool = False,
         max_paths: int | None = DEFAULT_MAX_PATHS,
         max_paths_per_source: int | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
         self.options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
 

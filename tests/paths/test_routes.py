@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from path_checks import Graph, clique, layered, random_graph, union
 from path_strategies import COLLECTIONS, atlas, collections, graphs, lengths, quick, thorough
 from pathnn.paths import PathOptions, count_paths, extract, extract_paths, list_paths
-from pathnn.paths.count import _count_shortest
+from pathnn.paths.count import _count_shortest, walk_bounds
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.cpu.arrays import compress
 from pathnn.paths.csr import _compress_on_device, to_csr
+from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
 
 
@@ -74,7 +75,7 @@ def test_both_find_a_missing_reverse(graph, drop):
 
 
 @quick
-@given(graph=graphs(), collection=collections, k=lengths, limit=st.sampled_from([1, 2, 5, 17, 2**22]))
+@given(graph=graphs(), collection=st.sampled_from(["sp+", "ap"]), k=lengths, limit=st.sampled_from([1, 5, 17, 2**22]))
 def test_counting_in_pieces(graph, collection, k, limit):
     csr = to_csr(*graph)
     frontier = Frontier.of(csr, PathOptions(collection, k))
@@ -92,7 +93,7 @@ def test_counting_in_pieces(graph, collection, k, limit):
 def test_bounds_are_alike_and_bound_the_paths(graph, k):
     csr = to_csr(*graph)
     bounds = cpu.bound_per_source(csr, k)
-    assert torch.equal(bounds, extract.walk_bounds(csr, k))
+    assert torch.equal(bounds, walk_bounds(csr, k))
     for collection in COLLECTIONS:
         counts, complete = cpu.count_per_source(csr, PathOptions(collection, k))
         assert complete
@@ -107,6 +108,28 @@ def test_balls_give_the_same_distances_as_a_table(monkeypatch, graph, k):
         patch.setattr(cpu, "TABLE_BYTES", -1)
         assert cpu._distances(to_csr(*graph), k)[2] is False
         assert extract_paths(*graph, collection="ap", k=k).equal(expected)
+
+
+@quick
+@given(graph=graphs(), k=lengths, extend=st.booleans(), every=st.integers(1, 5))
+def test_distances_of_some_paths_are_those_of_all_pairs(graph, k, extend, every):
+    csr = to_csr(*graph)
+    trie = extract_paths(*graph, collection="ap", k=k, extend=extend)
+    paths = [rows[every - 1 :: every].int() for rows in trie.to_paths()]
+    distances = Distances.of(csr, k)
+    for rows, found in zip(paths, cpu.path_distances(csr, paths), strict=True):
+        expected = distances.distance(rows[:, :1].expand_as(rows), rows.clamp(min=0))
+        assert torch.equal(found, torch.where(rows < 0, k + 1, expected))
+
+
+def test_distances_of_few_paths_of_a_large_graph():
+    """The search from a source stops early here, and the rest is found from the other side."""
+    graph = random_graph(7, n=400, edges=1600)
+    trie = extract_paths(*graph, collection="ap", k=7, max_paths_per_source=2)
+    distances = Distances.of(to_csr(*graph), 7)
+    rows = trie.to_paths()
+    for paths, found in zip(rows, cpu.path_distances(to_csr(*graph), rows), strict=True):
+        assert torch.equal(found, distances.distance(paths[:, :1].expand_as(paths), paths))
 
 
 @settings(quick, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -148,8 +171,10 @@ def test_two_threads_give_the_same_as_one(threads, monkeypatch, collection, dist
         assert (len(cpu._ranges(n)) > 1) == (number > 1)
         trie = extract_paths(edge_index, n, collection=collection, k=4, distances=distances)
         paths = list_paths(edge_index, n, collection=collection, k=4)
-        results.append((trie, paths, count_paths(edge_index, n, collection=collection, k=4)))
-    for trie, paths, counts in results[1:]:
+        kept = extract_paths(edge_index, n, collection=collection, k=4, distances=distances, max_paths_per_source=3)
+        results.append((trie, paths, count_paths(edge_index, n, collection=collection, k=4), kept))
+    for trie, paths, counts, kept in results[1:]:
+        assert kept.validate().equal(results[0][3])
         assert trie.validate().equal(results[0][0])
         assert all(torch.equal(a, b) for a, b in zip(paths, results[0][1], strict=True))
         assert torch.equal(counts, results[0][2])

@@ -12,8 +12,6 @@ from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
 from pathnn.paths.options import UNLIMITED, Collection, PathOptions
 
-SAMPLE_FROM = 200_000_000  # paths that a sample goes through at the most
-
 
 class PathExplosionError(ValueError):
     """A graph has more paths than the caller allowed; nothing was allocated."""
@@ -35,7 +33,6 @@ def refuse_explosion(
     limit: int,
     batch: Tensor | None,
     *,
-    sampling: bool = False,
     counting: bool = False,
     before: int = 0,
     others: bool = False,
@@ -54,21 +51,20 @@ def refuse_explosion(
     name = f"graph {graph}" if batch is not None else "the graph"
     in_all = f"; {'at least ' if others else least}{total:,} in all" if len(graphs) > 1 or others else ""
     stopped = "" if complete else "; counting stopped there, there may be many times as many"
-    words = options.definition.title
+    sampled = options.max_paths_per_source is not None
+    words = f"{'sampled ' if sampled else ''}{options.definition.title}"
     raise PathExplosionError(
         f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "
         f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}{in_all}{stopped}), "
-        + (f"more than the {limit:,} that a sample goes through. " if sampling else f"over max_paths={limit:,}. ")
-        + _ways_out(options, sample=total <= SAMPLE_FROM and not (sampling or counting), limit=not sampling)
+        f"over max_paths={limit:,}. {_ways_out(options, sample=not (sampled or counting))}"
     )
 
 
-def _ways_out(options: PathOptions, *, sample: bool, limit: bool) -> str:
-    """Suggest what to do; `sample` and `limit` say whether the call could take a sample or a larger limit."""
+def _ways_out(options: PathOptions, *, sample: bool) -> str:
+    """Suggest what to do; `sample` says whether the call could take a sample."""
     ways = ["Lower k", options.definition.simpler]
     ways += ["keep a sample with max_paths_per_source"] if sample else []
-    ways += ["raise max_paths"] if limit else []
-    return ", ".join(ways[:-1]) + f", or {ways[-1]}."
+    return ", ".join(ways) + ", or raise max_paths."
 
 
 def estimate_bytes(paths: int) -> float:
@@ -76,7 +72,7 @@ def estimate_bytes(paths: int) -> float:
     return 16.0 * 2.0 * paths
 
 
-PIECE = 2**22  # steps that a count or a sample grows at once
+PIECE = 2**22  # steps that a count grows at once
 
 
 def count_paths(
@@ -154,3 +150,19 @@ def size_text(size: float) -> str:
             return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TiB"
+
+
+def bound_per_source(csr: Csr, k: int) -> Tensor:
+    """Bound the number of paths per source and length, cheaply: walks that never turn straight back, float64."""
+    return cpu.bound_per_source(csr, k) if csr.col.device.type == "cpu" else walk_bounds(csr, k)
+
+
+def walk_bounds(csr: Csr, k: int) -> Tensor:
+    """Count the walks per source and length that never turn straight back: a bound on paths, `[num_nodes, k]`."""
+    source = csr.sources()
+    onward = torch.ones(csr.col.numel(), dtype=torch.float64, device=csr.col.device)
+    bounds = []
+    for _ in range(k):
+        bounds.append(onward.new_zeros(csr.num_nodes).index_add_(0, source, onward))
+        onward = bounds[-1][csr.col] - onward[csr.reverse].where(csr.reverse >= 0, 0.0)
+    return torch.stack(bounds, dim=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -14,7 +14,7 @@ from pathnn.paths.cpu.arrays import compress
 
 @dataclass(frozen=True, eq=False)
 class Csr:
-    """A simple undirected graph: the neighbours of `v` are `col[rowptr[v]:rowptr[v + 1]]`, in ascending order.
+    """A simple graph: edges lead from `v` to `col[rowptr[v]:rowptr[v + 1]]`, in ascending order.
 
     `edge[i]` is the first row of the given `edge_index` for the directed edge that slot `i` stands for, so that ids
     stay right when the input had self-loops (left out here) or repeated edges (kept once).
@@ -23,9 +23,10 @@ class Csr:
     rowptr: Tensor  # [num_nodes + 1], int64
     col: Tensor  # [slots], int32
     edge: Tensor  # [slots], int32
-    reverse: Tensor  # [slots], int64: the slot of the same edge in the other direction
+    reverse: Tensor  # [slots], int64: the slot of the same edge in the other direction; -1 if there is none
     num_nodes: int
     num_edges: int  # rows of the edge_index it was made from
+    directed: bool = False  # whether edges may lack their reverse
 
     def find(self, source: Tensor, target: Tensor) -> Tensor:
         """Rows of `edge_index` for the given directed edges, -1 where there is none."""
@@ -38,12 +39,32 @@ class Csr:
 
     def keys(self) -> Tensor:
         """`source * num_nodes + target` of each slot, ascending."""
-        source = torch.arange(self.num_nodes, device=self.col.device).repeat_interleave(self.rowptr.diff())
-        return source * self.num_nodes + self.col
+        return self.sources() * self.num_nodes + self.col
+
+    def sources(self) -> Tensor:
+        """The vertex that each slot leads from, int64."""
+        return torch.arange(self.num_nodes, device=self.col.device).repeat_interleave(self.rowptr.diff())
+
+    def flip(self) -> Csr:
+        """The graph with its edges turned around, which keep their ids; itself if it is undirected.
+
+        >>> csr = to_csr(torch.tensor([[0, 0], [1, 2]]), 3, directed=True).flip()
+        >>> csr.rowptr.tolist(), csr.col.tolist(), csr.edge.tolist()
+        ([0, 0, 1, 2], [0, 0], [0, 1])
+        """
+        if not self.directed:
+            return self
+        flipped = to_csr(torch.stack([self.col.long(), self.sources()]), self.num_nodes, directed=True)
+        return replace(flipped, edge=self.edge[flipped.edge], num_edges=self.num_edges)
+
+    def cpu(self) -> Csr:
+        """The same in main memory."""
+        rowptr, col, edge, reverse = self.rowptr.cpu(), self.col.cpu(), self.edge.cpu(), self.reverse.cpu()
+        return replace(self, rowptr=rowptr, col=col, edge=edge, reverse=reverse)
 
 
-def to_csr(edge_index: Tensor, num_nodes: int) -> Csr:
-    """Check a PyG `edge_index` and compress it; raises `ValueError` for what is not an undirected graph.
+def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr:
+    """Check a PyG `edge_index` and compress it; raises `ValueError` for one-way edges unless it is `directed`.
 
     >>> csr = to_csr(torch.tensor([[1, 0, 1, 0], [0, 1, 1, 1]]), 2)     # a self-loop, and 0 -> 1 twice
     >>> csr.col.tolist(), csr.edge.tolist()
@@ -57,14 +78,14 @@ def to_csr(edge_index: Tensor, num_nodes: int) -> Csr:
         missing = (int(one_way[0]), int(one_way[1])) if one_way.size else None
     else:
         rowptr, col, row, reverse, missing = _compress_on_device(edge_index.long(), num_nodes)
-    if missing is not None:
+    if missing is not None and not directed:
         u, v = missing
         raise ValueError(
             f"edge_index has the edge {u} -> {v} but not {v} -> {u}: expected an undirected graph with both directions "
             "of each edge. torch_geometric.utils.to_undirected(edge_index) adds the missing ones; give it "
-            "edge_attr as well, if there is some."
+            "edge_attr as well, if there is some. directed=True takes paths that follow the direction of edges."
         )
-    return Csr(rowptr, col, row, reverse, num_nodes, edge_index.size(1))
+    return Csr(rowptr, col, row, reverse, num_nodes, edge_index.size(1), directed)
 
 
 def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
@@ -131,7 +152,9 @@ def _compress_on_device(
     source, target = keys // n, keys % n
     wanted = target * n + source
     reverse = torch.searchsorted(keys, wanted).clamp_(max=max(keys.numel() - 1, 0))
-    wrong = (keys[reverse] != wanted).nonzero() if keys.numel() else keys
+    if keys.numel():
+        reverse = torch.where(keys[reverse] == wanted, reverse, -1)
+    wrong = (reverse < 0).nonzero()
     missing = None if not wrong.numel() else (int(source[wrong[0]]), int(target[wrong[0]]))
     rowptr = torch.zeros(num_nodes + 1, dtype=torch.int64, device=keys.device)
     torch.cumsum(torch.bincount(source, minlength=num_nodes), 0, out=rowptr[1:])

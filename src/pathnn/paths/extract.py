@@ -8,14 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from pathnn.paths.build import tokens_from_paths, trie_from_tokens
-from pathnn.paths.count import SAMPLE_FROM, count_per_source, refuse_explosion
+from pathnn.paths.build import trie_from_tokens, trie_of_paths
+from pathnn.paths.count import bound_per_source, count_per_source, refuse_explosion
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import Csr, check_batch, to_csr
-from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
 from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions
-from pathnn.paths.sample import sample_paths
 from pathnn.paths.trie import PathTrie
 
 COUNT_TO = 10**7  # paths that are counted in any case; above max_paths the error then says "at least"
@@ -32,7 +30,7 @@ def extract_paths(
     extend: bool = False,
     max_paths: int | None = DEFAULT_MAX_PATHS,
     max_paths_per_source: int | None = None,
-    seed: int = 0,
+    seed: int | None = 0,
     batch: Tensor | None = None,
 ) -> PathTrie:
     """Extract the tries of all paths of length 1 to k of a graph, or of a batch of graphs.
@@ -50,8 +48,9 @@ def extract_paths(
         distances: whether tokens carry their distance to the source; None means: for `"ap"`.
         extend: continue paths that no other path continues with dummy tokens up to length `k`.
         max_paths: refuse with `PathExplosionError`, before anything is allocated, when there are more; None: never.
-        max_paths_per_source: keep at most this many paths per source and length, a uniform sample.
-        seed: what determines the sample.
+        max_paths_per_source: keep at most this many paths per source and length, a sample; docs/paths.md says what
+            is uniform.
+        seed: what determines the sample; None: every call draws again.
         batch: graph of each vertex, as in PyG; only so that an error can name the graph.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])     # a triangle
@@ -144,38 +143,24 @@ def _extract_extended(csr: Csr, bounds: Tensor, options: PathOptions, batch: Ten
         torch.cat([pad(paths[i][ended[i]], (0, length - i), value=-1) for i in range(length)] + [paths[length]])
         for length in range(k)
     ]
-    return _from_paths(longer, csr, options)
+    return trie_of_paths(longer, csr, options)
 
 
 def _extract_sample(csr: Csr, options: PathOptions, batch: Tensor | None) -> PathTrie:
-    counts, complete = count_per_source(csr, options, limit=SAMPLE_FROM)
-    refuse_explosion(counts, complete, options, SAMPLE_FROM, batch, sampling=True)
-    refuse_explosion(counts.clamp(max=options.max_paths_per_source), True, options, options.limit, batch)
-    return _from_paths(sample_paths(csr, options), csr, options)
-
-
-def _from_paths(paths: list[Tensor], csr: Csr, options: PathOptions) -> PathTrie:
-    distances = Distances.of(csr, options.k) if options.distances else None
-    tokens = [tokens_from_paths(rows.long(), csr, distances, options.k) for rows in paths]
-    return trie_from_tokens(tokens, csr, options)
+    """Sample on the CPU, and build the trie on the device of the graph."""
+    seed = int(torch.randint(2**62, ())) if options.seed is None else options.seed
+    paths = cpu.sample_paths(csr.cpu(), options, seed)
+    if sum(map(len, paths)) > options.limit:
+        counts = torch.stack([torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in paths], dim=1)
+        refuse_explosion(counts, True, options, options.limit, batch)
+    return trie_of_paths([rows.to(csr.col.device) for rows in paths], csr, options)
 
 
 def _bounds(csr: Csr, options: PathOptions, batch: Tensor | None) -> Tensor:
     """Bound the number of paths per source and length; count them and check the limit if the bound is too large."""
-    bounds = cpu.bound_per_source(csr, options.k) if csr.col.device.type == "cpu" else walk_bounds(csr, options.k)
+    bounds = bound_per_source(csr, options.k)
     if float(bounds.sum()) <= min(options.limit, TRUST_BOUND):
         return bounds
     counts, complete = count_per_source(csr, options, limit=max(options.limit, COUNT_TO))
     refuse_explosion(counts, complete, options, options.limit, batch)
     return counts
-
-
-def walk_bounds(csr: Csr, k: int) -> Tensor:
-    """Count the walks per source and length that never turn straight back: a bound on paths, `[num_nodes, k]`."""
-    source = torch.arange(csr.num_nodes, device=csr.col.device).repeat_interleave(csr.rowptr.diff())
-    onward = torch.ones(csr.col.numel(), dtype=torch.float64, device=csr.col.device)
-    bounds = []
-    for _ in range(k):
-        bounds.append(onward.new_zeros(csr.num_nodes).index_add_(0, source, onward))
-        onward = bounds[-1][csr.col] - onward[csr.reverse]
-    return torch.stack(bounds, dim=1)

@@ -3,7 +3,8 @@
 To add a collection whose paths grow step by step:
 
 1. Add its name to `Collection` and a `PathCollection` to `COLLECTIONS`.
-2. Add its step rule to `may_step` in `paths/cpu/walks.py` and to `Frontier._allowed` in `paths/gpu/frontier.py`. It
+2. Add its step rule to `may_step` in `paths/cpu/walks.py`, to `sample_walks` in `paths/cpu/samples.py` and to
+   `Frontier._allowed` in `paths/gpu/frontier.py`. It
    must be closed under reversal: the tries read each path from its far end.
 3. Add its definition to `paths/reference.py`; the tests then compare all implementations with it.
 
@@ -112,7 +113,7 @@ class PathOptions:
         default=False, metadata=option_help("Extend paths that cannot grow with dummy tokens.", "--extend")
     )
     max_paths_per_source: int | None = None
-    seed: int = 0
+    seed: int | None = 0
     max_paths: int | None = field(
         default=DEFAULT_MAX_PATHS, metadata=option_help("Refuse data with more paths than this.")
     )
@@ -218,7 +219,9 @@ def _check_limit(name: str, value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def _check_seed(seed: Any) -> int:
+def _check_seed(seed: Any) -> int | None:
+    if seed is None:
+        return None
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not -(2**63) <= int(seed) < 2**63:
-        raise ValueError(f"seed={seed!r}: expected an integer of at most 64 bits.")
+        raise ValueError(f"seed={seed!r}: expected an integer of at most 64 bits, or None for a new draw in each call.")
     return int(seed)

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 
 from pathnn.paths.cpu.arrays import close_gaps, close_gaps_shifted
+from pathnn.paths.cpu.path_distances import fill_path_distances, rows_by_source
+from pathnn.paths.cpu.samples import cumulate_walks, sample_walks, smallest_of_components
 from pathnn.paths.cpu.token_tries import ball_sizes, component_spans, fill_balls, fill_table, walk_token_tries
 from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, walk_tries
 from pathnn.paths.csr import Csr
@@ -114,7 +116,38 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions) -> tuple[list[
     `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
     """
     rowptr, col, _ = _arrays(csr)
-    k, ranges = options.k, _ranges(csr.num_nodes)
+
+    def write(start: int, stop: int, starts: Ints, paths: Ints, end_starts: Ints, ended: Ints) -> Ints:
+        rule = options.definition.rule
+        return np.asarray(list_walks(rowptr, col, rule, options.k, start, stop, starts, paths, end_starts, ended))
+
+    return _write_paths(most, write)
+
+
+def sample_paths(csr: Csr, options: PathOptions, seed: int) -> list[Tensor]:
+    """A sample of the paths, `[n, length + 1]` int32 per length, source first; see `cpu/samples.py`."""
+    kept, k, rule = options.max_paths_per_source, options.k, options.definition.rule
+    assert kept is not None
+    rowptr, col, _ = _arrays(csr)
+    into, sources, _ = _arrays(csr.flip())
+    reverse, smallest = csr.reverse.numpy(), smallest_of_components(rowptr, col)
+    bounds = bound_walks(rowptr, col, reverse, k)
+    cumulated = np.empty((0, 0)) if options.definition.by_distance else cumulate_walks(rowptr, col, reverse, k)
+    roots = np.arange(csr.num_nodes)
+
+    def write(start: int, stop: int, starts: Ints, paths: Ints, *_: Ints) -> Ints:
+        found = sample_walks(
+            rowptr, col, reverse, into, sources, cumulated, bounds, rule, k, kept, seed, smallest, roots,
+            start, stop, starts, paths,
+        )  # fmt: skip
+        return np.asarray(found)
+
+    return _write_paths(torch.from_numpy(bounds[roots].clip(max=kept)), write)[0]
+
+
+def _write_paths(most: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor], list[Tensor]]:
+    """Reserve memory for paths and a mark for each, let `write` fill it in ranges of roots, and close the gaps."""
+    k, ranges = most.size(1), _ranges(most.size(0))
     bounds = _per_range(most, ranges)
     room = np.concatenate([np.zeros_like(bounds[:, :1]), bounds], axis=1).T.copy()  # [k + 1, ranges]
     width = np.arange(1, k + 2)[:, None]
@@ -124,8 +157,7 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions) -> tuple[list[
 
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
-        rule, places = options.definition.rule, (starts[:, i].copy(), end_starts[:, i].copy())
-        return np.asarray(list_walks(rowptr, col, rule, k, start, stop, places[0], paths, places[1], ended))
+        return write(start, stop, starts[:, i].copy(), paths, end_starts[:, i].copy(), ended)
 
     found = _in_ranges(walk, ranges)
     size = np.stack(found, axis=1) if found else room
@@ -134,6 +166,37 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions) -> tuple[list[
     totals = size.sum(axis=1)[1:].tolist()
     lists = torch.split(torch.from_numpy(paths), [n * (i + 2) for i, n in enumerate(totals)])
     return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(torch.split(torch.from_numpy(ended), totals))
+
+
+def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
+    """The distance of each vertex of the paths from its source, int32; `k + 1` for dummy tokens.
+
+    `paths[l - 1]` is `[n, l + 1]` int32, source first.
+
+    >>> from pathnn.paths.csr import to_csr
+    >>> triangle = to_csr(torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]]), 3)
+    >>> path_distances(triangle, [torch.tensor([[0, 1]]), torch.tensor([[0, 1, 2]])])[1].tolist()
+    [[0, 1, 1]]
+    """
+    rowptr, col, _ = _arrays(csr)
+    into, sources, _ = _arrays(csr.flip())
+    sizes = [0, *(rows.numel() for rows in paths)]
+    numbers = [0, *(rows.size(0) for rows in paths)]
+    rows = torch.cat([rows.flatten().int() for rows in paths]).numpy()
+    grouped = [rows_by_source(x.int().numpy(), csr.num_nodes) for x in paths]
+    order = np.concatenate([order for order, _ in grouped])
+    ptr = np.stack([np.zeros(csr.num_nodes + 1, np.int64), *(ptr for _, ptr in grouped)])
+    offsets, order_offsets = np.cumsum([0, *sizes])[:-1], np.cumsum([0, *numbers])[:-1]
+    out = np.empty(rows.size, np.int32)
+
+    def fill(start: int, stop: int) -> None:
+        fill_path_distances(
+            rowptr, col, into, sources, len(paths), rows, offsets, order, order_offsets, ptr, start, stop, out
+        )
+
+    _in_ranges(fill, _ranges(csr.num_nodes))
+    lists = torch.split(torch.from_numpy(out), sizes[1:])
+    return [x.view(-1, length + 1) for length, x in enumerate(lists, start=1)]
 
 
 def position_distances(sizes: tuple[tuple[int, ...], ...]) -> Tensor:

@@ -96,7 +96,9 @@ def bound_walks(rowptr, col, reverse, k):
                 bounds[v, length - 1] += onward[slot]
         if length < k:
             for slot in range(col.size):
-                longer[slot] = bounds[col[slot], length - 1] - onward[reverse[slot]]
+                longer[slot] = bounds[col[slot], length - 1]
+                if reverse[slot] >= 0:
+                    longer[slot] -= onward[reverse[slot]]
             onward, longer = longer, onward
     return bounds
 

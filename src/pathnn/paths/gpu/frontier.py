@@ -84,23 +84,23 @@ class Frontier:
         return Tokens(walks.vertex, walks.edge, self.distances.distance(source, walks.vertex))
 
     def pieces(self, walks: Walks, limit: int) -> Iterator[Walks]:
-        """All longer walks, of all lengths, in pieces that were grown from at most about `limit` steps each."""
+        """All longer walks, of all lengths, in pieces that were grown from at most about `limit` steps each.
+
+        Not for SP, which needs all walks of a root together to choose.
+        """
         if walks.length == self.k or not len(walks):
             return
-        for part in _parts(walks, self.csr, limit, whole_roots=self.collection.unique):
+        for part in _parts(walks, self.csr, limit):
             longer, _ = self.step(part)
             yield longer
             yield from self.pieces(longer, limit)
 
 
-def _parts(walks: Walks, csr: Csr, limit: int, whole_roots: bool) -> Iterator[Walks]:
-    """Cut walks into runs that have about `limit` steps out; SP needs all walks of a root together to choose."""
+def _parts(walks: Walks, csr: Csr, limit: int) -> Iterator[Walks]:
+    """Cut walks into runs that have about `limit` steps out."""
     last = walks.vertex[:, -1].long()
     steps = (csr.rowptr[last + 1] - csr.rowptr[last]).cumsum(0)
     part = torch.div(steps, limit, rounding_mode="floor")
-    if whole_roots:
-        _, root = torch.unique_consecutive(walks.vertex[:, 0], return_inverse=True)
-        part = torch.full_like(part, -1).scatter_reduce(0, root, part, "amax")[root]
     sizes = torch.unique_consecutive(part, return_counts=True)[1].tolist()
     for vertex, edge in zip(torch.split(walks.vertex, sizes), torch.split(walks.edge, sizes), strict=True):
         yield Walks(vertex, edge)
