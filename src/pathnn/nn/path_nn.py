@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -17,6 +18,7 @@ from pathnn.nn.path_conv import NormName, PathConv, PhiName
 from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, check_rows
 from pathnn.nn.readout import HeadName, ReadoutName, make_head, make_readout, read_out
 from pathnn.paths.count import PathExplosionError
+from pathnn.paths.csr import warn_parallel_edges
 from pathnn.paths.options import Collection, PathOptions
 from pathnn.paths.trie import PathTrie
 from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
@@ -119,6 +121,7 @@ class PathNN(nn.Module):
             dropout=dropout,
         )  # fmt: skip
         self.path_options = config.paths
+        self._warned = False  # of a trie with distances that are not read
         width, k = config.hidden_channels, config.k
         extend, normalize, dropout = config.extend, config.normalize, config.dropout
         self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=config.encoder_norm)
@@ -175,7 +178,7 @@ class PathNN(nn.Module):
         budget: Budget | None = None,
     ) -> Tensor:
         """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
-        trie = self._trie(x, edge_index, trie, batch)
+        trie = self._trie(x, edge_index, trie, batch, edge_attr)
         edges = self._prepare(edge_attr, trie, budget)
         h = self.encoder(x)
         for length, conv in enumerate(self.convs, start=1):
@@ -194,7 +197,7 @@ class PathNN(nn.Module):
 
         Rows are in the order of `trie.to_paths()`. Differentiable like `forward`.
         """
-        trie = self._trie(x, edge_index, trie, None)
+        trie = self._trie(x, edge_index, trie, None, edge_attr)
         edges = self._prepare(edge_attr, trie, None)
         h = self.encoder(x)
         representations = []
@@ -223,7 +226,14 @@ class PathNN(nn.Module):
         return edges.expand() if isinstance(edges, EdgeTypes) else edges
 
     @torch.compiler.disable
-    def _trie(self, x: Tensor, edge_index: Tensor | None, trie: PathTrie | None, batch: Tensor | None) -> PathTrie:
+    def _trie(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None,
+        trie: PathTrie | None,
+        batch: Tensor | None,
+        edge_attr: Tensor | None,
+    ) -> PathTrie:
         """Return `trie` if this model can read it, or the paths of `edge_index`."""
         check_features(x)
         if trie is not None:
@@ -238,7 +248,9 @@ class PathNN(nn.Module):
         from pathnn.paths.extract import extract_with
 
         try:
-            return extract_with(edge_index, x.size(0), self.path_options, batch)
+            found = extract_with(edge_index, x.size(0), self.path_options, batch)
+            warn_parallel_edges(edge_index, edge_attr)
+            return found
         except PathExplosionError as error:
             raise PathExplosionError(
                 f"{error} The options max_paths and max_paths_per_source belong to extract_paths and AddPaths: pass "
@@ -268,6 +280,13 @@ class PathNN(nn.Module):
             raise ValueError(
                 "this model reads distances, but the trie has none. Extract paths with distances=True, "
                 "or make the model with distances=False."
+            )
+        if trie.distance is not None and not config.distances and not self._warned:
+            self._warned = True
+            warnings.warn(
+                "the trie has distances, which this model does not read: it has more entries than it needs. Extract "
+                "paths with distances=False, or make the model with distances=True.",
+                stacklevel=4,
             )
         if trie.vertex.device.type == "cpu" and isinstance(self.lstm, PathLSTM):  # its kernels do not check indices
             read = sum(sum(levels) for levels in trie.sizes[: config.k])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -114,6 +115,32 @@ def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
             wrong = low if low < 0 else high
             expected = f"ids from 0 to {num_nodes - 1}" if num_nodes else "no edges"
             raise ValueError(f"edge_index holds vertex {wrong}, but num_nodes={num_nodes}: expected {expected}.")
+
+
+def warn_parallel_edges(edge_index: Tensor, edge_attr: Any) -> None:
+    """Warn if an edge has several rows that differ in `edge_attr`: tokens read the features of the first.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warn_parallel_edges(torch.tensor([[0, 1, 0], [1, 0, 1]]), torch.tensor([1.0, 1.0, 2.0]))
+    >>> str(caught[0].message)[:49]
+    'the edge 0 -> 1 has several rows with different e'
+    """
+    if not isinstance(edge_attr, Tensor) or edge_attr.size(0) != edge_index.size(1):
+        return
+    pairs, which = torch.unique(edge_index, dim=1, return_inverse=True)
+    if pairs.size(1) == edge_index.size(1):
+        return
+    rows = torch.arange(which.numel(), device=which.device)
+    first = torch.full_like(rows[: pairs.size(1)], which.numel()).scatter_reduce(0, which, rows, "amin")[which]
+    differs = (edge_attr != edge_attr[first]).view(which.numel(), -1).any(dim=1) & (edge_index[0] != edge_index[1])
+    if bool(differs.any()):
+        u, v = edge_index[:, int(differs.nonzero()[0])].tolist()
+        warnings.warn(
+            f"the edge {u} -> {v} has several rows with different edge_attr: paths read the first. Merge them with "
+            "torch_geometric.utils.coalesce(edge_index, edge_attr, reduce=...).",
+            stacklevel=3,
+        )
 
 
 def check_batch(batch: Any, num_nodes: int) -> None:

@@ -69,8 +69,8 @@ class LengthTrie:
 
     @property
     def source(self) -> Tensor:
-        """The vertex that receives each path's representation, `[num_paths]`."""
-        return self.levels[-1].vertex
+        """The vertex that receives each path's representation, `[num_paths]`, int64 as PyG's `scatter` expects."""
+        return self.levels[-1].vertex.long()
 
     @property
     def num_paths(self) -> int:
@@ -90,7 +90,7 @@ class LengthTrie:
 
     def ancestors(self) -> list[Tensor]:
         """For each level, far end first, the entry that each path passes through: tensors `[num_paths]`."""
-        entry = torch.arange(self.num_paths, device=self.source.device)
+        entry = torch.arange(self.num_paths, device=self.levels[-1].vertex.device)
         rows = [entry]
         for level in reversed(self.levels[1:]):
             assert level.parent is not None
@@ -326,6 +326,9 @@ class PathTrie:
                 raise ValueError(
                     f"PathTrie.{name}: expected int32 of shape ({expected},), got {tensor.dtype} {tuple(tensor.shape)}."
                 )
+
+
+torch.serialization.add_safe_globals([PathTrie])  # so that torch.load(weights_only=True) reads a saved trie
 
 
 def owner(vertex: Tensor) -> Tensor:
