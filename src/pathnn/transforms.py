@@ -45,8 +45,9 @@ class AddPaths(BaseTransform):
         max_paths: int | None = DEFAULT_MAX_PATHS,
         max_paths_per_source: int | None = None,
         seed: int | None = 0,
+        directed: bool = False,
     ) -> None:
-        self.options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
+        self.options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
 
     def forward(self, data: Any) -> Any:
         """Store the paths in `data`, a shallow copy that `BaseTransform` makes."""

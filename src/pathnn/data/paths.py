@@ -45,6 +45,7 @@ def build_paths(
     max_paths_per_source: int | None = None,
     seed: int = 0,
     max_paths: int | None = None,
+    directed: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> RaggedTries:
     """The tries of all graphs, extracted in chunks of graphs of about `chunk_bytes`.
@@ -56,7 +57,7 @@ def build_paths(
     >>> build_paths(PackedGraphs.from_edges([edge, edge], [2, 2]), collection="ap", k=2)
     RaggedTries(graphs=2, collection='ap', k=2, num_paths=4, entries=8, device='cpu')
     """
-    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
+    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
     limit = free_memory(graphs.device) // (2 * BYTES_PER_PATH) if max_paths is None else max_paths
     counts = count_per_graph(graphs, options, max_paths=limit)
     return cat_tries([tries for _, tries in chunks_of_paths(graphs, options, counts, chunk_bytes)])
@@ -71,7 +72,7 @@ def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: in
     before = 0
     for start, stop in graph_ranges(graphs.node_ptr.diff(), COUNT_NODES):
         chunk = graphs.chunk(start, stop)
-        csr = to_csr(chunk.union(), chunk.num_nodes)
+        csr = to_csr(chunk.union(), chunk.num_nodes, directed=options.directed)
         batch = torch.repeat_interleave(torch.arange(len(chunk)), chunk.node_ptr.diff())
         if options.max_paths_per_source is None:
             limit = UNLIMITED if max_paths is None else max(max_paths - before, COUNT_TO)

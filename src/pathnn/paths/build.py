@@ -75,6 +75,7 @@ def trie_from_tokens(
         csr.num_edges,
         options.extend,
         options.max_paths_per_source,
+        csr.directed,
     )
 
 
@@ -119,10 +120,11 @@ def trie_from_paths(
     collection: Collection,
     distances: bool | None = None,
     extended: bool | None = None,
+    directed: bool = False,
 ) -> PathTrie:
     """See `PathTrie.from_paths`."""
-    options = PathOptions(collection, len(paths), distances)
-    csr = to_csr(edge_index, num_nodes)
+    options = PathOptions(collection, len(paths), distances, directed=directed)
+    csr = to_csr(edge_index, num_nodes, directed=options.directed)
     for length, rows in enumerate(paths, start=1):
         _check_paths(rows, length, num_nodes)
     dummies = any(bool((rows < 0).any()) for rows in paths)
@@ -149,7 +151,8 @@ def tokens_from_paths(paths: Tensor, csr: Csr, distance: Tensor | None) -> Token
     vertex = torch.where(dummy, ~reading.gather(1, last), reading)
     before, after = reading[:, :-1], reading[:, 1:]
     real = (before >= 0) & (after >= 0)
-    edge = torch.where(real, csr.find(before, after), -1)
+    ends = (after, before) if csr.directed else (before, after)
+    edge = torch.where(real, csr.find(*ends), -1)
     wrong = real & (edge < 0)
     if bool(wrong.any()):
         row, at = wrong.nonzero()[0].tolist()

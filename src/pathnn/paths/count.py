@@ -83,12 +83,14 @@ def count_paths(
     k: int,
     batch: Tensor | None = None,
     max_paths: int | None = None,
+    directed: bool = False,
 ) -> Tensor:
     """Count the paths of each length 1 to k per graph, `[graphs, k]`, int64. Store nothing per path.
 
     `batch` assigns each vertex to a graph as in PyG; without it there is one graph. A path counts once per source, so
-    a path and its reverse are two. Numbers stop growing at 2^61. All simple paths ("ap") are counted one by one, for
-    hours in a dense graph: `max_paths` refuses with `PathExplosionError` when there are more.
+    a path and its reverse are two; with `directed`, paths follow the direction of edges. Numbers stop growing at 2^61.
+    All simple paths ("ap") are counted one by one, for hours in a dense graph: `max_paths` refuses with
+    `PathExplosionError` when there are more.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])     # a triangle
     >>> count_paths(edge_index, 3, collection="ap", k=3)
@@ -96,8 +98,8 @@ def count_paths(
     >>> count_paths(edge_index, 3, collection="sp", k=3)
     tensor([[6, 0, 0]])
     """
-    options = PathOptions(collection, k, max_paths=max_paths)
-    csr = to_csr(edge_index, num_nodes)
+    options = PathOptions(collection, k, max_paths=max_paths, directed=directed)
+    csr = to_csr(edge_index, num_nodes, directed=options.directed)
     check_batch(batch, num_nodes)
     counts, complete = count_per_source(csr, options, options.limit)
     if max_paths is not None:

@@ -31,6 +31,7 @@ def extract_paths(
     max_paths: int | None = DEFAULT_MAX_PATHS,
     max_paths_per_source: int | None = None,
     seed: int | None = 0,
+    directed: bool = False,
     batch: Tensor | None = None,
 ) -> PathTrie:
     """Extract the tries of all paths of length 1 to k of a graph, or of a batch of graphs.
@@ -40,7 +41,7 @@ def extract_paths(
     and repeated edges change nothing: edge ids are the first row of `edge_index` for an edge.
 
     Args:
-        edge_index: `[2, num_edges]`, both directions of each edge.
+        edge_index: `[2, num_edges]`, both directions of each edge unless `directed`.
         num_nodes: number of vertices.
         collection: `"sp"` (one shortest path per pair: of several, the one that avoids the largest vertex ids),
             `"sp+"` (all shortest paths) or `"ap"` (all simple paths).
@@ -51,6 +52,8 @@ def extract_paths(
         max_paths_per_source: keep at most this many paths per source and length, a sample; docs/paths.md says what
             is uniform.
         seed: what determines the sample; None: every call draws again.
+        directed: take paths that follow the direction of edges, from their source to their far end. Distances are
+            those from the source, and `trie.edge` has the edges in their own direction.
         batch: graph of each vertex, as in PyG; only so that an error can name the graph.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])     # a triangle
@@ -60,19 +63,20 @@ def extract_paths(
     >>> trie.to_paths()[1].tolist()
     [[2, 1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2], [0, 1, 2]]
     """
-    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
+    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
     return extract_with(edge_index, num_nodes, options, batch)
 
 
 def extract_with(edge_index: Tensor, num_nodes: int, options: PathOptions, batch: Tensor | None = None) -> PathTrie:
     """Extract paths as `extract_paths` does, with checked options."""
-    csr = to_csr(edge_index, num_nodes)
+    csr = to_csr(edge_index, num_nodes, directed=options.directed)
     check_batch(batch, num_nodes)
     if options.max_paths_per_source is not None:
         return _extract_sample(csr, options, batch)
-    bounds = _bounds(csr, options, batch)
     if options.extend:
-        return _extract_extended(csr, bounds, options, batch)
+        return _extract_extended(csr, _bounds(csr, options, batch), options, batch)
+    csr = csr.flip()  # tries begin at far ends
+    bounds = _bounds(csr, options, batch)
     if csr.col.device.type == "cpu":
         return cpu.extract(csr, bounds, options)
     return _extract_on_device(csr, options)
@@ -85,17 +89,19 @@ def list_paths(
     collection: Collection,
     k: int,
     max_paths: int | None = DEFAULT_MAX_PATHS,
+    directed: bool = False,
 ) -> list[Tensor]:
     """List the paths, without a trie: one sorted int32 tensor `[n, length + 1]` per length, source first.
 
-    Refuses with `PathExplosionError` when there are more than `max_paths`.
+    Refuses with `PathExplosionError` when there are more than `max_paths`. With `directed`, paths follow the direction
+    of edges.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])     # 0 - 1 - 2
     >>> list_paths(edge_index, 3, collection="ap", k=2)[1].tolist()
     [[0, 1, 2], [2, 1, 0]]
     """
-    options = PathOptions(collection, k, max_paths=max_paths)
-    csr = to_csr(edge_index, num_nodes)
+    options = PathOptions(collection, k, max_paths=max_paths, directed=directed)
+    csr = to_csr(edge_index, num_nodes, directed=options.directed)
     return _list(csr, _bounds(csr, options, None), options)[0]
 
 
@@ -117,6 +123,7 @@ def _list(csr: Csr, bounds: Tensor, options: PathOptions) -> tuple[list[Tensor],
 
 
 def _extract_on_device(csr: Csr, options: PathOptions) -> PathTrie:
+    """Extract with torch operations; `csr` is the graph with its edges turned around."""
     split = bool(options.distances) and not options.definition.by_distance
     frontier = Frontier.of(csr, options, distances=split)
     walks = frontier.start()

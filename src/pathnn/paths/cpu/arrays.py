@@ -118,3 +118,25 @@ def close_gaps_shifted(values, starts, sizes, shifts):
             values[to + j] = values[start + j] + shift
         at += sizes[i]
     return at
+
+
+@njit(cache=True, nogil=True)
+def smallest_of_components(rowptr, col):
+    """The smallest vertex of each vertex's component, in which edges connect both ways."""
+    n = rowptr.size - 1
+    label = np.empty(n, np.int64)
+    for v in range(n):
+        label[v] = v
+    for v in range(n):
+        for slot in range(rowptr[v], rowptr[v + 1]):
+            a, b = np.int64(v), np.int64(col[slot])
+            while label[a] != a:
+                label[a] = label[label[a]]
+                a = label[a]
+            while label[b] != b:
+                label[b] = label[label[b]]
+                b = label[b]
+            label[max(a, b)] = min(a, b)
+    for v in range(n):
+        label[v] = label[label[v]]
+    return label

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from pathnn.paths.cpu.arrays import close_gaps, close_gaps_shifted
+from pathnn.paths.cpu.arrays import close_gaps, close_gaps_shifted, smallest_of_components
 from pathnn.paths.cpu.path_distances import fill_path_distances, rows_by_source
-from pathnn.paths.cpu.samples import cumulate_walks, sample_walks, smallest_of_components
+from pathnn.paths.cpu.samples import cumulate_walks, sample_walks
 from pathnn.paths.cpu.token_tries import ball_sizes, component_spans, fill_balls, fill_table, walk_token_tries
 from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, walk_tries
 from pathnn.paths.csr import Csr
@@ -42,11 +42,12 @@ TABLE_BYTES = 2**26  # distances: a table if it is at most this large, else ball
 def count_per_source(csr: Csr, options: PathOptions, limit: int = UNLIMITED) -> tuple[Tensor, bool]:
     """Number of paths per source and length, `[num_nodes, k]`, and whether counting ended before the `limit`."""
     rowptr, col, _ = _arrays(csr)
+    into, sources, _ = _arrays(csr.flip())
     rule, k = options.definition.rule, options.k
     counts = np.zeros((csr.num_nodes, k), np.int64)
 
     def count(start: int, stop: int) -> bool:
-        return bool(count_walks(rowptr, col, rule, k, start, stop, limit, counts) == stop - start)
+        return bool(count_walks(rowptr, col, into, sources, rule, k, start, stop, limit, counts) == stop - start)
 
     return torch.from_numpy(counts), all(_in_ranges(count, _ranges(csr.num_nodes)))
 
@@ -58,7 +59,10 @@ def bound_per_source(csr: Csr, k: int) -> Tensor:
 
 
 def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
-    """Extract the tries of a collection; `most[v, l - 1]` bounds the number of paths of length `l` from `v`."""
+    """Extract the tries of a collection, walking from far ends: `csr` is the graph with its edges turned around.
+
+    `most[v, l - 1]` bounds the number of walks of length `l` from `v`.
+    """
     rowptr, col, edge_of = _arrays(csr)
     reach = max(int(most.any(dim=0).sum()), 1)  # longer lengths are empty
     split = bool(options.distances) and not options.definition.by_distance
@@ -75,7 +79,7 @@ def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
     child_starts, children = _starts(room, [(length, t) for length, t in levels if t])
     vertex, distance = np.empty(entries, np.int32), np.empty(entries if split else 0, np.int32)
     parent, edge = np.empty(children, np.int32), np.empty(children, np.int32)
-    distance_ptr, distances, direct = _distances(csr, reach) if split else (rowptr, rowptr, False)
+    distance_ptr, distances, direct = _distances(csr.flip(), reach) if split else (rowptr, rowptr, False)
 
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
@@ -107,7 +111,10 @@ def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
         _shrink(distance, close_gaps(distance, starts[at].ravel(), size[at].ravel()))
     known = torch.from_numpy(distance) if split else position_distances(sizes) if options.distances else None
     flat = [torch.from_numpy(x) for x in (vertex, parent, edge)]
-    return PathTrie(flat[0], flat[1], flat[2], known, sizes, options.collection, csr.num_nodes, csr.num_edges)
+    return PathTrie(
+        flat[0], flat[1], flat[2], known, sizes, options.collection, csr.num_nodes, csr.num_edges,
+        directed=csr.directed,
+    )  # fmt: skip
 
 
 def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions) -> tuple[list[Tensor], list[Tensor]]:

@@ -1,7 +1,8 @@
 """Walks over the paths from a vertex: the numba kernels of the extraction on a CPU.
 
-All three collections are closed under reversal, so the tries (which read paths from their far end) and the paths from
-a source are the same walk. From a root, the walk at depth `t` may step to a neighbour when
+Tries read paths from their far end, so their walks go over the edges turned around; in an undirected graph these are
+the same, and a path and its reverse are both in a collection. From a root, the walk at depth `t` may step to a
+neighbour when
 
     AP   it is not on the path yet,
     SP+  its distance from the root is t + 1,
@@ -104,10 +105,11 @@ def bound_walks(rowptr, col, reverse, k):
 
 
 @njit(cache=True, nogil=True)
-def count_walks(rowptr, col, mode, k, start, stop, limit, counts):
+def count_walks(rowptr, col, into, sources, mode, k, start, stop, limit, counts):
     """Add to `counts[v, l - 1]` the number of paths of length `l` from `v`; stops once it has counted over `limit`.
 
-    Returns the number of roots that were counted completely.
+    `into` and `sources` are the rows of the edges that lead into each vertex. Returns the number of roots that were
+    counted completely.
     """
     dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
     ways = np.zeros(dist.size, np.int64)
@@ -153,9 +155,9 @@ def count_walks(rowptr, col, mode, k, start, stop, limit, counts):
                 ways[x] = 1
                 if mode == SP_PLUS:
                     ways[x] = 0
-                    for slot in range(rowptr[x], rowptr[x + 1]):
-                        if dist[col[slot]] == dist[x] - 1:
-                            ways[x] = min(ways[x] + ways[col[slot]], SATURATED)
+                    for slot in range(into[x], into[x + 1]):
+                        if dist[sources[slot]] == dist[x] - 1:
+                            ways[x] = min(ways[x] + ways[sources[slot]], SATURATED)
                 counts[root, dist[x] - 1] = min(counts[root, dist[x] - 1] + ways[x], SATURATED)
                 total = min(total + ways[x], SATURATED)
             for i in range(size):

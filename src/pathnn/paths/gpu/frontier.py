@@ -76,12 +76,12 @@ class Frontier:
         return self.distances.distance(walks.vertex[owner, 0], new) == walks.length + 1
 
     def tokens(self, walks: Walks, distances: bool) -> Tokens:
-        """What the LSTM reads when the walks' roots are the far ends, as all collections are closed under reversal."""
+        """What the LSTM reads when the walks' roots are the far ends, and edges are turned around."""
         if not distances:
             return Tokens(walks.vertex, walks.edge, None)
         assert self.distances is not None
         source = walks.vertex[:, -1:].expand_as(walks.vertex)
-        return Tokens(walks.vertex, walks.edge, self.distances.distance(source, walks.vertex))
+        return Tokens(walks.vertex, walks.edge, self.distances.distance(walks.vertex, source))
 
     def pieces(self, walks: Walks, limit: int) -> Iterator[Walks]:
         """All longer walks, of all lengths, in pieces that were grown from at most about `limit` steps each.
