@@ -11,7 +11,7 @@ from torch_geometric.data import Batch, Data
 from path_checks import Graph, clique, levels_of, path_set, random_graph, union
 from path_strategies import COLLECTIONS, collections, graphs, lengths, quick, thorough
 from pathnn.paths import PathOptions, PathTrie, RaggedTries, count_paths, extract, extract_paths, list_paths
-from pathnn.paths.count import _count_shortest, walk_bounds
+from pathnn.paths.count import _count_shortest, count_per_source, walk_bounds
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import to_csr
 from pathnn.paths.gpu.distances import Distances
@@ -57,13 +57,13 @@ def test_counts_and_lists_are_those_of_the_oracle(graph, collection, k):
 def test_torch_operations_give_the_same(graph, collection, k, distances):
     csr, options = to_csr(*graph, directed=True), PathOptions(collection, k, distances, directed=True)
     whole = extract_paths(*graph, collection=collection, k=k, distances=distances, directed=True)
-    assert extract._extract_on_device(csr.flip(), options).equal(whole)
+    assert extract._extract_on_device(csr.flip(), options, torch.arange(graph[1])).equal(whole)
     assert torch.equal(cpu.bound_per_source(csr, k), walk_bounds(csr, k))
     if collection != "ap":
-        counts, _ = cpu.count_per_source(csr, options)
+        counts, _ = count_per_source(csr, options)
         assert torch.equal(_count_shortest(csr, k, single=collection == "sp"), counts)
     frontier = Frontier.of(csr, options)
-    walks = frontier.start()
+    walks = frontier.start(torch.arange(csr.num_nodes))
     for rows in list_paths(*graph, collection=collection, k=k, directed=True):
         walks, _ = frontier.step(walks)
         assert torch.equal(walks.vertex, rows)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from path_checks import Graph, clique, layered, random_graph, union
 from path_strategies import COLLECTIONS, atlas, collections, graphs, lengths, quick, thorough
 from pathnn.paths import PathOptions, count_paths, extract, extract_paths, list_paths
-from pathnn.paths.count import _count_shortest, walk_bounds
+from pathnn.paths.count import _count_shortest, count_per_source, walk_bounds
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.cpu.arrays import compress
 from pathnn.paths.csr import _compress_on_device, to_csr
@@ -21,7 +21,7 @@ from pathnn.paths.gpu.frontier import Frontier
 @thorough
 @given(graph=graphs(), collection=collections, k=lengths, distances=st.booleans())
 def test_torch_operations_give_the_same_trie(graph, collection, k, distances):
-    by_torch = extract._extract_on_device(to_csr(*graph), PathOptions(collection, k, distances))
+    by_torch = extract._extract_on_device(to_csr(*graph), PathOptions(collection, k, distances), torch.arange(graph[1]))
     assert by_torch.validate().equal(extract_paths(*graph, collection=collection, k=k, distances=distances))
 
 
@@ -29,7 +29,9 @@ def test_torch_operations_give_the_same_trie(graph, collection, k, distances):
 def test_torch_operations_on_the_whole_atlas(collection):
     whole = union(atlas())
     for k, distances in ((3, True), (5, False)):
-        by_torch = extract._extract_on_device(to_csr(*whole.graph), PathOptions(collection, k, distances))
+        by_torch = extract._extract_on_device(
+            to_csr(*whole.graph), PathOptions(collection, k, distances), torch.arange(whole.num_nodes)
+        )
         assert by_torch.equal(extract_paths(*whole.graph, collection=collection, k=k, distances=distances))
 
 
@@ -37,14 +39,14 @@ def test_torch_operations_on_the_whole_atlas(collection):
 @given(graph=graphs(), single=st.booleans(), k=lengths)
 def test_torch_counts_the_same_shortest_paths(graph, single, k):
     csr = to_csr(*graph)
-    by_numba, complete = cpu.count_per_source(csr, PathOptions("sp" if single else "sp+", k))
+    by_numba, complete = count_per_source(csr, PathOptions("sp" if single else "sp+", k))
     assert complete
     assert torch.equal(_count_shortest(csr, k, single=single), by_numba)
 
 
 def test_torch_counts_of_shortest_paths_saturate_too():
     csr = to_csr(*layered(64, 14))
-    by_numba, _ = cpu.count_per_source(csr, PathOptions("sp+", 13))
+    by_numba, _ = count_per_source(csr, PathOptions("sp+", 13))
     assert torch.equal(_count_shortest(csr, 13, single=False), by_numba)
 
 
@@ -81,7 +83,7 @@ def test_counting_in_pieces(graph, collection, k, limit):
     frontier = Frontier.of(csr, PathOptions(collection, k))
     counts = torch.zeros(1, k, dtype=torch.int64)
     found = [[] for _ in range(k)]
-    for walks in frontier.pieces(frontier.start(), limit):
+    for walks in frontier.pieces(frontier.start(torch.arange(csr.num_nodes)), limit):
         counts[0, walks.length - 1] += len(walks)
         found[walks.length - 1] += walks.vertex.tolist()
     assert torch.equal(counts, count_paths(*graph, collection=collection, k=k))
@@ -95,7 +97,7 @@ def test_bounds_are_alike_and_bound_the_paths(graph, k):
     bounds = cpu.bound_per_source(csr, k)
     assert torch.equal(bounds, walk_bounds(csr, k))
     for collection in COLLECTIONS:
-        counts, complete = cpu.count_per_source(csr, PathOptions(collection, k))
+        counts, complete = count_per_source(csr, PathOptions(collection, k))
         assert complete
         assert bool((counts <= bounds).all())
 

@@ -29,6 +29,7 @@ from path_checks import (
 )
 from path_strategies import COLLECTIONS, collections, graph_lists, graphs, lengths, quick
 from pathnn.paths import PathOptions, PathTrie, extract_paths, list_paths
+from pathnn.paths.count import count_per_source
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import to_csr
 
@@ -43,7 +44,7 @@ def test_keeps_as_many_as_it_may_and_only_paths(graph, collection, k, most, seed
     trie = extract_paths(*graph, collection=collection, k=k, max_paths_per_source=most, seed=seed).validate()
     assert trie.sampled == most
     everything = list_paths(*graph, collection=collection, k=k)
-    counts, _ = cpu.count_per_source(to_csr(*graph), PathOptions(collection, k))
+    counts, _ = count_per_source(to_csr(*graph), PathOptions(collection, k))
     for length, (kept, whole) in enumerate(zip(trie.to_paths(), everything, strict=True)):
         assert path_set([kept]) <= path_set([whole])
         per_source = torch.bincount(kept[:, 0], minlength=graph[1])
@@ -93,8 +94,8 @@ def draws(graph: Graph, collection: str, length: int, kept: int, seeds: int) -> 
     chosen = torch.zeros(seeds, len(paths))
     for seed in range(seeds):
         options = PathOptions(collection, length, max_paths_per_source=kept)
-        rows = cpu.sample_paths(csr, options, seed)[-1].tolist()
-        chosen[seed, [number[tuple(row)] for row in rows if row[0] == 0]] = 1
+        rows = cpu.sample_paths(csr, options, seed, torch.tensor([0]))[-1].tolist()
+        chosen[seed, [number[tuple(row)] for row in rows]] = 1
     return chosen, paths
 
 
@@ -208,7 +209,7 @@ def test_sources_do_not_follow_each_other():
     turns = torch.zeros(240, 7)
     for seed in range(240):
         options = PathOptions("ap", 2, max_paths_per_source=1)
-        paths = cpu.sample_paths(to_csr(*cycle(7)), options, seed)[1].long()
+        paths = cpu.sample_paths(to_csr(*cycle(7)), options, seed, torch.arange(7))[1].long()
         turns[seed, paths[:, 0]] = ((paths[:, 1] - paths[:, 0]) % 7 == 1).float()
     assert ((turns.mean(dim=0) - 0.5).abs() < 0.15).all()
     agree = (turns == turns.roll(1, dims=1)).float().mean(dim=0)

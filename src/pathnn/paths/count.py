@@ -107,16 +107,23 @@ def count_paths(
     return sum_per_graph(counts, batch)
 
 
-def count_per_source(csr: Csr, options: PathOptions, limit: int = UNLIMITED) -> tuple[Tensor, bool]:
-    """Count paths per source and length, `[num_nodes, k]`; return also whether all were counted before the `limit`."""
+def count_per_source(
+    csr: Csr, options: PathOptions, limit: int = UNLIMITED, sources: Tensor | None = None
+) -> tuple[Tensor, bool]:
+    """Count paths per source and length, `[num_nodes, k]`; return also whether all were counted before the `limit`.
+
+    Vertices that are not among `sources` (None: all are) have none.
+    """
+    sources = torch.arange(csr.num_nodes, device=csr.col.device) if sources is None else sources
     if csr.col.device.type == "cpu":
-        return cpu.count_per_source(csr, options, limit)
+        return cpu.count_per_source(csr, options, limit, sources)
     if options.definition.by_distance:
-        return _count_shortest(csr, options.k, single=options.definition.unique), True
+        found = _count_shortest(csr, options.k, single=options.definition.unique)
+        return torch.zeros_like(found).index_copy_(0, sources, found[sources]), True
     counts = torch.zeros(csr.num_nodes, options.k, dtype=torch.int64, device=csr.col.device)
     frontier = Frontier.of(csr, options)
     total = 0
-    for walks in frontier.pieces(frontier.start(), PIECE):
+    for walks in frontier.pieces(frontier.start(sources), PIECE):
         counts[:, walks.length - 1] += torch.bincount(walks.vertex[:, 0], minlength=csr.num_nodes)
         total += len(walks)
         if total > limit:

@@ -121,7 +121,7 @@ def warn_parallel_edges(edge_index: Tensor, edge_attr: Any) -> None:
     """Warn if an edge has several rows that differ in `edge_attr`: tokens read the features of the first.
 
     >>> import warnings
-    >>> with warnings.catch_warnings(record=True) as caught:
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     warn_parallel_edges(torch.tensor([[0, 1, 0], [1, 0, 1]]), torch.tensor([1.0, 1.0, 2.0]))
     >>> str(caught[0].message)[:49]
     'the edge 0 -> 1 has several rows with different e'
@@ -156,6 +156,27 @@ def check_batch(batch: Any, num_nodes: int) -> None:
         )
     if num_nodes and int(batch.min()) < 0:
         raise ValueError(f"batch holds graph {int(batch.min())}: expected ids from 0.")
+
+
+def check_sources(sources: Any, csr: Csr) -> Tensor:
+    """Return `sources` as vertices of the graph, on its device; raise `ValueError` if they are none.
+
+    >>> csr = to_csr(torch.tensor([[0, 1], [1, 0]]), 2)
+    >>> check_sources(torch.tensor([1]), csr)
+    tensor([1])
+    >>> check_sources(torch.tensor([1, 1]), csr)
+    Traceback (most recent call last):
+    ...
+    ValueError: sources has a vertex twice: expected each once, as sources.unique() gives them.
+    """
+    if not isinstance(sources, Tensor) or sources.dim() != 1 or sources.dtype not in (torch.int64, torch.int32):
+        came = f"{sources.dtype} {list(sources.shape)}" if isinstance(sources, Tensor) else type(sources).__name__
+        raise ValueError(f"sources is {came}: expected a flat torch.int64 tensor of vertices, or None for all.")
+    if sources.numel() and not 0 <= int(sources.min()) <= int(sources.max()) < csr.num_nodes:
+        raise ValueError(f"sources has a vertex outside 0..{csr.num_nodes - 1}: expected vertices of the graph.")
+    if int(torch.bincount(sources).max() if sources.numel() else 0) > 1:
+        raise ValueError("sources has a vertex twice: expected each once, as sources.unique() gives them.")
+    return sources.to(csr.col.device, torch.int64)
 
 
 def _way_out(came: Any) -> str:

@@ -18,7 +18,7 @@ from pathnn.paths.cpu.samples import cumulate_walks, sample_walks
 from pathnn.paths.cpu.token_tries import ball_sizes, component_spans, fill_balls, fill_table, walk_token_tries
 from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, walk_tries
 from pathnn.paths.csr import Csr
-from pathnn.paths.options import UNLIMITED, PathOptions
+from pathnn.paths.options import PathOptions
 from pathnn.paths.trie import PathTrie
 
 Ints = npt.NDArray[Any]
@@ -39,17 +39,18 @@ SMALL = 2048  # roots: below this, threads cost more than they bring
 TABLE_BYTES = 2**26  # distances: a table if it is at most this large, else balls
 
 
-def count_per_source(csr: Csr, options: PathOptions, limit: int = UNLIMITED) -> tuple[Tensor, bool]:
+def count_per_source(csr: Csr, options: PathOptions, limit: int, sources: Tensor) -> tuple[Tensor, bool]:
     """Number of paths per source and length, `[num_nodes, k]`, and whether counting ended before the `limit`."""
     rowptr, col, _ = _arrays(csr)
-    into, sources, _ = _arrays(csr.flip())
-    rule, k = options.definition.rule, options.k
+    into, before, _ = _arrays(csr.flip())
+    rule, k, roots = options.definition.rule, options.k, sources.numpy()
     counts = np.zeros((csr.num_nodes, k), np.int64)
 
     def count(start: int, stop: int) -> bool:
-        return bool(count_walks(rowptr, col, into, sources, rule, k, start, stop, limit, counts) == stop - start)
+        some = roots[start:stop]
+        return bool(count_walks(rowptr, col, into, before, rule, k, some, limit, counts) == some.size)
 
-    return torch.from_numpy(counts), all(_in_ranges(count, _ranges(csr.num_nodes)))
+    return torch.from_numpy(counts), all(_in_ranges(count, _ranges(roots.size)))
 
 
 def bound_per_source(csr: Csr, k: int) -> Tensor:
@@ -117,35 +118,36 @@ def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
     )  # fmt: skip
 
 
-def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions) -> tuple[list[Tensor], list[Tensor]]:
-    """The paths, `[n, length + 1]` int32 per length, source first, sorted; and per length which are continued by none.
+def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions, sources: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """The paths, `[n, length + 1]` int32 per length, source first; and per length which are continued by none.
 
     `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
     """
     rowptr, col, _ = _arrays(csr)
+    roots = sources.numpy()
 
     def write(start: int, stop: int, starts: Ints, paths: Ints, end_starts: Ints, ended: Ints) -> Ints:
-        rule = options.definition.rule
-        return np.asarray(list_walks(rowptr, col, rule, options.k, start, stop, starts, paths, end_starts, ended))
+        rule, some = options.definition.rule, roots[start:stop]
+        return np.asarray(list_walks(rowptr, col, rule, options.k, some, starts, paths, end_starts, ended))
 
-    return _write_paths(most, write)
+    return _write_paths(most[sources], write)
 
 
-def sample_paths(csr: Csr, options: PathOptions, seed: int) -> list[Tensor]:
+def sample_paths(csr: Csr, options: PathOptions, seed: int, sources: Tensor) -> list[Tensor]:
     """A sample of the paths, `[n, length + 1]` int32 per length, source first; see `cpu/samples.py`."""
     kept, k, rule = options.max_paths_per_source, options.k, options.definition.rule
     assert kept is not None
     rowptr, col, _ = _arrays(csr)
-    into, sources, _ = _arrays(csr.flip())
+    into, before, _ = _arrays(csr.flip())
     reverse, smallest = csr.reverse.numpy(), smallest_of_components(rowptr, col)
     bounds = bound_walks(rowptr, col, reverse, k)
     cumulated = np.empty((0, 0)) if options.definition.by_distance else cumulate_walks(rowptr, col, reverse, k)
-    roots = np.arange(csr.num_nodes)
+    roots = sources.numpy()
 
     def write(start: int, stop: int, starts: Ints, paths: Ints, *_: Ints) -> Ints:
         found = sample_walks(
-            rowptr, col, reverse, into, sources, cumulated, bounds, rule, k, kept, seed, smallest, roots,
-            start, stop, starts, paths,
+            rowptr, col, reverse, into, before, cumulated, bounds, rule, k, kept, seed, smallest,
+            roots[start:stop], starts, paths,
         )  # fmt: skip
         return np.asarray(found)
 

@@ -271,10 +271,9 @@ def _sample_shortest(
 
 @njit(cache=True, nogil=True)
 def sample_walks(
-    rowptr, col, reverse, into, sources, cumulated, bounds, mode, k, most, seed, smallest, roots, start, stop,
-    starts, rows,
+    rowptr, col, reverse, into, sources, cumulated, bounds, mode, k, most, seed, smallest, roots, starts, rows,
 ):  # fmt: skip
-    """Write a sample of the paths from `roots[start:stop]`, length by length; returns how many of each length.
+    """Write a sample of the paths from each of `roots`, length by length; returns how many of each length.
 
     Path number `i` of length `l` is `rows[starts[l] + i * (l + 1):][:l + 1]`.
     """
@@ -284,8 +283,7 @@ def sample_walks(
     path, slots = np.empty(k + 1, np.int64), np.empty(k + 1, np.int64)
     state = np.empty(1, np.uint64)
     count = np.zeros(k + 1, np.int64)
-    for i in range(start, stop):
-        root = roots[i]
+    for root in roots:
         size, first = 0, 1
         if shortest:
             size = bfs(rowptr, col, root, k, mode, dist, pred, queue)

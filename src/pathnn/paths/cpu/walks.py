@@ -105,8 +105,8 @@ def bound_walks(rowptr, col, reverse, k):
 
 
 @njit(cache=True, nogil=True)
-def count_walks(rowptr, col, into, sources, mode, k, start, stop, limit, counts):
-    """Add to `counts[v, l - 1]` the number of paths of length `l` from `v`; stops once it has counted over `limit`.
+def count_walks(rowptr, col, into, sources, mode, k, roots, limit, counts):
+    """Add to `counts[v, l - 1]` the number of paths of length `l` from each root `v`, until there are over `limit`.
 
     `into` and `sources` are the rows of the edges that lead into each vertex. Returns the number of roots that were
     counted completely.
@@ -116,14 +116,15 @@ def count_walks(rowptr, col, into, sources, mode, k, start, stop, limit, counts)
     path = np.empty(k + 1, np.int32)
     slots = np.empty(k + 1, np.int64)
     total = 0
-    for root in range(start, stop):
+    for done in range(roots.size):
+        root = roots[done]
         if mode == AP:
             depth = 0
             path[0] = root
             slots[0] = rowptr[root]
             while depth >= 0:
                 if total > limit:
-                    return root - start
+                    return done
                 v = path[depth]
                 if depth == k - 1:
                     for slot in range(rowptr[v], rowptr[v + 1]):
@@ -163,8 +164,8 @@ def count_walks(rowptr, col, into, sources, mode, k, start, stop, limit, counts)
             for i in range(size):
                 dist[queue[i]] = -1
             if total > limit:
-                return root - start + 1
-    return stop - start
+                return done + 1
+    return roots.size
 
 
 @njit(cache=True, nogil=True)
@@ -237,8 +238,8 @@ def walk_tries(rowptr, col, row, mode, k, start, stop, starts, child_starts, ver
 
 
 @njit(cache=True, nogil=True)
-def list_walks(rowptr, col, mode, k, start, stop, starts, paths, end_starts, ended):
-    """Write the paths from the given range of sources, length by length; returns how many there are of each.
+def list_walks(rowptr, col, mode, k, roots, starts, paths, end_starts, ended):
+    """Write the paths from the given sources, length by length; returns how many there are of each.
 
     Path number `i` of length `l` is `paths[starts[l] + i * (l + 1):][:l + 1]`, and `ended[end_starts[l] + i]` says that
     no path continues it.
@@ -246,7 +247,7 @@ def list_walks(rowptr, col, mode, k, start, stop, starts, paths, end_starts, end
     dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
     count = np.zeros(k + 1, np.int64)
     one = np.uint64(1)
-    for root in range(start, stop):
+    for root in roots:
         reached = bfs(rowptr, col, root, k, mode, dist, pred, queue) if mode != AP else 0
         at = np.uint64(starts[1] + count[1] * 2)
         for slot in range(np.uint64(rowptr[root]), np.uint64(rowptr[root + 1])):

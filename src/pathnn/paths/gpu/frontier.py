@@ -48,10 +48,10 @@ class Frontier:
         found = Distances.of(csr, options.k) if distances or options.definition.by_distance else None
         return cls(csr, options.definition, options.k, found)
 
-    def start(self) -> Walks:
-        """Return the walks of length 0: all vertices."""
-        roots = torch.arange(self.csr.num_nodes, dtype=torch.int32, device=self.csr.col.device)
-        return Walks(roots[:, None], roots.new_empty(self.csr.num_nodes, 0))
+    def start(self, sources: Tensor) -> Walks:
+        """Return the walks of length 0: the sources."""
+        roots = sources.int()
+        return Walks(roots[:, None], roots.new_empty(roots.numel(), 0))
 
     def step(self, walks: Walks) -> tuple[Walks, Tensor]:
         """All walks that are one step longer, sorted, and for each the walk that it continues."""
