@@ -316,3 +316,20 @@ def test_parallel_edges_with_different_features_are_noticed() -> None:
         other = model(features(), twice, edge_attr=torch.cat([bonds(), bonds()[:1] + 1]))
     assert torch.allclose(first, expected)
     assert torch.allclose(other, expected)
+
+
+def test_a_model_draws_paths_in_each_training_call_and_the_same_in_evaluation() -> None:
+    options = {"collection": "ap", "k": 3, "max_paths_per_source": 1}
+    model = PathNN(4, 8, 2, **options, norm=None, encoder_norm=False)
+    torch.manual_seed(0)
+    drawn = [model(features(), EDGE_INDEX) for _ in range(4)]
+    assert not all(torch.allclose(one, drawn[0]) for one in drawn[1:])
+    model.eval()
+    trie = extract_paths(EDGE_INDEX, N, **options, seed=0)
+    assert torch.allclose(model(features(), EDGE_INDEX), model(features(), trie=trie))
+    fixed = PathNN(4, 8, 2, **options, seed=3, norm=None, encoder_norm=False)
+    assert torch.equal(fixed(features(), EDGE_INDEX), fixed(features(), EDGE_INDEX))
+    assert torch.equal(fixed(features(), EDGE_INDEX), fixed.eval()(features(), EDGE_INDEX))
+    assert fixed.config == model.config
+    with pytest.raises(ValueError, match="max_paths_per_source=0: expected an integer"):
+        PathNN(4, 8, 2, collection="ap", k=3, max_paths_per_source=0)

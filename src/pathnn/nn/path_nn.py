@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Self, cast
 
@@ -83,6 +83,9 @@ class PathNN(nn.Module):
         head: "mlp", "linear" or None.
         dropout: the rate on the input of the LSTM, before the MLP of phi, and in the head.
         backend, max_entries: see `PathLSTM`; they do not change the function, so they are not in `config`.
+        max_paths_per_source, seed: read a sample of the paths of `edge_index`, as `extract_paths` does. Without a seed,
+            each call in training mode draws again, and evaluation mode uses seed 0. A given `trie` is read as it is.
+            Not in `config` either: they are no part of the trained function.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
     >>> model = PathNN(4, 16, 2, collection="sp", k=2)
@@ -112,6 +115,8 @@ class PathNN(nn.Module):
         dropout: float = 0.0,
         backend: str = "auto",
         max_entries: int | None = None,
+        max_paths_per_source: int | None = None,
+        seed: int | None = None,
     ) -> None:
         super().__init__()
         self.config = config = PathNNConfig(
@@ -121,6 +126,8 @@ class PathNN(nn.Module):
             dropout=dropout,
         )  # fmt: skip
         self.path_options = config.paths
+        if max_paths_per_source is not None:
+            self.path_options = replace(config.paths, max_paths_per_source=max_paths_per_source, seed=seed)
         self._warned = False  # of a trie with distances that are not read
         width, k = config.hidden_channels, config.k
         extend, normalize, dropout = config.extend, config.normalize, config.dropout
@@ -248,12 +255,15 @@ class PathNN(nn.Module):
         from pathnn.paths.extract import extract_with
 
         try:
-            found = extract_with(edge_index, x.size(0), self.path_options, batch)
+            options = self.path_options
+            if options.seed is None and not self.training:
+                options = replace(options, seed=0)
+            found = extract_with(edge_index, x.size(0), options, batch)
             warn_parallel_edges(edge_index, edge_attr)
             return found
         except PathExplosionError as error:
             raise PathExplosionError(
-                f"{error} The options max_paths and max_paths_per_source belong to extract_paths and AddPaths: pass "
+                f"{error} PathNN takes max_paths_per_source; max_paths belongs to extract_paths and AddPaths: pass "
                 "their trie to the model (trie=)."
             ) from None
 

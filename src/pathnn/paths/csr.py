@@ -126,7 +126,7 @@ def warn_parallel_edges(edge_index: Tensor, edge_attr: Any) -> None:
     >>> str(caught[0].message)[:49]
     'the edge 0 -> 1 has several rows with different e'
     """
-    if not isinstance(edge_attr, Tensor) or edge_attr.size(0) != edge_index.size(1):
+    if not isinstance(edge_attr, Tensor) or edge_attr.shape[:1] != edge_index.shape[1:]:
         return
     pairs, which = torch.unique(edge_index, dim=1, return_inverse=True)
     if pairs.size(1) == edge_index.size(1):
