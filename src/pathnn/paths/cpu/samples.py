@@ -287,15 +287,16 @@ def sample_walks(
         size, first = 0, 1
         if shortest:
             size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
-            ways[root] = 1.0
-            for j in range(1, size):
-                x = queue[j]
-                ways[x] = 1.0
-                if mode != SP:
-                    ways[x] = 0.0
-                    for slot in range(into[x], into[x + 1]):
-                        if dist[sources[slot]] == dist[x] - 1:
-                            ways[x] += ways[sources[slot]]
+            for j in range(size):
+                ways[queue[j]] = 1.0 if mode == SP or j == 0 else 0.0
+            if mode != SP:
+                for j in range(size):
+                    v = queue[j]
+                    if dist[v] == k:
+                        break
+                    for slot in range(rowptr[v], rowptr[v + 1]):
+                        if dist[col[slot]] == dist[v] + 1:
+                            ways[col[slot]] += ways[v]
         for length in range(1, k + 1):
             state[0] = mix(mix(np.uint64(seed) + np.uint64(root - smallest[root]) * GOLDEN) + np.uint64(length))
             at = starts[length] + count[length] * (length + 1)
