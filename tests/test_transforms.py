@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -68,7 +70,7 @@ def molecule(seed: int, kind: type[Data] = Data) -> Data:
     return kind(
         x=torch.rand(n, 2, generator=generator),
         edge_index=edge_index,
-        edge_attr=torch.rand(edge_index.size(1), 3, generator=generator),
+        edge_attr=torch.rand(n, n, 3, generator=generator)[edge_index[0], edge_index[1]],
         y=torch.rand(1, generator=generator),
         num_nodes=n,
     )
@@ -290,3 +292,28 @@ def test_edges_that_were_left_out_or_renumbered_since_are_noticed():
         data.edge_index = changed
         with pytest.raises(ValueError, match="edges that the graph does not have"):
             PathTrie.from_data(data)
+
+
+def test_saved_paths_load_without_arbitrary_code(tmp_path):
+    """In a process that imports nothing but pathnn, which registers what is safe."""
+    data = AddPaths("ap", 2)(molecule(8))
+    torch.save({"data": data, "list": [data, data], "trie": PathTrie.from_data(data)}, tmp_path / "saved.pt")
+    code = f"""
+from pathnn import AddPaths, PathTrie
+import torch
+saved = torch.load({str(tmp_path / "saved.pt")!r}, weights_only=True)
+assert PathTrie.from_data(saved["data"]).equal(saved["trie"].validate())
+assert PathTrie.from_data(saved["list"][1]).equal(saved["trie"])
+print(saved["trie"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == repr(PathTrie.from_data(data))
+
+
+def test_parallel_edges_with_different_features_are_noticed():
+    edge_index = torch.tensor([[0, 1, 1, 2, 0, 2, 2], [1, 0, 2, 1, 1, 2, 2]])
+    same = torch.tensor([1.0, 2.0, 3.0, 4.0, 1.0, 5.0, 6.0])  # self-loops are in no path
+    AddPaths("ap", 2)(Data(edge_index=edge_index, num_nodes=3, edge_attr=same))
+    for attr in (same + torch.tensor([0.0] * 4 + [1.0] + [0.0] * 2), torch.rand(7, 2)):
+        with pytest.warns(UserWarning, match=r"the edge 0 -> 1 has several rows .*coalesce"):
+            AddPaths("ap", 2)(Data(edge_index=edge_index, num_nodes=3, edge_attr=attr))

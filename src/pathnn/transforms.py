@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch_geometric.data import Data
+from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
+from pathnn.paths.csr import warn_parallel_edges
 from pathnn.paths.extract import extract_with
 from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions
 from pathnn.paths.storage import KEY, is_packed, pack
+
+torch.serialization.add_safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage])
+"""So that `torch.load(weights_only=True)` reads saved data, for which PyG does not register its classes."""
 
 
 class AddPaths(BaseTransform):
@@ -37,9 +44,10 @@ class AddPaths(BaseTransform):
         extend: bool = False,
         max_paths: int | None = DEFAULT_MAX_PATHS,
         max_paths_per_source: int | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
+        directed: bool = False,
     ) -> None:
-        self.options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
+        self.options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
 
     def forward(self, data: Any) -> Any:
         """Store the paths in `data`, a shallow copy that `BaseTransform` makes."""
@@ -52,6 +60,7 @@ class AddPaths(BaseTransform):
             raise ValueError("AddPaths got a Data without edge_index: expected one of shape [2, num_edges].")
         if KEY in data and not is_packed(data[KEY]):
             raise ValueError(f"AddPaths stores its result as data.{KEY}, which this data already uses: rename yours.")
+        warn_parallel_edges(data.edge_index, data.edge_attr)
         data[KEY] = pack(extract_with(data.edge_index, data.num_nodes, self.options))
         return data
 

@@ -16,8 +16,7 @@ from pathnn.data import (
 )
 from pathnn.paths import PathExplosionError
 
-MODULES = (sys.modules["pathnn.data.paths"], sys.modules["pathnn.paths.extract"])
-"""Where the most paths that a sample goes through are read."""
+MODULE = sys.modules["pathnn.data.paths"]
 
 
 def test_too_many_paths_are_refused_before_they_are_extracted(graphs: PackedGraphs) -> None:
@@ -29,13 +28,13 @@ def test_an_error_names_the_graph_wherever_the_counting_began(monkeypatch: pytes
     sizes = [2, 2, 3, 6, 2]
     graphs = PackedGraphs.from_edges([complete(n) for n in sizes], sizes)
     for nodes in (1, 5, 200_000):
-        monkeypatch.setattr(MODULES[0], "COUNT_NODES", nodes)
+        monkeypatch.setattr(MODULE, "COUNT_NODES", nodes)
         with pytest.raises(PathExplosionError, match=r"^graph 3 has 360 simple paths of length 3"):
             graphs.with_paths(collection="ap", k=3, max_paths=100)
 
 
 def test_without_a_limit_paths_have_to_fit_into_memory(graphs: PackedGraphs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MODULES[0], "free_memory", lambda device: 1000)
+    monkeypatch.setattr(MODULE, "free_memory", lambda device: 1000)
     with pytest.raises(PathExplosionError):
         replace(graphs, tries=None).with_paths(collection="ap", k=3)
 
@@ -52,30 +51,22 @@ def test_the_limit_is_of_all_graphs_however_many_are_counted_at_once(
 ) -> None:
     plain, total = replace(graphs, tries=None), graphs.trie().num_paths
     for nodes in (1, 8, 200_000):
-        monkeypatch.setattr(MODULES[0], "COUNT_NODES", nodes)
+        monkeypatch.setattr(MODULE, "COUNT_NODES", nodes)
         assert plain.with_paths(collection="ap", k=3, max_paths=total).trie().equal(graphs.trie())
         with pytest.raises(PathExplosionError, match=rf"; {total:,} in all\), over max_paths={total - 1:,}\."):
             plain.with_paths(collection="ap", k=3, max_paths=total - 1)
 
 
-def test_a_sample_goes_through_as_many_graphs_as_it_can(
-    graphs: PackedGraphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_does_not_depend_on_how_graphs_are_cut(graphs: PackedGraphs, tmp_path: Path) -> None:
     plain = replace(graphs, tries=None)
     options = {"collection": "ap", "k": 3, "max_paths_per_source": 2}
     expected = plain.with_paths(**options).trie()
-    total = plain.with_paths(collection="ap", k=3).trie().num_paths
-    largest = max(plain.chunk(i, i + 1).with_paths(collection="ap", k=3).trie().num_paths for i in range(len(plain)))
-    assert largest < total / 2
-    for limit in (total, largest):
-        for module in MODULES:
-            monkeypatch.setattr(module, "SAMPLE_FROM", limit)
-        assert plain.with_paths(**options).trie().equal(expected), limit
-        assert build_shards(plain, tmp_path / str(limit), max_bytes=3000, **options).trie().equal(expected)
-    for module in MODULES:
-        monkeypatch.setattr(module, "SAMPLE_FROM", largest - 1)
-    with pytest.raises(PathExplosionError, match=rf"more than the {largest - 1:,} that a sample"):
-        plain.with_paths(**options)
+    assert build_shards(plain, tmp_path / "paths", max_bytes=300, **options).trie().equal(expected)
+
+
+def test_a_new_draw_in_each_call_is_not_stored(graphs: PackedGraphs, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="seed=None draws other paths"):
+        build_shards(graphs, tmp_path, collection="ap", k=2, max_paths_per_source=2, seed=None)
 
 
 def test_a_sample_is_bounded_too(graphs: PackedGraphs) -> None:

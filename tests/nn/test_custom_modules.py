@@ -215,5 +215,5 @@ def test_a_model_says_where_the_limits_are() -> None:
     n = 24
     everyone = torch.cartesian_prod(torch.arange(n), torch.arange(n)).t()
     dense = everyone[:, everyone[0] != everyone[1]]
-    with pytest.raises(PathExplosionError, match=r"counting stopped there.*belong to extract_paths.*trie="):
+    with pytest.raises(PathExplosionError, match=r"counting stopped there.*belongs to extract_paths.*trie="):
         PathNN(4, 8, 2, collection="ap", k=8)(torch.ones(n, 4), dense)

@@ -296,3 +296,40 @@ def test_a_forward_pass_does_not_check_the_options_of_paths_again(monkeypatch: p
     assert model.path_options == PathOptions("sp+", 2, extend=True)
     monkeypatch.setattr(PathOptions, "__post_init__", lambda _: pytest.fail("checked again"))
     torch.testing.assert_close(model(torch.ones(N, 3), EDGE_INDEX), expected)
+
+
+def test_distances_that_are_not_read_are_noticed_once() -> None:
+    model = PathNN(4, 8, 2, collection="sp", k=2).eval()
+    trie = extract_paths(EDGE_INDEX, N, collection="sp", k=2, distances=True)
+    with pytest.warns(UserWarning, match="distances, which this model does not read"):
+        out = model(features(), trie=trie)
+    assert torch.allclose(model(features(), trie=trie), out)  # no second warning, which would be an error
+    assert torch.allclose(model(features(), EDGE_INDEX), out)
+
+
+def test_parallel_edges_with_different_features_are_noticed() -> None:
+    model = PathNN(4, 8, 2, collection="sp", k=2, edge_channels=(9,)).eval()
+    twice = torch.cat([EDGE_INDEX, EDGE_INDEX[:, :1]], dim=1)
+    expected = model(features(), EDGE_INDEX, edge_attr=bonds())
+    first = model(features(), twice, edge_attr=torch.cat([bonds(), bonds()[:1]]))
+    with pytest.warns(UserWarning, match="has several rows with different edge_attr"):
+        other = model(features(), twice, edge_attr=torch.cat([bonds(), bonds()[:1] + 1]))
+    assert torch.allclose(first, expected)
+    assert torch.allclose(other, expected)
+
+
+def test_a_model_draws_paths_in_each_training_call_and_the_same_in_evaluation() -> None:
+    options = {"collection": "ap", "k": 3, "max_paths_per_source": 1}
+    model = PathNN(4, 8, 2, **options, norm=None, encoder_norm=False)
+    torch.manual_seed(0)
+    drawn = [model(features(), EDGE_INDEX) for _ in range(4)]
+    assert not all(torch.allclose(one, drawn[0]) for one in drawn[1:])
+    model.eval()
+    trie = extract_paths(EDGE_INDEX, N, **options, seed=0)
+    assert torch.allclose(model(features(), EDGE_INDEX), model(features(), trie=trie))
+    fixed = PathNN(4, 8, 2, **options, seed=3, norm=None, encoder_norm=False)
+    assert torch.equal(fixed(features(), EDGE_INDEX), fixed(features(), EDGE_INDEX))
+    assert torch.equal(fixed(features(), EDGE_INDEX), fixed.eval()(features(), EDGE_INDEX))
+    assert fixed.config == model.config
+    with pytest.raises(ValueError, match="max_paths_per_source=0: expected an integer"):
+        PathNN(4, 8, 2, collection="ap", k=3, max_paths_per_source=0)

@@ -99,8 +99,7 @@ def test_refuses_before_it_reserves(monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("extraction began")
 
-    for name in ("_extract_extended", "_extract_on_device"):
-        monkeypatch.setattr(extract, name, never)
+    monkeypatch.setattr(extract, "_extract_on_device", never)
     monkeypatch.setattr(extract.cpu, "extract", never)
     monkeypatch.setattr(extract.cpu, "enumerate_paths", never)
     for extend in (False, True):
@@ -127,7 +126,7 @@ def test_huge_numbers_of_shortest_paths():
     numbers = [int(x.replace(",", "")) for x in re.findall(r"-?\d[\d,]*\d", message)]
     assert min(numbers) > 0
     assert max(numbers) > 2**40
-    assert "max_paths_per_source" not in message  # a sample would be refused as well
+    assert "max_paths_per_source" in message
 
 
 @pytest.mark.parametrize("collection", ["sp+", "ap"])
@@ -164,11 +163,6 @@ except PathExplosionError:
 
 def test_refuses_quickly_when_no_path_is_as_long_as_k():
     refused("extract_paths(*clique(20), collection='ap', k=30)")
-
-
-def test_a_sample_of_an_explosion_is_refused_quickly():
-    """It goes through all paths: such a graph must not keep it busy for days."""
-    refused("extract_paths(*clique(60), collection='ap', k=8, max_paths_per_source=4)")
 
 
 def test_max_paths_none_never_refuses(monkeypatch):

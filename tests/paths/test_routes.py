@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 from path_checks import Graph, clique, layered, random_graph, union
 from path_strategies import COLLECTIONS, atlas, collections, graphs, lengths, quick, thorough
 from pathnn.paths import PathOptions, count_paths, extract, extract_paths, list_paths
-from pathnn.paths.count import _count_shortest
+from pathnn.paths.count import _count_shortest, count_per_source, walk_bounds
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.cpu.arrays import compress
 from pathnn.paths.csr import _compress_on_device, to_csr
+from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
 
 
 @thorough
 @given(graph=graphs(), collection=collections, k=lengths, distances=st.booleans())
 def test_torch_operations_give_the_same_trie(graph, collection, k, distances):
-    by_torch = extract._extract_on_device(to_csr(*graph), PathOptions(collection, k, distances))
+    by_torch = extract._extract_on_device(to_csr(*graph), PathOptions(collection, k, distances), torch.arange(graph[1]))
     assert by_torch.validate().equal(extract_paths(*graph, collection=collection, k=k, distances=distances))
 
 
@@ -28,7 +29,9 @@ def test_torch_operations_give_the_same_trie(graph, collection, k, distances):
 def test_torch_operations_on_the_whole_atlas(collection):
     whole = union(atlas())
     for k, distances in ((3, True), (5, False)):
-        by_torch = extract._extract_on_device(to_csr(*whole.graph), PathOptions(collection, k, distances))
+        by_torch = extract._extract_on_device(
+            to_csr(*whole.graph), PathOptions(collection, k, distances), torch.arange(whole.num_nodes)
+        )
         assert by_torch.equal(extract_paths(*whole.graph, collection=collection, k=k, distances=distances))
 
 
@@ -36,14 +39,14 @@ def test_torch_operations_on_the_whole_atlas(collection):
 @given(graph=graphs(), single=st.booleans(), k=lengths)
 def test_torch_counts_the_same_shortest_paths(graph, single, k):
     csr = to_csr(*graph)
-    by_numba, complete = cpu.count_per_source(csr, PathOptions("sp" if single else "sp+", k))
+    by_numba, complete = count_per_source(csr, PathOptions("sp" if single else "sp+", k))
     assert complete
     assert torch.equal(_count_shortest(csr, k, single=single), by_numba)
 
 
 def test_torch_counts_of_shortest_paths_saturate_too():
     csr = to_csr(*layered(64, 14))
-    by_numba, _ = cpu.count_per_source(csr, PathOptions("sp+", 13))
+    by_numba, _ = count_per_source(csr, PathOptions("sp+", 13))
     assert torch.equal(_count_shortest(csr, 13, single=False), by_numba)
 
 
@@ -74,13 +77,13 @@ def test_both_find_a_missing_reverse(graph, drop):
 
 
 @quick
-@given(graph=graphs(), collection=collections, k=lengths, limit=st.sampled_from([1, 2, 5, 17, 2**22]))
+@given(graph=graphs(), collection=st.sampled_from(["sp+", "ap"]), k=lengths, limit=st.sampled_from([1, 5, 17, 2**22]))
 def test_counting_in_pieces(graph, collection, k, limit):
     csr = to_csr(*graph)
     frontier = Frontier.of(csr, PathOptions(collection, k))
     counts = torch.zeros(1, k, dtype=torch.int64)
     found = [[] for _ in range(k)]
-    for walks in frontier.pieces(frontier.start(), limit):
+    for walks in frontier.pieces(frontier.start(torch.arange(csr.num_nodes)), limit):
         counts[0, walks.length - 1] += len(walks)
         found[walks.length - 1] += walks.vertex.tolist()
     assert torch.equal(counts, count_paths(*graph, collection=collection, k=k))
@@ -92,9 +95,9 @@ def test_counting_in_pieces(graph, collection, k, limit):
 def test_bounds_are_alike_and_bound_the_paths(graph, k):
     csr = to_csr(*graph)
     bounds = cpu.bound_per_source(csr, k)
-    assert torch.equal(bounds, extract.walk_bounds(csr, k))
+    assert torch.equal(bounds, walk_bounds(csr, k))
     for collection in COLLECTIONS:
-        counts, complete = cpu.count_per_source(csr, PathOptions(collection, k))
+        counts, complete = count_per_source(csr, PathOptions(collection, k))
         assert complete
         assert bool((counts <= bounds).all())
 
@@ -107,6 +110,28 @@ def test_balls_give_the_same_distances_as_a_table(monkeypatch, graph, k):
         patch.setattr(cpu, "TABLE_BYTES", -1)
         assert cpu._distances(to_csr(*graph), k)[2] is False
         assert extract_paths(*graph, collection="ap", k=k).equal(expected)
+
+
+@quick
+@given(graph=graphs(), k=lengths, extend=st.booleans(), every=st.integers(1, 5))
+def test_distances_of_some_paths_are_those_of_all_pairs(graph, k, extend, every):
+    csr = to_csr(*graph)
+    trie = extract_paths(*graph, collection="ap", k=k, extend=extend)
+    paths = [rows[every - 1 :: every].int() for rows in trie.to_paths()]
+    distances = Distances.of(csr, k)
+    for rows, found in zip(paths, cpu.path_distances(csr, paths), strict=True):
+        expected = distances.distance(rows[:, :1].expand_as(rows), rows.clamp(min=0))
+        assert torch.equal(found, torch.where(rows < 0, k + 1, expected))
+
+
+def test_distances_of_few_paths_of_a_large_graph():
+    """The search from a source stops early here, and the rest is found from the other side."""
+    graph = random_graph(7, n=400, edges=1600)
+    trie = extract_paths(*graph, collection="ap", k=7, max_paths_per_source=2)
+    distances = Distances.of(to_csr(*graph), 7)
+    rows = trie.to_paths()
+    for paths, found in zip(rows, cpu.path_distances(to_csr(*graph), rows), strict=True):
+        assert torch.equal(found, distances.distance(paths[:, :1].expand_as(paths), paths))
 
 
 @settings(quick, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -148,8 +173,10 @@ def test_two_threads_give_the_same_as_one(threads, monkeypatch, collection, dist
         assert (len(cpu._ranges(n)) > 1) == (number > 1)
         trie = extract_paths(edge_index, n, collection=collection, k=4, distances=distances)
         paths = list_paths(edge_index, n, collection=collection, k=4)
-        results.append((trie, paths, count_paths(edge_index, n, collection=collection, k=4)))
-    for trie, paths, counts in results[1:]:
+        kept = extract_paths(edge_index, n, collection=collection, k=4, distances=distances, max_paths_per_source=3)
+        results.append((trie, paths, count_paths(edge_index, n, collection=collection, k=4), kept))
+    for trie, paths, counts, kept in results[1:]:
+        assert kept.validate().equal(results[0][3])
         assert trie.validate().equal(results[0][0])
         assert all(torch.equal(a, b) for a, b in zip(paths, results[0][1], strict=True))
         assert torch.equal(counts, results[0][2])

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_geometric.utils import scatter
 
 from path_checks import clique, cycle, line
 from path_strategies import collections, graphs, lengths, quick
@@ -168,3 +169,17 @@ def test_validate_finds_a_dummy_at_a_source():
 def test_validate_returns_the_trie():
     trie = extract_paths(*clique(4), collection="ap", k=2)
     assert trie.validate() is trie
+
+
+def test_sources_work_with_scatter():
+    trie = extract_paths(*clique(4), collection="ap", k=2)
+    source = trie.length(2).source
+    assert source.dtype == torch.int64
+    assert scatter(torch.ones(trie.length(2).num_paths), source).tolist() == [6.0] * 4
+
+
+def test_equal_compares_the_sampling():
+    whole = extract_paths(*clique(4), collection="ap", k=2)
+    kept = extract_paths(*clique(4), collection="ap", k=2, max_paths_per_source=100)
+    assert torch.equal(kept.vertex, whole.vertex)
+    assert not kept.equal(whole)

@@ -17,7 +17,7 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.data.task import Task
 from pathnn.device import free_memory
 from pathnn.files import cache_dir
-from pathnn.paths.count import SAMPLE_FROM, PathExplosionError, count_per_source, refuse_explosion, sum_per_graph
+from pathnn.paths.count import bound_per_source, count_per_source, refuse_explosion, sum_per_graph
 from pathnn.paths.csr import to_csr
 from pathnn.paths.extract import COUNT_TO, extract_with
 from pathnn.paths.options import UNLIMITED, Collection, PathOptions
@@ -32,7 +32,7 @@ CHUNK_BYTES = 256 * 2**20
 SUMMARY_BYTES = 64 * 2**20
 COUNT_NODES = 200_000
 FIRST_LENGTH = 4
-VERSION = 3
+VERSION = 4
 """Raised when extraction gives other tries or the form of the tensors changes."""
 
 
@@ -46,6 +46,7 @@ def build_paths(
     max_paths_per_source: int | None = None,
     seed: int = 0,
     max_paths: int | None = None,
+    directed: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> RaggedTries:
     """Extract the tries of all graphs, in chunks of graphs of about `chunk_bytes`.
@@ -57,51 +58,35 @@ def build_paths(
     >>> build_paths(PackedGraphs.from_edges([edge, edge], [2, 2]), collection="ap", k=2)
     RaggedTries(graphs=2, collection='ap', k=2, num_paths=4, entries=8, device='cpu')
     """
-    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
+    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
     limit = free_memory(graphs.device) // (2 * BYTES_PER_PATH) if max_paths is None else max_paths
     counts = count_per_graph(graphs, options, max_paths=limit)
     return cat_tries([tries for _, tries in chunks_of_paths(graphs, options, counts, chunk_bytes)])
 
 
 def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: int | None = None) -> Tensor:
-    """Count the paths per graph and length, `[G, k]`, on the CPU; refuse more than `max_paths`."""
+    """Count the paths per graph and length, `[G, k]`, on the CPU; refuse more than `max_paths`.
+
+    Of a sample, bound the number of paths that it keeps.
+    """
     parts: list[Tensor] = []
     before = 0
     for start, stop in graph_ranges(graphs.node_ptr.diff(), COUNT_NODES):
-        for counts in _counted(graphs, options, start, stop, max_paths, before):
-            before += int(counts.sum())
-            parts.append(counts)
+        chunk = graphs.chunk(start, stop)
+        csr = to_csr(chunk.union(), chunk.num_nodes, directed=options.directed)
+        batch = torch.repeat_interleave(torch.arange(len(chunk)), chunk.node_ptr.diff())
+        if options.max_paths_per_source is None:
+            limit = UNLIMITED if max_paths is None else max(max_paths - before, COUNT_TO)
+            counts, complete = count_per_source(csr, options, limit=limit)
+        else:
+            counts, complete = bound_per_source(csr, options.k).clamp(max=options.max_paths_per_source).long(), True
+        counts = counts.cpu()
+        if max_paths is not None:
+            more: dict[str, Any] = {"before": before, "others": stop < len(graphs)}
+            refuse_explosion(counts, complete, options, max_paths, batch + start, **more)
+        parts.append(_pad(sum_per_graph(counts, batch), len(chunk)))
+        before += int(parts[-1].sum())
     return torch.cat(parts) if parts else torch.zeros(0, options.k, dtype=torch.long)
-
-
-def _counted(
-    graphs: PackedGraphs, options: PathOptions, start: int, stop: int, max_paths: int | None, before: int
-) -> Iterator[Tensor]:
-    """Count the paths per graph and length of some graphs; for a sample, in parts that can be counted.
-
-    `before` is the number of paths of the graphs before `start`.
-    """
-    chunk = graphs.chunk(start, stop)
-    csr = to_csr(chunk.union(), chunk.num_nodes)
-    batch = torch.repeat_interleave(torch.arange(len(chunk)), chunk.node_ptr.diff())
-    kept = options.max_paths_per_source
-    limit = SAMPLE_FROM if kept is not None else UNLIMITED if max_paths is None else max(max_paths - before, COUNT_TO)
-    counts, complete = count_per_source(csr, options, limit=limit)
-    counts = counts.cpu()
-    if kept is not None:
-        if stop - start > 1 and not (complete and float(counts.double().sum()) <= SAMPLE_FROM):
-            for first, last in _halves(start, stop):
-                for part in _counted(graphs, options, first, last, max_paths, before):
-                    before += int(part.sum())
-                    yield part
-            return
-        refuse_explosion(counts, complete, options, SAMPLE_FROM, batch + start, sampling=True)
-        counts = counts.clamp(max=kept)
-    if max_paths is not None:
-        more: dict[str, Any] = {"before": before, "others": stop < len(graphs)}
-        refuse_explosion(counts, complete, options, max_paths, batch + start, **more)
-    found = sum_per_graph(counts, batch)  # without trailing graphs that have no vertices
-    yield torch.cat([found, found.new_zeros(len(chunk) - len(found), options.k)])
 
 
 def chunks_of_paths(
@@ -110,29 +95,10 @@ def chunks_of_paths(
     """Yield graph numbers and their tries, chunk by chunk, on the device of the dataset."""
     sizes = (counts.sum(dim=1) * BYTES_PER_PATH).clamp(min=1)
     for start, stop in graph_ranges(sizes, chunk_bytes):
-        yield from _extracted(graphs, options, start, stop)
-
-
-def _extracted(
-    graphs: PackedGraphs, options: PathOptions, start: int, stop: int
-) -> Iterator[tuple[range, RaggedTries]]:
-    """Extract the tries of some graphs; for a sample, in parts if they have too many paths for one pass."""
-    chunk = graphs.chunk(start, stop)
-    try:
+        chunk = graphs.chunk(start, stop)
         trie = extract_with(chunk.union(), chunk.num_nodes, replace(options, max_paths=None))
-    except PathExplosionError:
-        if stop - start == 1:
-            raise
-        for first, last in _halves(start, stop):
-            yield from _extracted(graphs, options, first, last)
-        return
-    tries = RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
-    yield range(start, stop), by_graph(tries) if tries.vertex.device.type == "cpu" else tries
-
-
-def _halves(start: int, stop: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    middle = (start + stop) // 2
-    return (start, middle), (middle, stop)
+        tries = RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
+        yield range(start, stop), by_graph(tries) if tries.vertex.device.type == "cpu" else tries
 
 
 def graph_ranges(sizes: Tensor, limit: int) -> list[tuple[int, int]]:
@@ -148,6 +114,11 @@ def graph_ranges(sizes: Tensor, limit: int) -> list[tuple[int, int]]:
         ranges.append((start, stop))
         start, before = stop, int(total[stop - 1])
     return ranges
+
+
+def _pad(counts: Tensor, graphs: int) -> Tensor:
+    """Add rows for trailing graphs without vertices."""
+    return torch.cat([counts, counts.new_zeros(graphs - counts.size(0), counts.size(1))])
 
 
 class Tries(Protocol):
@@ -189,6 +160,8 @@ def fingerprint(graphs: PackedGraphs) -> str:
 
 def tries_key(graphs: PackedGraphs, options: PathOptions) -> dict[str, object]:
     """Return what determines the tries: version, graphs and options."""
+    if options.max_paths_per_source is not None and options.seed is None:
+        raise ValueError("seed=None draws other paths in each call, which cannot be stored: give an integer.")
     return {"tries": VERSION, "graphs": fingerprint(graphs), **options.key()}
 
 

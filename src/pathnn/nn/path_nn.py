@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Self, cast
 
@@ -25,6 +26,7 @@ from pathnn.nn.readout import (
     read_out,
 )
 from pathnn.paths.count import PathExplosionError
+from pathnn.paths.csr import warn_parallel_edges
 from pathnn.paths.options import Collection, PathOptions
 from pathnn.paths.trie import PathTrie
 from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
@@ -91,6 +93,9 @@ class PathNN(nn.Module):
         graph_channels: the number of features of each graph, such as descriptors of a molecule, which the head reads
             next to the readout; `graph_scale` standardises them (`GraphScale.fit`).
         backend, max_entries: see `PathLSTM`; they do not change the function, so they are not in `config`.
+        max_paths_per_source, seed: read a sample of the paths of `edge_index`, as `extract_paths` does. Without a seed,
+            each call in training mode draws again, and evaluation mode uses seed 0. A given `trie` is read as it is.
+            Not in `config` either: they are no part of the trained function.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
     >>> model = PathNN(4, 16, 2, collection="sp", k=2)
@@ -121,6 +126,8 @@ class PathNN(nn.Module):
         graph_channels: int = 0,
         backend: str = "auto",
         max_entries: int | None = None,
+        max_paths_per_source: int | None = None,
+        seed: int | None = None,
     ) -> None:
         super().__init__()
         self.config = config = PathNNConfig(
@@ -130,6 +137,9 @@ class PathNN(nn.Module):
             dropout=dropout, graph_channels=graph_channels,
         )  # fmt: skip
         self.path_options = config.paths
+        if max_paths_per_source is not None:
+            self.path_options = replace(config.paths, max_paths_per_source=max_paths_per_source, seed=seed)
+        self._warned = False  # of a trie with distances that are not read
         width, k = config.hidden_channels, config.k
         extend, normalize, dropout = config.extend, config.normalize, config.dropout
         self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=config.encoder_norm)
@@ -186,8 +196,8 @@ class PathNN(nn.Module):
         batch_size: int | None = None,
         budget: Budget | None = None,
     ) -> Tensor:
-        """Return one representation per graph (or vertex), `[num_graphs, hidden_channels]`, for the head."""
-        trie = self._trie(x, edge_index, trie, batch)
+        """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
+        trie = self._trie(x, edge_index, trie, batch, edge_attr)
         edges = self._prepare(edge_attr, trie, budget)
         h = self.encoder(x)
         for length, conv in enumerate(self.convs, start=1):
@@ -206,7 +216,7 @@ class PathNN(nn.Module):
 
         Rows are in the order of `trie.to_paths()`. Differentiable like `forward`.
         """
-        trie = self._trie(x, edge_index, trie, None)
+        trie = self._trie(x, edge_index, trie, None, edge_attr)
         edges = self._prepare(edge_attr, trie, None)
         h = self.encoder(x)
         representations = []
@@ -235,7 +245,14 @@ class PathNN(nn.Module):
         return edges.expand() if isinstance(edges, EdgeTypes) else edges
 
     @not_compiled
-    def _trie(self, x: Tensor, edge_index: Tensor | None, trie: PathTrie | None, batch: Tensor | None) -> PathTrie:
+    def _trie(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None,
+        trie: PathTrie | None,
+        batch: Tensor | None,
+        edge_attr: Tensor | None,
+    ) -> PathTrie:
         """Return `trie` if this model can read it, or the paths of `edge_index`."""
         check_features(x)
         if trie is not None:
@@ -250,10 +267,15 @@ class PathNN(nn.Module):
         from pathnn.paths.extract import extract_with
 
         try:
-            return extract_with(edge_index, x.size(0), self.path_options, batch)
+            options = self.path_options
+            if options.seed is None and not self.training:
+                options = replace(options, seed=0)
+            found = extract_with(edge_index, x.size(0), options, batch)
+            warn_parallel_edges(edge_index, edge_attr)
+            return found
         except PathExplosionError as error:
             raise PathExplosionError(
-                f"{error} The options max_paths and max_paths_per_source belong to extract_paths and AddPaths: pass "
+                f"{error} PathNN takes max_paths_per_source; max_paths belongs to extract_paths and AddPaths: pass "
                 "their trie to the model (trie=)."
             ) from None
 
@@ -280,6 +302,13 @@ class PathNN(nn.Module):
             raise ValueError(
                 "this model reads distances, but the trie has none. Extract paths with distances=True, "
                 "or make the model with distances=False."
+            )
+        if trie.distance is not None and not config.distances and not self._warned:
+            self._warned = True
+            warnings.warn(
+                "the trie has distances, which this model does not read: it has more entries than it needs. Extract "
+                "paths with distances=False, or make the model with distances=True.",
+                stacklevel=4,
             )
         if trie.vertex.device.type == "cpu" and isinstance(self.lstm, PathLSTM):  # its kernels do not check indices
             read = sum(sum(levels) for levels in trie.sizes[: config.k])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from pathnn.checks import check_flag
+from pathnn.paths.cpu.extract import path_distances
 from pathnn.paths.csr import Csr, to_csr
-from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.options import Collection, PathOptions
 from pathnn.paths.trie import PathTrie
 
@@ -38,7 +38,7 @@ class Tokens:
 
 
 def trie_from_tokens(
-    tokens: Sequence[Tokens],
+    tokens: Iterable[Tokens],
     csr: Csr,
     options: PathOptions,
     *,
@@ -48,7 +48,7 @@ def trie_from_tokens(
 
     With `sorted_columns` = c, rows are already in the order of their last c columns wherever the others agree.
     """
-    k = len(tokens)
+    k = options.k
     parts: list[list[Tensor]] = [[], [], [], []]
     sizes = []
     for rows in tokens:
@@ -75,6 +75,7 @@ def trie_from_tokens(
         csr.num_edges,
         options.extend,
         options.max_paths_per_source,
+        csr.directed,
     )
 
 
@@ -119,22 +120,30 @@ def trie_from_paths(
     collection: Collection,
     distances: bool | None = None,
     extended: bool | None = None,
+    directed: bool = False,
 ) -> PathTrie:
     """See `PathTrie.from_paths`."""
-    options = PathOptions(collection, len(paths), distances)
-    csr = to_csr(edge_index, num_nodes)
+    options = PathOptions(collection, len(paths), distances, directed=directed)
+    csr = to_csr(edge_index, num_nodes, directed=options.directed)
     for length, rows in enumerate(paths, start=1):
         _check_paths(rows, length, num_nodes)
-    known = Distances.of(csr, options.k) if options.distances else None
-    tokens = [tokens_from_paths(rows.to(csr.col.device).long(), csr, known, options.k) for rows in paths]
     dummies = any(bool((rows < 0).any()) for rows in paths)
     if extended is False and dummies:
         raise ValueError("extended=False, but there are dummy tokens (-1): leave extended out, or these paths.")
     extended = dummies if extended is None else check_flag("extended", extended)
-    return trie_from_tokens(tokens, csr, replace(options, extend=extended))
+    return trie_of_paths([rows.to(csr.col.device) for rows in paths], csr, replace(options, extend=extended))
 
 
-def tokens_from_paths(paths: Tensor, csr: Csr, distances: Distances | None, k: int) -> Tokens:
+def trie_of_paths(paths: Sequence[Tensor], csr: Csr, options: PathOptions) -> PathTrie:
+    """Build the trie of checked paths, `[n, length + 1]` per length; distances are computed on the CPU."""
+    known: list[Tensor] | list[None] = [None] * len(paths)
+    if options.distances and options.k:
+        known = [x.to(csr.col.device) for x in path_distances(csr.cpu(), [rows.cpu() for rows in paths])]
+    tokens = (tokens_from_paths(rows, csr, distance) for rows, distance in zip(paths, known, strict=True))
+    return trie_from_tokens(tokens, csr, options)
+
+
+def tokens_from_paths(paths: Tensor, csr: Csr, distance: Tensor | None) -> Tokens:
     """Token sequences of paths `[n, length + 1]`, source first, -1 for dummy tokens at their ends."""
     reading = paths.flip(1)
     dummy = reading < 0
@@ -142,17 +151,14 @@ def tokens_from_paths(paths: Tensor, csr: Csr, distances: Distances | None, k: i
     vertex = torch.where(dummy, ~reading.gather(1, last), reading)
     before, after = reading[:, :-1], reading[:, 1:]
     real = (before >= 0) & (after >= 0)
-    edge = torch.where(real, csr.find(before, after), -1)
+    ends = (after, before) if csr.directed else (before, after)
+    edge = torch.where(real, csr.find(*ends), -1)
     wrong = real & (edge < 0)
     if bool(wrong.any()):
         row, at = wrong.nonzero()[0].tolist()
         u, v = int(before[row, at]), int(after[row, at])
         raise ValueError(f"a path of length {paths.size(1) - 1} steps from {v} to {u}, which is no edge of the graph.")
-    distance = None
-    if distances is not None:
-        source = paths[:, :1].expand_as(reading)
-        distance = torch.where(dummy, k + 1, distances.distance(source, reading.clamp(min=0)))
-    return Tokens(vertex, edge, distance)
+    return Tokens(vertex, edge, None if distance is None else distance.flip(1))
 
 
 def _check_paths(rows: object, length: int, num_nodes: int) -> None:

@@ -12,8 +12,6 @@ from pathnn.paths.gpu.distances import Distances
 from pathnn.paths.gpu.frontier import Frontier
 from pathnn.paths.options import UNLIMITED, Collection, PathOptions
 
-SAMPLE_FROM = 200_000_000  # paths that a sample goes through at the most
-
 
 class PathExplosionError(ValueError):
     """A graph has more paths than the caller allowed; nothing was allocated."""
@@ -35,7 +33,6 @@ def refuse_explosion(
     limit: int,
     batch: Tensor | None,
     *,
-    sampling: bool = False,
     counting: bool = False,
     before: int = 0,
     others: bool = False,
@@ -54,21 +51,20 @@ def refuse_explosion(
     name = f"graph {graph}" if batch is not None else "the graph"
     in_all = f"; {'at least ' if others else least}{total:,} in all" if len(graphs) > 1 or others else ""
     stopped = "" if complete else "; counting stopped there, there may be many times as many"
-    words = options.definition.title
+    sampled = options.max_paths_per_source is not None
+    words = f"{'sampled ' if sampled else ''}{options.definition.title}"
     raise PathExplosionError(
         f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "
         f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}{in_all}{stopped}), "
-        + (f"more than the {limit:,} that a sample goes through. " if sampling else f"over max_paths={limit:,}. ")
-        + _ways_out(options, sample=total <= SAMPLE_FROM and not (sampling or counting), limit=not sampling)
+        f"over max_paths={limit:,}. {_ways_out(options, sample=not (sampled or counting))}"
     )
 
 
-def _ways_out(options: PathOptions, *, sample: bool, limit: bool) -> str:
-    """Suggest what to do; `sample` and `limit` say whether the call could take a sample or a larger limit."""
+def _ways_out(options: PathOptions, *, sample: bool) -> str:
+    """Suggest what to do; `sample` says whether the call could take a sample."""
     ways = ["Lower k", options.definition.simpler]
     ways += ["keep a sample with max_paths_per_source"] if sample else []
-    ways += ["raise max_paths"] if limit else []
-    return ", ".join(ways[:-1]) + f", or {ways[-1]}."
+    return ", ".join(ways) + ", or raise max_paths."
 
 
 def estimate_bytes(paths: int) -> float:
@@ -76,7 +72,7 @@ def estimate_bytes(paths: int) -> float:
     return 16.0 * 2.0 * paths
 
 
-PIECE = 2**22  # steps that a count or a sample grows at once
+PIECE = 2**22  # steps that a count grows at once
 
 
 def count_paths(
@@ -87,12 +83,14 @@ def count_paths(
     k: int,
     batch: Tensor | None = None,
     max_paths: int | None = None,
+    directed: bool = False,
 ) -> Tensor:
     """Count the paths of each length 1 to k per graph, `[graphs, k]`, int64. Store nothing per path.
 
     `batch` assigns each vertex to a graph as in PyG; without it there is one graph. A path counts once per source, so
-    a path and its reverse are two. Numbers stop growing at 2^61. All simple paths ("ap") are counted one by one, for
-    hours in a dense graph: `max_paths` refuses with `PathExplosionError` when there are more.
+    a path and its reverse are two; with `directed`, paths follow the direction of edges. Numbers stop growing at 2^61.
+    All simple paths ("ap") are counted one by one, for hours in a dense graph: `max_paths` refuses with
+    `PathExplosionError` when there are more.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])     # a triangle
     >>> count_paths(edge_index, 3, collection="ap", k=3)
@@ -100,8 +98,8 @@ def count_paths(
     >>> count_paths(edge_index, 3, collection="sp", k=3)
     tensor([[6, 0, 0]])
     """
-    options = PathOptions(collection, k, max_paths=max_paths)
-    csr = to_csr(edge_index, num_nodes)
+    options = PathOptions(collection, k, max_paths=max_paths, directed=directed)
+    csr = to_csr(edge_index, num_nodes, directed=options.directed)
     check_batch(batch, num_nodes)
     counts, complete = count_per_source(csr, options, options.limit)
     if max_paths is not None:
@@ -109,16 +107,23 @@ def count_paths(
     return sum_per_graph(counts, batch)
 
 
-def count_per_source(csr: Csr, options: PathOptions, limit: int = UNLIMITED) -> tuple[Tensor, bool]:
-    """Count paths per source and length, `[num_nodes, k]`; return also whether all were counted before the `limit`."""
+def count_per_source(
+    csr: Csr, options: PathOptions, limit: int = UNLIMITED, sources: Tensor | None = None
+) -> tuple[Tensor, bool]:
+    """Count paths per source and length, `[num_nodes, k]`; return also whether all were counted before the `limit`.
+
+    Vertices that are not among `sources` (None: all are) have none.
+    """
+    sources = torch.arange(csr.num_nodes, device=csr.col.device) if sources is None else sources
     if csr.col.device.type == "cpu":
-        return cpu.count_per_source(csr, options, limit)
+        return cpu.count_per_source(csr, options, limit, sources)
     if options.definition.by_distance:
-        return _count_shortest(csr, options.k, single=options.definition.unique), True
+        found = _count_shortest(csr, options.k, single=options.definition.unique)
+        return torch.zeros_like(found).index_copy_(0, sources, found[sources]), True
     counts = torch.zeros(csr.num_nodes, options.k, dtype=torch.int64, device=csr.col.device)
     frontier = Frontier.of(csr, options)
     total = 0
-    for walks in frontier.pieces(frontier.start(), PIECE):
+    for walks in frontier.pieces(frontier.start(sources), PIECE):
         counts[:, walks.length - 1] += torch.bincount(walks.vertex[:, 0], minlength=csr.num_nodes)
         total += len(walks)
         if total > limit:
@@ -154,3 +159,19 @@ def size_text(size: float) -> str:
             return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TiB"
+
+
+def bound_per_source(csr: Csr, k: int) -> Tensor:
+    """Bound the number of paths per source and length, cheaply: walks that never turn straight back, float64."""
+    return cpu.bound_per_source(csr, k) if csr.col.device.type == "cpu" else walk_bounds(csr, k)
+
+
+def walk_bounds(csr: Csr, k: int) -> Tensor:
+    """Count the walks per source and length that never turn straight back: a bound on paths, `[num_nodes, k]`."""
+    source = csr.sources()
+    onward = torch.ones(csr.col.numel(), dtype=torch.float64, device=csr.col.device)
+    bounds = []
+    for _ in range(k):
+        bounds.append(onward.new_zeros(csr.num_nodes).index_add_(0, source, onward))
+        onward = bounds[-1][csr.col] - onward[csr.reverse].where(csr.reverse >= 0, 0.0)
+    return torch.stack(bounds, dim=1)

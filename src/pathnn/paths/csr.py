@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -14,7 +15,7 @@ from pathnn.paths.cpu.arrays import compress
 
 @dataclass(frozen=True, eq=False)
 class Csr:
-    """A simple undirected graph: the neighbours of `v` are `col[rowptr[v]:rowptr[v + 1]]`, in ascending order.
+    """A simple graph: edges lead from `v` to `col[rowptr[v]:rowptr[v + 1]]`, in ascending order.
 
     `edge[i]` is the first row of the given `edge_index` for the directed edge that slot `i` stands for, so that ids
     stay right when the input had self-loops (left out here) or repeated edges (kept once).
@@ -23,9 +24,10 @@ class Csr:
     rowptr: Tensor  # [num_nodes + 1], int64
     col: Tensor  # [slots], int32
     edge: Tensor  # [slots], int32
-    reverse: Tensor  # [slots], int64: the slot of the same edge in the other direction
+    reverse: Tensor  # [slots], int64: the slot of the same edge in the other direction; -1 if there is none
     num_nodes: int
     num_edges: int  # rows of the edge_index it was made from
+    directed: bool = False  # whether edges may lack their reverse
 
     def find(self, source: Tensor, target: Tensor) -> Tensor:
         """Rows of `edge_index` for the given directed edges, -1 where there is none."""
@@ -38,12 +40,32 @@ class Csr:
 
     def keys(self) -> Tensor:
         """`source * num_nodes + target` of each slot, ascending."""
-        source = torch.arange(self.num_nodes, device=self.col.device).repeat_interleave(self.rowptr.diff())
-        return source * self.num_nodes + self.col
+        return self.sources() * self.num_nodes + self.col
+
+    def sources(self) -> Tensor:
+        """The vertex that each slot leads from, int64."""
+        return torch.arange(self.num_nodes, device=self.col.device).repeat_interleave(self.rowptr.diff())
+
+    def flip(self) -> Csr:
+        """The graph with its edges turned around, which keep their ids; itself if it is undirected.
+
+        >>> csr = to_csr(torch.tensor([[0, 0], [1, 2]]), 3, directed=True).flip()
+        >>> csr.rowptr.tolist(), csr.col.tolist(), csr.edge.tolist()
+        ([0, 0, 1, 2], [0, 0], [0, 1])
+        """
+        if not self.directed:
+            return self
+        flipped = to_csr(torch.stack([self.col.long(), self.sources()]), self.num_nodes, directed=True)
+        return replace(flipped, edge=self.edge[flipped.edge], num_edges=self.num_edges)
+
+    def cpu(self) -> Csr:
+        """The same in main memory."""
+        rowptr, col, edge, reverse = self.rowptr.cpu(), self.col.cpu(), self.edge.cpu(), self.reverse.cpu()
+        return replace(self, rowptr=rowptr, col=col, edge=edge, reverse=reverse)
 
 
-def to_csr(edge_index: Tensor, num_nodes: int) -> Csr:
-    """Check a PyG `edge_index` and compress it; raises `ValueError` for what is not an undirected graph.
+def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr:
+    """Check a PyG `edge_index` and compress it; raises `ValueError` for one-way edges unless it is `directed`.
 
     >>> csr = to_csr(torch.tensor([[1, 0, 1, 0], [0, 1, 1, 1]]), 2)     # a self-loop, and 0 -> 1 twice
     >>> csr.col.tolist(), csr.edge.tolist()
@@ -57,14 +79,14 @@ def to_csr(edge_index: Tensor, num_nodes: int) -> Csr:
         missing = (int(one_way[0]), int(one_way[1])) if one_way.size else None
     else:
         rowptr, col, row, reverse, missing = _compress_on_device(edge_index.long(), num_nodes)
-    if missing is not None:
+    if missing is not None and not directed:
         u, v = missing
         raise ValueError(
             f"edge_index has the edge {u} -> {v} but not {v} -> {u}: expected an undirected graph with both directions "
             "of each edge. torch_geometric.utils.to_undirected(edge_index) adds the missing ones; give it "
-            "edge_attr as well, if there is some."
+            "edge_attr as well, if there is some. directed=True takes paths that follow the direction of edges."
         )
-    return Csr(rowptr, col, row, reverse, num_nodes, edge_index.size(1))
+    return Csr(rowptr, col, row, reverse, num_nodes, edge_index.size(1), directed)
 
 
 def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
@@ -95,6 +117,32 @@ def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
             raise ValueError(f"edge_index holds vertex {wrong}, but num_nodes={num_nodes}: expected {expected}.")
 
 
+def warn_parallel_edges(edge_index: Tensor, edge_attr: Any) -> None:
+    """Warn if an edge has several rows that differ in `edge_attr`: tokens read the features of the first.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     warn_parallel_edges(torch.tensor([[0, 1, 0], [1, 0, 1]]), torch.tensor([1.0, 1.0, 2.0]))
+    >>> str(caught[0].message)[:49]
+    'the edge 0 -> 1 has several rows with different e'
+    """
+    if not isinstance(edge_attr, Tensor) or edge_attr.shape[:1] != edge_index.shape[1:]:
+        return
+    pairs, which = torch.unique(edge_index, dim=1, return_inverse=True)
+    if pairs.size(1) == edge_index.size(1):
+        return
+    rows = torch.arange(which.numel(), device=which.device)
+    first = torch.full_like(rows[: pairs.size(1)], which.numel()).scatter_reduce(0, which, rows, "amin")[which]
+    differs = (edge_attr != edge_attr[first]).view(which.numel(), -1).any(dim=1) & (edge_index[0] != edge_index[1])
+    if bool(differs.any()):
+        u, v = edge_index[:, int(differs.nonzero()[0])].tolist()
+        warnings.warn(
+            f"the edge {u} -> {v} has several rows with different edge_attr: paths read the first. Merge them with "
+            "torch_geometric.utils.coalesce(edge_index, edge_attr, reduce=...).",
+            stacklevel=3,
+        )
+
+
 def check_batch(batch: Any, num_nodes: int) -> None:
     """Raise `ValueError` unless `batch` is None or assigns every vertex to a graph."""
     if batch is None:
@@ -108,6 +156,27 @@ def check_batch(batch: Any, num_nodes: int) -> None:
         )
     if num_nodes and int(batch.min()) < 0:
         raise ValueError(f"batch holds graph {int(batch.min())}: expected ids from 0.")
+
+
+def check_sources(sources: Any, csr: Csr) -> Tensor:
+    """Return `sources` as vertices of the graph, on its device; raise `ValueError` if they are none.
+
+    >>> csr = to_csr(torch.tensor([[0, 1], [1, 0]]), 2)
+    >>> check_sources(torch.tensor([1]), csr)
+    tensor([1])
+    >>> check_sources(torch.tensor([1, 1]), csr)
+    Traceback (most recent call last):
+    ...
+    ValueError: sources has a vertex twice: expected each once, as sources.unique() gives them.
+    """
+    if not isinstance(sources, Tensor) or sources.dim() != 1 or sources.dtype not in (torch.int64, torch.int32):
+        came = f"{sources.dtype} {list(sources.shape)}" if isinstance(sources, Tensor) else type(sources).__name__
+        raise ValueError(f"sources is {came}: expected a flat torch.int64 tensor of vertices, or None for all.")
+    if sources.numel() and not 0 <= int(sources.min()) <= int(sources.max()) < csr.num_nodes:
+        raise ValueError(f"sources has a vertex outside 0..{csr.num_nodes - 1}: expected vertices of the graph.")
+    if int(torch.bincount(sources).max() if sources.numel() else 0) > 1:
+        raise ValueError("sources has a vertex twice: expected each once, as sources.unique() gives them.")
+    return sources.to(csr.col.device, torch.int64)
 
 
 def _way_out(came: Any) -> str:
@@ -131,7 +200,9 @@ def _compress_on_device(
     source, target = keys // n, keys % n
     wanted = target * n + source
     reverse = torch.searchsorted(keys, wanted).clamp_(max=max(keys.numel() - 1, 0))
-    wrong = (keys[reverse] != wanted).nonzero() if keys.numel() else keys
+    if keys.numel():
+        reverse = torch.where(keys[reverse] == wanted, reverse, -1)
+    wrong = (reverse < 0).nonzero()
     missing = None if not wrong.numel() else (int(source[wrong[0]]), int(target[wrong[0]]))
     rowptr = torch.zeros(num_nodes + 1, dtype=torch.int64, device=keys.device)
     torch.cumsum(torch.bincount(source, minlength=num_nodes), 0, out=rowptr[1:])

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from pathnn.paths.build import tokens_from_paths, trie_from_tokens
-from pathnn.paths.count import SAMPLE_FROM, count_per_source, refuse_explosion
+from pathnn.paths.build import trie_from_tokens, trie_of_paths
+from pathnn.paths.count import bound_per_source, count_per_source, refuse_explosion
 from pathnn.paths.cpu import extract as cpu
-from pathnn.paths.csr import Csr, check_batch, to_csr
-from pathnn.paths.gpu.distances import Distances
+from pathnn.paths.csr import Csr, check_batch, check_sources, to_csr
 from pathnn.paths.gpu.frontier import Frontier
 from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions
-from pathnn.paths.sample import sample_paths
 from pathnn.paths.trie import PathTrie
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 COUNT_TO = 10**7  # paths that are counted in any case; above max_paths the error then says "at least"
 TRUST_BOUND = 2**25  # paths: memory is reserved by a bound up to this, by an exact count above
 
 
 def extract_paths(
-    edge_index: Tensor,
-    num_nodes: int,
+    edge_index: Tensor | Data,
+    num_nodes: int | None = None,
     *,
     collection: Collection,
     k: int,
@@ -32,7 +34,9 @@ def extract_paths(
     extend: bool = False,
     max_paths: int | None = DEFAULT_MAX_PATHS,
     max_paths_per_source: int | None = None,
-    seed: int = 0,
+    seed: int | None = 0,
+    directed: bool = False,
+    sources: Tensor | None = None,
     batch: Tensor | None = None,
 ) -> PathTrie:
     """Extract the tries of all paths of length 1 to k of a graph, or of a batch of graphs.
@@ -42,7 +46,8 @@ def extract_paths(
     and repeated edges change nothing: edge ids are the first row of `edge_index` for an edge.
 
     Args:
-        edge_index: `[2, num_edges]`, both directions of each edge.
+        edge_index: `[2, num_edges]`, both directions of each edge unless `directed`; or a PyG `Data` or `Batch`, from
+            which `edge_index`, `num_nodes` and `batch` are taken (leave `num_nodes` out).
         num_nodes: number of vertices.
         collection: `"sp"` (one shortest path per pair: of several, the one that avoids the largest vertex ids),
             `"sp+"` (all shortest paths) or `"ap"` (all simple paths).
@@ -50,8 +55,13 @@ def extract_paths(
         distances: whether tokens carry their distance to the source; None means: for `"ap"`.
         extend: continue paths that no other path continues with dummy tokens up to length `k`.
         max_paths: refuse with `PathExplosionError`, before anything is allocated, when there are more; None: never.
-        max_paths_per_source: keep at most this many paths per source and length, a uniform sample.
-        seed: what determines the sample.
+        max_paths_per_source: keep at most this many paths per source and length, a sample; docs/paths.md says what
+            is uniform.
+        seed: what determines the sample; None: every call draws again.
+        directed: take paths that follow the direction of edges, from their source to their far end. Distances are
+            those from the source, and `trie.edge` has the edges in their own direction.
+        sources: take only paths that start at these vertices, int64 without repetitions; the cost is that of their
+            paths. Other vertices then have no paths, whatever their place in the paths of these.
         batch: graph of each vertex, as in PyG; only so that an error can name the graph.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]])     # a triangle
@@ -61,22 +71,37 @@ def extract_paths(
     >>> trie.to_paths()[1].tolist()
     [[2, 1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2], [0, 1, 2]]
     """
-    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
-    return extract_with(edge_index, num_nodes, options, batch)
+    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
+    data: Any = edge_index
+    if num_nodes is None and isinstance(getattr(data, "edge_index", None), Tensor):
+        edge_index, num_nodes = data.edge_index, data.num_nodes
+        batch = getattr(data, "batch", None) if batch is None else batch
+    return extract_with(edge_index, num_nodes, options, batch, sources)
 
 
-def extract_with(edge_index: Tensor, num_nodes: int, options: PathOptions, batch: Tensor | None = None) -> PathTrie:
+def extract_with(
+    edge_index: Any,
+    num_nodes: Any,
+    options: PathOptions,
+    batch: Tensor | None = None,
+    sources: Tensor | None = None,
+) -> PathTrie:
     """Extract paths as `extract_paths` does, with checked options."""
-    csr = to_csr(edge_index, num_nodes)
+    csr = to_csr(edge_index, num_nodes, directed=options.directed)
     check_batch(batch, num_nodes)
+    every = sources is None
+    sources = torch.arange(csr.num_nodes, device=csr.col.device) if sources is None else check_sources(sources, csr)
     if options.max_paths_per_source is not None:
-        return _extract_sample(csr, options, batch)
-    bounds = _bounds(csr, options, batch)
+        return _extract_sample(csr, options, batch, sources)
     if options.extend:
-        return _extract_extended(csr, bounds, options, batch)
+        return _extract_extended(csr, options, batch, sources)
+    if not every:
+        return trie_of_paths(_list(csr, options, batch, sources)[0], csr, options)
+    csr = csr.flip()  # tries begin at far ends
+    bounds = _bounds(csr, options, batch, sources)
     if csr.col.device.type == "cpu":
         return cpu.extract(csr, bounds, options)
-    return _extract_on_device(csr, options)
+    return _extract_on_device(csr, options, sources)
 
 
 def list_paths(
@@ -86,26 +111,29 @@ def list_paths(
     collection: Collection,
     k: int,
     max_paths: int | None = DEFAULT_MAX_PATHS,
+    directed: bool = False,
 ) -> list[Tensor]:
     """List the paths, without a trie: one sorted int32 tensor `[n, length + 1]` per length, source first.
 
-    Refuses with `PathExplosionError` when there are more than `max_paths`.
+    Refuses with `PathExplosionError` when there are more than `max_paths`. With `directed`, paths follow the direction
+    of edges.
 
     >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])     # 0 - 1 - 2
     >>> list_paths(edge_index, 3, collection="ap", k=2)[1].tolist()
     [[0, 1, 2], [2, 1, 0]]
     """
-    options = PathOptions(collection, k, max_paths=max_paths)
-    csr = to_csr(edge_index, num_nodes)
-    return _list(csr, _bounds(csr, options, None), options)[0]
+    options = PathOptions(collection, k, max_paths=max_paths, directed=directed)
+    csr = to_csr(edge_index, num_nodes, directed=options.directed)
+    return _list(csr, options, None, torch.arange(csr.num_nodes, device=csr.col.device))[0]
 
 
-def _list(csr: Csr, bounds: Tensor, options: PathOptions) -> tuple[list[Tensor], list[Tensor]]:
+def _list(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     """Return the paths per length, and which of them no other path continues."""
+    bounds = _bounds(csr, options, batch, sources)
     if csr.col.device.type == "cpu":
-        return cpu.enumerate_paths(csr, bounds, options)
+        return cpu.enumerate_paths(csr, bounds, options, sources)
     frontier = Frontier.of(csr, options)
-    walks = frontier.start()
+    walks = frontier.start(sources)
     paths: list[Tensor] = []
     ended: list[Tensor] = []
     for _ in range(options.k):
@@ -117,10 +145,11 @@ def _list(csr: Csr, bounds: Tensor, options: PathOptions) -> tuple[list[Tensor],
     return paths, ended
 
 
-def _extract_on_device(csr: Csr, options: PathOptions) -> PathTrie:
+def _extract_on_device(csr: Csr, options: PathOptions, sources: Tensor) -> PathTrie:
+    """Extract with torch operations; `csr` is the graph with its edges turned around."""
     split = bool(options.distances) and not options.definition.by_distance
     frontier = Frontier.of(csr, options, distances=split)
-    walks = frontier.start()
+    walks = frontier.start(sources)
     tokens = []
     for _ in range(options.k):
         walks, _ = frontier.step(walks)
@@ -133,9 +162,9 @@ def _extract_on_device(csr: Csr, options: PathOptions) -> PathTrie:
     return trie
 
 
-def _extract_extended(csr: Csr, bounds: Tensor, options: PathOptions, batch: Tensor | None) -> PathTrie:
+def _extract_extended(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> PathTrie:
     k = options.k
-    paths, ended = _list(csr, bounds, options)
+    paths, ended = _list(csr, options, batch, sources)
     counts = torch.stack([torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in paths], dim=1)
     for i in range(k - 1):
         counts[:, i + 1 :] += torch.bincount(paths[i][ended[i], 0], minlength=csr.num_nodes)[:, None]
@@ -144,38 +173,24 @@ def _extract_extended(csr: Csr, bounds: Tensor, options: PathOptions, batch: Ten
         torch.cat([pad(paths[i][ended[i]], (0, length - i), value=-1) for i in range(length)] + [paths[length]])
         for length in range(k)
     ]
-    return _from_paths(longer, csr, options)
+    return trie_of_paths(longer, csr, options)
 
 
-def _extract_sample(csr: Csr, options: PathOptions, batch: Tensor | None) -> PathTrie:
-    counts, complete = count_per_source(csr, options, limit=SAMPLE_FROM)
-    refuse_explosion(counts, complete, options, SAMPLE_FROM, batch, sampling=True)
-    refuse_explosion(counts.clamp(max=options.max_paths_per_source), True, options, options.limit, batch)
-    return _from_paths(sample_paths(csr, options), csr, options)
+def _extract_sample(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> PathTrie:
+    """Sample on the CPU, and build the trie on the device of the graph."""
+    seed = int(torch.randint(2**62, ())) if options.seed is None else options.seed
+    paths = cpu.sample_paths(csr.cpu(), options, seed, sources.cpu())
+    if sum(map(len, paths)) > options.limit:
+        counts = torch.stack([torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in paths], dim=1)
+        refuse_explosion(counts, True, options, options.limit, batch)
+    return trie_of_paths([rows.to(csr.col.device) for rows in paths], csr, options)
 
 
-def _from_paths(paths: list[Tensor], csr: Csr, options: PathOptions) -> PathTrie:
-    distances = Distances.of(csr, options.k) if options.distances else None
-    tokens = [tokens_from_paths(rows.long(), csr, distances, options.k) for rows in paths]
-    return trie_from_tokens(tokens, csr, options)
-
-
-def _bounds(csr: Csr, options: PathOptions, batch: Tensor | None) -> Tensor:
+def _bounds(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> Tensor:
     """Bound the number of paths per source and length; count them and check the limit if the bound is too large."""
-    bounds = cpu.bound_per_source(csr, options.k) if csr.col.device.type == "cpu" else walk_bounds(csr, options.k)
-    if float(bounds.sum()) <= min(options.limit, TRUST_BOUND):
+    bounds = bound_per_source(csr, options.k)
+    if float(bounds[sources].sum()) <= min(options.limit, TRUST_BOUND):
         return bounds
-    counts, complete = count_per_source(csr, options, limit=max(options.limit, COUNT_TO))
+    counts, complete = count_per_source(csr, options, max(options.limit, COUNT_TO), sources)
     refuse_explosion(counts, complete, options, options.limit, batch)
     return counts
-
-
-def walk_bounds(csr: Csr, k: int) -> Tensor:
-    """Count the walks per source and length that never turn straight back: a bound on paths, `[num_nodes, k]`."""
-    source = torch.arange(csr.num_nodes, device=csr.col.device).repeat_interleave(csr.rowptr.diff())
-    onward = torch.ones(csr.col.numel(), dtype=torch.float64, device=csr.col.device)
-    bounds = []
-    for _ in range(k):
-        bounds.append(onward.new_zeros(csr.num_nodes).index_add_(0, source, onward))
-        onward = bounds[-1][csr.col] - onward[csr.reverse]
-    return torch.stack(bounds, dim=1)

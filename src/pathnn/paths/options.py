@@ -3,8 +3,9 @@
 To add a collection whose paths grow step by step:
 
 1. Add its name to `Collection` and a `PathCollection` to `COLLECTIONS`.
-2. Add its step rule to `may_step` in `paths/cpu/walks.py` and to `Frontier._allowed` in `paths/gpu/frontier.py`. It
-   must be closed under reversal: the tries read each path from its far end.
+2. Add its step rule to `may_step` in `paths/cpu/walks.py`, to `sample_walks` in `paths/cpu/samples.py` and to
+   `Frontier._allowed` in `paths/gpu/frontier.py`. It must give the same paths when edges are turned around and
+   paths are read from their far end, as the tries are built.
 3. Add its definition to `paths/reference.py`; the tests then compare all implementations with it.
 
 Extraction, counting, models and the command line take everything else from the table. Models read tries and never ask
@@ -112,10 +113,11 @@ class PathOptions:
         default=False, metadata=option_help("Extend paths that cannot grow with dummy tokens.", "--extend")
     )
     max_paths_per_source: int | None = None
-    seed: int = 0
+    seed: int | None = 0
     max_paths: int | None = field(
         default=DEFAULT_MAX_PATHS, metadata=option_help("Refuse data with more paths than this.")
     )
+    directed: bool = False
     definition: PathCollection = field(init=False, repr=False, compare=False)
     limit: int = field(init=False, repr=False, compare=False)
 
@@ -129,6 +131,7 @@ class PathOptions:
             "max_paths_per_source": _check_limit("max_paths_per_source", self.max_paths_per_source),
             "seed": _check_seed(self.seed),
             "max_paths": max_paths,
+            "directed": check_flag("directed", self.directed),
             "definition": definition,
             "limit": UNLIMITED if max_paths is None else max_paths,
         }
@@ -168,7 +171,9 @@ class PathOptions:
     @staticmethod
     def of_trie(trie: PathTrie) -> PathOptions:
         """Return the options that a trie was extracted with, except for the seed."""
-        return PathOptions(trie.collection, trie.k, trie.distance is not None, trie.extended, trie.sampled)
+        return PathOptions(
+            trie.collection, trie.k, trie.distance is not None, trie.extended, trie.sampled, directed=trie.directed
+        )
 
 
 def check_collection(collection: str) -> Collection:
@@ -218,7 +223,9 @@ def _check_limit(name: str, value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def _check_seed(seed: Any) -> int:
+def _check_seed(seed: Any) -> int | None:
+    if seed is None:
+        return None
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not -(2**63) <= int(seed) < 2**63:
-        raise ValueError(f"seed={seed!r}: expected an integer of at most 64 bits.")
+        raise ValueError(f"seed={seed!r}: expected an integer of at most 64 bits, or None for a new draw in each call.")
     return int(seed)

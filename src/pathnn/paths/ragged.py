@@ -45,7 +45,7 @@ def select_on_cpu(tries: RaggedTries, index: Tensor) -> PathTrie:
     flat = _copied(tries, index, size, to)
     totals = sizes_of(size.sum(dim=0), tries.k)
     counts = (int(nodes.sum()), int(edges.sum()))
-    return PathTrie(*flat, totals, tries.collection, *counts, tries.extended, tries.sampled)
+    return PathTrie(*flat, totals, tries.collection, *counts, tries.extended, tries.sampled, tries.directed)
 
 
 def by_graph(tries: RaggedTries) -> RaggedTries:
@@ -261,6 +261,7 @@ class RaggedTries:
     k: int
     extended: bool = False
     sampled: int | None = None
+    directed: bool = False
 
     @classmethod
     def from_tries(cls, tries: Sequence[PathTrie]) -> RaggedTries:
@@ -306,8 +307,9 @@ class RaggedTries:
     def _of(cls, like: PathTrie, flat: list[Tensor], distance: Tensor | None, segments: Segments) -> RaggedTries:
         here = segments.to(like.device)
         return cls(
-            flat[0], flat[1], flat[2], distance, segments, here, like.collection, like.k, like.extended, like.sampled
-        )
+            flat[0], flat[1], flat[2], distance, segments, here, like.collection, like.k, like.extended, like.sampled,
+            like.directed,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return self.segments.size.size(0)
@@ -383,7 +385,7 @@ class RaggedTries:
         return PathTrie(
             vertex, parent, edge, distance, sizes_of(totals, self.k), self.collection,
             int(self.segments.num_nodes[index].sum()), int(self.segments.num_edges[index].sum()),
-            self.extended, self.sampled,
+            self.extended, self.sampled, self.directed,
         )  # fmt: skip
 
 
@@ -416,7 +418,7 @@ def _starts(size: Tensor) -> Tensor:
 def _check_alike(tries: Sequence[PathTrie]) -> None:
     first = tries[0]
     for i, trie in enumerate(tries):
-        for name in ("collection", "k", "extended", "sampled", "device"):
+        for name in ("collection", "k", "extended", "sampled", "directed", "device"):
             mine, other = getattr(trie, name), getattr(first, name)
             if mine != other:
                 raise ValueError(f"trie {i} has {name}={mine!r}, trie 0 has {other!r}: expected all alike.")

@@ -15,9 +15,9 @@ Token = tuple[int, int, int, int]
 """Owner (the vertex, or the one a dummy follows), whether it is a dummy, edge (-1: none), distance (-1: left out)."""
 
 
-def to_graph(edge_index: Tensor, num_nodes: int) -> Any:
-    """The simple undirected graph that `edge_index` describes, as a `networkx.Graph`; self-loops do not matter."""
-    graph = nx.Graph()
+def to_graph(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Any:
+    """The simple graph that `edge_index` describes, of networkx; self-loops do not matter."""
+    graph = nx.DiGraph() if directed else nx.Graph()
     graph.add_nodes_from(range(num_nodes))
     graph.add_edges_from((u, v) for u, v in edge_index.t().tolist() if u != v)
     return graph
@@ -46,12 +46,12 @@ def simple_paths(graph: Any, source: int, target: int, k: int) -> list[Path]:
 
 
 def reference_paths(
-    edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int, extend: bool = False
+    edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int, extend: bool = False, directed: bool = False
 ) -> list[list[Path]]:
     """The paths of a collection: one sorted list per length 1..k."""
     check_collection(collection)
     check_k(k)
-    graph = to_graph(edge_index, num_nodes)
+    graph = to_graph(edge_index, num_nodes, directed=directed)
     found: set[Path] = set()
     for source in graph:
         for target in graph:
@@ -98,18 +98,19 @@ def reference_levels(
     k: int,
     distances: bool,
     extend: bool = False,
+    directed: bool = False,
 ) -> list[list[list[tuple[int, Token]]]]:
     """The trie: for each length, for each level, the sorted list of (parent's position, token).
 
     An entry at level t is a distinct sequence of the first t + 1 tokens; sorting the sequences sorts the entries by
     (parent, owner, dummy, edge, distance).
     """
-    graph = to_graph(edge_index, num_nodes)
+    graph = to_graph(edge_index, num_nodes, directed=directed)
     first_row: dict[tuple[int, int], int] = {}
     for row, (u, v) in enumerate(edge_index.t().tolist()):
-        first_row.setdefault((u, v), row)
+        first_row.setdefault((v, u) if directed else (u, v), row)  # read from the far end, against the direction
     lengths: list[list[list[tuple[int, Token]]]] = []
-    for paths in reference_paths(edge_index, num_nodes, collection=collection, k=k, extend=extend):
+    for paths in reference_paths(edge_index, num_nodes, collection=collection, k=k, extend=extend, directed=directed):
         sequences = []
         for path in paths:
             distance = nx.single_source_shortest_path_length(graph, path[0]) if distances else None

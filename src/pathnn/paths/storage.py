@@ -24,7 +24,8 @@ TABLES = tuple(field.name for field in fields(Segments))
 def pack(trie: PathTrie) -> dict[str, Tensor]:
     """Return a trie as a dictionary of tensors; PyG batches such dictionaries by concatenation."""
     sampled = -1 if trie.sampled is None else trie.sampled
-    options = [NAMES.index(trie.collection), trie.k, trie.extended, sampled, trie.distance is not None]
+    flags = trie.extended + 2 * trie.directed
+    options = [NAMES.index(trie.collection), trie.k, flags, sampled, trie.distance is not None]
     tensors = {
         "facts": torch.tensor([[*map(int, options), trie.num_nodes, trie.num_edges]], device="cpu"),
         # flat, so that PyG can concatenate those of different k
@@ -93,8 +94,9 @@ def _common_options(facts: Tensor) -> PathOptions:
 
 
 def _options(facts: Tensor) -> PathOptions:
-    collection, k, extended, sampled, distances = facts[:5].tolist()
-    return PathOptions(NAMES[collection], k, bool(distances), bool(extended), None if sampled < 0 else sampled)
+    collection, k, flags, sampled, distances = facts[:5].tolist()
+    kept = None if sampled < 0 else sampled
+    return PathOptions(NAMES[collection], k, bool(distances), bool(flags & 1), kept, directed=bool(flags & 2))
 
 
 def to_tensors(tries: RaggedTries) -> dict[str, Tensor]:
@@ -117,5 +119,5 @@ def _tries(tensors: Mapping[str, Tensor], segments: Segments, options: PathOptio
     assert edge is not None
     return RaggedTries(
         vertex, parent, edge, distance, segments, segments.to(vertex.device),
-        options.collection, options.k, options.extend, options.max_paths_per_source,
+        options.collection, options.k, options.extend, options.max_paths_per_source, options.directed,
     )  # fmt: skip

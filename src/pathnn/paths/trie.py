@@ -38,7 +38,8 @@ class TrieLevel:
     """One level of the trie of one length: the tokens that the LSTM reads at one step.
 
     `parent` indexes the level before; `edge` is the row of `edge_index` that leads from the parent's vertex to
-    `vertex`. The first level has neither. `vertex` is `~v` for a dummy token that extends a path ending at `v`.
+    `vertex`, or of directed paths the other way. The first level has neither. `vertex` is `~v` for a dummy token that
+    extends a path ending at `v`.
     """
 
     vertex: Tensor
@@ -69,8 +70,8 @@ class LengthTrie:
 
     @property
     def source(self) -> Tensor:
-        """The vertex that receives each path's representation, `[num_paths]`."""
-        return self.levels[-1].vertex
+        """The vertex that receives each path's representation, `[num_paths]`, int64 as PyG's `scatter` expects."""
+        return self.levels[-1].vertex.long()
 
     @property
     def num_paths(self) -> int:
@@ -90,7 +91,7 @@ class LengthTrie:
 
     def ancestors(self) -> list[Tensor]:
         """For each level, far end first, the entry that each path passes through: tensors `[num_paths]`."""
-        entry = torch.arange(self.num_paths, device=self.source.device)
+        entry = torch.arange(self.num_paths, device=self.levels[-1].vertex.device)
         rows = [entry]
         for level in reversed(self.levels[1:]):
             assert level.parent is not None
@@ -119,8 +120,8 @@ class PathTrie:
     Attributes:
         vertex: `[num_entries]`, levels of all lengths one after the other; `~v` for a dummy token after vertex `v`.
         parent: `[num_entries - num_roots]`, for every entry but the first levels', its parent within the level before.
-        edge: the same shape, the row of `edge_index` from the parent's vertex to this one (-1 next to a dummy token),
-            so that `edge_attr[trie.edge]` is what the LSTM reads.
+        edge: the same shape, the row of `edge_index` from the parent's vertex to this one (of directed paths the other
+            way; -1 next to a dummy token), so that `edge_attr[trie.edge]` is what the LSTM reads.
         distance: `[num_entries]`, number of edges of a shortest path to the source (`k + 1` for a dummy), or None.
         sizes: `sizes[l - 1][t]` is the number of entries at level `t` of the trie of length `l`.
         plans: for each length what a backend computed beforehand, or None; not copied with the trie.
@@ -136,6 +137,7 @@ class PathTrie:
     num_edges: int
     extended: bool = False
     sampled: int | None = None
+    directed: bool = False
     plans: tuple[Any, ...] | None = None
 
     # what it is
@@ -172,6 +174,7 @@ class PathTrie:
 
     def __repr__(self) -> str:
         extra = ", extended=True" if self.extended else ""
+        extra += ", directed=True" if self.directed else ""
         extra += f", sampled={self.sampled} per source and length" if self.sampled is not None else ""
         return (
             f"PathTrie(collection={self.collection!r}, k={self.k}, num_paths={self.num_paths}, "
@@ -185,7 +188,7 @@ class PathTrie:
             self.sizes == other.sizes
             and (self.num_nodes, self.num_edges) == (other.num_nodes, other.num_edges)
             and self.collection == other.collection
-            and (self.extended, self.sampled) == (other.extended, other.sampled)
+            and (self.extended, self.sampled, self.directed) == (other.extended, other.sampled, other.directed)
             and len(mine) == len(theirs)
             and all(torch.equal(a, b.to(a.device)) for a, b in zip(mine, theirs, strict=True))
         )
@@ -238,17 +241,20 @@ class PathTrie:
         collection: Collection,
         distances: bool | None = None,
         extended: bool | None = None,
+        directed: bool = False,
     ) -> PathTrie:
         """Build the tries of any explicit paths: `paths[i]` is `[n, i + 2]`, vertices from the source on.
 
         -1 stands for a dummy token. `distances` adds the distance of each token to the source; None means: for "ap".
         `extended` says that these paths were extended, even if none of them had to be; None means: if one has a -1.
+        `directed` paths follow the direction of edges from their source on.
         """
         from pathnn.paths.build import trie_from_paths
 
         return trie_from_paths(
-            paths, edge_index, num_nodes, collection=collection, distances=distances, extended=extended
-        )
+            paths, edge_index, num_nodes, collection=collection, distances=distances, extended=extended,
+            directed=directed,
+        )  # fmt: skip
 
     @staticmethod
     def cat(tries: Sequence[PathTrie]) -> PathTrie:
@@ -326,6 +332,9 @@ class PathTrie:
                 raise ValueError(
                     f"PathTrie.{name}: expected int32 of shape ({expected},), got {tensor.dtype} {tuple(tensor.shape)}."
                 )
+
+
+torch.serialization.add_safe_globals([PathTrie])  # so that torch.load(weights_only=True) reads a saved trie
 
 
 def owner(vertex: Tensor) -> Tensor:

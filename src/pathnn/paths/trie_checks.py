@@ -42,11 +42,12 @@ def check_edge_rows(trie: PathTrie, edge_index: Tensor) -> None:
         return
     if int(rows.max()) >= edge_index.size(1):
         check_sizes(trie, edges=edge_index.size(1))
-    source, target = edge_index
+    source, target = edge_index.flip(0) if trie.directed else edge_index
     wrong = ((source[rows] != before) | (target[rows] != after)).nonzero()
     if wrong.numel():
         i = int(wrong[0])
         row, there = int(rows[i]), [int(end) for end in edge_index[:, int(rows[i])]]
+        before, after = (after, before) if trie.directed else (before, after)
         raise ValueError(
             f"the trie's paths go through the edge from vertex {int(before[i])} to {int(after[i])} as row {row} of "
             f"edge_index, where now the edge from {there[0]} to {there[1]} is: edges were sorted or changed since. "
@@ -62,7 +63,7 @@ def check_edges_exist(trie: PathTrie, edge_index: Tensor) -> None:
     assert ends.parent is not None
     before = starts.vertex[ends.parent.long()].long()
     mine = (before * trie.num_nodes + ends.vertex)[before >= 0].sort()[0]
-    source, target = edge_index.long()
+    source, target = edge_index.flip(0).long() if trie.directed else edge_index.long()
     theirs = (source * trie.num_nodes + target)[source != target].unique()
     if not bool(torch.isin(mine, theirs).all()):
         raise ValueError(

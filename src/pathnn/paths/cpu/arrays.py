@@ -13,8 +13,8 @@ from numba import njit
 def compress(source, target, n):
     """Rows sorted by target, without self-loops, repeated edges once (their first row).
 
-    Returns rowptr, col, row, the slot of each slot's reverse, and an array of one edge (source, target) that has no
-    reverse, or an empty one.
+    Returns rowptr, col, row, the slot of each slot's reverse (-1: none), and an array of one edge (source, target)
+    that has no reverse, or an empty one.
     """
     order = _sorted_order(source, target, n)
     rowptr = np.zeros(n + 1, np.int64)
@@ -69,27 +69,29 @@ def _sort_by_count(keys, order, n):
 
 @njit(cache=True, nogil=True)
 def _match(rowptr, col, reverse):
-    """Write the slot of each slot's reverse; returns an edge that has none.
+    """Write the slot of each slot's reverse, or -1; returns the first edge that has none.
 
-    In sorted rows, the reverses of row after row fill every row from left to right.
+    In sorted rows, the reverses of row after row lie from left to right in every row.
     """
     n = rowptr.size - 1
     filled = np.empty(n, np.int64)
     for v in range(n):
         filled[v] = rowptr[v]
     one_way = np.empty(2, np.int64)
+    missing = False
     for u in range(n):
         for slot in range(rowptr[u], rowptr[u + 1]):
             v = col[slot]
-            if filled[v] == rowptr[v + 1] or col[filled[v]] > u:
-                one_way[0], one_way[1] = u, v
-                return one_way
-            if col[filled[v]] < u:
-                one_way[0], one_way[1] = v, col[filled[v]]
-                return one_way
-            reverse[slot] = filled[v]
-            filled[v] += 1
-    return np.empty(0, np.int64)
+            while filled[v] < rowptr[v + 1] and col[filled[v]] < u:
+                filled[v] += 1
+            if filled[v] < rowptr[v + 1] and col[filled[v]] == u:
+                reverse[slot] = filled[v]
+            else:
+                reverse[slot] = -1
+                if not missing:
+                    one_way[0], one_way[1] = u, v
+                    missing = True
+    return one_way if missing else one_way[:0]
 
 
 @njit(cache=True, nogil=True)
@@ -116,3 +118,25 @@ def close_gaps_shifted(values, starts, sizes, shifts):
             values[to + j] = values[start + j] + shift
         at += sizes[i]
     return at
+
+
+@njit(cache=True, nogil=True)
+def smallest_of_components(rowptr, col):
+    """The smallest vertex of each vertex's component, in which edges connect both ways."""
+    n = rowptr.size - 1
+    label = np.empty(n, np.int64)
+    for v in range(n):
+        label[v] = v
+    for v in range(n):
+        for slot in range(rowptr[v], rowptr[v + 1]):
+            a, b = np.int64(v), np.int64(col[slot])
+            while label[a] != a:
+                label[a] = label[label[a]]
+                a = label[a]
+            while label[b] != b:
+                label[b] = label[label[b]]
+                b = label[b]
+            label[max(a, b)] = min(a, b)
+    for v in range(n):
+        label[v] = label[label[v]]
+    return label

@@ -12,11 +12,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from pathnn.paths.cpu.arrays import close_gaps, close_gaps_shifted
+from pathnn.paths.cpu.arrays import close_gaps, close_gaps_shifted, smallest_of_components
+from pathnn.paths.cpu.path_distances import fill_path_distances, rows_by_source
+from pathnn.paths.cpu.samples import cumulate_walks, sample_walks
 from pathnn.paths.cpu.token_tries import ball_sizes, component_spans, fill_balls, fill_table, walk_token_tries
 from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, walk_tries
 from pathnn.paths.csr import Csr
-from pathnn.paths.options import UNLIMITED, PathOptions
+from pathnn.paths.options import PathOptions
 from pathnn.paths.trie import PathTrie
 
 Ints = npt.NDArray[Any]
@@ -37,16 +39,18 @@ SMALL = 2048  # roots: below this, threads cost more than they bring
 TABLE_BYTES = 2**26  # distances: a table if it is at most this large, else balls
 
 
-def count_per_source(csr: Csr, options: PathOptions, limit: int = UNLIMITED) -> tuple[Tensor, bool]:
+def count_per_source(csr: Csr, options: PathOptions, limit: int, sources: Tensor) -> tuple[Tensor, bool]:
     """Number of paths per source and length, `[num_nodes, k]`, and whether counting ended before the `limit`."""
     rowptr, col, _ = _arrays(csr)
-    rule, k = options.definition.rule, options.k
+    into, before, _ = _arrays(csr.flip())
+    rule, k, roots = options.definition.rule, options.k, sources.numpy()
     counts = np.zeros((csr.num_nodes, k), np.int64)
 
     def count(start: int, stop: int) -> bool:
-        return bool(count_walks(rowptr, col, rule, k, start, stop, limit, counts) == stop - start)
+        some = roots[start:stop]
+        return bool(count_walks(rowptr, col, into, before, rule, k, some, limit, counts) == some.size)
 
-    return torch.from_numpy(counts), all(_in_ranges(count, _ranges(csr.num_nodes)))
+    return torch.from_numpy(counts), all(_in_ranges(count, _ranges(roots.size)))
 
 
 def bound_per_source(csr: Csr, k: int) -> Tensor:
@@ -56,7 +60,10 @@ def bound_per_source(csr: Csr, k: int) -> Tensor:
 
 
 def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
-    """Extract the tries of a collection; `most[v, l - 1]` bounds the number of paths of length `l` from `v`."""
+    """Extract the tries of a collection, walking from far ends: `csr` is the graph with its edges turned around.
+
+    `most[v, l - 1]` bounds the number of walks of length `l` from `v`.
+    """
     rowptr, col, edge_of = _arrays(csr)
     reach = max(int(most.any(dim=0).sum()), 1)  # longer lengths are empty
     split = bool(options.distances) and not options.definition.by_distance
@@ -73,7 +80,7 @@ def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
     child_starts, children = _starts(room, [(length, t) for length, t in levels if t])
     vertex, distance = np.empty(entries, np.int32), np.empty(entries if split else 0, np.int32)
     parent, edge = np.empty(children, np.int32), np.empty(children, np.int32)
-    distance_ptr, distances, direct = _distances(csr, reach) if split else (rowptr, rowptr, False)
+    distance_ptr, distances, direct = _distances(csr.flip(), reach) if split else (rowptr, rowptr, False)
 
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
@@ -105,16 +112,51 @@ def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
         _shrink(distance, close_gaps(distance, starts[at].ravel(), size[at].ravel()))
     known = torch.from_numpy(distance) if split else position_distances(sizes) if options.distances else None
     flat = [torch.from_numpy(x) for x in (vertex, parent, edge)]
-    return PathTrie(flat[0], flat[1], flat[2], known, sizes, options.collection, csr.num_nodes, csr.num_edges)
+    return PathTrie(
+        flat[0], flat[1], flat[2], known, sizes, options.collection, csr.num_nodes, csr.num_edges,
+        directed=csr.directed,
+    )  # fmt: skip
 
 
-def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions) -> tuple[list[Tensor], list[Tensor]]:
-    """The paths, `[n, length + 1]` int32 per length, source first, sorted; and per length which are continued by none.
+def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions, sources: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """The paths, `[n, length + 1]` int32 per length, source first; and per length which are continued by none.
 
     `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
     """
     rowptr, col, _ = _arrays(csr)
-    k, ranges = options.k, _ranges(csr.num_nodes)
+    roots = sources.numpy()
+
+    def write(start: int, stop: int, starts: Ints, paths: Ints, end_starts: Ints, ended: Ints) -> Ints:
+        rule, some = options.definition.rule, roots[start:stop]
+        return np.asarray(list_walks(rowptr, col, rule, options.k, some, starts, paths, end_starts, ended))
+
+    return _write_paths(most[sources], write)
+
+
+def sample_paths(csr: Csr, options: PathOptions, seed: int, sources: Tensor) -> list[Tensor]:
+    """A sample of the paths, `[n, length + 1]` int32 per length, source first; see `cpu/samples.py`."""
+    kept, k, rule = options.max_paths_per_source, options.k, options.definition.rule
+    assert kept is not None
+    rowptr, col, _ = _arrays(csr)
+    into, before, _ = _arrays(csr.flip())
+    reverse, smallest = csr.reverse.numpy(), smallest_of_components(rowptr, col)
+    bounds = bound_walks(rowptr, col, reverse, k)
+    cumulated = np.empty((0, 0)) if options.definition.by_distance else cumulate_walks(rowptr, col, reverse, k)
+    roots = sources.numpy()
+
+    def write(start: int, stop: int, starts: Ints, paths: Ints, *_: Ints) -> Ints:
+        found = sample_walks(
+            rowptr, col, reverse, into, before, cumulated, bounds, rule, k, kept, seed, smallest,
+            roots[start:stop], starts, paths,
+        )  # fmt: skip
+        return np.asarray(found)
+
+    return _write_paths(torch.from_numpy(bounds[roots].clip(max=kept)), write)[0]
+
+
+def _write_paths(most: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor], list[Tensor]]:
+    """Reserve memory for paths and a mark for each, let `write` fill it in ranges of roots, and close the gaps."""
+    k, ranges = most.size(1), _ranges(most.size(0))
     bounds = _per_range(most, ranges)
     room = np.concatenate([np.zeros_like(bounds[:, :1]), bounds], axis=1).T.copy()  # [k + 1, ranges]
     width = np.arange(1, k + 2)[:, None]
@@ -124,8 +166,7 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions) -> tuple[list[
 
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
-        rule, places = options.definition.rule, (starts[:, i].copy(), end_starts[:, i].copy())
-        return np.asarray(list_walks(rowptr, col, rule, k, start, stop, places[0], paths, places[1], ended))
+        return write(start, stop, starts[:, i].copy(), paths, end_starts[:, i].copy(), ended)
 
     found = _in_ranges(walk, ranges)
     size = np.stack(found, axis=1) if found else room
@@ -134,6 +175,37 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions) -> tuple[list[
     totals = size.sum(axis=1)[1:].tolist()
     lists = torch.split(torch.from_numpy(paths), [n * (i + 2) for i, n in enumerate(totals)])
     return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(torch.split(torch.from_numpy(ended), totals))
+
+
+def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
+    """The distance of each vertex of the paths from its source, int32; `k + 1` for dummy tokens.
+
+    `paths[l - 1]` is `[n, l + 1]` int32, source first.
+
+    >>> from pathnn.paths.csr import to_csr
+    >>> triangle = to_csr(torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]]), 3)
+    >>> path_distances(triangle, [torch.tensor([[0, 1]]), torch.tensor([[0, 1, 2]])])[1].tolist()
+    [[0, 1, 1]]
+    """
+    rowptr, col, _ = _arrays(csr)
+    into, sources, _ = _arrays(csr.flip())
+    sizes = [0, *(rows.numel() for rows in paths)]
+    numbers = [0, *(rows.size(0) for rows in paths)]
+    rows = torch.cat([rows.flatten().int() for rows in paths]).numpy()
+    grouped = [rows_by_source(x.int().numpy(), csr.num_nodes) for x in paths]
+    order = np.concatenate([order for order, _ in grouped])
+    ptr = np.stack([np.zeros(csr.num_nodes + 1, np.int64), *(ptr for _, ptr in grouped)])
+    offsets, order_offsets = np.cumsum([0, *sizes])[:-1], np.cumsum([0, *numbers])[:-1]
+    out = np.empty(rows.size, np.int32)
+
+    def fill(start: int, stop: int) -> None:
+        fill_path_distances(
+            rowptr, col, into, sources, len(paths), rows, offsets, order, order_offsets, ptr, start, stop, out
+        )
+
+    _in_ranges(fill, _ranges(csr.num_nodes))
+    lists = torch.split(torch.from_numpy(out), sizes[1:])
+    return [x.view(-1, length + 1) for length, x in enumerate(lists, start=1)]
 
 
 def position_distances(sizes: tuple[tuple[int, ...], ...]) -> Tensor:

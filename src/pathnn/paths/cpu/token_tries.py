@@ -5,38 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from pathnn.paths.cpu.arrays import smallest_of_components
 from pathnn.paths.cpu.walks import SP_PLUS, bfs, scratch
 
 
 @njit(cache=True, nogil=True)
 def component_spans(rowptr, col):
-    """Smallest and largest vertex of each vertex's connected component."""
-    n = rowptr.size - 1
-    label = np.empty(n, np.int32)
-    for v in range(n):
-        label[v] = -1
-    largest = np.empty(n, np.int32)
-    queue = np.empty(n, np.int32)
-    for root in range(n):
-        if label[root] >= 0:
-            continue
-        label[root] = root
-        queue[0] = root
-        head, tail, high = 0, 1, root
-        while head < tail:
-            v = queue[head]
-            head += 1
-            for slot in range(rowptr[v], rowptr[v + 1]):
-                x = col[slot]
-                if label[x] < 0:
-                    label[x] = root
-                    if x > high:
-                        high = x
-                    queue[tail] = x
-                    tail += 1
-        for i in range(tail):
-            largest[queue[i]] = high
-    return label, largest
+    """Smallest and largest vertex of each vertex's component."""
+    smallest = smallest_of_components(rowptr, col)
+    largest = np.empty_like(smallest)
+    for v in range(smallest.size):
+        largest[smallest[v]] = v
+    for v in range(smallest.size):
+        largest[v] = largest[smallest[v]]
+    return smallest, largest
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,8 @@
 """Walks over the paths from a vertex: the numba kernels of the extraction on a CPU.
 
-All three collections are closed under reversal, so the tries (which read paths from their far end) and the paths from
-a source are the same walk. From a root, the walk at depth `t` may step to a neighbour when
+Tries read paths from their far end, so their walks go over the edges turned around; in an undirected graph these are
+the same, and a path and its reverse are both in a collection. From a root, the walk at depth `t` may step to a
+neighbour when
 
     AP   it is not on the path yet,
     SP+  its distance from the root is t + 1,
@@ -96,30 +97,34 @@ def bound_walks(rowptr, col, reverse, k):
                 bounds[v, length - 1] += onward[slot]
         if length < k:
             for slot in range(col.size):
-                longer[slot] = bounds[col[slot], length - 1] - onward[reverse[slot]]
+                longer[slot] = bounds[col[slot], length - 1]
+                if reverse[slot] >= 0:
+                    longer[slot] -= onward[reverse[slot]]
             onward, longer = longer, onward
     return bounds
 
 
 @njit(cache=True, nogil=True)
-def count_walks(rowptr, col, mode, k, start, stop, limit, counts):
-    """Add to `counts[v, l - 1]` the number of paths of length `l` from `v`; stops once it has counted over `limit`.
+def count_walks(rowptr, col, into, sources, mode, k, roots, limit, counts):
+    """Add to `counts[v, l - 1]` the number of paths of length `l` from each root `v`, until there are over `limit`.
 
-    Returns the number of roots that were counted completely.
+    `into` and `sources` are the rows of the edges that lead into each vertex. Returns the number of roots that were
+    counted completely.
     """
     dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
     ways = np.zeros(dist.size, np.int64)
     path = np.empty(k + 1, np.int32)
     slots = np.empty(k + 1, np.int64)
     total = 0
-    for root in range(start, stop):
+    for done in range(roots.size):
+        root = roots[done]
         if mode == AP:
             depth = 0
             path[0] = root
             slots[0] = rowptr[root]
             while depth >= 0:
                 if total > limit:
-                    return root - start
+                    return done
                 v = path[depth]
                 if depth == k - 1:
                     for slot in range(rowptr[v], rowptr[v + 1]):
@@ -151,16 +156,16 @@ def count_walks(rowptr, col, mode, k, start, stop, limit, counts):
                 ways[x] = 1
                 if mode == SP_PLUS:
                     ways[x] = 0
-                    for slot in range(rowptr[x], rowptr[x + 1]):
-                        if dist[col[slot]] == dist[x] - 1:
-                            ways[x] = min(ways[x] + ways[col[slot]], SATURATED)
+                    for slot in range(into[x], into[x + 1]):
+                        if dist[sources[slot]] == dist[x] - 1:
+                            ways[x] = min(ways[x] + ways[sources[slot]], SATURATED)
                 counts[root, dist[x] - 1] = min(counts[root, dist[x] - 1] + ways[x], SATURATED)
                 total = min(total + ways[x], SATURATED)
             for i in range(size):
                 dist[queue[i]] = -1
             if total > limit:
-                return root - start + 1
-    return stop - start
+                return done + 1
+    return roots.size
 
 
 @njit(cache=True, nogil=True)
@@ -233,8 +238,8 @@ def walk_tries(rowptr, col, row, mode, k, start, stop, starts, child_starts, ver
 
 
 @njit(cache=True, nogil=True)
-def list_walks(rowptr, col, mode, k, start, stop, starts, paths, end_starts, ended):
-    """Write the paths from the given range of sources, length by length; returns how many there are of each.
+def list_walks(rowptr, col, mode, k, roots, starts, paths, end_starts, ended):
+    """Write the paths from the given sources, length by length; returns how many there are of each.
 
     Path number `i` of length `l` is `paths[starts[l] + i * (l + 1):][:l + 1]`, and `ended[end_starts[l] + i]` says that
     no path continues it.
@@ -242,7 +247,7 @@ def list_walks(rowptr, col, mode, k, start, stop, starts, paths, end_starts, end
     dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
     count = np.zeros(k + 1, np.int64)
     one = np.uint64(1)
-    for root in range(start, stop):
+    for root in roots:
         reached = bfs(rowptr, col, root, k, mode, dist, pred, queue) if mode != AP else 0
         at = np.uint64(starts[1] + count[1] * 2)
         for slot in range(np.uint64(rowptr[root]), np.uint64(rowptr[root + 1])):

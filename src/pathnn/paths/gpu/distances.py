@@ -24,14 +24,16 @@ class Distances:
         """Breadth-first search from all vertices at once, one level after the other."""
         n = csr.num_nodes
         frontier = torch.arange(n, device=csr.col.device) * (n + 1)
-        before = frontier[:0]
+        before = frontier[:0]  # the level before; in a directed graph, all levels before
         keys, steps = [frontier], [torch.zeros_like(frontier, dtype=torch.int32)]
         for step in range(1, k + 1):
             owner, slot = expand(csr, frontier % max(n, 1))
             reached = torch.unique((frontier - frontier % max(n, 1))[owner] + csr.col[slot])
-            # neighbours of vertices at one distance are one nearer, as near, or one farther
+            # neighbours of vertices at one distance are one nearer, as near, or one farther; edges of a directed graph
+            # lead back to any level
             reached = reached[~contains(before, reached) & ~contains(frontier, reached)]
-            before, frontier = frontier, reached
+            before = torch.cat([before, frontier]).sort()[0] if csr.directed else frontier
+            frontier = reached
             if not frontier.numel():
                 break
             keys.append(frontier)
@@ -40,7 +42,7 @@ class Distances:
         return cls(sorted_keys, torch.cat(steps)[order], n)
 
     def distance(self, u: Tensor, v: Tensor) -> Tensor:
-        """Number of steps between each pair, -1 for pairs that are farther apart than `k`."""
+        """Number of steps from `u` to `v` for each pair, -1 for pairs that are farther apart than `k`."""
         wanted = u.long() * self.num_nodes + v
         if not self.keys.numel():
             return torch.full_like(wanted, -1, dtype=torch.int32)
@@ -51,6 +53,7 @@ class Distances:
         """For pairs (u, v), the sum of `ways` of the pairs (u, w) with w before v on a shortest path; at most 2^61."""
         n = max(self.num_nodes, 1)
         u, v = self.keys[pairs] // n, self.keys[pairs] % n
+        csr = csr.flip()
         owner, slot = expand(csr, v)
         at = torch.searchsorted(self.keys, u[owner] * n + csr.col[slot]).clamp_(max=self.keys.numel() - 1)
         before = (self.keys[at] == u[owner] * n + csr.col[slot]) & (self.steps[at] == self.steps[pairs][owner] - 1)

@@ -48,10 +48,10 @@ class Frontier:
         found = Distances.of(csr, options.k) if distances or options.definition.by_distance else None
         return cls(csr, options.definition, options.k, found)
 
-    def start(self) -> Walks:
-        """Return the walks of length 0: all vertices."""
-        roots = torch.arange(self.csr.num_nodes, dtype=torch.int32, device=self.csr.col.device)
-        return Walks(roots[:, None], roots.new_empty(self.csr.num_nodes, 0))
+    def start(self, sources: Tensor) -> Walks:
+        """Return the walks of length 0: the sources."""
+        roots = sources.int()
+        return Walks(roots[:, None], roots.new_empty(roots.numel(), 0))
 
     def step(self, walks: Walks) -> tuple[Walks, Tensor]:
         """All walks that are one step longer, sorted, and for each the walk that it continues."""
@@ -76,31 +76,31 @@ class Frontier:
         return self.distances.distance(walks.vertex[owner, 0], new) == walks.length + 1
 
     def tokens(self, walks: Walks, distances: bool) -> Tokens:
-        """What the LSTM reads when the walks' roots are the far ends, as all collections are closed under reversal."""
+        """What the LSTM reads when the walks' roots are the far ends, and edges are turned around."""
         if not distances:
             return Tokens(walks.vertex, walks.edge, None)
         assert self.distances is not None
         source = walks.vertex[:, -1:].expand_as(walks.vertex)
-        return Tokens(walks.vertex, walks.edge, self.distances.distance(source, walks.vertex))
+        return Tokens(walks.vertex, walks.edge, self.distances.distance(walks.vertex, source))
 
     def pieces(self, walks: Walks, limit: int) -> Iterator[Walks]:
-        """All longer walks, of all lengths, in pieces that were grown from at most about `limit` steps each."""
+        """All longer walks, of all lengths, in pieces that were grown from at most about `limit` steps each.
+
+        Not for SP, which needs all walks of a root together to choose.
+        """
         if walks.length == self.k or not len(walks):
             return
-        for part in _parts(walks, self.csr, limit, whole_roots=self.collection.unique):
+        for part in _parts(walks, self.csr, limit):
             longer, _ = self.step(part)
             yield longer
             yield from self.pieces(longer, limit)
 
 
-def _parts(walks: Walks, csr: Csr, limit: int, whole_roots: bool) -> Iterator[Walks]:
-    """Cut walks into runs that have about `limit` steps out; SP needs all walks of a root together to choose."""
+def _parts(walks: Walks, csr: Csr, limit: int) -> Iterator[Walks]:
+    """Cut walks into runs that have about `limit` steps out."""
     last = walks.vertex[:, -1].long()
     steps = (csr.rowptr[last + 1] - csr.rowptr[last]).cumsum(0)
     part = torch.div(steps, limit, rounding_mode="floor")
-    if whole_roots:
-        _, root = torch.unique_consecutive(walks.vertex[:, 0], return_inverse=True)
-        part = torch.full_like(part, -1).scatter_reduce(0, root, part, "amax")[root]
     sizes = torch.unique_consecutive(part, return_counts=True)[1].tolist()
     for vertex, edge in zip(torch.split(walks.vertex, sizes), torch.split(walks.edge, sizes), strict=True):
         yield Walks(vertex, edge)

@@ -239,6 +239,7 @@ def _empty_trie(tries: RaggedTries, sizes: list[int], children: int, nodes: int,
         num_edges=edges,
         extended=tries.extended,
         sampled=tries.sampled,
+        directed=tries.directed,
     )
 
 
