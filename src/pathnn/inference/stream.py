@@ -144,9 +144,11 @@ class PredictionStream:
         self, predictor: Predictor, reader: TableReader, *, smiles: str | None = None, strict: bool = False
     ) -> None:
         self.predictor, self.reader, self.strict = predictor, reader, strict
-        empty = Table(reader.source, reader.columns, ())
-        self.smiles = smiles or predictor.trained.config.smiles or empty.smiles_column()
-        empty.column(self.smiles)
+        self.rest = reader.chunks(CHUNK_ROWS)
+        self.first = list(islice(self.rest, 1))  # the values of a column say whether it holds SMILES
+        some = self.first[0] if self.first else Table(reader.source, reader.columns, ())
+        self.smiles = smiles or predictor.trained.config.smiles or some.smiles_column()
+        some.column(self.smiles)
         *predicted, _ = predictor.predict_molecules([], [], {})
         self.predicted = tuple(predicted)
         self.header = add_names(reader.columns, predicted)
@@ -168,7 +170,7 @@ class PredictionStream:
 
     def _tables(self, numbers: range, known: str | None) -> Iterator[tuple[int, Table, str]]:
         digest = hashlib.sha256(repr(self.reader.columns).encode())
-        for number, table in enumerate(self.reader.chunks(CHUNK_ROWS)):
+        for number, table in enumerate(chain(self.first, self.rest)):
             if number == numbers.start:
                 self._check(digest.hexdigest(), known)
                 known = None
