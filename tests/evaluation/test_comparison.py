@@ -11,7 +11,7 @@ import torch
 
 from molecule_runs import small_config
 from pathnn.evaluation import compare_runs, cross_validate, fit_baselines, write_evaluation
-from pathnn.evaluation.comparison import paired_difference
+from pathnn.evaluation.comparison import _check_same, paired_difference
 from pathnn.evaluation.held_out import BASELINES, read_held_out
 from pathnn.evaluation.predictions import Predictions
 from pathnn.inference import load_runs
@@ -46,6 +46,17 @@ def test_the_interval_is_that_of_a_loop_over_samples():
         differences.append(errors[1] - errors[0])
     found = paired_difference(one, two, "mae")
     assert (found.low, found.high) == pytest.approx(tuple(np.percentile(differences, [2.5, 97.5])))
+
+
+def test_samples_without_a_defined_metric_say_nothing_about_which_model_is_better():
+    signature = TaskSignature("t", "binary", 1, 3, None, "ROC-AUC", True, 100.0, ["a"])
+    y = torch.tensor([[1.0]] + [[0.0]] * 5)  # many samples lack the only positive
+    good = Predictions(signature, tuple(range(1, 7)), ("C",) * 6, y, 2 * y.double() - 1)
+    bad = replace(good, out=1 - 2 * y.double(), _resampled={})
+    assert np.isnan(good.resampled("roc-auc")).any()
+    assert paired_difference(bad, good, "roc-auc").better == 1.0
+    alone = [replace(one, y=torch.zeros(6, 1), _resampled={}) for one in (bad, good)]
+    assert np.isnan(paired_difference(*alone, "roc-auc").better)
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +123,11 @@ def test_runs_on_other_targets_or_without_predictions_are_refused(runs, molecule
     write_evaluation(tmp_path / "changed", task)
     with pytest.raises(MismatchError, match=r"targets of .* differ"):
         compare_runs([runs / "one", tmp_path / "changed"])
+
+
+def test_an_unknown_target_is_not_zero():
+    known = made(0.5)
+    zero, unknown = (replace(known, y=known.y.index_fill(0, torch.tensor([3]), y)) for y in (0.0, torch.nan))
+    _check_same("a", unknown, "b", unknown)
+    with pytest.raises(MismatchError, match="the targets of a and b differ"):
+        _check_same("a", zero, "b", unknown)

@@ -53,6 +53,16 @@ def test_a_file_of_several_models_keeps_them_apart(tmp_path):
         torch.testing.assert_close(again[name].out.softmax(1), one.out.softmax(1), atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["regression", "multilabel"])
+@pytest.mark.parametrize("names", [("IC50: nM", "b"), ("a", "b: c"), ("y_", "y")])
+def test_names_of_targets_are_not_names_of_models(tmp_path, kind, names):
+    found = made(kind, names=names, folds=True)
+    found.write(tmp_path / "one.csv")
+    assert list(read_predictions(tmp_path / "one.csv", found.signature)) == [""]
+    found.write(tmp_path / "models.csv", {"forest, Morgan": found, "LightGBM": found})
+    assert list(read_predictions(tmp_path / "models.csv", found.signature)) == ["forest, Morgan", "LightGBM"]
+
+
 def halves(found: Predictions):
     return torch.arange(len(found.rows)), found.out / 2
 

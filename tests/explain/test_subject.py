@@ -86,3 +86,14 @@ def test_the_title_has_the_name_of_the_molecule(tmp_path: Path, header: str, tit
     page = explanation_page(Heading(first.title, "y", "", ""), FOUND, first.picture)
     assert f"<title>{title}</title>" in page
     assert "from the atoms alone" in page
+
+
+def test_the_smiles_column_is_that_of_training(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
+    table = tmp_path / "two.csv"
+    table.write_text("smiles,mol,y\nC,CCO,1.5\nC,CCCN,2.5\n")
+    config = RunConfig(data=str(table), smiles="mol", collection="sp", k=1, options={"hidden_channels": 8})
+    task = load_data(table, smiles="mol", targets="y")
+    trained = TrainedModel(build_model(config, task), config, TaskSignature.of(task, TargetScale()), 1, 0.0, {})
+    assert read_subject(trained, str(table), row=2).title == "CCCN"
+    assert read_subject(trained, str(table), row=2, smiles="smiles").title == "C"

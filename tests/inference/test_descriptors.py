@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
 from pathnn.data import DataError, load_data
+from pathnn.explain.subject import read_subject
 from pathnn.inference import Predictor, predict_table, stream
 from pathnn.inference.similarity import TrainingMolecules
 from pathnn.training import RunConfig, load_model, run
@@ -55,6 +56,31 @@ def test_missing_columns_are_named(trained: tuple[Path, Path], tmp_path: Path) -
         predict_table(predictor, str(other))
     with pytest.raises(DataError, match="pH"):
         predictor(["CCO"])
+
+
+def test_a_row_with_a_descriptor_that_is_no_number_has_no_prediction(
+    trained: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, folder = trained
+    monkeypatch.setattr(stream, "CHUNK_ROWS", 2)
+    other = tmp_path / "other.csv"
+    other.write_text("smiles,pH\nCCO,1\nCCN,2\nCCC,1\nCO,high\nCC,inf\n")
+    predictor = Predictor(folder)
+    table = predict_table(predictor, str(other))
+    columns = predictor.trained.signature.descriptors.kind == "columns"
+    assert [bad.row for bad in table.bad] == ([4, 5] if columns else [])
+    assert [row[-1] for row in table.rows[:3]] == [""] * 3
+    if columns:
+        assert table.rows[3] == ["CO", "high", "", "the descriptor 'pH' is 'high', not a finite number"]
+        with pytest.raises(DataError, match="row 2: the descriptor 'pH' is 'high'"):
+            read_subject(predictor.trained.members[0], str(_lines(other, 0, 1, 4)), row=2)
+
+
+def _lines(table: Path, *numbers: int) -> Path:
+    lines = table.read_text().splitlines()
+    part = table.with_name("part.csv")
+    part.write_text("\n".join(lines[number] for number in numbers))
+    return part
 
 
 def test_the_similarity_is_added_where_the_training_molecules_are(trained: tuple[Path, Path]) -> None:

@@ -47,6 +47,15 @@ def test_a_column_has_a_row_for_each_text_and_none_for_what_is_no_molecule(tmp_p
     assert SimilarityColumn.of_run(tmp_path / "model.safetensors") is None
 
 
+def test_molecules_are_compared_as_the_model_reads_them(tmp_path):
+    stored = TrainingMolecules.of(["CCN.Cl", "CCO"], "salts")
+    stored.save(tmp_path)
+    column = SimilarityColumn.of_run(tmp_path, "salts")
+    assert column(["CCN", "CC[NH3+].[Br-]", "CCO.Cl", "C(", None]) == {"similarity": [1.0, 1.0, 1.0, None, None]}
+    assert nearest(["CCN.Br"], stored, "salts") == [(1.0, "CCN.Cl")]
+    assert SimilarityColumn(TrainingMolecules.of(["CCN.Cl"]))(["CCN"])["similarity"][0] < 1
+
+
 def test_what_is_saved_is_loaded(tmp_path):
     stored = TrainingMolecules.of(MOLECULES)
     stored.save(tmp_path)

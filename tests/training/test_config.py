@@ -6,10 +6,13 @@ import ast
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 from pathnn.data.metrics import METRIC_NAMES
 from pathnn.data.readers.clean import Clean
 from pathnn.nn.baselines import BaselineName
-from pathnn.training import config
+from pathnn.training import RunError, config
+from pathnn.training.config import RunConfig
 
 
 def test_names_are_those_of_other_packages() -> None:
@@ -26,3 +29,20 @@ def test_it_imports_nothing_heavy() -> None:
         "pathnn.checks", "pathnn.paths.options", "pathnn.training.errors",
     }  # fmt: skip
     assert not {"torch", "yaml", "numpy"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"splits": 3}, "splits=3: expected a text"),
+        ({"split_by": 4}, "split_by=4: expected a text"),
+        ({"smiles": ["a"]}, "smiles=.*: expected a text"),
+    ],
+)
+def test_values_of_a_wrong_type_are_named(options: dict[str, object], message: str) -> None:
+    with pytest.raises(RunError, match=message):
+        RunConfig.from_dict({"data": "a.csv", **options})
+
+
+def test_names_of_columns_that_yaml_reads_as_numbers_are_text() -> None:
+    assert RunConfig.from_yaml("data: a.csv\ndescriptors: [mass, 2024]").descriptors == ("mass", "2024")

@@ -194,6 +194,7 @@ def task_from_table(
     both = next((name for name in chosen if name in columns), None)
     if both is not None:
         raise DataError(f"the column {both!r} is both a target and a descriptor: leave out one of them.")
+    table = table if described is None else described.checked(table)
     twice = next((name for name in chosen if chosen.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"the target {twice!r} is asked for twice: name each column once.")

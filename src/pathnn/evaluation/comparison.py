@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from pathnn.checks import check_choice
@@ -23,7 +25,7 @@ class Difference:
     Attributes:
         value: the difference of the scores, the second minus the first.
         low, high: its 95 % interval over bootstrap samples of the molecules, the same for both models.
-        better: the fraction of the samples in which the second model is better.
+        better: the fraction of the samples with a defined metric in which the second model is better; NaN for none.
     """
 
     value: float
@@ -42,7 +44,8 @@ def paired_difference(first: Predictions, second: Predictions, metric: str) -> D
     samples = second.resampled(metric) - first.resampled(metric)
     maximize = first.metrics[metric].maximize
     low, high = interval(samples)
-    better = float(((samples > 0) if maximize else (samples < 0)).mean())
+    defined = samples[~np.isnan(samples)]
+    better = float(((defined > 0) if maximize else (defined < 0)).mean()) if defined.size else math.nan
     return Difference(second.score(metric) - first.score(metric), low, high, better)
 
 
@@ -120,5 +123,5 @@ def _check_same(one: str, first: Predictions, other: str, second: Predictions) -
             "scores can only be compared on the same molecules. Train both on one file with the same split "
             "(--split-by, --split-seed, --folds)."
         )
-    if not torch.equal(first.y.nan_to_num(), second.y.nan_to_num()):
+    if not torch.allclose(first.y, second.y, rtol=0, atol=0, equal_nan=True):
         raise MismatchError(f"the targets of {one} and {other} differ: expected runs on the same data.")

@@ -47,7 +47,7 @@ def write_evaluation(
     assert names is not None
     task = replace(task, splits=splits_of(task, ensemble.config))
     whole = choose_split(task, ensemble.config)
-    TrainingMolecules.of([names[i] for i in whole.train.tolist()]).save(folder)
+    TrainingMolecules.of([names[i] for i in whole.train.tolist()], ensemble.config.clean).save(folder)
     if whole.test.numel():
         predict_test_part(ensemble, task).write(folder / TEST)
     elif ensemble.config.folds is None:

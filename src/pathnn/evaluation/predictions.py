@@ -161,14 +161,15 @@ def read_predictions(path: Path, signature: TaskSignature) -> dict[str, Predicti
         numbers = tuple(int(row) for row in columns["row"])
         first = 2 if header[1] == "smiles" else 1
         targets = 1 if signature.target == "class" else signature.out_channels
-        widths = len(prediction_columns(torch.zeros(1, signature.out_channels), signature))
+        columns_of_one = list(prediction_columns(torch.zeros(1, signature.out_channels), signature))
+        widths, plain = len(columns_of_one), columns_of_one[0].rstrip("_")
         folds = tuple(map(int, columns[header[-1]])) if header[-1].rstrip("_") == "fold" else ()
         y = _read_targets([columns[name] for name in header[first : first + targets]], signature)
         smiles = columns["smiles"] if first == 2 else ()
         known, found = Predictions(signature, numbers, smiles, y, torch.zeros(0), folds), {}
         for start in range(first + targets, len(header) - bool(folds), widths):
             names = header[start : start + widths]
-            model = names[0].rpartition(": ")[0]
+            model = names[0].rstrip("_").removesuffix(plain).removesuffix(": ")
             found[model] = replace(
                 known, out=_read_outputs([columns[name] for name in names], signature), _resampled={}
             )

@@ -249,7 +249,7 @@ def _value(value: Any) -> str:
 
 def _nearest(task: Task, ensemble: Ensemble, found: Predictions, order: list[int]) -> list[tuple[float, str]]:
     """Return the nearest training molecules of the networks that predicted the molecules `order`."""
-    names, splits = task.graphs.names, held_out_splits(ensemble, task)
+    names, splits, clean = task.graphs.names, held_out_splits(ensemble, task), ensemble.config.clean
     assert names is not None
     stored: dict[int | None, TrainingMolecules] = {}
     result = []
@@ -258,8 +258,8 @@ def _nearest(task: Task, ensemble: Ensemble, found: Predictions, order: list[int
         if fold not in stored:
             split = splits[fold] if fold is not None and isinstance(splits, tuple) else splits
             assert not isinstance(split, tuple)
-            stored[fold] = TrainingMolecules.of([names[j] for j in split.train.tolist()])
-        result.append(nearest([found.smiles[i]], stored[fold])[0])
+            stored[fold] = TrainingMolecules.of([names[j] for j in split.train.tolist()], clean)
+        result.append(nearest([found.smiles[i]], stored[fold], clean)[0])
     return result
 
 

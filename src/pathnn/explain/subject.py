@@ -109,7 +109,7 @@ def read_subject(
 def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -> ExplainedGraph:
     """Read one row alone: the others may be many, and some may be bad."""
     table = read_table(path)
-    texts = table.column(smiles or table.smiles_column())
+    texts = table.column(smiles or trained.config.smiles or table.smiles_column())
     if row > len(texts):
         raise ValueError(f"row={row} does not exist: {path} has {len(texts)} rows, counted from 1.")
     text = clean_smiles(texts[row - 1], trained.config.clean)
@@ -117,10 +117,12 @@ def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -
     molecule = read_molecule(text, known)
     if isinstance(molecule, str) or text is None:
         raise DataError(f"{path}, row {row}: {molecule}.")
+    described = trained.signature.descriptors
+    if described is not None and row - 1 in (bad := described.checked(table).problems):
+        raise DataError(f"{path}, row {row}: {bad[row - 1]}.")
     atoms, bonds = FEATURES[known]
     graphs, order = pack_molecules([molecule]), torch.from_numpy(molecule.order).long()
     task = task_from_graphs(graphs, name=path.name, node_features=atoms, edge_features=bonds, kind="none")
-    described = trained.signature.descriptors
     if described is not None:
         values = torch.from_numpy(described.of_rows(table, [row - 1], [text]))
         task = replace(task, graphs=replace(task.graphs, graph_attr=values), descriptors=described)

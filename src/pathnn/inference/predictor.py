@@ -100,7 +100,7 @@ class Predictor:
         size = max(trained.config.batch_size, BATCH_SIZE)
         self.trained = Ensemble(tuple(replace(o, config=replace(o.config, batch_size=size)) for o in trained.members))
         self.device = str(resolve(device))
-        similarity = None if isinstance(run, Ensemble) else SimilarityColumn.of_run(Path(run))
+        similarity = None if isinstance(run, Ensemble) else SimilarityColumn.of_run(Path(run), trained.config.clean)
         self.more_columns: list[Callable[[Sequence[str | None]], Columns]] = [] if similarity is None else [similarity]
 
     def __call__(self, graphs: Sequence[str | None] | Sequence[Data]) -> Columns:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pathnn.data.readers.clean import Clean, clean_smiles
 from pathnn.data.readers.descriptors import BITS, morgan
 from pathnn.training.errors import CheckpointError
 from pathnn.training.run_folder import write_file
@@ -25,13 +26,14 @@ class TrainingMolecules:
     bits: np.ndarray[Any, np.dtype[np.uint8]]
 
     @staticmethod
-    def of(smiles: Sequence[str]) -> TrainingMolecules:
-        """Compute the fingerprints of molecules.
+    def of(smiles: Sequence[str], clean: Clean | None = None) -> TrainingMolecules:
+        """Compute the fingerprints of molecules; `clean` is how the model cleans them.
 
         >>> TrainingMolecules.of(["CCO", "CCN"]).bits.shape
         (2, 256)
         """
-        return TrainingMolecules(tuple(smiles), np.packbits(morgan(smiles) > 0, axis=1))
+        cleaned = [clean_smiles(text, clean) for text in smiles]
+        return TrainingMolecules(tuple(smiles), np.packbits(morgan(cleaned) > 0, axis=1))
 
     def save(self, folder: Path) -> None:
         """Write the molecules into a run folder."""
@@ -64,15 +66,16 @@ def load_training_molecules(folder: Path) -> TrainingMolecules:
     return TrainingMolecules(smiles, bits)
 
 
-def nearest(smiles: Sequence[str], stored: TrainingMolecules) -> list[tuple[float, str]]:
+def nearest(smiles: Sequence[str], stored: TrainingMolecules, clean: Clean | None = None) -> list[tuple[float, str]]:
     """Return for each molecule the most similar training molecule, with the similarity: 0 to 1.
 
-    It is the Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits).
+    It is the Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits), of molecules cleaned as in training.
 
     >>> nearest(["OCC", "CCCC"], TrainingMolecules.of(["CCO", "CCN"]))[0]
     (1.0, 'CCO')
     """
-    return [(score, stored.smiles[place]) for score, place in _nearest(morgan(smiles) > 0, stored)]
+    asked = morgan([clean_smiles(text, clean) for text in smiles]) > 0
+    return [(score, stored.smiles[place]) for score, place in _nearest(asked, stored)]
 
 
 def _nearest(asked: np.ndarray[Any, np.dtype[np.bool_]], stored: TrainingMolecules) -> Iterator[tuple[float, int]]:
@@ -98,16 +101,16 @@ class SimilarityColumn:
     {'similarity': [1.0, None, None]}
     """
 
-    def __init__(self, stored: TrainingMolecules) -> None:
-        self.stored = stored
+    def __init__(self, stored: TrainingMolecules, clean: Clean | None = None) -> None:
+        self.stored, self.clean = stored, clean
 
     @staticmethod
-    def of_run(run: Path) -> SimilarityColumn | None:
+    def of_run(run: Path, clean: Clean | None = None) -> SimilarityColumn | None:
         """Return the column for the runs in a folder; None for a model file, or a run without stored molecules."""
-        return SimilarityColumn(load_training_molecules(run)) if (run / FILE).exists() else None
+        return SimilarityColumn(load_training_molecules(run), clean) if (run / FILE).exists() else None
 
     def __call__(self, smiles: Sequence[str | None]) -> dict[str, list[Any]]:
         """Return the column of some SMILES, rounded to four digits."""
-        asked = morgan(smiles, skip_invalid=True) > 0
+        asked = morgan([clean_smiles(text, self.clean) for text in smiles], skip_invalid=True) > 0
         found = zip(asked, _nearest(asked, self.stored), strict=True)
         return {"similarity": [round(score, 4) if bits.any() else None for bits, (score, _) in found]}

@@ -160,8 +160,10 @@ class PredictionStream:
         processes = reader_processes(len(first[0][1].rows) if first else 0)
         waiting: deque[tuple[int, Table, str, Reading]] = deque()
         trained = self.predictor.trained
+        described = trained.signature.descriptors
         with MoleculePool(trained.signature.molecule_features, processes, trained.config.clean) as pool:
-            for number, table, digest in chain(first, tables):
+            for number, read, digest in chain(first, tables):
+                table = read if described is None else described.checked(read)
                 waiting.append((number, table, digest, pool.read(self._texts(table))))
                 if len(waiting) > AHEAD:
                     yield self._predict(*waiting.popleft())

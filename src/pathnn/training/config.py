@@ -212,10 +212,14 @@ class RunConfig:
         target: Any = self.target
         if target is not None:
             object.__setattr__(self, "target", (target,) if isinstance(target, str) else tuple(target))
+        for name in ("split_by", "splits", "smiles"):
+            if not isinstance(self.__dict__[name], str | None):
+                raise RunError(f"{name}={self.__dict__[name]!r}: expected a text.")
         columns: Any = self.descriptors
         if columns is not None and columns not in DESCRIPTORS:
             parts = columns.split(",") if isinstance(columns, str) else columns
-            object.__setattr__(self, "descriptors", tuple(part.strip() for part in parts if part.strip()) or None)
+            names = tuple(str(part).strip() for part in parts)
+            object.__setattr__(self, "descriptors", tuple(name for name in names if name) or None)
         if not isinstance(self.options, Mapping):
             raise RunError(f"options={self.options!r}: expected names and values, such as {{'hidden_channels': 64}}.")
         object.__setattr__(self, "options", _plain(self.options))

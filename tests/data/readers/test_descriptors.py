@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from molecule_runs import MOLECULES, write_molecules
-from pathnn.data import DataError, load_data
+from pathnn.data import BadRowsError, DataError, load_data
 from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.readers.descriptors import BITS, Descriptors, morgan, rdkit_descriptors
 
@@ -72,11 +72,20 @@ def test_rows_that_are_skipped_and_cleaning(tmp_path):
     assert np.array_equal(salts.graphs.graph_attr[1].expm1().round().numpy(), morgan(["CCN"])[0])
 
 
+def test_rows_with_a_descriptor_that_is_no_number_are_bad_rows(tmp_path):
+    (tmp_path / "a.csv").write_text("smiles,y,pH\nCC,1,7\nCO,2,high\nCN,3,inf\nCF,4,1e39\nCS,5,nan\nCCC,6\n")
+    with pytest.raises(BadRowsError, match=r"3 of 6 rows cannot be read \(row 2: the descriptor 'pH' is 'high'"):
+        load_data(tmp_path / "a.csv", targets="y", descriptors="pH")
+    task = load_data(tmp_path / "a.csv", targets="y", descriptors="pH", skip_invalid=True)
+    assert [bad.row for bad in task.skipped] == [2, 3, 4]
+    assert torch.equal(task.graphs.graph_attr.nan_to_num(-1), torch.tensor([[7.0], [-1.0], [-1.0]]))
+
+
 @pytest.mark.parametrize(
     ("descriptors", "message"),
     [
         (["height"], r"no column 'height'.*expected \['height'\], got \['smiles'"),
-        (["letter"], "row 1: the descriptor 'letter' is 'a', not a number"),
+        (["letter"], "row 1: the descriptor 'letter' is 'a', not a finite number"),
         (["size"], "both a target and a descriptor"),
         (["twice", "twice"], "each of them once"),
     ],

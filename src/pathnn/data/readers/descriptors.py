@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -68,13 +68,24 @@ class Descriptors:
         """Return the descriptors of some rows of a table, counted from 0, whose molecules are `smiles`."""
         if self.kind != "columns":
             return self.of_molecules(smiles)
+        return np.array([numbers_of(table, name)[0] for name in self.names], dtype=np.float32).T[list(rows)]
+
+    def checked(self, table: Table) -> Table:
+        """Return the table with a problem for each row with a descriptor that is no number; it must have the columns.
+
+        >>> Descriptors.of(["pH"]).checked(Table("a.csv", ("smiles", "pH"), (("C", "7"), ("CC", "low")))).problems
+        {1: "the descriptor 'pH' is 'low', not a finite number"}
+        """
+        if self.kind != "columns":
+            return table
         missing = [name for name in self.names if name not in table.columns]
         if missing:
             raise DataError(
                 f"{table.source} has no column {missing[0]!r}, which the descriptors ask for; expected "
                 f"{list(self.names)}, got {list(table.columns)}."
             )
-        return np.stack([np.array(numbers_of(table, name, rows), dtype=np.float32) for name in self.names], axis=1)
+        wrong = [numbers_of(table, name)[1] for name in self.names]
+        return replace(table, problems={row: text for one in (*wrong, table.problems) for row, text in one.items()})
 
     def __str__(self) -> str:
         if self.kind == "columns":

@@ -193,23 +193,16 @@ def check_decimal_commas(table: Table, columns: Sequence[str]) -> None:
             )
 
 
-def numbers_of(table: Table, column: str, rows: Sequence[int]) -> list[float]:
-    """Return the numbers of a column in some rows, counted from 0; NaN where one is missing.
-
-    Raises `DataError` for a text that is not a number.
-    """
+def numbers_of(table: Table, column: str) -> tuple[list[float], dict[int, str]]:
+    """Return the numbers of a column, NaN where there is none, and what is wrong with some rows, counted from 0."""
     check_decimal_commas(table, [column])
-    values, found = table.column(column), []
-    for row in rows:
-        text = values[row]
+    found, problems = [], {}
+    for row, text in enumerate(table.column(column)):
         number = math.nan if text is None or is_missing_number(text) else as_number(text)
-        if number is None:
-            raise DataError(
-                f"{table.source}, row {row + 1}: the descriptor {column!r} is {shorten(text or '')}, not a number: "
-                "expected numbers, or nothing where one is not known."
-            )
+        if number is None or abs(number) > torch.finfo(torch.float32).max:
+            problems[row], number = f"the descriptor {column!r} is {shorten(text or '')}, not a finite number", math.nan
         found.append(number)
-    return found
+    return found, problems
 
 
 def row_targets(values: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
