@@ -872,7 +872,7 @@ def test_a_table_may_come_from_standard_input(tmp_path):
     assert json.loads((tmp_path / "run" / "result.json").read_text())["test_score"] is not None
 
 
-@pytest.mark.parametrize("split_by", ["random", "scaffold"])
+@pytest.mark.parametrize("split_by", ["random", "butina"])
 def test_standard_input_is_split_as_the_file_of_the_training(molecules, tmp_path, split_by):
     run = tmp_path / "run"
     done = call("train", molecules, "--out", run, "--target", "size", "--split-by", split_by, *SMALL)
