@@ -870,3 +870,14 @@ def test_a_table_may_come_from_standard_input(tmp_path):
     done = CliRunner().invoke(make_app(), arguments, input=MESSY)
     assert done.exit_code == 0, done.stderr
     assert json.loads((tmp_path / "run" / "result.json").read_text())["test_score"] is not None
+
+
+@pytest.mark.parametrize("split_by", ["random", "butina"])
+def test_standard_input_is_split_as_the_file_of_the_training(molecules, tmp_path, split_by):
+    run = tmp_path / "run"
+    done = call("train", molecules, "--out", run, "--target", "size", "--split-by", split_by, *SMALL)
+    assert done.exit_code == 0, done.stderr
+    arguments = ["evaluate", str(run), "-", "--json"]
+    piped = json.loads(CliRunner().invoke(make_app(), arguments, input=molecules.read_text()).stdout)
+    there = json.loads(call("evaluate", run, molecules, "--json").stdout)
+    assert (piped["split"], piped["graphs"], piped["score"]) == ("test", there["graphs"], there["score"])

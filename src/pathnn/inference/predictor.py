@@ -22,7 +22,7 @@ from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.readers.clean import clean_smiles
 from pathnn.data.readers.molecules import Molecules, Problems, read_molecules
 from pathnn.data.readers.smiles import pack_molecules
-from pathnn.data.readers.table import Table, read_table
+from pathnn.data.readers.table import STANDARD_INPUT, Table, read_table
 from pathnn.data.splits import BUTINA, SCAFFOLD
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
@@ -349,7 +349,9 @@ def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
     if find_data(config.data).kind == "table" and (same_size or config.split_by not in (SCAFFOLD, BUTINA)):
         with suppress(DataError, FileNotFoundError):
             by_file: dict[str, Any] = {"splits": config.splits, "clean": config.clean}
-            return split_task(task, read_table(path), config.split_by, config.split_seed, **by_file)
+            # standard input is read already; only a column needs the table
+            table = Table(config.data, (), ()) if config.data == STANDARD_INPUT else read_table(path)
+            return split_task(task, table, config.split_by, config.split_seed, **by_file)
     return replace(task, splits=())
 
 
