@@ -21,7 +21,7 @@ def option_table(name: str) -> str:
     """Return the options of a command as a table in Markdown.
 
     >>> print(option_table("predict").splitlines()[2])
-    | `--out`, `-o` `FILE` | The .csv to write; by default standard output. |
+    | `--out`, `-o` `FILE` | The .csv or .csv.gz to write; by default standard output. |
     """
     command: Any = typer.main.get_command(app)
     for part in name.split():

@@ -185,7 +185,7 @@ def test_strict_refuses_bad_rows_and_leaves_no_file(predictor: Predictor, data: 
 
 
 def test_a_file_without_smiles_is_refused_and_leaves_no_file(predictor: Predictor, data: Path, tmp_path: Path) -> None:
-    data.write_text("text\nC\n")
+    data.write_text("text\nnone\n")
     with pytest.raises(ValueError, match="no SMILES column"):
         predict_file(predictor, str(data), tmp_path / "out.csv")
     assert list(tmp_path.iterdir()) == [data]

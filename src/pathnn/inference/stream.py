@@ -93,7 +93,7 @@ def predict_rows(
     """Yield the rows of a table with predictions, in chunks; the first has the header, and no rows.
 
     ```python
-    for chunk in predict_rows(Predictor("runs/logS"), "new.csv"):
+    for chunk in predict_rows(Predictor("run"), "new.csv"):
         print(chunk.rows)
     ```
     """
@@ -247,7 +247,7 @@ def predict_file(
     first, are the whole. `report` is called with each chunk.
 
     ```python
-    predict_file(Predictor("runs/logS"), "new.csv.gz", Path("predictions.csv.gz"))
+    predict_file(Predictor("run"), "new.csv", Path("predictions.csv.gz"))
     ```
     """
     if out.is_dir() or out.suffix.lower() in (".xz", ".bz2"):

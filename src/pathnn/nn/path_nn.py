@@ -97,6 +97,7 @@ class PathNN(nn.Module):
             each call in training mode draws again, and evaluation mode uses seed 0. A given `trie` is read as it is.
             Not in `config` either: they are no part of the trained function.
 
+    >>> import torch
     >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
     >>> model = PathNN(4, 16, 2, collection="sp", k=2)
     >>> model(torch.ones(3, 4), edge_index).shape

@@ -40,19 +40,34 @@ class FileCheck:
 
 
 def dataset_status() -> list[DatasetStatus]:
-    """Return the state of every dataset; check local files, but build nothing."""
+    """Return the state of every dataset; check local files, but build nothing.
+
+    ```python
+    missing = [status.name for status in dataset_status() if not status.available]
+    ```
+    """
     return [_status(get_spec(name)) for name in dataset_names()]
 
 
 def fetch(name: str) -> Path:
-    """Build a dataset in the cache (files from the mirror, then the network) and return its file."""
+    """Build a dataset in the cache (files from the mirror, then the network) and return its file.
+
+    ```python
+    path = fetch("csl")
+    ```
+    """
     spec = get_spec(name)
     load_built(spec)
     return built_path(spec)
 
 
 def verify(name: str) -> list[FileCheck]:
-    """Check the files of a dataset against their checksums, and its cached build against its own."""
+    """Check the files of a dataset against their checksums, and its cached build against its own.
+
+    ```python
+    damaged = [check.name for check in verify("csl") if check.state == "damaged"]
+    ```
+    """
     spec = get_spec(name)
     path = built_path(spec)
     state = "missing"
