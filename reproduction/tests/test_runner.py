@@ -113,7 +113,8 @@ def test_runs_for_which_the_memory_was_full_next_to_others_are_repeated_alone(tm
 
     progress = do_missing(tiny_experiment(4), tmp_path / "tiny.jsonl", pool=pools[0], limit=4, show=show)
     assert (progress.left, progress.failed, progress.waiting, progress.stopped) == (0, [], [], [])
-    assert [spec.key["seed"] for spec in pools[0].done] == [0, 1, 2, 3, 0, 1]
+    seeds = [spec.key["seed"] for spec in pools[0].done]
+    assert (seeds[:4], sorted(seeds[4:])) == ([0, 1, 2, 3], [0, 1])  # in the order in which the first tries ended
     assert pools[0].released == 2
     assert sum(text.startswith("waits: csl-sp-k2-s0: the memory was full") for text in said) == 1
 
