@@ -346,3 +346,12 @@ def test_skipped_rows_are_not_in_the_file_of_a_split(tmp_path):
     write_split(file, task, task.splits[0])
     assert file.read_text().splitlines()[1].startswith(f"2,{MOLECULES[0]},")
     assert parts_of(load_data(path, skip_invalid=True, splits=file).splits[0]) == parts_of(task.splits[0])
+
+
+@pytest.mark.parametrize(("groups", "message"), [([0, 0], "at least 3"), ([0, 1, 2, 2], "from 2 to 2")])
+def test_the_message_for_wrong_folds_names_what_is_possible(groups: list[int], message: str) -> None:
+    edge = torch.tensor([[0, 1], [1, 0]])
+    graphs = PackedGraphs.from_edges([edge] * len(groups), [2] * len(groups))
+    task = task_from_graphs(replace(graphs, y=torch.rand(len(groups), 1)))
+    with pytest.raises(DataError, match=message):
+        fold_splits(task, folds=5, groups=torch.tensor(groups))

@@ -1,4 +1,4 @@
-"""Where runs are executed: processes on this machine, or tasks of a Ray cluster."""
+"""Execute runs in processes on this machine, or as tasks of a Ray cluster."""
 
 from __future__ import annotations
 

@@ -78,10 +78,10 @@ TRAINED = (
     "model", "dataset", "collection", "k", "fold", "seed", "config", "config_hash", "commit", "device", "epochs",
     "best_epoch", "val", "test", "seconds",
 )  # fmt: skip
-"""What the row of a training run has at least; `val` and `test` are in the paper's unit."""
+"""The keys that every row of a training run has; `val` and `test` are in the paper's unit."""
 
 MEASURED = ("commit", "device", "time")
-"""What any other row has at least."""
+"""The keys that every other row has."""
 
 
 class ResultsError(ValueError):

@@ -42,7 +42,7 @@ NO_MEMORY = ("out of memory", "ALLOC_FAILED")
 
 @dataclass(frozen=True)
 class Settings:
-    """What all runs of a call share.
+    """The settings that all runs of a call share.
 
     Attributes:
         work: the folder of the run folders.

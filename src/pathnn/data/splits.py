@@ -90,6 +90,11 @@ def fold_splits(
     """
     groups = _groups(task) if groups is None else groups
     number = torch.unique(groups).numel()
+    if number < 3:
+        raise DataError(
+            f"{task.name} has {number} group{'s' * (number > 1)} of graphs that have to stay together: folds need at "
+            "least 3. Give more data."
+        )
     if not 2 <= folds <= number - 1:
         raise DataError(
             f"folds={folds}: expected a number from 2 to {number - 1}, as {task.name} has {number} groups of graphs "

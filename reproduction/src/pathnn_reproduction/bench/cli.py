@@ -30,7 +30,7 @@ class Device(StrEnum):
 
 
 class Part(StrEnum):
-    """What the benchmark of extraction measures."""
+    """A part of the benchmark of extraction."""
 
     compare = "compare"
     memory = "memory"

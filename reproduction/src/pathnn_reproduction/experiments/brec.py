@@ -37,7 +37,7 @@ PROTOCOL: tuple[tuple[Collection, int], ...] = (("sp", 8), ("sp+", 8), ("ap", 4)
 
 @dataclass(frozen=True)
 class Variant:
-    """What the exact test reads: a collection of paths up to length `longest`, with or without distances."""
+    """The paths of the exact test: a collection up to length `longest`, with or without distances."""
 
     collection: Collection
     distances: bool
