@@ -168,18 +168,20 @@ def write_tensors(
 
 def read_tensors(path: Path, *, kind: str, version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return the tensors and `meta` of a file that `write_tensors` wrote; raise `FileError` for any other file."""
-    from safetensors import SafetensorError, safe_open
+    import safetensors.torch
+    from safetensors import SafetensorError
 
     if path.is_dir():
         raise FileError(f"{path} is a folder: expected a file, such as the model.safetensors of a run folder.")
     try:
-        with safe_open(path, framework="pt") as file:
-            text = dict(file.metadata() or {})
-            expected = text.get("format") == kind and text.get("version") == str(version)
-            tensors = {name: file.get_tensor(name) for name in file.keys()} if expected else {}  # noqa: SIM118
+        # One read: `safe_open` opens the file twice, so that a file replaced in between would look damaged.
+        content = path.read_bytes()
+        text = _metadata(io.BytesIO(content))
+        expected = text.get("format") == kind and text.get("version") == str(version)
+        tensors = safetensors.torch.load(content) if expected else {}
     except FileNotFoundError:
         raise FileError(f"{path} does not exist: expected a {kind} file.") from None
-    except (SafetensorError, OSError, ValueError, UnicodeDecodeError) as error:
+    except (SafetensorError, OSError, ValueError) as error:
         raise FileError(f"{path} is damaged or not a {kind} file ({error}). Use a copy of it.") from error
     if text.get("format") != kind:
         raise FileError(f"{path} is not a {kind} file: its format is {text.get('format')!r}.")
@@ -200,13 +202,21 @@ def file_format(path: Path) -> str | None:
 
 def file_metadata(path: Path) -> dict[str, str]:
     """Return the metadata of a tensor file (format, version, meta, sha256); none for any other file."""
-    from safetensors import SafetensorError, safe_open
-
     try:
-        with safe_open(path, framework="pt") as file:
-            return dict(file.metadata() or {})
-    except (SafetensorError, OSError, ValueError):
+        with path.open("rb") as file:
+            return _metadata(file)
+    except (OSError, ValueError):
         return {}
+
+
+def _metadata(file: BinaryIO) -> dict[str, str]:
+    """Read the metadata at the start of a safetensors file: eight bytes with the length of a header in JSON."""
+    length = int.from_bytes(file.read(8), "little")
+    if length > _MAX_HEADER:
+        raise ValueError("it has no header of a safetensors file")
+    header = json.loads(file.read(length))
+    found = header.get("__metadata__", {}) if isinstance(header, dict) else {}
+    return dict(found) if isinstance(found, dict) else {}
 
 
 def _checksum(tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> str:
@@ -222,6 +232,9 @@ def _checksum(tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> str:
         digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b"")
     return digest.hexdigest()
 
+
+_MAX_HEADER = 100_000_000
+"""The longest header that safetensors itself reads, in bytes."""
 
 _TENSOR, _DICT, _TUPLE = "$tensor", "$dict", "$tuple"
 

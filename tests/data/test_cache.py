@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -125,22 +126,20 @@ def _source_path() -> dict[str, str]:
 @pytest.mark.slow
 def test_two_processes_at_once_leave_a_whole_cache_at_every_moment(tmp_path: Path) -> None:
     path = tmp_path / "a.pathnn"
-    writers = [_writer(path, value, 20) for value in (1, 2)]
-    seen = set()
-    running = True
-    while running:
-        running = any(process.poll() is None for process in writers)
-        time.sleep(0.002)
-        if path.exists():
-            found = read_cache(path, {"value": "any"})
-            assert found is not None, "a reader saw half a file"
-            assert torch.unique(found["a"]).numel() == 1
-            seen.add(int(found["a"][0]))
-    assert [process.wait() for process in writers] == [0, 0]
-    assert seen <= {1, 2}
-    assert seen
-    for process in writers:
-        process.stdout.close()
+    values = set()
+    with ExitStack() as processes:
+        writers = [processes.enter_context(_writer(path, value, 100)) for value in (1, 2)]
+        running = True
+        while running:
+            running = any(process.poll() is None for process in writers)
+            if path.exists():
+                found = read_cache(path, {"value": "any"})
+                assert found is not None, "a reader saw half a file"
+                assert torch.unique(found["a"]).numel() == 1
+                values.add(int(found["a"][0]))
+        assert [process.wait() for process in writers] == [0, 0]
+    assert values
+    assert values <= {1, 2}
 
 
 def test_a_killed_build_leaves_nothing_that_is_taken_for_a_cache(tmp_path: Path) -> None:

@@ -47,10 +47,7 @@ def read_cache(path: Path, key: Mapping[str, object]) -> dict[str, Tensor] | Non
     except FileError as error:
         log.info("%s is built: %s", path, error)
         return None
-    if found != json.loads(json.dumps(dict(key))):
-        return None
-    # Copies: the tensors of a file are mapped, and a program that truncates the file would end this process.
-    return {name: tensor.clone() for name, tensor in tensors.items()}
+    return tensors if found == json.loads(json.dumps(dict(key))) else None
 
 
 def write_cache(path: Path, key: Mapping[str, object], tensors: Mapping[str, Tensor]) -> None:
