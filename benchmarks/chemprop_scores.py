@@ -81,6 +81,17 @@ def scores(pairs: list[tuple[float, float]]) -> tuple[float, float]:
     return float(np.sqrt(np.mean((y - out) ** 2))), float(np.corrcoef(y, out)[0, 1])
 
 
+def score_rows(rows: list[dict[str, str]], predicted: list[float]) -> list[dict[str, object]]:
+    """Score the predictions of rows of a table: all, and where the table knows them, activity cliffs and others."""
+    found: list[dict[str, object]] = []
+    for part, flag in (("all", None), ("cliff", "1"), ("noncliff", "0")):
+        pairs = [(float(row["y"]), p) for row, p in zip(rows, predicted, strict=True) if flag in (None, row["cliff"])]
+        if pairs:
+            rmse, pearson = scores(pairs)
+            found.append({"part": part, "molecules": len(pairs), "rmse": round(rmse, 5), "pearson": round(pearson, 5)})
+    return found
+
+
 def measure(path: Path, work: Path) -> list[dict[str, object]]:
     from importlib.metadata import version
 
@@ -95,15 +106,9 @@ def measure(path: Path, work: Path) -> list[dict[str, object]]:
     predict = [binary, "predict", "-i", str(test), "-s", "smiles", "--model-paths", str(model), "-o", str(out)]
     predict_seconds = cpu_seconds(predict)
     predicted = [float(row["y"]) for row in csv.DictReader(out.open())]
-    found = []
-    for part, flag in (("all", None), ("cliff", "1"), ("noncliff", "0")):
-        pairs = [(float(row["y"]), p) for row, p in zip(rows, predicted, strict=True) if flag in (None, row["cliff"])]
-        if pairs:
-            rmse, pearson = scores(pairs)
-            values = (path.stem, part, len(pairs), round(rmse, 5), round(pearson, 5))
-            values += (round(train_seconds, 1), round(predict_seconds, 1), version("chemprop"))
-            found.append(dict(zip(FIELDS, values, strict=True)))
-    return found
+    seconds = {"train_cpu_seconds": round(train_seconds, 1), "predict_cpu_seconds": round(predict_seconds, 1)}
+    own = {"dataset": path.stem, **seconds, "chemprop": version("chemprop")}
+    return [{name: {**own, **part}[name] for name in FIELDS} for part in score_rows(rows, predicted)]
 
 
 def main(data: Path, work: Path, results: Path) -> None:

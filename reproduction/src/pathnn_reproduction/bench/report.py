@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pathnn_reproduction.bench.molecules import molecules_page
 from pathnn_reproduction.experiments.runtime import RUNTIME, runtime_texts
 from pathnn_reproduction.pages import fill, replace_block, write_pages
 from pathnn_reproduction.results import Results
@@ -36,11 +37,13 @@ def markdown(table: Table) -> str:
 
 
 def write_benchmarks(root: Path) -> list[Path]:
-    """Write `docs/benchmarks.md` and the README's table of a clone at `root`; return what was written."""
+    """Write the pages on speed and accuracy, and the table of the README, of a clone at `root`; return their names."""
     results, page, readme = root / "benchmarks" / "results", root / "docs" / "benchmarks.md", root / "README.md"
     if not (results.is_dir() and page.parent.is_dir() and readme.exists()):
         raise ValueError("benchmarks/results, docs and README.md are not all here: run --report in a clone of pathnn.")
-    return write_pages({page: benchmark_page(results), readme: with_headline(readme.read_text(), results)})
+    pages = {page: benchmark_page(results), readme: with_headline(readme.read_text(), results)}
+    molecules = molecules_page(results)
+    return write_pages(pages | ({page.with_name("accuracy.md"): molecules} if molecules else {}))
 
 
 def benchmark_page(folder: Path) -> str:

@@ -1,0 +1,117 @@
+"""Measure `pathnn train`, random forests and LightGBM on 22 datasets of molecules: scores and CPU seconds.
+
+    python benchmarks/molecule_scores.py SHARED_DATA WORK benchmarks/results/molecules.csv [MODEL...]
+
+The datasets and their splits are those of `chemprop_scores.py`. Models and datasets that the results file already has
+are skipped. All commands run on one thread; CPU seconds are those of the whole command, start and reports included.
+`pathnn bench --report` writes the page.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from chemprop_scores import cpu_seconds, score_rows, write_tables
+
+FIELDS = (
+    "model", "dataset", "part", "molecules", "rmse", "pearson", "train_cpu_seconds", "predict_cpu_seconds", "commit",
+)  # fmt: skip
+
+Rows = list[dict[str, str]]
+
+
+def rows_of(table: Path, *splits: str) -> Rows:
+    with table.open(newline="") as file:
+        return [row for row in csv.DictReader(file) if row["split"] in splits]
+
+
+def write_rows(path: Path, rows: Rows, *columns: str) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([columns, *([row[name] for name in columns] for row in rows)])
+
+
+def pathnn(table: Path, folder: Path, *options: str, folds: bool = False) -> tuple[list[float], float, float]:
+    """Train and predict with the command line; return predictions for the test molecules, and CPU seconds of both."""
+    command = [sys.executable, "-m", "pathnn.cli"]
+    known, test, out = folder / "known.csv", folder / "test.csv", folder / "out.csv"
+    write_rows(known, rows_of(table, "train", "val"), "smiles", "y", "split")
+    write_rows(test, rows_of(table, "test"), "smiles")
+    chosen = ["--folds", "5"] if folds else ["--split-by", "split"]
+    run = ["--target", "y", "--metric", "rmse", *chosen, *options, "--out", str(folder / "run"), "--overwrite"]
+    train = cpu_seconds([*command, "train", str(known), *run, "--device", "cpu"])
+    predict = cpu_seconds([*command, "predict", str(folder / "run"), str(test), "-o", str(out), "--device", "cpu"])
+    with out.open(newline="") as file:
+        return [float(row["y"]) for row in csv.DictReader(file)], train, predict
+
+
+def baseline(name: str, features: str, table: Path, _: Path) -> tuple[list[float], float, float]:
+    """Train a model of `--baselines` on the training and the validation part."""
+    import numpy as np
+
+    from pathnn.data.readers.descriptors import morgan, rdkit_descriptors
+    from pathnn.evaluation.baselines import _filled, _fit
+
+    known, test = rows_of(table, "train", "val"), rows_of(table, "test")
+    start = time.process_time()
+    describe = morgan if features == "Morgan" else rdkit_descriptors
+    train_x = describe([row["smiles"] for row in known]).astype(np.float32)
+    trained = time.process_time() - start
+    test_x = describe([row["smiles"] for row in test]).astype(np.float32)
+    predicted = time.process_time() - start - trained
+    x = np.concatenate([train_x, test_x])
+    train_x, test_x = _filled(x, np.arange(len(known)), np.arange(len(known), len(x)))
+    start = time.process_time()
+    model = _fit(name, "regression", train_x, np.array([float(row["y"]) for row in known]), seed=0)
+    trained += time.process_time() - start
+    start = time.process_time()
+    out = model.predict(test_x)
+    return list(map(float, out)), trained, predicted + time.process_time() - start
+
+
+MODELS: dict[str, Callable[[Path, Path], tuple[list[float], float, float]]] = {
+    "random forest, Morgan": partial(baseline, "random forest", "Morgan"),
+    "LightGBM, Morgan": partial(baseline, "LightGBM", "Morgan"),
+    "random forest, descriptors": partial(baseline, "random forest", "descriptors"),
+    "LightGBM, descriptors": partial(baseline, "LightGBM", "descriptors"),
+    "pathnn": pathnn,
+    "pathnn --folds 5": partial(pathnn, folds=True),
+}
+
+
+def main(data: Path, work: Path, results: Path, *chosen: str) -> None:
+    from pathnn.provenance import commit
+
+    paths = sorted(write_tables(data, work), key=lambda path: path.stat().st_size)
+    done = set()
+    if results.exists():
+        with results.open(newline="") as file:
+            done = {(row["model"], row["dataset"]) for row in csv.DictReader(file)}
+    for name in chosen or MODELS:
+        for path in paths:
+            if (name, path.stem) in done:
+                continue
+            folder = work / "runs" / name.replace(" ", "-") / path.stem
+            folder.mkdir(parents=True, exist_ok=True)
+            predicted, train, predict = MODELS[name](path, folder)
+            rows = [
+                {"model": name, "dataset": path.stem, **scores, "train_cpu_seconds": round(train, 1),
+                 "predict_cpu_seconds": round(predict, 1), "commit": commit()}
+                for scores in score_rows(rows_of(path, "test"), predicted)
+            ]  # fmt: skip
+            new = not results.exists()
+            with results.open("a", newline="") as file:
+                writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+                if new:
+                    writer.writeheader()
+                writer.writerows(rows)
+            print(rows[0], flush=True)
+
+
+if __name__ == "__main__":
+    data, work, results, *chosen = sys.argv[1:]
+    main(Path(data), Path(work), Path(results), *chosen)
