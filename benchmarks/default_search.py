@@ -31,6 +31,7 @@ SETTINGS = {
     "mean, lr 0.002": {**COSINE, "lr": 0.002, "options": MEAN},
     "mean, plateau": {**PLATEAU, "schedule": "plateau", "options": MEAN},
     "mean, rdkit descriptors": {**COSINE, "descriptors": "rdkit", "options": MEAN},
+    "mean, standard descriptors": {**COSINE, "descriptors": "standard", "options": MEAN},
     "mean, morgan descriptors": {**COSINE, "descriptors": "morgan", "options": MEAN},
 }
 DATASETS = ("CHEMBL4203_Ki", "rPPB", "ESOL")

@@ -115,6 +115,9 @@ def _check_batch_size(batch_size: int, batch: Tensor) -> None:
 CLIP = 6.0
 """Graph features are at most this many standard deviations from their mean."""
 
+COUNTS = 0.1
+"""The factor of counts of substructures. Standardised, rare ones would be large and the head would learn them by heart."""
+
 
 class GraphScale(nn.Module):
     """Standardise the features of graphs with the mean and deviation of the training graphs.
@@ -138,14 +141,18 @@ class GraphScale(nn.Module):
         self.register_buffer("factor", torch.ones(channels))
         self.register_buffer("limit", torch.tensor(1e30))
 
-    def fit(self, graph_attr: Tensor) -> None:
-        """Use the mean and deviation of training graphs, `[graphs, channels]`; skip NaN and infinities."""
+    def fit(self, graph_attr: Tensor, *, counts: int = 0) -> None:
+        """Use the mean and deviation of training graphs, `[graphs, channels]`; skip NaN and infinities.
+
+        The first `counts` features are multiplied by `COUNTS`.
+        """
         values = graph_attr.double()
         values = torch.where(values.isfinite(), values, torch.nan)
         mean = values.nanmean(dim=0)
         std = (values - mean).square().nanmean(dim=0).sqrt()
         self.mean.copy_(mean.nan_to_num())
         self.factor.copy_(torch.where(std > 1e-7 * mean.abs(), 1 / std, 0.0).nan_to_num(posinf=0.0))
+        self.mean[:counts], self.factor[:counts] = 0.0, COUNTS
         self.limit.fill_(CLIP)
 
     def forward(self, graph_attr: Tensor) -> Tensor:

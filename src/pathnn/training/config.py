@@ -45,7 +45,7 @@ Clean = Literal["salts", "tautomers"]
 """How molecules are cleaned (`pathnn.data.readers.clean`)."""
 
 
-DESCRIPTORS = ("rdkit", "morgan")
+DESCRIPTORS = ("standard", "rdkit", "morgan")
 """Descriptors that are computed from molecules (`pathnn.data.readers.descriptors`); other names are columns."""
 
 
@@ -81,8 +81,9 @@ class RunConfig:
             the paper's. All metrics of the kind of target are reported.
         smiles, target, kind, skip_invalid, clean: how to read a table; see `pathnn.data.load_data`. Data that a trained
             model predicts for is cleaned in the same way.
-        descriptors: numbers of each molecule of a table that the head reads next to the graph: "rdkit", "morgan", or
-            columns of the table. They are standardised with the training part.
+        descriptors: numbers of each molecule of a table that the head reads next to the graph: "standard" (Morgan counts and fast
+            descriptors of RDKit), "rdkit" (all descriptors), "morgan", or columns of the table. All but counts are
+            standardised with the training part.
         model: "pathnn", or the name of a baseline.
         options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
         preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.
@@ -136,8 +137,8 @@ class RunConfig:
         metavar="salts|tautomers",
     )
     descriptors: str | tuple[str, ...] | None = option(
-        None, "Let the model also read descriptors of RDKit, Morgan counts, or columns.",
-        metavar="rdkit|morgan|COLUMN,...",
+        None, "Let the model also read descriptors of molecules, or columns.",
+        metavar="standard|rdkit|morgan|COLUMN,...",
     )  # fmt: skip
     metric: str | None = option(None, f"The metric to choose the epoch by: {', '.join(METRICS)}.", metavar="NAME")
     model: str = option("pathnn", "pathnn, gin, gcn, gatedgcn, gat, graphsage or mlp.")

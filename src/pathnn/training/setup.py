@@ -72,7 +72,8 @@ def build_model(config: RunConfig, task: Task) -> Model:
         raise RunError(f"an option of the model has a value of the wrong type: {error}.") from error
     values = task.graphs.graph_attr
     if values is not None and isinstance(model.graph_scale, GraphScale):
-        model.graph_scale.fit(values[choose_split(task, config).train.to(values.device)].cpu())
+        counts = 0 if task.descriptors is None else task.descriptors.counts
+        model.graph_scale.fit(values[choose_split(task, config).train.to(values.device)].cpu(), counts=counts)
     return model
 
 
