@@ -116,7 +116,7 @@ CLIP = 6.0
 """Graph features are at most this many standard deviations from their mean."""
 
 COUNTS = 0.1
-"""The factor of counts of substructures. Standardised, rare ones would be large and the head would learn them by heart."""
+"""The factor of counts of substructures; standardised, rare ones would be large, and networks overfit them."""
 
 
 class GraphScale(nn.Module):

@@ -81,9 +81,9 @@ class RunConfig:
             the paper's. All metrics of the kind of target are reported.
         smiles, target, kind, skip_invalid, clean: how to read a table; see `pathnn.data.load_data`. Data that a trained
             model predicts for is cleaned in the same way.
-        descriptors: numbers of each molecule of a table that the head reads next to the graph: "standard" (Morgan counts and fast
-            descriptors of RDKit), "rdkit" (all descriptors), "morgan", or columns of the table. All but counts are
-            standardised with the training part.
+        descriptors: numbers of each molecule of a table that the head reads next to the graph: "standard" (Morgan
+            counts and fast descriptors of RDKit), "rdkit" (all its descriptors), "morgan", or columns of the table.
+            All but counts are standardised with the training part.
         model: "pathnn", or the name of a baseline.
         options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
         preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.

@@ -32,7 +32,7 @@ Array = np.ndarray[Any, np.dtype[np.float32]]
 class Descriptors:
     """Which numbers describe a molecule: Morgan counts, descriptors of RDKit, both, or columns of the user's table.
 
-    `names` are those of RDKit's descriptors or of the columns. "standard" are Morgan counts, then the descriptors `FAST`.
+    `names` are those of RDKit's descriptors or of the columns; "standard" has Morgan counts before them.
 
     >>> Descriptors.of("rdkit").names[:2]
     ('MaxAbsEStateIndex', 'MaxEStateIndex')
