@@ -14,7 +14,7 @@ from torch import Tensor
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.utils import check_random_state
+    from sklearn.utils import assert_all_finite, check_random_state
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 except ModuleNotFoundError as error:
@@ -111,8 +111,10 @@ class PathEstimator(BaseEstimator):
         described = None if self.descriptors is None else Descriptors.of(self.descriptors)
         task = _read(X, self.clean, described)
         check_consistent_length(range(len(task.graphs)), y)
-        groups, targets = first_copies(task.graphs), torch.from_numpy(y)
+        groups, targets = first_copies(task.graphs), torch.tensor(y)
         part = deal(groups, (1 - share, share), y=targets if kind == "class" else None, seed=seed)
+        if not (part == 1).any():
+            raise ValueError(f"{NAME} has n_samples={len(y)}: expected about ten at least, since some choose the epoch.")
         split = Split((part == 0).nonzero().flatten(), (part == 1).nonzero().flatten(), part[:0])
         if len(names) == 2 and kind == "class" and all(len(np.unique(y[i])) == 2 for i in (split.train, split.val)):
             kind, names, targets = "binary", (), targets.double()  # ROC-AUC chooses the epoch
@@ -203,9 +205,9 @@ class PathRegressor(RegressorMixin, PathEstimator):
         """Train on targets `[rows]` or `[rows, targets]`; of several targets some may be NaN, which is unknown."""
         if y is None:
             raise ValueError("PathRegressor requires y to be passed, but the target y is None.")
-        several = np.ndim(y) == 2 and np.shape(y)[1] > 1
-        finite = "allow-nan" if several else True
-        values = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=finite, input_name="y")
+        values = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
+        if values[0].size == 1:
+            assert_all_finite(values, input_name="y")
         self._train(X, values.reshape(len(values), -1), "regression", _names(y))
         self._flat = values.ndim == 1
         return self
@@ -238,12 +240,13 @@ class PathClassifier(ClassifierMixin, PathEstimator):
         """Train on classes `[rows]`, or on labels of 0 and 1 `[rows, labels]`, some of which may be NaN (unknown)."""
         if y is None:
             raise ValueError("PathClassifier requires y to be passed, but the target y is None.")
-        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
-            labels = check_array(y, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
+        values = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False, input_name="y")
+        if values[0].size > 1:
+            labels = check_array(values, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
             self.classes_ = np.arange(labels.shape[1])
             self._train(X, labels, "multilabel", _names(y))
             return self
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+        y = column_or_1d(check_array(values, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:

@@ -71,11 +71,11 @@ class Embedder(Predictor):
     ) -> Columns:
         """Return the embeddings of SMILES that are read already, with atoms in the order of the SMILES."""
         columns = super().predict_molecules(texts, molecules, *others, **more)
-        if self.atoms:
-            orders = (order for some in molecules for order in np.split(some.order, some.num_atoms.cumsum()[:-1]))
-            columns[EMBEDDING] = [
-                None if rows is None else rows[np.argsort(next(orders))] for rows in columns[EMBEDDING]
-            ]
+        if self.atoms and molecules:
+            order, sizes = (np.concatenate([vars(some)[name] for some in molecules]) for name in ("order", "num_atoms"))
+            orders = iter(np.split(order, sizes.cumsum()[:-1]))
+            found = columns[EMBEDDING]
+            columns[EMBEDDING] = [None if rows is None else rows[np.argsort(next(orders))] for rows in found]
         return columns
 
 
