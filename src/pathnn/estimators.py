@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -113,14 +113,14 @@ class PathEstimator(BaseEstimator):
         check_consistent_length(range(len(task.graphs)), y)
         groups, targets = first_copies(task.graphs), torch.tensor(y)
         part = deal(groups, (1 - share, share), y=targets if kind == "class" else None, seed=seed)
-        if not (part == 1).any():
-            raise ValueError(f"{NAME} has n_samples={len(y)}: expected about ten at least, since some choose the epoch.")
+        if not part.any():
+            raise ValueError(f"{NAME} has n_samples={len(y)}: expected at least ten, since some choose the epoch.")
         split = Split((part == 0).nonzero().flatten(), (part == 1).nonzero().flatten(), part[:0])
         if len(names) == 2 and kind == "class" and all(len(np.unique(y[i])) == 2 for i in (split.train, split.val)):
             kind, names, targets = "binary", (), targets.double()  # ROC-AUC chooses the epoch
-        form = {"node_features": task.node_features, "edge_features": task.edge_features}
+        features = {"node_features": task.node_features, "edge_features": task.edge_features}
         graphs = replace(task.graphs, y=targets)
-        made = task_from_graphs(graphs, name=NAME, kind=kind, targets=tuple(names), **form)
+        made = task_from_graphs(graphs, name=NAME, kind=kind, targets=tuple(names), **features)
         task = with_metric(replace(made, splits=(split,), groups=groups, descriptors=described), self.metric)
         options = {name: given.pop(name) for name in ("hidden_channels", "dropout")} | settings.pop("options", {})
         chosen = {name: value for name, value in given.items() if value is not None}
@@ -134,8 +134,8 @@ class PathEstimator(BaseEstimator):
         assert state.best is not None
         model.load_state_dict(state.best.weights)
         signature = TaskSignature.of(task, loaders.scale, loaders.data, training_fingerprints(task.graphs, split.train))
-        scores = state.best.epoch, state.best.val_score
-        self.model_ = TrainedModel(model.eval(), config, signature, *scores, versions())
+        found = state.best.epoch, state.best.val_score
+        self.model_ = TrainedModel(model.eval(), config, signature, *found, versions())
 
     def _outputs(self, X: Any) -> Tensor:
         """Return the outputs of the network, `[rows, outputs]`, in the unit of the targets, as float64."""
@@ -178,17 +178,12 @@ class PathRegressor(RegressorMixin, PathEstimator):
     Args:
         epochs: the largest number of epochs; None as in `pathnn train`, 50 for molecules.
         k: the largest path length, in edges; None as in `pathnn train`, 4 for molecules.
-        collection: which paths, "sp", "sp+" or "ap".
-        hidden_channels: the width of the model.
-        dropout: the dropout rate.
-        lr: the learning rate.
-        batch_size: molecules per step.
+        collection, hidden_channels, dropout, lr, batch_size, device: as in `pathnn train`.
         descriptors: what the model also reads, "rdkit" or "morgan"; None for nothing.
         clean: how molecules are cleaned, "salts" or "tautomers"; None for not at all.
         metric: what chooses the epoch (`pathnn.data.metrics`); None for the default of the targets.
         validation_fraction: the part of the data that chooses the epoch; copies of a molecule stay together.
         settings: other fields of `RunConfig`, such as `{"patience": 10, "options": {"readout": "sum"}}`.
-        device: "auto", "cpu" or "cuda".
         random_state: a seed, a generator of numpy, or None.
 
     Attributes:
@@ -206,9 +201,10 @@ class PathRegressor(RegressorMixin, PathEstimator):
         if y is None:
             raise ValueError("PathRegressor requires y to be passed, but the target y is None.")
         values = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
-        if values[0].size == 1:
-            assert_all_finite(values, input_name="y")
-        self._train(X, values.reshape(len(values), -1), "regression", _names(y))
+        columns = values.reshape(len(values), -1)
+        if columns.shape[1] == 1:
+            assert_all_finite(columns, input_name="y")
+        self._train(X, columns, "regression", _names(y))
         self._flat = values.ndim == 1
         return self
 
@@ -241,7 +237,7 @@ class PathClassifier(ClassifierMixin, PathEstimator):
         if y is None:
             raise ValueError("PathClassifier requires y to be passed, but the target y is None.")
         values = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False, input_name="y")
-        if values[0].size > 1:
+        if values.ndim == 2 and values.shape[1] > 1:
             labels = check_array(values, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
             self.classes_ = np.arange(labels.shape[1])
             self._train(X, labels, "multilabel", _names(y))
@@ -250,7 +246,7 @@ class PathClassifier(ClassifierMixin, PathEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class, {self.classes_[0]!r}: expected at least two classes.")
+            raise ValueError(f"y has one class, {_plain(self.classes_[0])!r}: expected at least two classes.")
         self._train(X, codes, "class", [str(name) for name in self.classes_])
         return self
 
@@ -259,8 +255,8 @@ class PathClassifier(ClassifierMixin, PathEstimator):
         out = self._outputs(X)
         kind = self.model_.signature.target
         if kind == "class":
-            return cast("Array", out.softmax(dim=1).numpy())
-        probability = out.sigmoid().numpy()
+            return np.asarray(out.softmax(dim=1))
+        probability = np.asarray(out.sigmoid())
         return probability if kind == "multilabel" else np.hstack([1 - probability, probability])
 
     def predict(self, X: Any) -> Array:
