@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 import subprocess
 import sys
 from functools import partial
@@ -393,3 +394,16 @@ def test_without_scikit_learn_the_extra_is_named() -> None:
     code = "import sys; sys.modules['sklearn'] = None; from pathnn import PathRegressor"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "scikit-learn, which is not installed: pip install 'pathnn[chem]'" in result.stderr
+
+
+def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / "sklearn.md").read_text()
+    rows = [f"{text},{-len(text) / 2}" for text in MOLECULES]
+    (tmp_path / "molecules.csv").write_text("\n".join(["smiles,logS", *rows]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(block, names)
+    assert names["X"].shape == (60, 64)
+    assert names["atoms"].shape == (3, 64)
+    assert names["search"].best_params_["k"] in (2, 3)
