@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,10 @@ from torch_geometric.utils import from_smiles
 from engine_tasks import one_thread as one_thread
 from molecule_runs import MOLECULES
 from pathnn import PathClassifier, PathRegressor
-from pathnn.data import load_data
+from pathnn.data import Split, load_data
+from pathnn.data.splits import deal
 from pathnn.inference import Predictor, embed
-from pathnn.training import RunConfig, default_options
+from pathnn.training import RunConfig, default_options, run
 
 SIZES = np.array([float(len(text)) for text in MOLECULES])
 FAST: dict[str, Any] = {"epochs": 2, "k": 2, "collection": "sp", "hidden_channels": 8, "device": "cpu"}
@@ -264,8 +266,7 @@ def test_classes_and_numbers_are_learned() -> None:
 # training
 
 
-def test_the_defaults_are_those_of_train(tmp_path: Path) -> None:
-    """A run on the same molecules, split in the same way, ends with the same network."""
+def test_a_run_with_the_defaults_trains_the_same_network(tmp_path: Path) -> None:
     model = PathRegressor(epochs=2, random_state=3).fit(MOLECULES, SIZES)
     config = model.model_.config
     (tmp_path / "data.csv").write_text("\n".join(["smiles,y", *map("{},{}".format, MOLECULES, SIZES)]))
@@ -274,6 +275,13 @@ def test_the_defaults_are_those_of_train(tmp_path: Path) -> None:
     differences = {name for name, value in defaults.to_dict().items() if config.to_dict()[name] != value}
     assert differences == {"epochs", "seed", "options"}
     assert config.options == {**defaults.options, "dropout": 0.0}
+    part = deal(task.groups, (0.9, 0.1), seed=config.seed)
+    split = Split((part == 0).nonzero().flatten(), (part == 1).nonzero().flatten(), part[:0])
+    chosen = replace(defaults, data=str(tmp_path / "data.csv"), epochs=2, seed=config.seed)
+    result = run(chosen, tmp_path / "run", task=replace(task, splits=(split,)))
+    assert (result["best_epoch"], result["val_score"]) == (model.model_.epoch, model.model_.val_score)
+    found = Predictor(tmp_path / "run")(MOLECULES)["predicted_y"]
+    np.testing.assert_allclose(found, model.predict(MOLECULES), atol=1e-6)
 
 
 def test_random_state_is_what_changes_a_fit() -> None:
