@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pathnn import testing as testing
     from pathnn import theory as theory
     from pathnn import training as training
+    from pathnn.estimators import PathClassifier as PathClassifier
+    from pathnn.estimators import PathRegressor as PathRegressor
     from pathnn.nn import PathConv as PathConv
     from pathnn.nn import PathLSTM as PathLSTM
     from pathnn.nn import PathNN as PathNN
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 EXPORTS = {
+    "estimators": ("PathClassifier", "PathRegressor"),
     "nn": ("PathConv", "PathLSTM", "PathNN"),
     "paths": ("PathExplosionError", "PathTrie", "count_paths", "extract_paths", "list_paths"),
     "paths.options": ("Collection", "PathOptions"),

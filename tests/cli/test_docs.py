@@ -51,5 +51,5 @@ def test_the_tables_of_options_are_those_of_the_commands() -> None:
     tables = runpy.run_path(str(ROOT / "tools" / "cli_tables.py"))
     assert tables["fill_tables"](PAGE) == PAGE, "run python tools/cli_tables.py"
     assert set(re.findall(r"<!-- options of (.*?) -->", PAGE)) >= {
-        "paths", "distinguish", "train", "evaluate", "predict", "explain",
+        "paths", "distinguish", "train", "evaluate", "predict", "embed", "explain",
     }  # fmt: skip

@@ -16,6 +16,7 @@ from pathnn.cli.console import watch_compiler
 from pathnn.cli.datasets import datasets
 from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE
 from pathnn.cli.distinguish import distinguish_command
+from pathnn.cli.embed import embed_command
 from pathnn.cli.evaluate import evaluate_command
 from pathnn.cli.explain import explain_command
 from pathnn.cli.paths import EXAMPLE as PATHS_EXAMPLE
@@ -151,6 +152,7 @@ def make_app() -> typer.Typer:
     app.command("evaluate", epilog="Example: pathnn evaluate RUN molecules.csv")(evaluate_command)
     app.command("compare", epilog="Example: pathnn compare RUN OTHER -o compared.svg")(compare_command)
     app.command("predict", epilog="Example: pathnn predict RUN new.csv -o predictions.csv")(predict_command)
+    app.command("embed", epilog="Example: pathnn embed RUN new.csv -o embeddings.parquet")(embed_command)
     app.command("explain", epilog="Example: pathnn explain RUN new.csv --row 3 -o why.html")(explain_command)
     app.add_typer(datasets, name="datasets")
     return app

@@ -59,7 +59,7 @@ def predict_command(
         if not table and (resume or part is not None):
             raise ValueError(f"--resume and --part are for tables: {data} is none.")
         done, kept = Written(), []
-        with progress(f"predicting for {data}", _total(data, share) if table else None, unit="molecules") as step:
+        with progress(f"predicting for {data}", total_rows(data, share) if table else None, unit="molecules") as step:
 
             def report(chunk: PredictionTable) -> None:
                 nonlocal done
@@ -100,7 +100,7 @@ def _part(text: str | None) -> tuple[int, int]:
     raise typer.BadParameter(f"got {text!r}: expected a part and the number of parts, 3/100.", param_hint="--part")
 
 
-def _total(data: str, part: tuple[int, int]) -> int | None:
+def total_rows(data: str, part: tuple[int, int]) -> int | None:
     """Return how many rows will be predicted, for a bar on a terminal; None if it is not known before."""
     from pathnn.inference.stream import CHUNK_ROWS, count_rows, part_chunks
 

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
+    from pathnn.inference.embedding import Embedder as Embedder
+    from pathnn.inference.embedding import embed as embed
+    from pathnn.inference.embedding import embed_file as embed_file
     from pathnn.inference.predictor import Predictor as Predictor
     from pathnn.inference.predictor import ensemble_columns as ensemble_columns
     from pathnn.inference.predictor import evaluation_data as evaluation_data
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from pathnn.inference.stream import predict_table as predict_table
 
 EXPORTS = {
+    "embedding": ("Embedder", "embed", "embed_file"),
     "predictor": ("Predictor", "ensemble_columns", "evaluation_data", "load_runs", "prediction_columns", "score"),
     "stream": ("predict_file", "predict_table"),
 }
