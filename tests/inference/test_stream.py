@@ -18,7 +18,7 @@ pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 from pathnn.data.errors import BadRow, BadRowsError
 from pathnn.files import locked_file
 from pathnn.inference import Predictor, predict_file, predict_table, stream
-from pathnn.inference.stream import PredictionTable, add_columns, count_rows, part_chunks
+from pathnn.inference.stream import PredictionTable, add_columns, count_rows, part_rows
 
 ROWS = [("CCO", "a"), ("C(", "b"), ("c1ccccc1", "c"), ("CC,N", "d"), ("CCN",), ("CCCl", "f"), ("N", "g")]
 
@@ -103,9 +103,9 @@ def test_the_parts_are_the_whole(predictor: Predictor, data: Path, tmp_path: Pat
     assert f"{header}\n{joined}" == (tmp_path / "whole.csv").read_text()
     assert count_rows(str(data)) == len(ROWS)
     with pytest.raises(ValueError, match="part=3/2"):
-        part_chunks(str(data), (3, 2))
+        part_rows(str(data), (3, 2))
     with pytest.raises(ValueError, match="standard input"):
-        part_chunks("-", (1, 2))
+        part_rows("-", (1, 2))
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.csv.gz"])
