@@ -28,7 +28,7 @@ Part = Annotated[
 ]  # fmt: skip
 Interval = Annotated[
     float | None,
-    typer.Option("--interval", metavar="LEVEL", show_default=False,
+    typer.Option("--interval", min=0.0, max=1.0, metavar="LEVEL", show_default=False,
                  help="Add intervals, or sets of classes, that hold this share of the targets, such as 0.9."),
 ]  # fmt: skip
 
@@ -91,8 +91,10 @@ def predict_command(
         note(f"no column similarity: {run} does not have the training molecules, which a run folder of a table has")
     if predictor.calibration is not None and interval is not None:
         for name, (known, least) in predictor.calibration.too_few(interval).items():
-            note(f"the intervals of {name} are infinite, or have all classes: a level of {interval} needs at least "
-                 f"{least:,} calibration molecules, and {run} has {known:,}")  # fmt: skip
+            numbers = predictor.calibration.signature.target == "regression"
+            what = "intervals are infinite" if numbers else "sets have all classes"
+            note(f"{name}: {what}, since a level of {interval} needs at least {least:,} calibration molecules with a "
+                 f"known target, and {run} has {known:,}")  # fmt: skip
     if done.bad:
         note(f"{done.bad:,} of {done.rows:,} rows cannot be read and have no prediction, the first is {done.first_bad}")
     if json:

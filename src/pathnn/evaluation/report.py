@@ -35,6 +35,9 @@ MOST_TARGETS = 6
 
 CALIBRATED = "Calibration: on the line, probabilities are right"
 
+SHOWN = (0.5, 0.8, 0.9, 0.95)
+"""The levels of intervals in the table; the plot has more."""
+
 MOST_CLASSES = 20
 """A confusion matrix of more classes is left out."""
 
@@ -229,7 +232,7 @@ def _intervals(ensemble: Ensemble, found: Predictions, coverage: Sequence[Covera
     names = _target_names(found)[:MOST_TARGETS]
     header = ["level", *(f"{name} {word}" for name in names for word in ("inside", "width" if numbers else "size"))]
     rows = []
-    for level, share, width in coverage:
+    for level, share, width in (one for one in coverage if one.level in SHOWN):
         each = [text for i in range(len(names)) for text in (f"{100 * share[i]:.1f} %", _number(width[i]))]
         rows.append((f"{100 * level:.0f} %", *each))
     what = "intervals, and their mean width" if numbers else "sets of classes, and the mean number of classes in a set"

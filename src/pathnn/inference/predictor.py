@@ -418,6 +418,12 @@ def choose_graphs(task: Task, config: RunConfig, part: str) -> Tensor | None:
         return None
     split = choose_split(task, config)
     index = {"train": split.train, "val": split.val, "test": split.test}[part]
+    if not index.numel() and config.folds is not None:
+        raise ValueError(
+            f"the folds of {config.data} have no {part} graphs in common. out_of_fold.csv in the run folder has the "
+            "predictions for held-out graphs, and result.json their scores. Evaluate on other data, or one of the runs "
+            "in the folder, such as fold-0."
+        )
     if not index.numel():
         raise ValueError(f"the split of {config.data} has no {part} graphs: choose others with --split.")
     return index
