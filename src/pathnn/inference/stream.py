@@ -259,7 +259,7 @@ def predict_file(
     Until it is complete, the file is called `OUT.part`, and `OUT.part.json` says how much of it is valid: with
     `resume`, a stopped call continues there. It is refused if the model, the data or an option has changed.
     `part=(3, 100)` is the third of a hundred parts of the rows; the parts in order, without the headers of all but the
-    first, are the whole. `report` is called with each chunk.
+    first, are the whole, up to the rounding of other batches. `report` is called with each chunk.
 
     ```python
     predict_file(Predictor("run"), "new.csv", Path("predictions.csv.gz"))
