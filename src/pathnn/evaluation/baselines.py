@@ -34,8 +34,6 @@ SETTINGS = {
 
 MODELS = ("random forest", "LightGBM")
 
-FEATURES = ("Morgan", "descriptors")
-
 TRIVIAL = "mean of the training targets"
 
 

@@ -53,31 +53,16 @@ def svg(figure: Figure, name: str) -> str:
     return found[found.index("<svg") :]
 
 
-def parity(y: Array, out: Array, name: str) -> Figure:
-    """Draw predictions over targets."""
+def scatter(x: Array, y: Array, xlabel: str, ylabel: str, *, diagonal: bool = False) -> Figure:
+    """Draw points, and the diagonal or a line at 0."""
 
     def draw(axes: Axes) -> None:
-        ends = [min(y.min(), out.min()), max(y.max(), out.max())]
-        axes.plot(ends, ends, color=GREY, linewidth=1)
-        _points(axes, y, out)
-        axes.set(xlabel=f"target {name}", ylabel=f"predicted {name}")
+        ends = [min(x.min(), y.min()), max(x.max(), y.max())] if diagonal else [x.min(), x.max()]
+        axes.plot(ends, ends if diagonal else [0.0, 0.0], color=GREY, linewidth=1)
+        axes.scatter(x, y, s=14, alpha=0.6, color=BLUE, linewidths=0, rasterized=len(x) > MANY)
+        axes.set(xlabel=xlabel, ylabel=ylabel)
 
     return make_figure(draw)
-
-
-def residuals(y: Array, out: Array, name: str) -> Figure:
-    """Draw errors over predictions."""
-
-    def draw(axes: Axes) -> None:
-        axes.axhline(0.0, color=GREY, linewidth=1)
-        _points(axes, out, out - y)
-        axes.set(xlabel=f"predicted {name}", ylabel="prediction − target")
-
-    return make_figure(draw)
-
-
-def _points(axes: Axes, x: Array, y: Array) -> None:
-    axes.scatter(x, y, s=14, alpha=0.6, color=BLUE, linewidths=0, rasterized=len(x) > MANY)
 
 
 def roc_curve(y: Array, out: Array) -> tuple[Array, Array]:

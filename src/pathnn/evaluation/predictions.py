@@ -17,10 +17,11 @@ from torch import Tensor
 from pathnn.data.metrics import OF_KIND, MetricInfo, score_targets
 from pathnn.data.targets import TargetScale
 from pathnn.data.task import Task
+from pathnn.files import write_csv
 from pathnn.inference.predictor import free_name, prediction_columns
 from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.errors import CheckpointError
-from pathnn.training.run_folder import write_file
+from pathnn.training.run_folder import writing
 
 Array = np.ndarray[Any, Any]
 
@@ -131,11 +132,8 @@ class Predictions:
             known |= _unique(one.columns(prefix), known)
         if self.folds:
             known |= _unique({"fold": list(self.folds)}, known)
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(known)
-        writer.writerows(zip(*known.values(), strict=True))
-        write_file(path, text.getvalue().encode())
+        with writing(path):
+            write_csv(path, [*known], zip(*known.values(), strict=True))
 
     def target_columns(self) -> dict[str, list[Any]]:
         """Return the columns of the targets; empty text for an unknown one."""

@@ -154,20 +154,17 @@ def _scores(found: Predictions) -> str:
 
 def _models(found: Predictions, others: Mapping[str, Predictions]) -> str:
     metric, info = found.metric, found.metrics[found.metric]
+    sign = 1.0 if info.maximize else -1.0
     rows = [("<strong>this model</strong>", f"<strong>{_number(found.score(metric))}</strong>", "", "")]
-    for name, other in others.items():
+    best_first = sorted(others.items(), key=lambda pair: _defined(sign * pair[1].score(metric)), reverse=True)
+    for name, other in best_first:
         apart = paired_difference(found, other, metric)
         by = f"{_number(apart.value)} ({_number(apart.low)} to {_number(apart.high)})"
         rows.append((escape(name), _number(other.score(metric)), by, "yes" if apart.distinguishable else "no"))
-    rows[1:] = sorted(rows[1:], key=lambda row: _order(row[1], maximize=info.maximize))
     header = ("model", info.name, "difference to this model (95 %)", "distinguishable")
     more = "" if len(others) > 1 else " Train with --baselines to see random forests and gradient boosting here."
     note = f"All models predict the same molecules; intervals are paired.{more}"
     return f'<h2>Next to simpler models</h2>{_table(header, rows)}<p class="soft">{note}</p>'
-
-
-def _order(score: str, *, maximize: bool) -> float:
-    return math.inf if score == "—" else -float(score) if maximize else float(score)
 
 
 def _figure(figure: Any, name: str, caption: str) -> str:
@@ -187,8 +184,10 @@ def _plots(found: Predictions) -> str:
     elif kind == "regression":
         for name, (y, out) in pairs.items():
             if y.size:
-                drawn.append(_figure(figures.parity(y, out, name), f"parity {name}", "Predictions over targets"))
-                drawn.append(_figure(figures.residuals(y, out, name), f"residuals {name}", "Errors over predictions"))
+                parity = figures.scatter(y, out, f"target {name}", f"predicted {name}", diagonal=True)
+                residuals = figures.scatter(out, out - y, f"predicted {name}", "prediction − target")
+                drawn.append(_figure(parity, f"parity {name}", "Predictions over targets"))
+                drawn.append(_figure(residuals, f"residuals {name}", "Errors over predictions"))
     else:
         curves = {name: pair for name, pair in pairs.items() if 0 < pair[0].sum() < pair[0].size}
         if curves:

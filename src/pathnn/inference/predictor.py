@@ -23,7 +23,6 @@ from pathnn.data.readers.molecules import Molecules, Problems, read_molecules
 from pathnn.data.readers.smiles import pack_molecules
 from pathnn.data.readers.table import STANDARD_INPUT, Table, read_table
 from pathnn.data.splits import BUTINA, SCAFFOLD
-from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.device import resolve
 from pathnn.hub import NON_COMMERCIAL, pretrained_file, pretrained_names
@@ -31,10 +30,10 @@ from pathnn.inference.intervals import Calibration
 from pathnn.inference.similarity import SimilarityColumn
 from pathnn.training.checkpoint import TaskSignature, TrainedModel, load_model, training_overlap
 from pathnn.training.config import RunConfig
-from pathnn.training.ensemble import Ensemble, combine, load_ensemble, predict_each
+from pathnn.training.ensemble import Ensemble, combine, load_ensemble, predict_each, score_ensemble
 from pathnn.training.run_folder import EnsembleFolder, RunFolder
 from pathnn.training.runs import load_task
-from pathnn.training.scoring import Evaluation, comparable, measure, predict, targets
+from pathnn.training.scoring import Evaluation
 from pathnn.training.setup import choose_split, splits_of
 
 if TYPE_CHECKING:
@@ -194,10 +193,7 @@ def score(
     print(score(trained, task, task.splits[0].test, metric="rmse").score)
     ```
     """
-    task = with_metric(comparable(trained.signature, task), metric or trained.signature.metric)
-    index = torch.arange(len(task.graphs)) if index is None else index
-    out = predict(trained, task, index, device=device)
-    return measure(out, targets(task, index), task, trained.signature.target_scale)
+    return score_ensemble(Ensemble((trained,)), task, index, metric=metric, device=device).together
 
 
 def prediction_columns(out: Tensor, signature: TaskSignature) -> dict[str, Values]:
