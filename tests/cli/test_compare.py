@@ -51,7 +51,8 @@ def test_folds_can_be_evaluated_predicted_with_and_explained(molecules, folds, t
     evaluated = call("evaluate", folds, molecules, "--split", "all", "--json")
     assert json.loads(evaluated.stdout)["networks"] == 2
     refused = call("evaluate", folds, molecules)
-    assert (refused.exit_code, "no test graphs" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "no test graphs in common. out_of_fold.csv" in refused.stderr) == (1, True)
+    assert "2 networks, one per fold" in call("evaluate", folds, molecules, "--split", "all").stdout
     predicted = call("predict", folds, molecules, "-o", tmp_path / "out.csv")
     assert predicted.exit_code == 0, predicted.stderr
     with (tmp_path / "out.csv").open() as file:
@@ -74,10 +75,52 @@ def test_folds_are_resumed_by_their_number(molecules, folds):
     assert one.exit_code == 0, one.stderr
 
 
+def test_folds_and_a_calibration_part_give_intervals(molecules, folds, tmp_path):
+    predicted = call("predict", folds, molecules, "-o", tmp_path / "out.csv", "--interval", 0.9)
+    assert predicted.exit_code == 0, predicted.stderr
+    with (tmp_path / "out.csv").open() as file:
+        assert all(float(row["size_lower"]) < float(row["size_upper"]) for row in csv.DictReader(file))
+    high = call("predict", folds, molecules, "--interval", 0.99, "--json")
+    assert "a level of 0.99 needs at least 99 calibration molecules" in high.stderr
+    assert json.loads(high.stdout)["predictions"]["size_upper"] == [None] * 60, "JSON has no infinity"
+    assert call("predict", folds, molecules, "--interval", 90).exit_code == 2
+    run = tmp_path / "run"
+    assert call("train", molecules, "--out", run, *SMALL).exit_code == 0
+    refused = call("predict", run, molecules, "--interval", 0.9)
+    assert (refused.exit_code, "--calibration 0.1" in refused.stderr) == (1, True)
+    trained = call("train", molecules, "--out", run, "--overwrite", "--calibration", 0.2, *SMALL)
+    assert trained.exit_code == 0, trained.stderr
+    assert "size_lower" in call("predict", run, molecules, "--interval", 0.8).stdout
+    splits = tmp_path / "split.csv"
+    for name in ("first", "again"):  # the first writes the split, with the calibration part in the training part
+        result = call("train", molecules, "--out", tmp_path / name, "--splits", splits, "--calibration", 0.2, *SMALL)
+        assert result.exit_code == 0, result.stderr
+    first, again = ((tmp_path / name / "intervals.json").read_text() for name in ("first", "again"))
+    assert len(json.loads(first)["scores"]) == len(json.loads(again)["scores"])
+
+
+def test_a_metric_that_is_not_defined_is_a_dash_with_a_reason(molecules, tmp_path):
+    lines = molecules.read_text().splitlines()
+    table = tmp_path / "same.csv"
+    rows = [line.split(",") for line in lines]
+    table.write_text("\n".join(",".join([*row[:3], "0" if row[5] == "test" else row[3], *row[4:]]) for row in rows))
+    options = ["--target", "active", "--split-by", "part", *SMALL[2:]]
+    for seed in (0, 1):
+        result = call("train", table, "--out", tmp_path / f"run{seed}", "--seed", seed, *options)
+        assert result.exit_code == 0, result.stderr
+    compared = call("compare", tmp_path / "run0", tmp_path / "run1")
+    assert compared.exit_code == 0, compared.stderr
+    assert "nan" not in compared.stdout
+    assert compared.stdout.count("–") == 8, "two scores with intervals, and all of a difference"
+    assert "ROC-AUC needs molecules whose targets differ" in compared.stderr
+    assert "–" not in call("compare", tmp_path / "run0", tmp_path / "run1", "--metric", "brier").stdout
+
+
 @pytest.mark.parametrize(
     ("wish", "code", "message"),
     [
         (["--folds", 2, "--seeds", 2], 2, "exclude each other"),
+        (["--folds", 2, "--calibration", 0.1], 1, "leave out calibration"),
         (["--folds", 2, "--fold", 1], 2, "leave out --fold"),
         (["--folds", 60], 1, "from 2 to 59"),
         (["--folds", 1], 2, "2"),

@@ -24,10 +24,10 @@ OPTIONS = {
     "--batch-size --lr --weight-decay --patience --stop-at --clip --seed --seeds --fold --split-seed --split-by "
     "--splits --device --devices --num-nodes --precision --max-entries --target --kind --metric --smiles "
     "--skip-invalid --clean --descriptors --folds --baselines --optimizer --schedule --warmup --ema --loss "
-    "--class-weights --json",
+    "--class-weights --calibration --json",
     "compare": "runs --metric --out -o --json",
     "evaluate": "run data --split --target --metric --smiles --skip-invalid --device --json",
-    "predict": "run data --out -o --smiles --strict --resume --part --device --json",
+    "predict": "run data --out -o --smiles --strict --resume --part --interval --device --json",
     "explain": "run data --row --graph --output --out -o --top --smiles --json",
     "datasets": "--json",
     "datasets fetch": "names --json",

@@ -578,7 +578,8 @@ def test_several_seeds_give_error_bars(molecules, tmp_path):
     assert evaluated["score"] == pytest.approx(document["test_score"], rel=1e-6)
     assert evaluated["each"] == pytest.approx(document["test_each"], rel=1e-6)
     assert (evaluated["networks"], evaluated["std"]) == (3, pytest.approx(document["test_std"], rel=1e-4))
-    assert "the mean of 3 networks, each" in call("evaluate", out, molecules, "--device", "cpu").stdout
+    shown = call("evaluate", out, molecules, "--device", "cpu").stdout
+    assert "of the mean prediction of 3 networks, one per seed; each alone" in shown
     new, predicted = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("smiles\nCCO\nnotamolecule\n")
     assert call("predict", out, new, "-o", predicted).exit_code == 0

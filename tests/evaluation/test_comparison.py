@@ -11,9 +11,9 @@ import torch
 
 from molecule_runs import small_config
 from pathnn.evaluation import compare_runs, cross_validate, fit_baselines, write_evaluation
-from pathnn.evaluation.comparison import _check_same, paired_difference
+from pathnn.evaluation.comparison import _check_same
 from pathnn.evaluation.held_out import BASELINES, read_held_out
-from pathnn.evaluation.predictions import Predictions
+from pathnn.evaluation.predictions import Predictions, paired_difference
 from pathnn.inference import load_runs
 from pathnn.training import MismatchError, RunFolderError, TaskSignature, load_task, run, run_ensemble
 

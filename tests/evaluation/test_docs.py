@@ -32,7 +32,7 @@ def test_the_code_runs(molecules, tmp_path, monkeypatch, capsys):
     assert (tmp_path / "k1" / "report.html").exists()
 
 
-@pytest.mark.parametrize("line", re.findall(r"```console\n(.*?)```", PAGE, re.S)[0].splitlines())
+@pytest.mark.parametrize("line", "".join(re.findall(r"```console\n(.*?)```", PAGE, re.S)).splitlines())
 def test_each_command_parses(line):
     _, name, *arguments = shlex.split(line)
     typer.main.get_command(app).commands[name].make_context(name, arguments)

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from pathnn.evaluation import Predictions
-from pathnn.evaluation.predictions import read_predictions
-from pathnn.evaluation.resampling import WEIGHTED, interval, samples
+from pathnn.evaluation.predictions import WEIGHTED, interval, read_predictions, samples
 from pathnn.training import CheckpointError, TaskSignature
 
 KINDS = ("regression", "binary", "multilabel", "class")

@@ -88,6 +88,30 @@ def test_folds_and_seeds_have_a_page(molecules, tmp_path):
     assert "2 networks, one per seed" in page_of(tmp_path / "seeds").text
 
 
+def test_intervals_have_a_table_and_a_diagram_where_a_test_part_measures_them(molecules, tmp_path):
+    for target, title in (
+        (("size", "twice"), "Intervals"),
+        ("letter", "Sets of classes"),
+        ("active", "Sets of classes"),
+    ):
+        config = small_config(molecules, target, calibration=0.25, epochs=1)
+        task, out = load_task(config), tmp_path / title / str(target)
+        run(config, out, task=task)
+        write_evaluation(out, task)
+        page = page_of(out)
+        assert title in page.text
+        assert "share of targets inside" in page.text
+        assert ("share of right predictions" in page.text) == (target == "letter")
+        assert ("share of positives" in page.text) == (target == "active")
+        assert "36 training, 6 validation, 6 test rows, 12 calibration rows" in page.text
+        wide = re.search(r"<td>90 %</td><td>([0-9.]+) %</td>", (out / "report.html").read_text())
+        assert wide is not None
+        assert float(wide[1]) in [round(100 * i / 6, 1) for i in range(7)]
+    cross_validate(small_config(molecules, epochs=1), tmp_path / "folds", 2)
+    write_evaluation(tmp_path / "folds", load_task(small_config(molecules)))
+    assert "Their coverage is not measured here" in page_of(tmp_path / "folds").text
+
+
 def test_no_molecule_is_its_own_nearest_in_cross_validation(molecules, tmp_path):
     config = small_config(molecules)
     task = load_task(config)

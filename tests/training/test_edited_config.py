@@ -25,7 +25,7 @@ EDITS: dict[str, Any] = {
     "plateau_patience": 1, "plateau_direction": "released", "clip": 1.0, "standardize": True, "seed": 1,
     "precision": "64-true", "options": {"hidden_channels": 4, "dropout": 0.2},
     "optimizer": "adamw", "schedule": "cosine", "warmup": 1, "ema": 0.5, "loss": "mse", "class_weights": True,
-    "epochs": 4, "device": "auto", "devices": 2, "num_nodes": 2,
+    "epochs": 4, "device": "auto", "devices": 2, "num_nodes": 2, "calibration": 0.1,
 }  # fmt: skip
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnn.cli.console import print_json, print_table, progress, result_only, say
+from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
 
 if TYPE_CHECKING:
     from pathnn.evaluation import Comparison
+
+UNDEFINED = "–"
 
 Runs = Annotated[
     list[Path],
@@ -59,15 +62,25 @@ def compare_command(runs: Runs, metric: Metric = None, out: Out = None, json: Js
 def _print(found: Comparison) -> None:
     rows = []
     for model in found.models:
-        row = [model.name, f"{model.score:.4g}", f"{model.low:.4g} to {model.high:.4g}"]
+        row = [model.name, _text("{:.4g}", model.score), _text("{:.4g} to {:.4g}", model.low, model.high)]
         by = model.difference
         if by is None:
             rows.append([*row, "", "", "", ""])
         else:
-            answer = "yes" if by.distinguishable else "no"
-            rows.append([*row, f"{by.value:+.4g}", f"{by.low:+.4g} to {by.high:+.4g}", f"{by.better:.1%}", answer])
+            ends = _text("{:+.4g} to {:+.4g}", by.low, by.high)
+            answer = UNDEFINED if ends == UNDEFINED else "yes" if by.distinguishable else "no"
+            rows.append([*row, _text("{:+.4g}", by.value), ends, _text("{:.1%}", by.better), answer])
     header = ("model", found.metric, "95 %", "difference", "95 %", "better in", "distinguishable")
     print_table(header, rows, title=f"{found.metric} on {found.molecules:,} molecules")
+    if any(UNDEFINED in row for row in rows):
+        note(
+            f"{UNDEFINED} is not defined: {found.metric} needs molecules whose targets differ, and predictions that "
+            "differ. Choose another --metric, or compare on more molecules."
+        )
+
+
+def _text(form: str, *numbers: float) -> str:
+    return UNDEFINED if any(map(math.isnan, numbers)) else form.format(*numbers)
 
 
 def _draw(out: Path, found: Comparison) -> None:

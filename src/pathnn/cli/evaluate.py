@@ -85,7 +85,7 @@ def evaluate_command(
             }
         )  # fmt: skip
     else:
-        say(_text(found, part))
+        say(_text(found, part, "seed" if trained.config.folds is None else "fold"))
         say(scores_text(found.together.scores))
         for name, score in _each_target(found, task.classes).items():
             say(f"  {name}: {'not defined' if math.isnan(score) else f'{score:.6g}'}")
@@ -97,11 +97,11 @@ def _each_target(found: EnsembleScore, names: Sequence[str]) -> dict[str, float]
     return dict(zip(plain, found.targets, strict=True))
 
 
-def _text(found: EnsembleScore, part: str) -> str:
+def _text(found: EnsembleScore, part: str, kind: str) -> str:
     """Return a score as text; of several networks, also how much they differ."""
     together, several = found.together, len(found.each) > 1
     defined = not math.isnan(together.score)
     score = f"{together.score:.6g}" if defined else "not defined"
     text = f"{found.metric} {score} on {together.graphs} graphs ({part}); loss {together.loss:.6g}"
-    spread = f", each {found.mean:.6g} ± {found.std:.2g}" if defined else ""
-    return f"{text}; the mean of {len(found.each)} networks{spread}" if several else text
+    spread = f"; each alone {found.mean:.6g} ± {found.std:.2g}" if defined else ""
+    return f"{text}, of the mean prediction of {len(found.each)} networks, one per {kind}{spread}" if several else text

@@ -26,6 +26,11 @@ Part = Annotated[
     typer.Option("--part", metavar="I/N", help="Predict the I-th of N parts of a file, which are of equal size.",
                  show_default=False),
 ]  # fmt: skip
+Interval = Annotated[
+    float | None,
+    typer.Option("--interval", min=0.0, max=1.0, metavar="LEVEL", show_default=False,
+                 help="Add intervals, or sets of classes, that hold this share of the targets, such as 0.9."),
+]  # fmt: skip
 
 
 def predict_command(
@@ -36,6 +41,7 @@ def predict_command(
     strict: Strict = False,
     resume: Resume = False,
     part: Part = None,
+    interval: Interval = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -44,6 +50,7 @@ def predict_command(
     Every row keeps its place. If a row cannot be read, its prediction is empty, the last column, error, says why, and
     the exit code is still 0 (see --strict). For several networks (train --seeds), the predictions are the mean of all
     networks, with their standard deviation. The column similarity is that to the nearest training molecule, 0 to 1.
+    --interval needs a run that was trained with --folds or --calibration.
     """
     share = _part(part)
     path = Path(data).expanduser()
@@ -55,7 +62,7 @@ def predict_command(
         from pathnn.inference.predictor import Predictor
         from pathnn.inference.stream import Written, csv_text, is_table, predict_file, predict_rows, predict_table
 
-        predictor, table = Predictor(run, pick_device(device)), is_table(data)
+        predictor, table = Predictor(run, pick_device(device), interval=interval), is_table(data)
         if not table and (resume or part is not None):
             raise ValueError(f"--resume and --part are for tables: {data} is none.")
         done, kept = Written(), []
@@ -82,6 +89,12 @@ def predict_command(
                     report(chunk)
     if table and not predictor.more_columns:
         note(f"no column similarity: {run} does not have the training molecules, which a run folder of a table has")
+    if predictor.calibration is not None and interval is not None:
+        for name, (known, least) in predictor.calibration.too_few(interval).items():
+            numbers = predictor.calibration.signature.target == "regression"
+            what = "intervals are infinite" if numbers else "sets have all classes"
+            note(f"{name}: {what}, since a level of {interval} needs at least {least:,} calibration molecules with a "
+                 f"known target, and {run} has {known:,}")  # fmt: skip
     if done.bad:
         note(f"{done.bad:,} of {done.rows:,} rows cannot be read and have no prediction, the first is {done.first_bad}")
     if json:
@@ -102,12 +115,11 @@ def _part(text: str | None) -> tuple[int, int]:
 
 def total_rows(data: str, part: tuple[int, int]) -> int | None:
     """Return how many rows will be predicted, for a bar on a terminal; None if it is not known before."""
-    from pathnn.inference.stream import CHUNK_ROWS, count_rows, part_chunks
+    from pathnn.inference.stream import count_rows, part_rows
 
     if data == "-" or not sys.stderr.isatty():
         return None
-    chunks, rows = part_chunks(data, part), count_rows(data)
-    return min(chunks.stop * CHUNK_ROWS, rows) - chunks.start * CHUNK_ROWS
+    return count_rows(data) if part == (1, 1) else len(part_rows(data, part))
 
 
 def write_csv(path: Path, rows: list[list[Any]]) -> None:

@@ -214,7 +214,7 @@ def _load(config: RunConfig, out: Path) -> Task:
         _write_bad_rows(file, task.skipped)
         note(f"all skipped rows are in {file}")
     if splits is not None and new and task.splits:
-        write_split(splits, task, choose_split(task, config))
+        write_split(splits, task, choose_split(task, replace(config, calibration=None)))
         note(f"wrote the split to {splits}")
     elif splits is not None:
         note(f"read the split in {splits}")
@@ -295,7 +295,7 @@ def _can_draw() -> bool:
     return True
 
 
-TABLE_OPTIONS = ("target", "kind", "smiles", "clean", "splits", "descriptors")
+TABLE_OPTIONS = ("target", "kind", "smiles", "clean", "splits", "descriptors", "calibration")
 
 
 def _check_table_options(data: str, chosen: dict[str, Any], *, baselines: bool) -> None:

@@ -8,15 +8,14 @@ if TYPE_CHECKING:
     from pathnn.evaluation.baselines import fit_baselines as fit_baselines
     from pathnn.evaluation.comparison import Comparison as Comparison
     from pathnn.evaluation.comparison import compare_runs as compare_runs
-    from pathnn.evaluation.cross_validation import cross_validate as cross_validate
-    from pathnn.evaluation.outputs import write_evaluation as write_evaluation
+    from pathnn.evaluation.held_out import cross_validate as cross_validate
+    from pathnn.evaluation.held_out import write_evaluation as write_evaluation
     from pathnn.evaluation.predictions import Predictions as Predictions
 
 EXPORTS = {
     "baselines": ("fit_baselines",),
     "comparison": ("Comparison", "compare_runs"),
-    "cross_validation": ("cross_validate",),
-    "outputs": ("write_evaluation",),
+    "held_out": ("cross_validate", "write_evaluation"),
     "predictions": ("Predictions",),
 }
 

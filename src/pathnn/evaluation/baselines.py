@@ -13,8 +13,7 @@ from torch import Tensor
 from pathnn.data.readers.clean import Clean, clean_smiles
 from pathnn.data.readers.descriptors import BITS, RADIUS, morgan, rdkit_descriptors
 from pathnn.data.task import Split, Task
-from pathnn.evaluation.predictions import Predictions, logits
-from pathnn.evaluation.resampling import Array
+from pathnn.evaluation.predictions import Array, Predictions, logits
 from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.errors import RunError
 
@@ -34,8 +33,6 @@ SETTINGS = {
 """All settings of the baselines. Other options are the defaults of scikit-learn and LightGBM."""
 
 MODELS = ("random forest", "LightGBM")
-
-FEATURES = ("Morgan", "descriptors")
 
 TRIVIAL = "mean of the training targets"
 
@@ -101,8 +98,9 @@ def trivial_predictions(
 
 
 def _numbered(splits: Split | Sequence[Split]) -> Iterator[tuple[int | None, Split]]:
-    """Yield the number of the fold, or None, and the split."""
-    yield from [(None, splits)] if isinstance(splits, Split) else enumerate(splits)
+    """Yield the number of the fold, or None for a single split, and the split."""
+    each = [splits] if isinstance(splits, Split) else splits
+    yield from [(None, each[0])] if len(each) == 1 else enumerate(each)
 
 
 def _filled(x: Array, known: Array, test: Array) -> tuple[Array, Array]:

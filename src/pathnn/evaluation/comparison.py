@@ -2,51 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from pathnn.checks import check_choice
 from pathnn.evaluation.held_out import read_baselines, read_held_out
-from pathnn.evaluation.predictions import Predictions
-from pathnn.evaluation.resampling import interval
+from pathnn.evaluation.predictions import Difference, Predictions, interval, paired_difference
 from pathnn.inference.predictor import load_runs
 from pathnn.training.errors import MismatchError
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How much better or worse one model is than another on the same molecules.
-
-    Attributes:
-        value: the difference of the scores, the second minus the first.
-        low, high: its 95 % interval over bootstrap samples of the molecules, the same for both models.
-        better: the fraction of the samples with a defined metric in which the second model is better; NaN for none.
-    """
-
-    value: float
-    low: float
-    high: float
-    better: float
-
-    @property
-    def distinguishable(self) -> bool:
-        """Return whether the interval excludes 0."""
-        return self.low > 0 or self.high < 0
-
-
-def paired_difference(first: Predictions, second: Predictions, metric: str) -> Difference:
-    """Compare two models on the same molecules, with 1000 bootstrap samples of them."""
-    samples = second.resampled(metric) - first.resampled(metric)
-    maximize = first.metrics[metric].maximize
-    low, high = interval(samples)
-    defined = samples[~np.isnan(samples)]
-    better = float(((defined > 0) if maximize else (defined < 0)).mean()) if defined.size else math.nan
-    return Difference(second.score(metric) - first.score(metric), low, high, better)
 
 
 @dataclass(frozen=True)

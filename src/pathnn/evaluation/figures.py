@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pathnn.evaluation.predictions import Predictions
-from pathnn.evaluation.resampling import Array
+from pathnn.evaluation.predictions import Array, Predictions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,31 +53,16 @@ def svg(figure: Figure, name: str) -> str:
     return found[found.index("<svg") :]
 
 
-def parity(y: Array, out: Array, name: str) -> Figure:
-    """Draw predictions over targets."""
+def scatter(x: Array, y: Array, xlabel: str, ylabel: str, *, diagonal: bool = False) -> Figure:
+    """Draw points, and the diagonal or a line at 0."""
 
     def draw(axes: Axes) -> None:
-        ends = [min(y.min(), out.min()), max(y.max(), out.max())]
-        axes.plot(ends, ends, color=GREY, linewidth=1)
-        _points(axes, y, out)
-        axes.set(xlabel=f"target {name}", ylabel=f"predicted {name}")
+        ends = [min(x.min(), y.min()), max(x.max(), y.max())] if diagonal else [x.min(), x.max()]
+        axes.plot(ends, ends if diagonal else [0.0, 0.0], color=GREY, linewidth=1)
+        axes.scatter(x, y, s=14, alpha=0.6, color=BLUE, linewidths=0, rasterized=len(x) > MANY)
+        axes.set(xlabel=xlabel, ylabel=ylabel)
 
     return make_figure(draw)
-
-
-def residuals(y: Array, out: Array, name: str) -> Figure:
-    """Draw errors over predictions."""
-
-    def draw(axes: Axes) -> None:
-        axes.axhline(0.0, color=GREY, linewidth=1)
-        _points(axes, out, out - y)
-        axes.set(xlabel=f"predicted {name}", ylabel="prediction − target")
-
-    return make_figure(draw)
-
-
-def _points(axes: Axes, x: Array, y: Array) -> None:
-    axes.scatter(x, y, s=14, alpha=0.6, color=BLUE, linewidths=0, rasterized=len(x) > MANY)
 
 
 def roc_curve(y: Array, out: Array) -> tuple[Array, Array]:
@@ -105,13 +89,23 @@ def _counts(y: Array, out: Array) -> tuple[Array, Array]:
     return np.append(0, true), np.append(0, false)
 
 
-def draw_roc(curves: Mapping[str, tuple[Array, Array]]) -> Figure:
-    """Draw ROC curves of labels by name."""
+def calibration_curve(y: Array, probability: Array, *, bins: int = 10) -> tuple[Array, Array]:
+    """Return the mean probability and the share of positives of about equally many molecules each, from low to high.
+
+    >>> [part.tolist() for part in calibration_curve(np.array([0, 1, 1, 1]), np.array([0.1, 0.3, 0.8, 1.0]), bins=2)]
+    [[0.2, 0.9], [0.5, 1.0]]
+    """
+    parts = np.array_split(np.argsort(probability, kind="stable"), min(bins, len(y)))
+    return np.array([probability[part].mean() for part in parts]), np.array([y[part].mean() for part in parts])
+
+
+def draw_curves(curves: Mapping[str, tuple[Array, Array]], xlabel: str, ylabel: str, *, marker: str = "") -> Figure:
+    """Draw curves from 0 to 1 by name, next to the diagonal."""
 
     def draw(axes: Axes) -> None:
         axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
-        _lines(axes, {name: roc_curve(*pair) for name, pair in curves.items()})
-        axes.set(xlabel="false positive rate", ylabel="true positive rate")
+        _lines(axes, curves, marker)
+        axes.set(xlabel=xlabel, ylabel=ylabel, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
 
     return make_figure(draw)
 
@@ -128,9 +122,9 @@ def draw_precision_recall(curves: Mapping[str, tuple[Array, Array]]) -> Figure:
     return make_figure(draw)
 
 
-def _lines(axes: Axes, curves: Mapping[str, tuple[Array, Array]]) -> None:
+def _lines(axes: Axes, curves: Mapping[str, tuple[Array, Array]], marker: str = "") -> None:
     for name, (x, y) in curves.items():
-        axes.plot(x, y, color=BLUE if len(curves) == 1 else None, label=name)
+        axes.plot(x, y, color=BLUE if len(curves) == 1 else None, label=name, marker=marker)
     if len(curves) > 1:
         axes.legend()
 

@@ -16,18 +16,16 @@ import torch
 
 from pathnn.data.copies import count_copies
 from pathnn.data.metrics import confusion
-from pathnn.data.task import Task
+from pathnn.data.task import Split, Task
 from pathnn.evaluation import figures
 from pathnn.evaluation.baselines import SETTINGS, TRIVIAL, trivial_predictions
-from pathnn.evaluation.comparison import paired_difference
-from pathnn.evaluation.held_out import held_out_splits
-from pathnn.evaluation.predictions import Predictions
-from pathnn.evaluation.resampling import interval
+from pathnn.evaluation.predictions import Predictions, interval, paired_difference
+from pathnn.inference.intervals import Coverage
 from pathnn.inference.similarity import TrainingMolecules, nearest
 from pathnn.provenance import versions
 from pathnn.training.ensemble import Ensemble
 from pathnn.training.run_folder import EnsembleFolder, RunFolder, write_file
-from pathnn.training.setup import choose_split
+from pathnn.training.setup import calibration_part, choose_split
 
 WORST = 10
 """How many molecules to show."""
@@ -35,19 +33,30 @@ WORST = 10
 MOST_TARGETS = 6
 """Of several targets, so many have plots."""
 
+CALIBRATED = "Calibration: on the line, probabilities are right"
+
+SHOWN = (0.5, 0.8, 0.9, 0.95)
+"""The levels of intervals in the table; the plot has more."""
+
 MOST_CLASSES = 20
 """A confusion matrix of more classes is left out."""
 
 
 def write_report(
-    folder: Path, task: Task, ensemble: Ensemble, found: Predictions, baselines: Mapping[str, Predictions]
+    folder: Path,
+    task: Task,
+    ensemble: Ensemble,
+    splits: Sequence[Split],
+    found: Predictions,
+    baselines: Mapping[str, Predictions],
+    coverage: Sequence[Coverage] | None,
 ) -> None:
     """Write `report.html` into the folder of a run, of several seeds or of folds.
 
-    `found` has the predictions for molecules that the networks did not train on, and `baselines` those of simpler
-    models for the same molecules. Without matplotlib the report has no plots, and says so.
+    `found` has the predictions for the test parts of `splits`, and `baselines` those of simpler models for the same
+    molecules. `coverage` is that of intervals on the test part. Without matplotlib the report has no plots, and says
+    so.
     """
-    splits = held_out_splits(ensemble, task)
     trivial = trivial_predictions(task, splits, signature=ensemble.signature)
     target = ", ".join(task.classes) if task.target != "class" else ", ".join(ensemble.config.target or ("class",))
     parts = {
@@ -55,11 +64,13 @@ def write_report(
         "verdict": verdict(found, trivial, baselines),
         "scores": _scores(found),
         "models": _models(found, {**baselines, _trivial(found): trivial}),
-        "worst": _worst(task, ensemble, found),
+        "intervals": _intervals(ensemble, found, coverage),
+        "worst": _worst(task, ensemble, splits, found),
         "facts": _facts(folder, task, ensemble, found),
     }
     try:
         parts |= {"plots": _plots(found), "curves": _curves(folder, ensemble), "missing": ""}
+        parts["intervals"] += _reliability(found, coverage or ())
     except ImportError:
         note = "This report has no plots, which need matplotlib: pip install 'pathnn[plot]'."
         parts |= {"plots": _confusion(found), "curves": "", "missing": f'<p class="soft">{note}</p>'}
@@ -143,20 +154,17 @@ def _scores(found: Predictions) -> str:
 
 def _models(found: Predictions, others: Mapping[str, Predictions]) -> str:
     metric, info = found.metric, found.metrics[found.metric]
+    sign = 1.0 if info.maximize else -1.0
     rows = [("<strong>this model</strong>", f"<strong>{_number(found.score(metric))}</strong>", "", "")]
-    for name, other in others.items():
+    best_first = sorted(others.items(), key=lambda pair: _defined(sign * pair[1].score(metric)), reverse=True)
+    for name, other in best_first:
         apart = paired_difference(found, other, metric)
         by = f"{_number(apart.value)} ({_number(apart.low)} to {_number(apart.high)})"
         rows.append((escape(name), _number(other.score(metric)), by, "yes" if apart.distinguishable else "no"))
-    rows[1:] = sorted(rows[1:], key=lambda row: _order(row[1], maximize=info.maximize))
     header = ("model", info.name, "difference to this model (95 %)", "distinguishable")
     more = "" if len(others) > 1 else " Train with --baselines to see random forests and gradient boosting here."
     note = f"All models predict the same molecules; intervals are paired.{more}"
     return f'<h2>Next to simpler models</h2>{_table(header, rows)}<p class="soft">{note}</p>'
-
-
-def _order(score: str, *, maximize: bool) -> float:
-    return math.inf if score == "—" else -float(score) if maximize else float(score)
 
 
 def _figure(figure: Any, name: str, caption: str) -> str:
@@ -164,21 +172,32 @@ def _figure(figure: Any, name: str, caption: str) -> str:
 
 
 def _plots(found: Predictions) -> str:
-    """Return parity and residual plots, or ROC and precision-recall curves and a confusion matrix."""
+    """Return parity and residual plots; or ROC, precision-recall and calibration curves, and a confusion matrix."""
     kind, drawn = found.signature.target, []
+    pairs = {} if kind == "class" else dict(list(figures.known_pairs(found).items())[:MOST_TARGETS])
     if kind == "class":
-        return _confusion(found)
-    pairs = dict(list(figures.known_pairs(found).items())[:MOST_TARGETS])
-    if kind == "regression":
+        best = found.out.softmax(dim=1).max(dim=1)
+        right = (best.indices == found.y).double().numpy()
+        curve = {"": figures.calibration_curve(right, best.values.numpy())}
+        labels = "probability of the predicted class", "share of right predictions"
+        drawn.append(_figure(figures.draw_curves(curve, *labels, marker="o"), "calibration", CALIBRATED))
+    elif kind == "regression":
         for name, (y, out) in pairs.items():
             if y.size:
-                drawn.append(_figure(figures.parity(y, out, name), f"parity {name}", "Predictions over targets"))
-                drawn.append(_figure(figures.residuals(y, out, name), f"residuals {name}", "Errors over predictions"))
+                parity = figures.scatter(y, out, f"target {name}", f"predicted {name}", diagonal=True)
+                residuals = figures.scatter(out, out - y, f"predicted {name}", "prediction − target")
+                drawn.append(_figure(parity, f"parity {name}", "Predictions over targets"))
+                drawn.append(_figure(residuals, f"residuals {name}", "Errors over predictions"))
     else:
         curves = {name: pair for name, pair in pairs.items() if 0 < pair[0].sum() < pair[0].size}
         if curves:
-            drawn.append(_figure(figures.draw_roc(curves), "roc", "ROC curve"))
+            rates = {name: figures.roc_curve(*pair) for name, pair in curves.items()}
+            roc = figures.draw_curves(rates, "false positive rate", "true positive rate")
+            drawn.append(_figure(roc, "roc", "ROC curve"))
             drawn.append(_figure(figures.draw_precision_recall(curves), "pr", "Precision over recall"))
+            shares = {name: figures.calibration_curve(y, 1 / (1 + np.exp(-out))) for name, (y, out) in curves.items()}
+            drawn.append(_figure(figures.draw_curves(shares, "probability", "share of positives", marker="o"),
+                                 "calibration", CALIBRATED))  # fmt: skip
     return f'<h2>Predictions</h2><div class="plots">{"".join(drawn)}</div>{_confusion(found)}'
 
 
@@ -198,6 +217,45 @@ def _confusion(found: Predictions) -> str:
     ]
     title = "<h2>Confusion matrix</h2><p class='soft'>Rows are targets, columns are predictions.</p>"
     return title + _table(("", *map(escape, names)), rows, ' class="confusion"')
+
+
+def _intervals(ensemble: Ensemble, found: Predictions, coverage: Sequence[Coverage] | None) -> str:
+    """Return a table of the coverage and the width of intervals, or of the size of sets."""
+    if coverage is None:
+        note = (
+            "<code>pathnn predict --interval 0.9</code> adds them. Their coverage is not measured here, since no test "
+            "part is outside of all folds: <code>--split-by COLUMN</code> names one."
+        )
+        return f'<h2>Intervals</h2><p class="soft">{note}</p>' if ensemble.config.folds is not None else ""
+    numbers = found.signature.target == "regression"
+    names = _target_names(found)[:MOST_TARGETS]
+    header = ["level", *(f"{name} {word}" for name in names for word in ("inside", "width" if numbers else "size"))]
+    rows = []
+    for level, share, width in (one for one in coverage if one.level in SHOWN):
+        each = [text for i in range(len(names)) for text in (f"{100 * share[i]:.1f} %", _number(width[i]))]
+        rows.append((f"{100 * level:.0f} %", *each))
+    what = "intervals, and their mean width" if numbers else "sets of classes, and the mean number of classes in a set"
+    note = (
+        f"The share of {len(found.rows):,} test molecules inside {what} (<code>predict --interval LEVEL</code>). The "
+        "share is close to the level if the test molecules are like those that the intervals were calibrated with."
+    )
+    title = "Intervals" if numbers else "Sets of classes"
+    return f'<h2>{title}</h2>{_table([*map(escape, header)], rows)}<p class="soft">{note}</p>'
+
+
+def _target_names(found: Predictions) -> list[str]:
+    return [""] if found.signature.target == "class" else [*figures.known_pairs(found)]
+
+
+def _reliability(found: Predictions, coverage: Sequence[Coverage]) -> str:
+    """Return a plot of the share of targets inside intervals or sets over their level."""
+    if not coverage:
+        return ""
+    level = np.array([one.level for one in coverage])
+    share = np.array([one.share for one in coverage])
+    curves = {name: (level, share[:, i]) for i, name in enumerate(_target_names(found)[:MOST_TARGETS])}
+    figure = figures.draw_curves(curves, "level", "share of targets inside", marker="o")
+    return f'<div class="plots">{_figure(figure, "coverage", "Reliability: on the line, levels are right")}</div>'
 
 
 def _curves(folder: Path, ensemble: Ensemble) -> str:
@@ -224,13 +282,13 @@ def errors(found: Predictions) -> np.ndarray[Any, Any]:
     return np.nan_to_num(each.nanmean(dim=1).numpy())
 
 
-def _worst(task: Task, ensemble: Ensemble, found: Predictions) -> str:
+def _worst(task: Task, ensemble: Ensemble, splits: Sequence[Split], found: Predictions) -> str:
     if not found.smiles:
         return ""
     order = np.argsort(-errors(found), kind="stable")[:WORST].tolist()
     columns, targets = found.columns(), found.target_columns()
     cards = []
-    for i, (similarity, other) in zip(order, _nearest(task, ensemble, found, order), strict=True):
+    for i, (similarity, other) in zip(order, _nearest(task, ensemble, splits, found, order), strict=True):
         wanted = "; ".join(f"{escape(name)} {_value(values[i])}" for name, values in targets.items())
         got = "; ".join(f"{escape(name)} {_value(values[i])}" for name, values in columns.items())
         cards.append(
@@ -247,18 +305,18 @@ def _value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
 
 
-def _nearest(task: Task, ensemble: Ensemble, found: Predictions, order: list[int]) -> list[tuple[float, str]]:
+def _nearest(
+    task: Task, ensemble: Ensemble, splits: Sequence[Split], found: Predictions, order: list[int]
+) -> list[tuple[float, str]]:
     """Return the nearest training molecules of the networks that predicted the molecules `order`."""
-    names, splits, clean = task.graphs.names, held_out_splits(ensemble, task), ensemble.config.clean
+    names, clean = task.graphs.names, ensemble.config.clean
     assert names is not None
-    stored: dict[int | None, TrainingMolecules] = {}
+    stored: dict[int, TrainingMolecules] = {}
     result = []
     for i in order:
-        fold = found.folds[i] if found.folds else None
+        fold = found.folds[i] if found.folds else 0
         if fold not in stored:
-            split = splits[fold] if fold is not None and isinstance(splits, tuple) else splits
-            assert not isinstance(split, tuple)
-            stored[fold] = TrainingMolecules.of([names[j] for j in split.train.tolist()], clean)
+            stored[fold] = TrainingMolecules.of([names[j] for j in splits[fold].train.tolist()], clean)
         result.append(nearest([found.smiles[i]], stored[fold], clean)[0])
     return result
 
@@ -326,4 +384,5 @@ def _split_words(task: Task, ensemble: Ensemble, split: Any) -> str:
         test = f", and {split.test.numel():,} test rows in no fold" if split.test.numel() else ""
         return f"{config.folds} folds of {split.train.numel():,} rows {how}{seed}{test}"
     sizes = f"{split.train.numel():,} training, {split.val.numel():,} validation, {split.test.numel():,} test rows"
-    return f"{sizes}, {how}{seed}"
+    aside = "" if config.calibration is None else f", {calibration_part(task, config).numel():,} calibration rows"
+    return f"{sizes}{aside}, {how}{seed}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
@@ -24,17 +23,17 @@ from pathnn.data.readers.molecules import Molecules, Problems, read_molecules
 from pathnn.data.readers.smiles import pack_molecules
 from pathnn.data.readers.table import STANDARD_INPUT, Table, read_table
 from pathnn.data.splits import BUTINA, SCAFFOLD
-from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.device import resolve
 from pathnn.hub import NON_COMMERCIAL, pretrained_file, pretrained_names
+from pathnn.inference.intervals import Calibration
 from pathnn.inference.similarity import SimilarityColumn
 from pathnn.training.checkpoint import TaskSignature, TrainedModel, load_model, training_overlap
 from pathnn.training.config import RunConfig
-from pathnn.training.ensemble import Ensemble, combine, load_ensemble, predict_each
+from pathnn.training.ensemble import Ensemble, combine, load_ensemble, predict_each, score_ensemble
 from pathnn.training.run_folder import EnsembleFolder, RunFolder
 from pathnn.training.runs import load_task
-from pathnn.training.scoring import Evaluation, comparable, measure, predict, targets
+from pathnn.training.scoring import Evaluation
 from pathnn.training.setup import choose_split, splits_of
 
 if TYPE_CHECKING:
@@ -85,7 +84,8 @@ class Predictor:
 
     `run` is a run folder, a model file, the name of a trained model, or what `load_runs` returns. A run folder with the
     training molecules adds the column "similarity": to the nearest of them, from 0 to 1. Functions in `more_columns`
-    are called with the SMILES of each call, and return further columns.
+    are called with the SMILES of each call, and return further columns. `interval`, such as 0.9, adds the ends of
+    intervals, or sets of classes, that hold so many of the targets; it needs a run folder with `intervals.json`.
 
     >>> predict = Predictor("molhiv-ap")
     >>> columns = predict(["CCO", "C("])
@@ -95,8 +95,14 @@ class Predictor:
     [None, "'C(' is no molecule: it does not follow the SMILES grammar"]
     """
 
-    def __init__(self, run: Ensemble | Path | str, device: str = "cpu") -> None:
+    def __init__(self, run: Ensemble | Path | str, device: str = "cpu", *, interval: float | None = None) -> None:
+        if interval is not None and not 0 < interval < 1:
+            raise ValueError(f"interval={interval}: expected a level between 0 and 1, such as 0.9.")
+        if interval is not None and isinstance(run, Ensemble):
+            raise ValueError("interval needs the folder of the run, which has intervals.json: got networks alone.")
         trained = run if isinstance(run, Ensemble) else load_runs(Path(run))
+        self.interval = interval
+        self.calibration = None if interval is None else Calibration.load(Path(str(run)), trained)
         size = max(trained.config.batch_size, BATCH_SIZE)
         self.trained = Ensemble(tuple(replace(o, config=replace(o.config, batch_size=size)) for o in trained.members))
         self.device = str(resolve(device))
@@ -150,20 +156,17 @@ class Predictor:
 
     def predict_task(self, task: Task | None) -> dict[str, Values]:
         """Return the columns of all graphs of a task; of no task, the columns without values."""
-        signature = self.trained.signature
         if task is None:
-            one = torch.zeros(len(self.trained.members), 1, signature.out_channels)
-            return {name: [] for name in ensemble_columns(one, signature)}
-        return ensemble_columns(predict_each(self.trained, task, device=self.device), signature)
+            one = torch.zeros(len(self.trained.members), 1, self.trained.signature.out_channels)
+            return {name: [] for name in self._columns(one)}
+        return self._columns(predict_each(self.trained, task, device=self.device))
 
-    def fingerprint(self) -> str:
-        """Return a checksum of the networks and of what they know about their task."""
-        digest = hashlib.sha256()
-        for one in self.trained.members:
-            digest.update(repr(one.signature.to_dict()).encode())
-            for name, tensor in one.model.state_dict().items():
-                digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
-        return digest.hexdigest()
+    def _columns(self, outputs: Tensor) -> dict[str, Values]:
+        columns = ensemble_columns(outputs, self.trained.signature)
+        if self.calibration is not None and self.interval is not None:
+            for name, values in interval_columns(self.calibration, outputs, self.interval).items():
+                columns[free_name(name, columns)] = values
+        return columns
 
     def _task(self, molecules: Sequence[Molecules]) -> Task:
         atoms, bonds = FEATURES[self.trained.signature.molecule_features]
@@ -190,10 +193,7 @@ def score(
     print(score(trained, task, task.splits[0].test, metric="rmse").score)
     ```
     """
-    task = with_metric(comparable(trained.signature, task), metric or trained.signature.metric)
-    index = torch.arange(len(task.graphs)) if index is None else index
-    out = predict(trained, task, index, device=device)
-    return measure(out, targets(task, index), task, trained.signature.target_scale)
+    return score_ensemble(Ensemble((trained,)), task, index, metric=metric, device=device).together
 
 
 def prediction_columns(out: Tensor, signature: TaskSignature) -> dict[str, Values]:
@@ -250,6 +250,24 @@ def ensemble_columns(outputs: Tensor, signature: TaskSignature) -> dict[str, Val
         columns[name] = values
         if not any(isinstance(value, str) for value in values):
             columns[free_name(f"{name}_std", mean)] = _deviation([column[name] for column in each])
+    return columns
+
+
+def interval_columns(calibration: Calibration, outputs: Tensor, level: float) -> dict[str, Values]:
+    """Return the ends of intervals of each target, or the classes of sets with | between them, as columns."""
+    columns: dict[str, Values] = {}
+    std, classes = calibration.signature.target_std, calibration.signature.classes
+    if calibration.signature.target == "regression":
+        ends = [torch.from_numpy(end) for end in calibration.bounds(outputs, level)]
+        for i, name in enumerate(calibration.names):
+            for word, end in zip(("lower", "upper"), ends, strict=True):
+                columns[free_name(f"{name}_{word}", columns)] = _numbers(end[:, i], std[i] if std else None)
+        return columns
+    sets = calibration.sets(outputs, level)
+    words = classes if calibration.signature.target == "class" and classes else list(map(str, range(sets.shape[2])))
+    for i, name in enumerate(calibration.names):
+        texts = ["|".join(word for word, inside in zip(words, row, strict=True) if inside) for row in sets[:, i]]
+        columns[free_name(f"{name}_set", columns)] = [*texts]
     return columns
 
 
@@ -396,6 +414,12 @@ def choose_graphs(task: Task, config: RunConfig, part: str) -> Tensor | None:
         return None
     split = choose_split(task, config)
     index = {"train": split.train, "val": split.val, "test": split.test}[part]
+    if not index.numel() and config.folds is not None:
+        raise ValueError(
+            f"the folds of {config.data} have no {part} graphs in common. out_of_fold.csv in the run folder has the "
+            "predictions for held-out graphs, and result.json their scores. Evaluate on other data, or one of the runs "
+            "in the folder, such as fold-0."
+        )
     if not index.numel():
         raise ValueError(f"the split of {config.data} has no {part} graphs: choose others with --split.")
     return index

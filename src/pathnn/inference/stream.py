@@ -11,7 +11,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -23,6 +23,7 @@ from pathnn.data.readers.molecules import Molecules, Problems
 from pathnn.data.readers.table import STANDARD_INPUT, Table, TableReader, open_table
 from pathnn.data.task import Task
 from pathnn.files import atomic_write, locked_file
+from pathnn.inference.intervals import checksum
 from pathnn.inference.predictor import ERROR, Columns, Predictor, free_name
 from pathnn.training.ensemble import Ensemble
 
@@ -32,7 +33,7 @@ CHUNK_ROWS = 4_096
 AHEAD = 2
 """Chunks whose molecules are read while the network computes."""
 
-EVERY_CHUNK = range(sys.maxsize)
+EVERY_ROW = range(sys.maxsize)
 
 Reading = Callable[[], tuple[list[Molecules], Problems]]
 
@@ -100,7 +101,7 @@ def predict_rows(
     with open_table(data) as reader:
         stream = PredictionStream(predictor, reader, smiles=smiles, strict=strict)
         yield PredictionTable(stream.header, [], stream.predicted, ())
-        yield from stream.chunks(part_chunks(data, part))
+        yield from stream.chunks(part_rows(data, part))
 
 
 def _graph_rows(task: Task | None, total: int) -> tuple[list[str], list[list[Any]]]:
@@ -153,34 +154,37 @@ class PredictionStream:
         self.predicted = tuple(predicted)
         self.header = add_names(reader.columns, predicted)
 
-    def chunks(self, numbers: range = EVERY_CHUNK, *, known: str | None = None) -> Iterator[PredictionTable]:
-        """Yield some chunks; `known` is the digest that the chunk before them had, to refuse a file that changed."""
-        tables = self._tables(numbers, known)
+    def chunks(self, rows: range = EVERY_ROW, *, known: str | None = None) -> Iterator[PredictionTable]:
+        """Yield some rows; `known` is the digest that the chunk before them had, to refuse a file that changed."""
+        tables = self._tables(rows, known)
         first = list(islice(tables, 1))
         processes = reader_processes(len(first[0][1].rows) if first else 0)
         waiting: deque[tuple[int, Table, str, Reading]] = deque()
         trained = self.predictor.trained
         described = trained.signature.descriptors
         with MoleculePool(trained.signature.molecule_features, processes, trained.config.clean) as pool:
-            for number, read, digest in chain(first, tables):
+            for before, read, digest in chain(first, tables):
                 table = read if described is None else described.checked(read)
-                waiting.append((number, table, digest, pool.read(self._texts(table))))
+                waiting.append((before, table, digest, pool.read(self._texts(table))))
                 if len(waiting) > AHEAD:
                     yield self._predict(*waiting.popleft())
             while waiting:
                 yield self._predict(*waiting.popleft())
 
-    def _tables(self, numbers: range, known: str | None) -> Iterator[tuple[int, Table, str]]:
-        digest = hashlib.sha256(repr(self.reader.columns).encode())
-        for number, table in enumerate(chain(self.first, self.rest)):
-            if number == numbers.start:
+    def _tables(self, rows: range, known: str | None) -> Iterator[tuple[int, Table, str]]:
+        """Yield how many rows are before a chunk, the chunk, and the digest to its end."""
+        digest, before = hashlib.sha256(repr(self.reader.columns).encode()), 0
+        for table in chain(self.first, self.rest):
+            skipped, kept = (_between(table, before, part) for part in (range(rows.start), rows))
+            _update(digest, skipped)
+            if kept.rows:
                 self._check(digest.hexdigest(), known)
                 known = None
-            if number >= numbers.stop:
-                return
-            digest.update(repr(table.rows).encode())
-            if number >= numbers.start:
-                yield number, table, digest.hexdigest()
+                _update(digest, kept)
+                yield before + len(skipped.rows), kept, digest.hexdigest()
+            before += len(table.rows)
+            if before >= rows.stop:
+                break
         self._check(digest.hexdigest(), known)
 
     def _check(self, digest: str, known: str | None) -> None:
@@ -193,10 +197,9 @@ class PredictionStream:
     def _texts(self, table: Table) -> list[str | None]:
         return [None if i in table.problems else text for i, text in enumerate(table.column(self.smiles))]
 
-    def _predict(self, number: int, table: Table, digest: str, wait: Reading) -> PredictionTable:
+    def _predict(self, before: int, table: Table, digest: str, wait: Reading) -> PredictionTable:
         molecules, problems = wait()
         problems |= table.problems
-        before = number * CHUNK_ROWS
         texts = self._texts(table)
         bad = tuple(BadRow(before + i + 1, problems[i], texts[i] or "") for i in sorted(problems))
         if self.strict and bad:
@@ -208,6 +211,18 @@ class PredictionStream:
             for row, values in zip(table.rows, zip(*columns.values(), strict=True), strict=True)
         ]
         return PredictionTable(self.header, rows, self.predicted, bad, digest)
+
+
+def _between(table: Table, before: int, rows: range) -> Table:
+    """Return the part of a chunk that is in some rows of its table; `before` is the number of the rows before it."""
+    start, stop = max(rows.start - before, 0), max(rows.stop - before, 0)
+    problems = {i - start: problem for i, problem in table.problems.items() if start <= i < stop}
+    return replace(table, rows=table.rows[start:stop], problems=problems)
+
+
+def _update(digest: hashlib._Hash, table: Table) -> None:
+    for row in table.rows:  # one by one: the digest does not depend on the chunks
+        digest.update(repr(row).encode())
 
 
 @dataclass(frozen=True)
@@ -244,7 +259,7 @@ def predict_file(
     Until it is complete, the file is called `OUT.part`, and `OUT.part.json` says how much of it is valid: with
     `resume`, a stopped call continues there. It is refused if the model, the data or an option has changed.
     `part=(3, 100)` is the third of a hundred parts of the rows; the parts in order, without the headers of all but the
-    first, are the whole. `report` is called with each chunk.
+    first, are the whole, up to the rounding of other batches. `report` is called with each chunk.
 
     ```python
     predict_file(Predictor("run"), "new.csv", Path("predictions.csv.gz"))
@@ -256,14 +271,14 @@ def predict_file(
     partial, state = (out.with_name(f"{out.name}.{suffix}") for suffix in ("part", "part.json"))
     with open_table(data) as reader:
         stream = PredictionStream(predictor, reader, smiles=smiles, strict=strict)
-        numbers, job = part_chunks(data, part), _describe(stream, data, part)
+        rows, job = part_rows(data, part), _describe(stream, data, part)
         done = _read_state(state, job) if resume and state.exists() else Written()
         try:
             with locked_file(partial, wait=False) as file:
                 if file.seek(0, os.SEEK_END) < done.size:  # the file was lost
                     done = Written()
                 _write(file, [] if done.size else [stream.header], out, done.size)
-                for chunk in stream.chunks(range(numbers.start + done.chunks, numbers.stop), known=done.digest):
+                for chunk in stream.chunks(range(rows.start + done.rows, rows.stop), known=done.digest):
                     done = done.add(chunk, _write(file, chunk.rows, out))
                     with atomic_write(state) as text:
                         text.write(json.dumps({"job": job, "written": asdict(done)}).encode())
@@ -284,12 +299,12 @@ def predict_file(
 def _describe(stream: PredictionStream, data: str, part: tuple[int, int]) -> dict[str, Any]:
     """Return what must not change until a file is complete."""
     return {
-        "the model": stream.predictor.fingerprint(),
+        "the model": checksum(stream.predictor.trained),
+        "--interval": stream.predictor.interval,
         "the size of the data": None if data == STANDARD_INPUT else Path(data).expanduser().stat().st_size,
         "the SMILES column": stream.smiles,
         "the columns": stream.header,
         "--part": list(part),
-        "the rows of a chunk": CHUNK_ROWS,
     }
 
 
@@ -342,14 +357,14 @@ def count_rows(data: str) -> int:
         return sum(len(chunk.rows) for chunk in reader.chunks(CHUNK_ROWS))
 
 
-def part_chunks(data: str, part: tuple[int, int]) -> range:
-    """Return the chunks of a part of a table; part (3, 100) is the third of a hundred."""
+def part_rows(data: str, part: tuple[int, int]) -> range:
+    """Return the rows of a part of a table, counted from 0; part (3, 100) is the third of a hundred."""
     number, parts = part
     if not 1 <= number <= parts:
         raise ValueError(f"part={number}/{parts} does not exist: expected a part from 1 to {parts}.")
     if parts == 1:
-        return EVERY_CHUNK
+        return EVERY_ROW
     if data == STANDARD_INPUT:
         raise ValueError("a part of standard input cannot be found before all of it is read: give a file.")
-    chunks = -(-count_rows(data) // CHUNK_ROWS)
-    return range(chunks * (number - 1) // parts, chunks * number // parts)
+    rows = count_rows(data)
+    return range(rows * (number - 1) // parts, rows * number // parts)

@@ -108,6 +108,8 @@ class RunConfig:
             averages are evaluated and saved. None: the weights themselves.
         loss: of a regression, in the unit of the network ("huber" with delta 1); None for "l1".
         class_weights: weight classes, or the labels 0 and 1, inversely to their frequency in the training graphs.
+        calibration: the fraction of the training part that calibrates intervals (`pathnn.inference.intervals`): it
+            trains no network, and chooses no epoch. None for no such part. Folds need none.
         standardize: subtract the mean of regression targets, and divide them by their standard deviation.
         device, devices, num_nodes: as in Lightning Fabric; `devices` is the number of processes per machine.
         precision: as in Lightning Fabric; also "tf32", which allows TF32 products on a GPU.
@@ -168,6 +170,9 @@ class RunConfig:
     plateau_patience: int = 20
     plateau_direction: Direction = "metric"
     clip: float | None = option(None, "Largest norm of the gradient.")
+    calibration: float | None = option(
+        None, "Set aside this fraction of the training molecules, such as 0.1, for predict --interval."
+    )
     standardize: bool = False
     seed: int = option(0, "Seed of weights, order of the graphs, and dropout.")
     device: Device = option("auto", "Where to train.", metavar="auto|cpu|cuda")  # noqa: RUF009
@@ -198,13 +203,15 @@ class RunConfig:
             _at_least(name, self.__dict__[name], 0)
         if self.folds is not None:
             _at_least("folds", self.folds, 2)
+            if self.calibration is not None:
+                raise RunError("folds calibrate intervals with what they hold out: leave out calibration.")
         for name in ("lr", "clip"):
             _positive(name, self.__dict__[name])
-        for name in ("weight_decay", "min_lr", "stop_at", "plateau_factor", "ema"):
+        for name in ("weight_decay", "min_lr", "stop_at", "plateau_factor", "ema", "calibration"):
             _number(name, self.__dict__[name])
         if self.weight_decay < 0:
             raise RunError(f"weight_decay={self.weight_decay}: expected a number of at least 0.")
-        for name in ("plateau_factor", "ema"):
+        for name in ("plateau_factor", "ema", "calibration"):
             value = self.__dict__[name]
             if value is not None and not 0 < value < 1:
                 raise RunError(f"{name}={value}: expected a number between 0 and 1.")

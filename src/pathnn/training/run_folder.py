@@ -24,7 +24,7 @@ RESUMABLE = ("device", "devices", "num_nodes", "epochs")
 
 EVALUATION_FILES = (
     "test_predictions.csv", "out_of_fold.csv", "training_molecules.npz", "baselines.json", "baselines.csv",
-    "report.html",
+    "report.html", "intervals.json",
 )  # fmt: skip
 """What `pathnn.evaluation` and `pathnn.inference` write into the folder of one run or of several."""
 

@@ -16,7 +16,7 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import score_targets
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.shards import ShardedTries
-from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, fold_splits, random_task_split, split_groups
+from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, deal, fold_splits, random_task_split, split_groups
 from pathnn.data.targets import TargetScale, loss_for, regression_loss, weighted_loss
 from pathnn.data.task import Categorical, Features, Split, Task
 from pathnn.device import default_max_entries, free_memory
@@ -273,6 +273,8 @@ def choose_split(task: Task, config: RunConfig) -> Split:
     if not config.fold < len(splits):
         raise RunError(f"fold={config.fold}: {task.name} has {len(splits)} splits, numbered from 0.")
     split = splits[config.fold]
+    if config.calibration is not None:
+        split = replace(split, train=split.train[~torch.isin(split.train, calibration_part(task, config))])
     for part, index in (("train", split.train), ("validation", split.val)):
         if index.numel() == 0 and config.fold != config.folds:
             raise RunError(
@@ -280,6 +282,17 @@ def choose_split(task: Task, config: RunConfig) -> Split:
                 "Give more data: at least ten graphs."
             )
     return split
+
+
+def calibration_part(task: Task, config: RunConfig) -> Tensor:
+    """Return the graphs of the training part that are set aside at random; copies of a molecule stay together."""
+    assert config.calibration is not None
+    train = splits_of(task, config)[config.fold].train
+    groups = train if task.groups is None else task.groups[train]
+    part = train[deal(groups, (1 - config.calibration, config.calibration), seed=config.split_seed or 0) == 1]
+    if not part.numel():
+        raise RunError(f"calibration={config.calibration} of {train.numel()} training graphs is none: expected more.")
+    return part
 
 
 def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
