@@ -10,7 +10,7 @@ import torch
 
 from engine_tasks import tiny_task
 from molecule_runs import MOLECULES, small_config
-from pathnn.data.readers.descriptors import rdkit_descriptors
+from pathnn.data.readers.smiles import rdkit_descriptors
 from pathnn.data.splits import fold_splits
 from pathnn.evaluation import baselines, fit_baselines
 from pathnn.evaluation.baselines import trivial_predictions

@@ -14,12 +14,11 @@ from pathnn.data.datasets.base import with_ones
 from pathnn.data.datasets.registry import get_spec, is_dataset, load_dataset
 from pathnn.data.errors import DataError, UnknownDatasetError
 from pathnn.data.packed import PackedGraphs
-from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
-from pathnn.data.readers.clean import Clean, clean_smiles
-from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.graph6 import read_graph6
-from pathnn.data.readers.smiles import check_features, smiles_graphs
+from pathnn.data.readers.molecules import Clean, MoleculeFeatures, clean_smiles
+from pathnn.data.readers.smiles import FEATURES, Descriptors, check_features, smiles_graphs
 from pathnn.data.readers.table import (
+    COMPRESSED,
     FORMATS,
     STANDARD_INPUT,
     Table,
@@ -27,11 +26,9 @@ from pathnn.data.readers.table import (
     class_labels,
     is_text,
     numeric_columns,
-    one_column,
     read_table,
     table_format,
 )
-from pathnn.data.readers.text import COMPRESSED
 from pathnn.data.readers.tu import encode, one_hot, read_tu
 from pathnn.data.splits import (
     BUTINA,
@@ -366,7 +363,8 @@ def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
         if y.is_floating_point() and not bool(y.isfinite().all()):
             graph = int((~y.isfinite()).nonzero()[0, 0])
             raise DataError(f"the class of graph {graph} is NaN or infinite: expected a number. Leave that graph out.")
-        return replace(graphs, y=one_column(y))
+        codes: torch.Tensor = torch.unique(y.view(-1), return_inverse=True)[1]
+        return replace(graphs, y=codes)
     exact = kind == "regression" and graphs.y.dtype not in (torch.float32, torch.float16, torch.bfloat16)
     y = (graphs.y.double() if exact else graphs.y.float()).view(len(graphs), -1)
     if kind == "binary" and y.size(1) != 1:

@@ -14,7 +14,7 @@ from pathnn.data.metrics import TargetScore
 from pathnn.data.packed import PackedGraphs
 
 if TYPE_CHECKING:
-    from pathnn.data.readers.descriptors import Descriptors
+    from pathnn.data.readers.smiles import Descriptors
 
 
 def random_split(

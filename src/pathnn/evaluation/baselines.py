@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.readers.clean import Clean, clean_smiles
-from pathnn.data.readers.descriptors import BITS, RADIUS, morgan, rdkit_descriptors
+from pathnn.data.readers.molecules import Clean, clean_smiles
+from pathnn.data.readers.smiles import BITS, RADIUS, morgan, rdkit_descriptors
 from pathnn.data.task import Split, Task
 from pathnn.evaluation.predictions import Predictions, logits
 from pathnn.evaluation.resampling import Array

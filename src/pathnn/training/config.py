@@ -42,11 +42,11 @@ MODELS = ("pathnn", "gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp")
 """PathNN, and the names of `pathnn.nn.baselines`."""
 
 Clean = Literal["salts", "tautomers"]
-"""How molecules are cleaned (`pathnn.data.readers.clean`)."""
+"""How molecules are cleaned (`pathnn.data.readers.molecules`)."""
 
 
 DESCRIPTORS = ("rdkit", "morgan")
-"""Descriptors that are computed from molecules (`pathnn.data.readers.descriptors`); other names are columns."""
+"""Descriptors that are computed from molecules (`pathnn.data.readers.smiles`); other names are columns."""
 
 
 def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str | None = None) -> Any:

@@ -11,8 +11,7 @@ from torch import Tensor
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
 from pathnn.data import DataError, PackedGraphs, load_data, load_dataset
-from pathnn.data.readers.atom_features import FEATURES
-from pathnn.data.readers.smiles import pack_molecules, read_molecule
+from pathnn.data.readers.smiles import FEATURES, pack_molecules, read_molecule
 from pathnn.data.readers.table import read_table
 
 

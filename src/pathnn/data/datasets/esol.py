@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pathnn.data.datasets.base import Built, DatasetSpec
-from pathnn.data.readers.atom_features import FEATURES
-from pathnn.data.readers.smiles import smiles_graphs
+from pathnn.data.readers.smiles import FEATURES, smiles_graphs
 from pathnn.data.readers.table import read_table
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import regression

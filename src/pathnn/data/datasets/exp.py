@@ -18,7 +18,7 @@ import torch
 from pathnn.data.datasets.base import Built, DatasetSpec, with_ones
 from pathnn.data.errors import DataError
 from pathnn.data.packed import PackedGraphs
-from pathnn.data.readers.text import read_text
+from pathnn.data.readers.table import read_text
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import classification
 from pathnn.data.task import Continuous, Split

@@ -13,8 +13,8 @@ from torch import Tensor
 from pathnn.data.datasets.base import Built, DatasetSpec, load_arrays
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.atom_features import FEATURES
-from pathnn.data.readers.text import parse_numbers
+from pathnn.data.readers.smiles import FEATURES
+from pathnn.data.readers.tu import parse_numbers
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import binary
 from pathnn.data.task import Split

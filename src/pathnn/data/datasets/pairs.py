@@ -13,7 +13,7 @@ from pathnn.data.datasets.base import Built, DatasetSpec, with_ones
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.readers.graph6 import parse_graph6, read_graph6
 from pathnn.data.readers.nx import from_networkx
-from pathnn.data.readers.text import read_text
+from pathnn.data.readers.table import read_text
 from pathnn.data.sources import DataFile
 from pathnn.data.task import Continuous
 

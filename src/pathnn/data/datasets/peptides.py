@@ -20,7 +20,7 @@ from pathnn.data.datasets.ogb import read_packed_molecules
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.metrics import mean_over_targets, tied_average_precision
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.smiles import FEATURES
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import multilabel, regression
 from pathnn.data.task import Split

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.text import read_text
+from pathnn.data.readers.table import read_text
 
 HEADER = ">>graph6<<"
 

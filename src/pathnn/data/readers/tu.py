@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,6 @@ from torch import Tensor
 
 from pathnn.data.errors import ARCHIVE_ERRORS, DataError
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.text import parse_numbers
 from pathnn.data.targets import number_name
 from pathnn.data.task import Vocabulary
 
@@ -106,6 +107,17 @@ def one_hot(codes: Tensor, sizes: Sequence[int] | None = None) -> Tensor:
     columns = codes.reshape(codes.size(0), -1).unbind(dim=1)
     known = [torch.unique(column) for column in columns] if sizes is None else [torch.arange(size) for size in sizes]
     return torch.cat([column[:, None] == values for column, values in zip(columns, known, strict=True)], dim=1)
+
+
+def parse_numbers(text: str) -> Array:
+    """Parse rows of numbers separated by commas, `[rows, columns]`; `ValueError` names the first bad row.
+
+    >>> parse_numbers("1, 2\\n3, 4\\n").tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a table without rows is a table
+        return np.loadtxt(StringIO(text), delimiter=",", dtype=np.float64, ndmin=2)
 
 
 def _open(path: Path) -> tuple[str, dict[str, str]]:
