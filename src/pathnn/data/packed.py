@@ -279,17 +279,16 @@ class PackedGraphs:
         max_paths: int | None = None,
         cache: bool = False,
     ) -> PackedGraphs:
-        """Extract the paths of `collection` up to length `k`; see `build_paths`.
+        """Extract the paths of `collection` up to length `k`; `extract_paths` explains the options.
 
-        With `cache`, the tries are stored in the cache folder and read from there the next time.
+        More than `max_paths` (None: what fits into the free memory) are refused with `PathExplosionError`. With
+        `cache`, the tries are stored in the cache folder and read from there the next time.
         """
         from pathnn.data.paths import build_paths, cached_paths
         from pathnn.paths.options import PathOptions
 
-        options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
-        if cache:
-            return replace(self, tries=cached_paths(self, options, max_paths=max_paths))
-        return replace(self, tries=build_paths(self, max_paths=max_paths, **options.key()))
+        options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
+        return replace(self, tries=(cached_paths if cache else build_paths)(self, options))
 
     def trie(self) -> PathTrie:
         """Return the trie of the disjoint union of all graphs."""
@@ -357,6 +356,15 @@ def widen(tensor: Tensor) -> Tensor:
     if tensor.dtype == torch.bool:
         return tensor.float()
     return tensor if tensor.is_floating_point() else tensor.long()
+
+
+def with_ones(graphs: PackedGraphs, y: Tensor | None = None) -> PackedGraphs:
+    """Replace the features by `x = 1` (one channel), and the targets by `y` if given.
+
+    >>> with_ones(PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]])], [2]))[0].x.tolist()
+    [[1.0], [1.0]]
+    """
+    return replace(graphs, x=torch.ones(graphs.num_nodes, 1, dtype=torch.bool), y=graphs.y if y is None else y)
 
 
 def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:

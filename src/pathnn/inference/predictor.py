@@ -15,8 +15,8 @@ from torch import Tensor
 
 from pathnn.checks import check_choice
 from pathnn.data.errors import DataError
-from pathnn.data.fingerprints import OTHER_SPLIT, DataFingerprint, same_place
-from pathnn.data.load import find_data, split_task, task_from_graphs
+from pathnn.data.fingerprints import OTHER_SPLIT, DataFingerprint
+from pathnn.data.load import find_data, same_place, split_task, task_from_graphs
 from pathnn.data.packed import from_pyg
 from pathnn.data.readers.molecules import Molecules, Problems, clean_smiles, read_molecules
 from pathnn.data.readers.smiles import FEATURES, pack_molecules

@@ -11,10 +11,9 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from pathnn.data.copies import count_copies
 from pathnn.data.datasets.registry import is_dataset
-from pathnn.data.fingerprints import DataFingerprint, same_place
-from pathnn.data.load import load_data
+from pathnn.data.fingerprints import DataFingerprint, count_copies
+from pathnn.data.load import load_data, same_place
 from pathnn.data.metrics import default_metric
 from pathnn.data.readers.molecules import MoleculeFeatures
 from pathnn.data.readers.smiles import Descriptors

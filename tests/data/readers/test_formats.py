@@ -13,9 +13,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathnn.data.datasets.exp import consecutive_splits, parse_exp
-from pathnn.data.datasets.ogb import read_ogb_csv
-from pathnn.data.datasets.peptides import read_lrgb
+from pathnn.data.datasets.molecules import read_lrgb, read_ogb_csv
+from pathnn.data.datasets.synthetic import consecutive_splits, parse_exp
 from pathnn.data.errors import BadRowsError, DataError
 from pathnn.data.readers.graph6 import parse_graph6, read_graph6
 from pathnn.data.readers.tu import one_hot, read_tu

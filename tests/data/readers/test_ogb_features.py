@@ -49,7 +49,7 @@ def test_features_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("smiles\nCO\n")
     task = load_data(tmp_path / "a.csv", features="ogb")
     assert (task.node_features, task.edge_features) == FEATURES["ogb"]
-    with pytest.raises(DataError, match="features='mol' are unknown: expected one of cip, ogb"):
+    with pytest.raises(DataError, match="features='mol' is unknown: expected one of cip, ogb"):
         load_data(tmp_path / "a.csv", features="mol")  # type: ignore[arg-type]
 
 

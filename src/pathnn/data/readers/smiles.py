@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -73,12 +73,6 @@ def smiles_graphs(
     good = [i for i in range(len(texts)) if i not in wrong]
     y = torch.tensor([values[i] for i in good], dtype=torch.float64).view(len(good), len(targets)) if targets else None
     return replace(pack_molecules(molecules), y=y, names=tuple(texts[i] or "" for i in good)), bad
-
-
-def check_features(features: str) -> None:
-    """Raise `DataError` unless `features` names features of molecules."""
-    if features not in get_args(MoleculeFeatures):
-        raise DataError(f"features={features!r} are unknown: expected one of {', '.join(get_args(MoleculeFeatures))}.")
 
 
 def read_molecule(smiles: str | None, features: MoleculeFeatures = "cip") -> Molecules | str:

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathnn.data.errors import ARCHIVE_ERRORS, DataError
+from pathnn.data.errors import DataError, reading
 from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.targets import number_name
 from pathnn.data.task import Vocabulary
@@ -122,7 +122,7 @@ def parse_numbers(text: str) -> Array:
 
 def _open(path: Path) -> tuple[str, dict[str, str]]:
     """Return the name of the set and the text of each of its files."""
-    try:
+    with reading(path, "TU data"):
         if path.is_file():
             with zipfile.ZipFile(path) as archive:
                 content = {name: archive.read(name) for name in archive.namelist() if _split_name(name)}
@@ -130,8 +130,6 @@ def _open(path: Path) -> tuple[str, dict[str, str]]:
             files = [file for pattern in ("*.txt", "raw/*.txt") for file in sorted(path.glob(pattern))]
             content = {file.name: file.read_bytes() for file in files if _split_name(file.name)}
         found = {_split_name(name): text.decode("utf-8-sig") for name, text in content.items()}
-    except ARCHIVE_ERRORS as error:
-        raise DataError(f"{path} cannot be read as TU data: {error}.") from error
     names = sorted({name for name, part in found if part == "A"})
     if len(names) != 1:
         raise DataError(f"{path}: expected the files of one set, NAME_A.txt and companions; found {names or 'none'}.")
