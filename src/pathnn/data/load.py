@@ -29,17 +29,8 @@ from pathnn.data.readers.table import (
     read_table,
     table_format,
 )
-from pathnn.data.readers.tu import encode, one_hot, read_tu
-from pathnn.data.splits import (
-    BUTINA,
-    RANDOM,
-    SCAFFOLD,
-    column_split,
-    group_split,
-    random_task_split,
-    read_split,
-    split_groups,
-)
+from pathnn.data.readers.tu import read_tu
+from pathnn.data.splits import split_task
 from pathnn.data.targets import convert_targets, guess_kind, number_name, target_fields
 from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task, Vocabulary, random_split
 
@@ -237,28 +228,6 @@ def _numeric_target(table: Table, smiles: str, descriptors: Sequence[str]) -> li
     return found if len(found) == 1 else []
 
 
-def split_task(
-    task: Task,
-    table: Table,
-    split_by: str | None,
-    seed: int | None = None,
-    *,
-    splits: str | Path | None = None,
-    clean: Clean | None = None,
-) -> Task:
-    """Split the task of a table as in `load_data`."""
-    if splits is not None:
-        split, notes = read_split(Path(splits), task), f"the split of {splits}"
-    elif split_by in (None, RANDOM):
-        split = random_task_split(task, seed=seed or 0)
-        notes = f"one random split of 80 / 10 / 10 from seed {seed or 0}"
-    elif split_by in (SCAFFOLD, BUTINA):
-        split, notes = group_split(split_groups(task, split_by, clean), seed=seed), f"one split by {split_by}"
-    else:
-        split, notes = column_split(table, split_by, task, seed=seed), f"the split of the column {split_by!r}"
-    return replace(task, splits=(split,), notes=notes).validate()
-
-
 def task_from_tu(path: Path, vocabulary: Vocabulary | None = None) -> Task:
     """Read a folder or zip in TU format: labels one-hot, then attributes; degrees if there is neither.
 
@@ -267,18 +236,7 @@ def task_from_tu(path: Path, vocabulary: Vocabulary | None = None) -> Task:
     ```
     """
     data = read_tu(path, vocabulary)
-    values = dict(data.values)
-    parts = []
-    if data.node_labels is not None:
-        parts.append(one_hot(data.node_labels, [len(column) for column in values["node_labels"]]))
-    if data.node_attributes is not None:
-        parts.append(data.node_attributes)
-    if not parts:
-        degrees = data.degrees()[:, None].double().numpy()
-        values["degrees"] = (vocabulary or {}).get("degrees") or [sorted({*degrees[:, 0].tolist()})]
-        codes = torch.from_numpy(encode(degrees, values["degrees"], "the degrees of the vertices"))
-        parts.append(one_hot(codes, [len(values["degrees"][0])]))
-    x = parts[0] if len(parts) == 1 else torch.cat([part.float() for part in parts], dim=1)
+    x, values = data.features(vocabulary)
     task = task_from_graphs(data.graphs(x), name=data.name, kind="class" if data.y is not None else None)
     return replace(task, classes=data.classes, vocabulary=values)
 

@@ -382,7 +382,9 @@ def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
     if not graphs:
         raise ValueError("got no graphs: expected a PyG dataset or a list with at least one Data.")
     for i, data in enumerate(graphs):
-        _check(i, data)
+        edge_index = getattr(data, "edge_index", None)
+        if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
+            raise ValueError(f"graph {i}: expected torch_geometric.data.Data with edge_index [2, edges], got {data!r}.")
     features: dict[str, Any] = {name: _stack(name, graphs) for name in FEATURES}
     return PackedGraphs(
         edge_index=torch.cat([data.edge_index for data in graphs], dim=1),
@@ -390,12 +392,6 @@ def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
         edge_ptr=offsets(torch.tensor([data.edge_index.size(1) for data in graphs])),
         **features,
     ).validate()
-
-
-def _check(i: int, data: Any) -> None:
-    edge_index = getattr(data, "edge_index", None)
-    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
-        raise ValueError(f"graph {i}: expected torch_geometric.data.Data with edge_index [2, edges], got {data!r}.")
 
 
 def _stack(name: str, graphs: list[Any]) -> Tensor | None:

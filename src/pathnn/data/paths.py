@@ -201,7 +201,7 @@ def build_shards(
     batch = graphs.select(torch.arange(8))     # reads what it needs of the files
     ```
     """
-    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
+    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths=None)
     tries = store_paths(graphs, Path(folder), options, max_bytes=max_bytes, verify=verify)
     return replace(graphs, tries=tries.to(graphs.device))
 

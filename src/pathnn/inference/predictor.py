@@ -16,12 +16,12 @@ from torch import Tensor
 from pathnn.checks import check_choice
 from pathnn.data.errors import DataError
 from pathnn.data.fingerprints import OTHER_SPLIT, DataFingerprint
-from pathnn.data.load import find_data, same_place, split_task, task_from_graphs
+from pathnn.data.load import find_data, same_place, task_from_graphs
 from pathnn.data.packed import from_pyg
 from pathnn.data.readers.molecules import Molecules, Problems, clean_smiles, read_molecules
 from pathnn.data.readers.smiles import FEATURES, pack_molecules
 from pathnn.data.readers.table import STANDARD_INPUT, Table, read_table
-from pathnn.data.splits import BUTINA, SCAFFOLD
+from pathnn.data.splits import BUTINA, SCAFFOLD, split_task
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.device import resolve

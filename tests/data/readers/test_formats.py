@@ -17,7 +17,7 @@ from pathnn.data.datasets.molecules import read_lrgb, read_ogb_csv
 from pathnn.data.datasets.synthetic import consecutive_splits, parse_exp
 from pathnn.data.errors import BadRowsError, DataError
 from pathnn.data.readers.graph6 import parse_graph6, read_graph6
-from pathnn.data.readers.tu import one_hot, read_tu
+from pathnn.data.readers.tu import read_tu
 
 
 @given(sizes=st.lists(st.integers(0, 70), min_size=1, max_size=6), seed=st.integers(0, 10**6))
@@ -79,7 +79,7 @@ def write_tu(folder: Path, **changes: str | None) -> Path:
 
 def test_a_tu_folder_is_read(tmp_path: Path) -> None:
     data = read_tu(write_tu(tmp_path / "X"))
-    graphs = data.graphs(one_hot(data.node_labels))
+    graphs = data.graphs(data.features(attributes=False)[0])
     assert data.classes == ("-1", "1")
     assert data.y.tolist() == [0, 1]
     assert graphs[0].edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]], "doubled once, reverse added"

@@ -243,7 +243,19 @@ def dataset_status() -> list[DatasetStatus]:
     missing = [status.name for status in dataset_status() if not status.available]
     ```
     """
-    return [_status(get_spec(name)) for name in dataset_names()]
+    return [
+        DatasetStatus(
+            name=spec.name,
+            title=spec.title,
+            graphs=spec.num_graphs,
+            cached=_built_key(spec) is not None,
+            files_at_hand=bool(spec.files) and all(map(_at_hand, spec.files)),
+            built_in=spec.optional or not spec.files,
+            downloadable=all(any(file.url for file in forms) for forms in spec.files),
+            files=tuple(forms[0].name for forms in spec.files),
+        )
+        for spec in map(get_spec, dataset_names())
+    ]
 
 
 def fetch(name: str) -> Path:
@@ -272,19 +284,6 @@ def verify(name: str) -> list[FileCheck]:
         key = _built_key(spec)
         state = "damaged" if key is None or read_cache(path, key) is None else "ok"
     return [*map(_check_file, spec.files), FileCheck(path.name, state)]
-
-
-def _status(spec: DatasetSpec) -> DatasetStatus:
-    return DatasetStatus(
-        name=spec.name,
-        title=spec.title,
-        graphs=spec.num_graphs,
-        cached=_built_key(spec) is not None,
-        files_at_hand=bool(spec.files) and all(map(_at_hand, spec.files)),
-        built_in=spec.optional or not spec.files,
-        downloadable=all(any(file.url for file in forms) for forms in spec.files),
-        files=tuple(forms[0].name for forms in spec.files),
-    )
 
 
 def _at_hand(forms: tuple[DataFile, ...]) -> bool:

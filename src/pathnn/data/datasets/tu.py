@@ -11,7 +11,7 @@ import torch
 
 from pathnn.data.datasets.registry import Built, DatasetSpec
 from pathnn.data.errors import DataError, reading
-from pathnn.data.readers.tu import TUData, one_hot, read_tu
+from pathnn.data.readers.tu import read_tu
 from pathnn.data.sources import DataFile
 from pathnn.data.targets import target_fields
 from pathnn.data.task import Split
@@ -48,23 +48,12 @@ def _split(fold: dict[str, list[int] | list[dict[str, list[int]]]]) -> Split:
     return Split(torch.tensor(chosen["train"]), torch.tensor(chosen["validation"]), torch.tensor(fold["test"]))
 
 
-def _features(data: TUData, kind: str) -> torch.Tensor:
-    """Return the vertex features of the paper: one-hot over the values that occur."""
-    if kind == "degree":
-        return one_hot(data.degrees())
-    if data.node_labels is None:
-        raise DataError(f"{data.name} has no node labels; expected {data.name}_node_labels.txt.")
-    labels = one_hot(data.node_labels)
-    if kind == "labels":
-        return labels
-    if data.node_attributes is None:
-        raise DataError(f"{data.name} has no node attributes; expected {data.name}_node_attributes.txt.")
-    return torch.cat([labels.float(), data.node_attributes], dim=1)
-
-
 def _build(name: str, kind: str, path: Path, folds: Path) -> Built:
     data = read_tu(path)
-    return Built(data.graphs(_features(data, kind)), read_folds(folds, name))
+    if kind != "degree" and data.node_labels is None:
+        raise DataError(f"{path} has no node labels; expected {name}_node_labels.txt.")
+    x, _ = data.features(attributes=kind == "labels+attributes")
+    return Built(data.graphs(x), read_folds(folds, name))
 
 
 SETS = {

@@ -420,23 +420,19 @@ def numbers_of(table: Table, column: str) -> list[float | str]:
 
 
 def row_targets(values: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
-    """Return the targets of a row: NaN for one of several that is missing, a text for a bad value."""
-    if len(values) < 2:
-        return [_target(name, value, classes) for name, value in values]
-    missing = [is_missing_number(value) for _, value in values]
-    if all(missing):
+    """Return the targets of a row: NaN for one of several that is missing, a text for a bad value.
+
+    A value of `classes` is the position of the class.
+    """
+    if classes:
+        codes = {name: None if value is None else classes.get(class_key(value)) for name, value in values}
+        return [f"the target {name!r} is missing" if code is None else float(code) for name, code in codes.items()]
+    missing = [len(values) > 1 and is_missing_number(value) for _, value in values]
+    if missing and all(missing):
         return ["all targets are missing"]
     return [
         math.nan if unknown else _number(name, value) for unknown, (name, value) in zip(missing, values, strict=True)
     ]
-
-
-def _target(name: str, value: str | None, classes: Mapping[Hashable, int]) -> float | str:
-    """Return the number or the position of the class, or a text that says what is wrong."""
-    if not classes:
-        return _number(name, value)
-    number = None if value is None or is_missing(value) else classes.get(class_key(value))
-    return f"the target {name!r} is missing" if number is None else float(number)
 
 
 def _number(name: str, value: str | None) -> float | str:
