@@ -6,7 +6,7 @@ from pathlib import Path
 
 import networkx as nx
 
-from pathnn.data.datasets.pairs import BREC_CATEGORIES as CATEGORIES
+from pathnn.data.datasets.synthetic import BREC_CATEGORIES as CATEGORIES
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import edges_to_index
 from pathnn_reproduction.experiments import brec, get_experiment

@@ -23,14 +23,13 @@ except ModuleNotFoundError as error:
     ) from error
 
 from pathnn.checks import check_choice
-from pathnn.data.copies import first_copies
 from pathnn.data.errors import BadRowsError, DataError
+from pathnn.data.fingerprints import first_copies
 from pathnn.data.load import task_from_graphs, with_descriptors
 from pathnn.data.packed import from_pyg
-from pathnn.data.readers.atom_features import FEATURES
-from pathnn.data.readers.clean import Clean
 from pathnn.data.readers.descriptors import Descriptors
-from pathnn.data.readers.smiles import smiles_graphs
+from pathnn.data.readers.molecules import Clean
+from pathnn.data.readers.smiles import FEATURES, smiles_graphs
 from pathnn.data.readers.table import Table
 from pathnn.data.splits import deal
 from pathnn.data.targets import with_metric

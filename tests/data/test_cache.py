@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from pathnn.data import PackedGraphs
-from pathnn.data.cache import FORMAT, VERSION, cached, cached_key, read_cache, write_cache
 from pathnn.data.paths import cached_paths
+from pathnn.data.sources import FORMAT, VERSION, cached, cached_key, read_cache, write_cache
 from pathnn.files import atomic_write, write_tensors
 from pathnn.paths.options import PathOptions
 
@@ -102,7 +102,7 @@ def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) ->
 WRITER = """
 import sys, torch
 from pathlib import Path
-from pathnn.data.cache import write_cache
+from pathnn.data.sources import write_cache
 path, value, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 tensors = {"a": torch.full((200_000,), value)}
 print("ready", flush=True)
@@ -167,8 +167,15 @@ def test_tries_are_cached_by_graphs_and_options(own_cache: Path) -> None:
     assert list((own_cache / "paths").iterdir()) == files
     graphs.with_paths(collection="sp", k=2, cache=True)
     assert len(list((own_cache / "paths").iterdir())) == 2
-    files[0].write_bytes(files[0].read_bytes()[:-1])
+    (shard,) = files[0].glob("*.safetensors")
+    shard.write_bytes(shard.read_bytes()[:-1])
     assert cached_paths(graphs, PathOptions("ap", 2)).trie().equal(first.trie())
+
+
+def test_paths_need_no_cache_that_can_be_written(own_cache: Path) -> None:
+    own_cache.write_text("in the way")
+    graphs = PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]])], [2])
+    assert graphs.with_paths(collection="ap", k=1, cache=True).trie().num_paths == 2
 
 
 def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:

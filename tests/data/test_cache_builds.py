@@ -15,9 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pathnn.data import load_dataset
-from pathnn.data.datasets.base import Built
-from pathnn.data.datasets.csl import construct
-from pathnn.data.datasets.registry import built_path, get_spec, load_built
+from pathnn.data.datasets.registry import Built, built_path, get_spec, load_built
+from pathnn.data.datasets.synthetic import construct
 
 LOAD = """
 import hashlib, sys

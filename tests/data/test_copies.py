@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathnn.data import Copies, PackedGraphs, Split, Task, count_copies, load_data, task_from_graphs
-from pathnn.data.copies import copies_across, first_copies
+from pathnn.data.fingerprints import copies_across, first_copies
 
 Chem = pytest.importorskip("rdkit.Chem", reason="molecules need rdkit (extra mol)")
 MOLECULES = (

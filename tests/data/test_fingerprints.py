@@ -10,7 +10,8 @@ import pytest
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_task
 from pathnn.data import load_dataset
-from pathnn.data.fingerprints import DataFingerprint, same_place
+from pathnn.data.fingerprints import DataFingerprint
+from pathnn.data.load import same_place
 
 
 def print_of(task) -> DataFingerprint:

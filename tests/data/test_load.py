@@ -23,7 +23,7 @@ from pathnn.data import (
     load_data,
     task_from_graphs,
 )
-from pathnn.data.load import guess_kind
+from pathnn.data.targets import guess_kind
 
 needs_rdkit = pytest.mark.skipif(not __import__("importlib.util").util.find_spec("rdkit"), reason="no rdkit")
 GOOD = "smiles,logS\nCCO,-0.5\nc1ccccc1,1.25\nC,0.0\n"
@@ -189,7 +189,7 @@ def test_the_kind_of_target_is_found() -> None:
         (torch.tensor([0.0, 0.0, 0.0]), "regression"),
         (torch.tensor([0.5, 1.0, 0.0]), "regression"),
     ):
-        assert guess_kind(replace(graphs, y=y)) == kind
+        assert guess_kind(y) == kind
     with pytest.raises(DataError, match="needs targets"):
         task_from_graphs(graphs, kind="regression")
     with pytest.raises(DataError, match="negative"):

@@ -16,6 +16,7 @@ from pathnn.data.packed import GraphBatch, widen
 from pathnn.data.paths import build_paths
 from pathnn.paths import PathTrie
 from pathnn.paths.extract import extract_paths
+from pathnn.paths.options import PathOptions
 from pathnn.paths.ragged import RaggedTries, cat_tries
 
 EDGE = torch.tensor([[0, 1], [1, 0]])
@@ -61,7 +62,7 @@ def test_the_paths_of_a_batch_are_those_of_its_graph(
 ) -> None:
     index = torch.tensor(data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=8)))
     packed = from_pyg(graphs)
-    tries = build_paths(packed, collection=collection, k=3, extend=extend, chunk_bytes=chunk_bytes)
+    tries = build_paths(packed, PathOptions(collection, 3, extend=extend), chunk_bytes=chunk_bytes)
     batch = replace(packed, tries=tries).select(index)
     expected = extract_paths(batch.edge_index, batch.num_nodes, collection=collection, k=3, extend=extend)
     assert batch.trie is not None

@@ -21,7 +21,7 @@ from pathnn.data import (
     build_shards,
     from_pyg,
 )
-from pathnn.data.shards import ShardedTries
+from pathnn.data.paths import ShardedTries
 from pathnn.paths import PathExplosionError
 
 SLOW = [HealthCheck.function_scoped_fixture]

@@ -12,7 +12,7 @@ from torch import nn
 from pathnn.data import DataError, PackedGraphs, load_data, task_from_graphs
 from pathnn.data.errors import BadRowsError
 from pathnn.data.metrics import MeanOverTargets, mean_absolute_error
-from pathnn.data.targets import MaskedLoss, known_fraction, multilabel, regression
+from pathnn.data.targets import MaskedLoss, known_fraction, target_fields
 from pathnn.training.errors import NotFiniteError
 from pathnn.training.setup import check_finite_targets
 
@@ -69,9 +69,9 @@ def test_the_error_is_the_mean_over_targets_of_the_mean_over_graphs():
 
 
 def test_all_known_is_as_ever():
-    assert regression(2)["loss"] is nn.L1Loss
-    assert multilabel(2)["loss"] is nn.BCEWithLogitsLoss
-    assert not regression(2)["has_missing_targets"]
+    assert target_fields("regression", 2)["loss"] is nn.L1Loss
+    assert target_fields("multilabel", 2)["loss"] is nn.BCEWithLogitsLoss
+    assert not target_fields("regression", 2)["has_missing_targets"]
     assert known_fraction(torch.zeros(0, 2)) == known_fraction(None) == known_fraction(torch.tensor([1, 2])) == 1.0
 
 

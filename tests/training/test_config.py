@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from pathnn.data.metrics import METRIC_NAMES
-from pathnn.data.readers.clean import Clean
+from pathnn.data.readers.molecules import Clean
 from pathnn.nn.baselines import BaselineName
 from pathnn.training import RunError, config
 from pathnn.training.config import RunConfig

@@ -11,7 +11,7 @@ import torch
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
 from pathnn.data import PackedGraphs, build_shards
-from pathnn.data.shards import ShardedTries
+from pathnn.data.paths import ShardedTries
 from pathnn.inference import score
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training import (

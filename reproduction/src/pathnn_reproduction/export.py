@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pathnn.data.readers.atom_features import FEATURES
+from pathnn.data.readers.smiles import FEATURES
 from pathnn.data.task import Task
 from pathnn.training import RunFolder, load_model, load_task
 from pathnn.training.checkpoint import TrainedModel, save_model

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from pathnn.data.datasets.pairs import SR_FAMILIES
+from pathnn.data.datasets.synthetic import SR_FAMILIES
 from pathnn.files import atomic_write
 from pathnn.paths.options import COLLECTIONS
 from pathnn_reproduction.experiments import TABLES as TARGETS

@@ -12,7 +12,7 @@ from pathnn.cli.console import note, print_json, print_table, progress, result_o
 from pathnn.cli.options import Json
 
 if TYPE_CHECKING:
-    from pathnn.data.datasets.status import DatasetStatus
+    from pathnn.data.datasets.registry import DatasetStatus
 
 datasets = typer.Typer(
     invoke_without_command=True,
@@ -65,7 +65,7 @@ def fetch_command(names: Names, json: Json = False) -> None:
     """Make datasets available in the cache: from the mirror, else from the network."""
     with result_only(json):
         from pathnn.data import fetch
-        from pathnn.data.datasets import get_spec
+        from pathnn.data.datasets.registry import get_spec
         from pathnn.paths.count import size_text
 
         for name in names:

@@ -231,7 +231,7 @@ def _write_bad_rows(file: Path, rows: Sequence[BadRow]) -> None:
 def _note_copies(task: Task) -> None:
     """Say how many molecules occur several times, and how many of them have different targets."""
     from pathnn.data import count_copies
-    from pathnn.data.copies import copies_across
+    from pathnn.data.fingerprints import copies_across
 
     copies = count_copies(task)
     if not copies.molecules:

@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
-    from pathnn.data.copies import Copies as Copies
-    from pathnn.data.copies import count_copies as count_copies
+    from pathnn.data.datasets.molecules import save_zinc as save_zinc
     from pathnn.data.datasets.registry import dataset_names as dataset_names
+    from pathnn.data.datasets.registry import dataset_status as dataset_status
+    from pathnn.data.datasets.registry import fetch as fetch
     from pathnn.data.datasets.registry import load_dataset as load_dataset
-    from pathnn.data.datasets.status import dataset_status as dataset_status
-    from pathnn.data.datasets.status import fetch as fetch
-    from pathnn.data.datasets.status import verify as verify
-    from pathnn.data.datasets.zinc import save_zinc as save_zinc
+    from pathnn.data.datasets.registry import verify as verify
     from pathnn.data.errors import BadRow as BadRow
     from pathnn.data.errors import BadRowsError as BadRowsError
     from pathnn.data.errors import DataError as DataError
     from pathnn.data.errors import DatasetNotFoundError as DatasetNotFoundError
     from pathnn.data.errors import UnknownDatasetError as UnknownDatasetError
+    from pathnn.data.fingerprints import Copies as Copies
+    from pathnn.data.fingerprints import count_copies as count_copies
     from pathnn.data.load import DataSource as DataSource
     from pathnn.data.load import find_data as find_data
     from pathnn.data.load import load_data as load_data
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from pathnn.data.packed import PackedGraphs as PackedGraphs
     from pathnn.data.packed import from_pyg as from_pyg
     from pathnn.data.paths import PathSummary as PathSummary
+    from pathnn.data.paths import build_shards as build_shards
     from pathnn.data.paths import summarize_paths as summarize_paths
     from pathnn.data.readers.nx import from_networkx as from_networkx
-    from pathnn.data.shards import build_shards as build_shards
     from pathnn.data.splits import fold_splits as fold_splits
     from pathnn.data.splits import stratified_folds as stratified_folds
     from pathnn.data.splits import write_split as write_split
@@ -44,17 +44,15 @@ if TYPE_CHECKING:
     from pathnn.data.task import random_split as random_split
 
 EXPORTS = {
-    "copies": ("Copies", "count_copies"),
-    "datasets.registry": ("dataset_names", "load_dataset"),
-    "datasets.status": ("dataset_status", "fetch", "verify"),
-    "datasets.zinc": ("save_zinc",),
+    "datasets.molecules": ("save_zinc",),
+    "datasets.registry": ("dataset_names", "dataset_status", "fetch", "load_dataset", "verify"),
     "errors": ("BadRow", "BadRowsError", "DataError", "DatasetNotFoundError", "UnknownDatasetError"),
+    "fingerprints": ("Copies", "count_copies"),
     "load": ("DataSource", "find_data", "load_data", "task_from_graphs", "task_from_table", "task_from_tu"),
     "loader": ("BudgetSampler", "PackedLoader", "SizeSampler"),
     "packed": ("GraphBatch", "PackedGraphs", "from_pyg"),
-    "paths": ("PathSummary", "summarize_paths"),
+    "paths": ("PathSummary", "build_shards", "summarize_paths"),
     "readers.nx": ("from_networkx",),
-    "shards": ("build_shards",),
     "splits": ("fold_splits", "stratified_folds", "write_split"),
     "task": ("Categorical", "Continuous", "Split", "Task", "random_split"),
 }

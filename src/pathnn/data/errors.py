@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import lzma
+import pickle
+import tarfile
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-
-ARCHIVE_ERRORS = (
-    zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, lzma.LZMAError, OSError, EOFError, UnicodeDecodeError,
-    NotImplementedError, RuntimeError, KeyError,
-)  # fmt: skip
-"""What a damaged archive may raise; the last three: unknown compression, an encrypted member, a missing member."""
+from pathlib import Path
 
 
 class DataError(ValueError):
@@ -59,6 +56,18 @@ class BadRowsError(DataError):
         super().__init__(
             f"{source}: {len(self.rows)} of {total} rows cannot be read ({first}{more}). Fix them, or {way_out}."
         )
+
+
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Raise `DataError` in place of what a damaged archive or a wrong content may raise; `what` was expected."""
+    damaged = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, pickle.UnpicklingError)
+    try:
+        yield
+    except DataError:
+        raise
+    except (*damaged, OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError) as error:
+        raise DataError(f"{path}: expected {what}: {error!r}. Put a whole copy in its place.") from error
 
 
 def shorten(text: str) -> str:

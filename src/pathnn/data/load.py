@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
+from torch import Tensor
 
-from pathnn.data.copies import first_copies
-from pathnn.data.datasets.base import with_ones
 from pathnn.data.datasets.registry import get_spec, is_dataset, load_dataset
 from pathnn.data.errors import DataError, UnknownDatasetError
-from pathnn.data.packed import PackedGraphs
-from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
-from pathnn.data.readers.clean import Clean, clean_smiles
+from pathnn.data.fingerprints import first_copies
+from pathnn.data.packed import PackedGraphs, with_ones
 from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.graph6 import read_graph6
-from pathnn.data.readers.smiles import check_features, smiles_graphs
+from pathnn.data.readers.molecules import Clean, MoleculeFeatures, clean_smiles
+from pathnn.data.readers.smiles import FEATURES, smiles_graphs
 from pathnn.data.readers.table import (
+    COMPRESSED,
     FORMATS,
     STANDARD_INPUT,
     Table,
@@ -27,23 +27,12 @@ from pathnn.data.readers.table import (
     class_labels,
     is_text,
     numeric_columns,
-    one_column,
     read_table,
     table_format,
 )
-from pathnn.data.readers.text import COMPRESSED
-from pathnn.data.readers.tu import encode, one_hot, read_tu
-from pathnn.data.splits import (
-    BUTINA,
-    RANDOM,
-    SCAFFOLD,
-    column_split,
-    group_split,
-    random_task_split,
-    read_split,
-    split_groups,
-)
-from pathnn.data.targets import binary, classification, multilabel, number_name, regression
+from pathnn.data.readers.tu import read_tu
+from pathnn.data.splits import split_task
+from pathnn.data.targets import convert_targets, guess_kind, number_name, target_fields
 from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task, Vocabulary, random_split
 
 
@@ -90,11 +79,10 @@ def load_data(
     graphs = load_data("graphs.g6").graphs
     ```
     """
-    check_features(features)
-    if kind is not None and kind not in get_args(TargetKind):
-        raise DataError(f"kind={kind!r} is unknown: expected one of {', '.join(get_args(TargetKind))}.")
-    if clean is not None and clean not in get_args(Clean):
-        raise DataError(f"clean={clean!r} is unknown: expected one of {', '.join(get_args(Clean))}.")
+    given = (("features", features, MoleculeFeatures), ("kind", kind or "none", TargetKind))
+    for name, value, known in (*given, ("clean", clean or "salts", Clean)):
+        if value not in get_args(known):
+            raise DataError(f"{name}={value!r} is unknown: expected one of {', '.join(get_args(known))}.")
     source = find_data(data)
     if split_by is not None and source.kind != "table":
         raise DataError(f"{data} cannot be split by {split_by!r}: that is for tables of molecules.")
@@ -105,9 +93,10 @@ def load_data(
     if source.kind == "tu":
         return task_from_tu(source.path, vocabulary)
     if source.kind == "table":
-        options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features, "clean": clean}
-        options |= {"split_by": split_by, "split_seed": split_seed, "splits": splits, "descriptors": descriptors}
-        return task_from_table(source.path, smiles=smiles, targets=targets, kind=kind, **options)
+        columns: dict[str, Any] = {"smiles": smiles, "targets": targets, "descriptors": descriptors}
+        reading: dict[str, Any] = {"kind": kind, "skip_invalid": skip_invalid, "features": features, "clean": clean}
+        splitting: dict[str, Any] = {"split_by": split_by, "split_seed": split_seed, "splits": splits}
+        return task_from_table(source.path, **columns, **reading, **splitting)
     graphs, bad = read_graph6(source.path, skip_invalid=skip_invalid)
     task = task_from_graphs(with_ones(graphs), name=source.name)
     return replace(task, pairs="all", skipped=tuple(bad))
@@ -163,6 +152,18 @@ def _problem(data: str | Path, path: Path) -> str:
     return f"{str(data)!r} is a dataset's name: give it as text."
 
 
+def same_place(data: str, other: str) -> bool:
+    """Return whether two names are those of one dataset, or lead to one file.
+
+    >>> same_place("zinc", "ZINC"), same_place("zinc", "./zinc")
+    (True, False)
+    """
+    if data == other or is_dataset(data) or is_dataset(other):
+        return data == other or data.lower() == other.lower()
+    here, there = Path(data).expanduser(), Path(other).expanduser()
+    return here.exists() and there.exists() and here.samefile(there)
+
+
 def task_from_table(
     path: Path,
     *,
@@ -187,17 +188,14 @@ def task_from_table(
     column = smiles or table.smiles_column()
     described = None if descriptors is None else Descriptors.of(descriptors)
     columns = described.names if described is not None and described.kind == "columns" else ()
-    if targets is None:
-        chosen = _targets(table, column, columns)
-    else:
-        chosen = [targets] if isinstance(targets, str) else list(targets)
-    both = next((name for name in chosen if name in columns), None)
-    if both is not None:
-        raise DataError(f"the column {both!r} is both a target and a descriptor: leave out one of them.")
+    chosen = [targets] if isinstance(targets, str) else targets
+    chosen = _numeric_target(table, column, columns) if chosen is None else list(chosen)
+    for name in chosen:
+        if name in columns:
+            raise DataError(f"the column {name!r} is both a target and a descriptor: leave out one of them.")
+        if chosen.count(name) > 1:
+            raise DataError(f"the target {name!r} is asked for twice: name each column once.")
     table = table if described is None else described.checked(table)
-    twice = next((name for name in chosen if chosen.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"the target {twice!r} is asked for twice: name each column once.")
     if kind != "class":
         check_decimal_commas(table, chosen)
     labels: tuple[str, ...] = ()
@@ -205,7 +203,9 @@ def task_from_table(
         kind, labels = "class", class_labels(table, chosen[0])
     options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features, "clean": clean}
     graphs, bad = smiles_graphs(table, smiles=column, targets=chosen, labels=labels, **options)
-    names = tuple(chosen) if graphs.y is None or not labels else _present(labels, graphs.y)
+    names = tuple(chosen)
+    if labels and graphs.y is not None:  # bad rows may have been left out, with their classes
+        names = tuple(labels[int(code)] for code in torch.unique(graphs.y))
     atoms, bonds = FEATURES[features]
     name = "standard input" if str(path) == STANDARD_INPUT else path.name
     task = task_from_graphs(graphs, name=name, node_features=atoms, edge_features=bonds, kind=kind, targets=names)
@@ -220,39 +220,18 @@ def task_from_table(
 
 def with_descriptors(task: Task, descriptors: Descriptors, table: Table, clean: Clean | None = None) -> Task:
     """Return the task of a table with descriptors of its molecules as `graphs.graph_attr`."""
-    names, rows = task.graphs.names, [row - 1 for row in task.rows()]
-    smiles = [clean_smiles(name, clean) or name for name in names or ()]
-    values = torch.from_numpy(descriptors.of_rows(table, rows, smiles))
+    cleaned = [clean_smiles(text, clean) or text for text in task.graphs.names or ()]
+    values = torch.from_numpy(descriptors.of_rows(table, [row - 1 for row in task.rows()], cleaned))
     return replace(task, graphs=replace(task.graphs, graph_attr=values), descriptors=descriptors)
 
 
-def split_task(
-    task: Task,
-    table: Table,
-    split_by: str | None,
-    seed: int | None = None,
-    *,
-    splits: str | Path | None = None,
-    clean: Clean | None = None,
-) -> Task:
-    """Split the task of a table as in `load_data`."""
-    if splits is not None:
-        split, notes = read_split(Path(splits), task), f"the split of {splits}"
-    elif split_by in (None, RANDOM):
-        split, notes = (
-            random_task_split(task, seed=seed or 0),
-            f"one random split of 80 / 10 / 10 from seed {seed or 0}",
-        )
-    elif split_by in (SCAFFOLD, BUTINA):
-        split, notes = group_split(split_groups(task, split_by, clean), seed=seed), f"one split by {split_by}"
-    else:
-        split, notes = column_split(table, split_by, task, seed=seed), f"the split of the column {split_by!r}"
-    return replace(task, splits=(split,), notes=notes).validate()
-
-
-def _present(labels: tuple[str, ...], y: torch.Tensor) -> tuple[str, ...]:
-    """Return the labels that occur in `y`, in order: bad rows may have been left out."""
-    return tuple(labels[int(code)] for code in torch.unique(y))
+def _numeric_target(table: Table, smiles: str, descriptors: Sequence[str]) -> list[str]:
+    """Return the only numeric column that is no descriptor, or none: the user must choose among several."""
+    found = [name for name in numeric_columns(table, leave_out=smiles) if name not in descriptors]
+    if not found:
+        once = [name for name in table.columns if name != smiles and table.columns.count(name) == 1]
+        check_decimal_commas(table, once)
+    return found if len(found) == 1 else []
 
 
 def task_from_tu(path: Path, vocabulary: Vocabulary | None = None) -> Task:
@@ -263,18 +242,7 @@ def task_from_tu(path: Path, vocabulary: Vocabulary | None = None) -> Task:
     ```
     """
     data = read_tu(path, vocabulary)
-    values = dict(data.values)
-    parts = []
-    if data.node_labels is not None:
-        parts.append(one_hot(data.node_labels, [len(column) for column in values["node_labels"]]))
-    if data.node_attributes is not None:
-        parts.append(data.node_attributes)
-    if not parts:
-        degrees = data.degrees()[:, None].double().numpy()
-        values["degrees"] = (vocabulary or {}).get("degrees") or [sorted({*degrees[:, 0].tolist()})]
-        codes = torch.from_numpy(encode(degrees, values["degrees"], "the degrees of the vertices"))
-        parts.append(one_hot(codes, [len(values["degrees"][0])]))
-    x = parts[0] if len(parts) == 1 else torch.cat([part.float() for part in parts], dim=1)
+    x, values = data.features(vocabulary)
     task = task_from_graphs(data.graphs(x), name=data.name, kind="class" if data.y is not None else None)
     return replace(task, classes=data.classes, vocabulary=values)
 
@@ -302,86 +270,33 @@ def task_from_graphs(
     ```
     """
     graphs = with_ones(graphs) if graphs.x is None else graphs
-    kind = kind or guess_kind(graphs)
-    given, graphs = graphs.y, _with_targets(graphs, kind)
-    names = targets or (_values(given) if kind == "class" else ())
+    given = graphs.y
+    kind = kind or guess_kind(given)
+    fields: dict[str, Any] = {"notes": "no targets"}
+    if kind == "none":
+        graphs = replace(graphs, y=None)
+    elif given is None:
+        raise DataError(f"kind={kind!r} needs targets, but there are none: name the target column, or give graphs a y.")
+    else:
+        y = convert_targets(given, kind)
+        channels = int(y.max()) + 1 if kind == "class" else y.size(1)
+        fields = target_fields(kind, channels, has_missing_targets=channels > 1 and bool(y.isnan().any()))
+        fields |= {"notes": "one random split of 80 / 10 / 10 from seed 0", "splits": (random_split(len(graphs)),)}
+        graphs = replace(graphs, y=y)
+        if kind == "class" and not targets:
+            targets = tuple(number_name(value) for value in torch.unique(given).tolist())
     return Task(
         name=name,
         title=name,
         graphs=graphs,
         node_features=node_features or _features(graphs.x),
         edge_features=edge_features or _features(graphs.edge_attr),
-        splits=(random_split(len(graphs)),) if kind != "none" else (),
-        classes=names,
-        notes="one random split of 80 / 10 / 10 from seed 0" if kind != "none" else "no targets",
-        **_target_facts(kind, graphs.y),
+        classes=targets,
+        **fields,
     ).validate()
 
 
-def _values(y: torch.Tensor | None) -> tuple[str, ...]:
-    """Name classes that are given as numbers: the numbers, in order."""
-    return () if y is None else tuple(number_name(value) for value in torch.unique(y).tolist())
-
-
-def guess_kind(graphs: PackedGraphs) -> TargetKind:
-    """Guess the kind of target from the values of `y`.
-
-    >>> edge = torch.tensor([[0, 1], [1, 0]])
-    >>> guess_kind(replace(PackedGraphs.from_edges([edge, edge], [2, 2]), y=torch.tensor([[0.5], [1.0]])))
-    'regression'
-    """
-    y = graphs.y
-    if y is None:
-        return "none"
-    if not y.is_floating_point():
-        return "class" if y.dim() == 1 or y.size(1) == 1 else "multilabel"
-    unknown = y.isnan() & (y.dim() > 1 and y.size(1) > 1)
-    if bool(((y == 0) | (y == 1) | unknown).all()) and bool((y == 0).any()) and bool((y == 1).any()):
-        return "binary" if y.dim() == 1 or y.size(1) == 1 else "multilabel"
-    return "regression"
-
-
-def _target_facts(kind: TargetKind, y: torch.Tensor | None) -> dict[str, Any]:
-    """Return the loss, metric and direction of a kind of target."""
-    if y is None:
-        return {}
-    if kind == "class":
-        return classification(int(y.max()) + 1)
-    if kind == "binary":
-        return binary()
-    several = multilabel if kind == "multilabel" else regression
-    return several(y.size(1), has_missing_targets=y.size(1) > 1 and bool(y.isnan().any()))
-
-
-def _with_targets(graphs: PackedGraphs, kind: TargetKind) -> PackedGraphs:
-    """Convert `y` to the form of its kind."""
-    if kind == "none":
-        return replace(graphs, y=None)
-    if graphs.y is None:
-        raise DataError(f"kind={kind!r} needs targets, but there are none: name the target column, or give graphs a y.")
-    if kind == "class":
-        y = graphs.y.view(len(graphs), -1)
-        if y.size(1) != 1:
-            raise DataError(f"kind='class' takes one target column, got {y.size(1)}.")
-        if y.is_floating_point() and not bool(y.isfinite().all()):
-            graph = int((~y.isfinite()).nonzero()[0, 0])
-            raise DataError(f"the class of graph {graph} is NaN or infinite: expected a number. Leave that graph out.")
-        return replace(graphs, y=one_column(y))
-    exact = kind == "regression" and graphs.y.dtype not in (torch.float32, torch.float16, torch.bfloat16)
-    y = (graphs.y.double() if exact else graphs.y.float()).view(len(graphs), -1)
-    if kind == "binary" and y.size(1) != 1:
-        raise DataError(f"kind='binary' takes one target, got {y.size(1)}: expected kind='multilabel' for several.")
-    wrong = (y != 0) & (y != 1) & ~(y.isnan() & (y.size(1) > 1))
-    if kind in ("binary", "multilabel") and bool(wrong.any()):
-        row, column = wrong.nonzero()[0].tolist()
-        raise DataError(
-            f"kind={kind!r} takes targets of 0 and 1, got {y[row, column]:g} in graph {row}: expected kind='class' or "
-            "'regression' for other values."
-        )
-    return replace(graphs, y=y)
-
-
-def _features(values: torch.Tensor | None) -> Features | None:
+def _features(values: Tensor | None) -> Features | None:
     if values is None:
         return None
     columns = values.view(values.size(0), -1) if values.size(0) else values.view(0, max(values[:0].numel(), 1))
@@ -390,13 +305,3 @@ def _features(values: torch.Tensor | None) -> Features | None:
     if columns.size(0) and int(columns.min()) < 0:
         raise DataError("integer features are categories 0, 1, ...: got a negative one; make them floating numbers.")
     return Categorical(tuple((columns.long().amax(dim=0) + 1).tolist() if columns.size(0) else [1] * columns.size(1)))
-
-
-def _targets(table: Table, smiles: str, descriptors: Sequence[str] = ()) -> list[str]:
-    """Return the only numeric column that is no descriptor, or none: the user must choose among several."""
-    found = [name for name in numeric_columns(table, leave_out=smiles) if name not in descriptors]
-    if not found:
-        check_decimal_commas(
-            table, [name for name in table.columns if name != smiles and table.columns.count(name) == 1]
-        )
-    return found if len(found) == 1 else []

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.packed import GraphBatch, PackedGraphs
+from pathnn.data.paths import graph_ranges
 from pathnn.device import default_max_entries
 
 
@@ -72,15 +73,9 @@ class BudgetSampler:
 
     def batches(self, order: Tensor) -> Iterator[Tensor]:
         """Cut the order of an epoch into batches."""
-        total = self.entries[order].cumsum(dim=0)
-        start, before = 0, 0
-        while start < order.numel():
-            stop = max(int(torch.searchsorted(total, before + self.max_entries, right=True)), start + 1)
-            if self.max_graphs is not None:
-                stop = min(stop, start + self.max_graphs)
+        for start, stop in graph_ranges(self.entries[order], self.max_entries, self.max_graphs):
             if not (self.drop_single and stop - start == 1 and order.numel() > 1):
                 yield order[start:stop]
-            start, before = stop, int(total[stop - 1])
 
 
 class PackedLoader:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -176,21 +175,6 @@ def brier(out: Tensor, y: Tensor) -> Tensor:
     return (out.double().sigmoid() - y).square().mean()
 
 
-def label_f1(out: Tensor, y: Tensor) -> Tensor:
-    """Return the F1 score of probabilities above 0.5; NaN if no target is 1."""
-    return each_f1(_label_table(out, y))[1] if bool((y == 1).any()) else _undefined(out)
-
-
-def label_balanced_accuracy(out: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of sensitivity and specificity for probabilities above 0.5; NaN if all targets are equal."""
-    return each_recall(_label_table(out, y)).mean()
-
-
-def label_mcc(out: Tensor, y: Tensor) -> Tensor:
-    """Return Matthews' correlation coefficient (`table_mcc`) of probabilities above 0.5."""
-    return table_mcc(_label_table(out, y))
-
-
 def accuracy(out: Tensor, y: Tensor) -> Tensor:
     """Return the share of graphs whose class has the largest output.
 
@@ -201,26 +185,42 @@ def accuracy(out: Tensor, y: Tensor) -> Tensor:
 
 
 def balanced_accuracy(out: Tensor, y: Tensor) -> Tensor:
-    """Return the mean over the classes of the targets of the share that is predicted correctly."""
-    return each_recall(_class_table(out, y)).nanmean()
+    """Return the mean over the classes of the targets of the share that is predicted correctly.
+
+    Of labels, it is NaN if all targets are equal.
+    """
+    table = _confusion(out, y)
+    recall = table.diagonal() / table.sum(dim=1)
+    return recall.mean() if out.dim() == 1 else recall.nanmean()
 
 
-def macro_f1(out: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of the F1 scores of all classes that occur in predictions or targets."""
-    return each_f1(_class_table(out, y)).nanmean()
+def f1(out: Tensor, y: Tensor) -> Tensor:
+    """Return the mean of the F1 scores of all classes that occur in predictions or targets.
+
+    Of labels, it is the F1 score of 1, and NaN if no target is 1.
+    """
+    table = _confusion(out, y)
+    each = 2 * table.diagonal() / (table.sum(dim=0) + table.sum(dim=1))
+    if out.dim() > 1:
+        return each.nanmean()
+    return each[1] if bool((y == 1).any()) else _undefined(out)
 
 
 def mcc(out: Tensor, y: Tensor) -> Tensor:
-    """Return Matthews' correlation coefficient of classes (`table_mcc`)."""
-    return table_mcc(_class_table(out, y))
+    """Return Matthews' correlation coefficient; 0 if all predictions are equal, NaN if all targets are equal.
+
+    It is the correlation of the one-hot targets and predictions (Gorodkin 2004).
+    """
+    table = _confusion(out, y)
+    total, truth, predicted = table.sum(), table.sum(dim=1), table.sum(dim=0)
+    shared = table.trace() * total - truth @ predicted
+    of_truth, of_predicted = total**2 - truth @ truth, total**2 - predicted @ predicted
+    return torch.where((of_truth > 0) & (of_predicted == 0), 0.0, shared / (of_truth * of_predicted).sqrt())
 
 
-def _label_table(out: Tensor, y: Tensor) -> Tensor:
-    return confusion(out > 0, y, 2)
-
-
-def _class_table(out: Tensor, y: Tensor) -> Tensor:
-    return confusion(out.argmax(dim=1), y, out.size(1))
+def _confusion(out: Tensor, y: Tensor) -> Tensor:
+    """Count labels, for `out` `[graphs]` and probabilities above 0.5, or classes, for `out` `[graphs, classes]`."""
+    return confusion(out > 0, y, 2) if out.dim() == 1 else confusion(out.argmax(dim=1), y, out.size(1))
 
 
 def confusion(predicted: Tensor, y: Tensor, classes: int) -> Tensor:
@@ -234,27 +234,6 @@ def confusion(predicted: Tensor, y: Tensor, classes: int) -> Tensor:
     return torch.bincount(pairs, minlength=classes**2).view(classes, classes).double()
 
 
-def each_recall(table: Tensor) -> Tensor:
-    """Return the share of each class that is predicted correctly; NaN for a class without graphs."""
-    return table.diagonal() / table.sum(dim=1)
-
-
-def each_f1(table: Tensor) -> Tensor:
-    """Return the F1 score of each class; NaN for a class that is neither a target nor predicted."""
-    return 2 * table.diagonal() / (table.sum(dim=0) + table.sum(dim=1))
-
-
-def table_mcc(table: Tensor) -> Tensor:
-    """Return Matthews' correlation coefficient; 0 if all predictions are equal, NaN if all targets are equal.
-
-    It is the correlation of the one-hot targets and predictions (Gorodkin 2004).
-    """
-    total, truth, predicted = table.sum(), table.sum(dim=1), table.sum(dim=0)
-    shared = table.trace() * total - truth @ predicted
-    of_truth, of_predicted = total**2 - truth @ truth, total**2 - predicted @ predicted
-    return torch.where((of_truth > 0) & (of_predicted == 0), 0.0, shared / (of_truth * of_predicted).sqrt())
-
-
 REGRESSION = {
     "mae": MetricInfo("MAE", mean_absolute_error, maximize=False),
     "rmse": MetricInfo("RMSE", root_mean_square_error, maximize=False),
@@ -263,24 +242,21 @@ REGRESSION = {
     "spearman": MetricInfo("Spearman", spearman),
 }
 
-
 LABELS = {
     "roc-auc": MetricInfo("ROC-AUC", roc_auc, scale=100.0),
     "ap": MetricInfo("AP", average_precision, scale=100.0),
-    "mcc": MetricInfo("MCC", label_mcc),
-    "f1": MetricInfo("F1", label_f1, scale=100.0),
-    "balanced-accuracy": MetricInfo("balanced accuracy", label_balanced_accuracy, scale=100.0),
+    "mcc": MetricInfo("MCC", mcc),
+    "f1": MetricInfo("F1", f1, scale=100.0),
+    "balanced-accuracy": MetricInfo("balanced accuracy", balanced_accuracy, scale=100.0),
     "brier": MetricInfo("Brier", brier, maximize=False),
 }
-
 
 CLASSES = {
     "accuracy": MetricInfo("accuracy", accuracy, scale=100.0),
     "balanced-accuracy": MetricInfo("balanced accuracy", balanced_accuracy, scale=100.0),
-    "f1": MetricInfo("F1", macro_f1, scale=100.0),
+    "f1": MetricInfo("F1", f1, scale=100.0),
     "mcc": MetricInfo("MCC", mcc),
 }
-
 
 OF_KIND = {
     "class": CLASSES,
@@ -289,7 +265,6 @@ OF_KIND = {
     "regression": REGRESSION,
 }
 """The metrics of each kind of target by name, the default first."""
-
 
 METRIC_NAMES = tuple(dict.fromkeys(name for metrics in OF_KIND.values() for name in metrics))
 
@@ -315,8 +290,3 @@ def check_metric(metric: str, kind: str) -> None:
     if metric not in fitting:
         expected = ", ".join(fitting) if fitting else "none, since there are no targets"
         raise DataError(f"metric={metric!r} is not for targets of the kind {kind!r}: expected {expected}.")
-
-
-def mean_over_targets(score: TargetScore) -> Callable[[], Metric]:
-    """Return a function that makes the torchmetrics metric of a score, for `Task.metric`."""
-    return partial(MeanOverTargets, score)

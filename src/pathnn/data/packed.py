@@ -279,17 +279,16 @@ class PackedGraphs:
         max_paths: int | None = None,
         cache: bool = False,
     ) -> PackedGraphs:
-        """Extract the paths of `collection` up to length `k`; see `build_paths`.
+        """Extract the paths of `collection` up to length `k`; `extract_paths` explains the options.
 
-        With `cache`, the tries are stored in the cache folder and read from there the next time.
+        More than `max_paths` (None: what fits into the free memory) are refused with `PathExplosionError`. With
+        `cache`, the tries are stored in the cache folder and read from there the next time.
         """
         from pathnn.data.paths import build_paths, cached_paths
         from pathnn.paths.options import PathOptions
 
-        options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed)
-        if cache:
-            return replace(self, tries=cached_paths(self, options, max_paths=max_paths))
-        return replace(self, tries=build_paths(self, max_paths=max_paths, **options.key()))
+        options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
+        return replace(self, tries=(cached_paths if cache else build_paths)(self, options))
 
     def trie(self) -> PathTrie:
         """Return the trie of the disjoint union of all graphs."""
@@ -359,6 +358,15 @@ def widen(tensor: Tensor) -> Tensor:
     return tensor if tensor.is_floating_point() else tensor.long()
 
 
+def with_ones(graphs: PackedGraphs, y: Tensor | None = None) -> PackedGraphs:
+    """Replace the features by `x = 1` (one channel), and the targets by `y` if given.
+
+    >>> with_ones(PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]])], [2]))[0].x.tolist()
+    [[1.0], [1.0]]
+    """
+    return replace(graphs, x=torch.ones(graphs.num_nodes, 1, dtype=torch.bool), y=graphs.y if y is None else y)
+
+
 def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
     """Pack `x`, `edge_index`, `edge_attr`, `y` and the sizes of a PyG dataset or a list of `Data`.
 
@@ -374,7 +382,9 @@ def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
     if not graphs:
         raise ValueError("got no graphs: expected a PyG dataset or a list with at least one Data.")
     for i, data in enumerate(graphs):
-        _check(i, data)
+        edge_index = getattr(data, "edge_index", None)
+        if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
+            raise ValueError(f"graph {i}: expected torch_geometric.data.Data with edge_index [2, edges], got {data!r}.")
     features: dict[str, Any] = {name: _stack(name, graphs) for name in FEATURES}
     return PackedGraphs(
         edge_index=torch.cat([data.edge_index for data in graphs], dim=1),
@@ -382,12 +392,6 @@ def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
         edge_ptr=offsets(torch.tensor([data.edge_index.size(1) for data in graphs])),
         **features,
     ).validate()
-
-
-def _check(i: int, data: Any) -> None:
-    edge_index = getattr(data, "edge_index", None)
-    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
-        raise ValueError(f"graph {i}: expected torch_geometric.data.Data with edge_index [2, edges], got {data!r}.")
 
 
 def _stack(name: str, graphs: list[Any]) -> Tensor | None:

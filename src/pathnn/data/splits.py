@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,36 @@ import torch
 from torch import Tensor
 
 from pathnn.data.errors import DataError
-from pathnn.data.readers.clean import Clean, clean_smiles
+from pathnn.data.readers.descriptors import morgan
+from pathnn.data.readers.molecules import Clean, clean_smiles
 from pathnn.data.readers.table import Table, read_table
 from pathnn.data.task import Split, Task, random_split
 from pathnn.files import write_csv
+
+RANDOM, SCAFFOLD, BUTINA = "random", "scaffold", "butina"
+"""The values of `split_by` that are not columns."""
+
+
+def split_task(
+    task: Task,
+    table: Table,
+    split_by: str | None,
+    seed: int | None = None,
+    *,
+    splits: str | Path | None = None,
+    clean: Clean | None = None,
+) -> Task:
+    """Split the task of a table as in `load_data`."""
+    if splits is not None:
+        split, notes = read_split(Path(splits), task), f"the split of {splits}"
+    elif split_by in (None, RANDOM):
+        split = random_task_split(task, seed=seed or 0)
+        notes = f"one random split of 80 / 10 / 10 from seed {seed or 0}"
+    elif split_by in (SCAFFOLD, BUTINA):
+        split, notes = group_split(split_groups(task, split_by, clean), seed=seed), f"one split by {split_by}"
+    else:
+        split, notes = column_split(table, split_by, task, seed=seed), f"the split of the column {split_by!r}"
+    return replace(task, splits=(split,), notes=notes).validate()
 
 
 def stratified_folds(y: Tensor, *, folds: int, seed: int = 0) -> tuple[Split, ...]:
@@ -27,22 +54,13 @@ def stratified_folds(y: Tensor, *, folds: int, seed: int = 0) -> tuple[Split, ..
     """
     if folds < 3:
         raise ValueError(f"folds={folds}: expected at least 3 (one to test, one to validate, the rest to train).")
-    fold = _fold_of_each(y, folds, seed)
-    graphs = torch.arange(y.numel())
-    splits = []
-    for i in range(folds):
-        test, val = fold == i, fold == (i + 1) % folds
-        splits.append(Split(graphs[~test & ~val], graphs[val], graphs[test]))
-    return tuple(splits)
-
-
-def _fold_of_each(y: Tensor, folds: int, seed: int) -> Tensor:
-    """Shuffle each class and deal it to the folds in turn, starting after the fold of the last class."""
     shuffle = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(seed))
     order = shuffle[torch.sort(y[shuffle], stable=True).indices]
     fold = torch.empty_like(order)
-    fold[order] = torch.arange(y.numel()) % folds
-    return fold
+    fold[order] = torch.arange(y.numel()) % folds  # each class in turn, starting after the fold of the last class
+    parts = [(fold == i).nonzero().flatten() for i in range(folds)]
+    rest = [((fold != i) & (fold != (i + 1) % folds)).nonzero().flatten() for i in range(folds)]
+    return tuple(Split(rest[i], parts[(i + 1) % folds], parts[i]) for i in range(folds))
 
 
 def deal(groups: Tensor, shares: Sequence[float], *, y: Tensor | None = None, seed: int = 0) -> Tensor:
@@ -133,10 +151,6 @@ def _classes(task: Task) -> Tensor | None:
     return task.graphs.y if task.target in ("class", "binary") else None
 
 
-RANDOM, SCAFFOLD, BUTINA = "random", "scaffold", "butina"
-"""The values of `split_by` that are not columns."""
-
-
 PARTS = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("val", "valid", "validation", "dev"), "val"),
@@ -179,7 +193,7 @@ def column_split(table: Table, column: str, task: Task, *, seed: int | None = No
     for part in ("train", "val"):
         if not parts[part]:
             raise DataError(f"{table.source}: the column {column!r} has no {part}: expected at least one row.")
-    return _split(parts["train"], parts["val"], parts["test"])
+    return _split(*parts.values())
 
 
 def _date(text: str) -> datetime | None:
@@ -248,7 +262,7 @@ def read_split(path: Path, task: Task) -> Split:
             f"{path} is the split of other data: it has {len(found)} rows that {task.name} does not have, or that were "
             f"skipped, the first is {next(iter(found))}. Give another file name (--splits) to write a new one."
         )
-    return _split(parts["train"], parts["val"], parts["test"])
+    return _split(*parts.values())
 
 
 def split_groups(task: Task, split_by: str | None, clean: Clean | None = None) -> Tensor:
@@ -302,11 +316,7 @@ def butina_clusters(smiles: Sequence[str]) -> Tensor:
             f"{len(smiles):,} different molecules are too many to compare all pairs: expected at most "
             f"{MOST_CLUSTERED:,}. Split by {SCAFFOLD} instead."
         )
-    from rdkit import Chem
-    from rdkit.Chem import rdFingerprintGenerator
-
-    make: Any = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048).GetFingerprintAsNumPy
-    bits = torch.stack([torch.from_numpy(make(Chem.MolFromSmiles(text))) for text in smiles]).float()
+    bits = torch.from_numpy(morgan(smiles) > 0).float()
     size = bits.sum(dim=1)
     near: list[list[int]] = []
     for start in range(0, len(bits), 1000):
@@ -338,8 +348,13 @@ def group_split(groups: Tensor, *, seed: int | None = None, val: float = 0.1, te
     num_val, num_test = round(len(groups) * val), round(len(groups) * test)
     parts: tuple[list[int], list[int], list[int]] = ([], [], [])
     room = (len(groups) - num_val - num_test, num_val, num_test)
-    small = None if seed is None else max(1, min(num_val, num_test) // 2)
-    for graphs in _order(list(members.values()), small, seed or 0):
+    ordered = sorted(members.values(), key=lambda graphs: (-len(graphs), graphs[0]))
+    if seed is not None:
+        small = max(1, min(num_val, num_test) // 2)
+        rest = [graphs for graphs in ordered if len(graphs) <= small]
+        shuffled = torch.randperm(len(rest), generator=torch.Generator().manual_seed(seed)).tolist()
+        ordered[len(ordered) - len(rest) :] = [rest[i] for i in shuffled]
+    for graphs in ordered:
         left = [most - len(part) for most, part in zip(room, parts, strict=True)]
         emptiest = max((1, 2), key=lambda i: left[i])  # of the parts to validate and test on
         if len(graphs) <= left[0] or (len(graphs) > left[emptiest] and left[0] > left[emptiest]):
@@ -352,17 +367,6 @@ def group_split(groups: Tensor, *, seed: int | None = None, val: float = 0.1, te
             "be split into three parts. Give more molecules, or use a random split."
         )
     return _split(*parts)
-
-
-def _order(groups: list[list[int]], small: int | None, seed: int) -> list[list[int]]:
-    """Sort groups from large to small, then by first member; groups of at most `small` in random order."""
-    ordered = sorted(groups, key=lambda group: (-len(group), group[0]))
-    if small is None:
-        return ordered
-    large = [group for group in ordered if len(group) > small]
-    rest = ordered[len(large) :]
-    shuffled = torch.randperm(len(rest), generator=torch.Generator().manual_seed(seed)).tolist()
-    return large + [rest[i] for i in shuffled]
 
 
 def _split(*parts: Sequence[int]) -> Split:

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pathnn.data.metrics import OF_KIND, OverClasses, check_metric, mean_over_targets
-from pathnn.data.task import Task
+from pathnn.data.errors import DataError
+from pathnn.data.metrics import OF_KIND, MeanOverTargets, MetricInfo, OverClasses, check_metric
+from pathnn.data.task import TargetKind, Task
 
 
 def class_key(name: str) -> Hashable:
@@ -21,8 +22,8 @@ def class_key(name: str) -> Hashable:
     >>> class_key("3") == class_key(" 3.0"), class_key("toxic") == class_key("Toxic")
     (True, False)
     """
-    number = finite_number(name)
-    return name.strip() if number is None else number
+    number = as_number(name)
+    return name.strip() if number is None or not math.isfinite(number) else number
 
 
 def class_names(values: Iterable[str]) -> tuple[str, ...]:
@@ -76,12 +77,6 @@ def as_number(text: str) -> float | None:
         return None if "_" in text else float(text)
     except ValueError:
         return None
-
-
-def finite_number(text: str) -> float | None:
-    """Parse a finite number; None for other text."""
-    value = as_number(text)
-    return value if value is not None and math.isfinite(value) else None
 
 
 def known_fraction(y: Tensor | None) -> float:
@@ -164,39 +159,41 @@ def weighted_loss(task: Task, y: Tensor) -> Callable[[], nn.Module]:
     return partial(MaskedLoss, weighted) if task.has_missing_targets else weighted
 
 
-def classification(num_classes: int) -> dict[str, Any]:
-    """Describe one class per graph: cross-entropy, accuracy in percent.
+KIND_LOSSES: dict[str, type[nn.Module]] = {
+    "class": nn.CrossEntropyLoss,
+    "binary": nn.BCEWithLogitsLoss,
+    "multilabel": nn.BCEWithLogitsLoss,
+    "regression": nn.L1Loss,
+}
+"""The default loss of each kind of target."""
 
-    >>> classification(3)["target"], classification(3)["out_channels"]
-    ('class', 3)
+
+def target_fields(kind: TargetKind, channels: int = 1, *, has_missing_targets: bool = False) -> dict[str, Any]:
+    """Return the fields of a `Task` that describe its targets, with the default loss and metric of their kind.
+
+    >>> fields = target_fields("class", 3)
+    >>> fields["out_channels"], fields["metric_name"], fields["maximize"]
+    (3, 'accuracy', True)
     """
+    loss = KIND_LOSSES[kind]
     return {
-        "target": "class",
-        "out_channels": num_classes,
-        "loss": nn.CrossEntropyLoss,
-        **_measured_by("accuracy", "class"),
+        "target": kind,
+        "out_channels": channels,
+        "loss": partial(MaskedLoss, loss) if has_missing_targets else loss,
+        "has_missing_targets": has_missing_targets,
+        **metric_fields(kind, next(iter(OF_KIND[kind].values()))),
     }
 
 
-def regression(num_targets: int = 1, *, has_missing_targets: bool = False, metric: str = "mae") -> dict[str, Any]:
-    """Describe numbers per graph: mean absolute error as loss and metric, or another metric (`OF_KIND`).
-
-    >>> regression()["maximize"], regression(metric="rmse")["metric_name"]
-    (False, 'RMSE')
-    """
-    return _numbers("regression", num_targets, nn.L1Loss, has_missing_targets, metric)
-
-
-def binary(*, metric: str = "roc-auc") -> dict[str, Any]:
-    """Describe a target of 0 or 1 per graph: binary cross-entropy, ROC-AUC in percent, or another metric."""
-    return _numbers("binary", 1, nn.BCEWithLogitsLoss, False, metric)
-
-
-def multilabel(num_labels: int, *, has_missing_targets: bool = False, metric: str = "ap") -> dict[str, Any]:
-    """Describe several targets of 0 or 1 per graph: binary cross-entropy, and the mean over labels of the average
-    precision in percent, or another metric.
-    """
-    return _numbers("multilabel", num_labels, nn.BCEWithLogitsLoss, has_missing_targets, metric)
+def metric_fields(kind: str, info: MetricInfo) -> dict[str, Any]:
+    """Return the fields of a `Task` that describe its metric."""
+    return {
+        "metric": partial(OverClasses if kind == "class" else MeanOverTargets, info.score),
+        "metric_name": info.name,
+        "score": None if kind == "class" else info.score,
+        "maximize": info.maximize,
+        "scale": info.scale,
+    }
 
 
 def with_metric(task: Task, metric: str | None) -> Task:
@@ -209,32 +206,50 @@ def with_metric(task: Task, metric: str | None) -> Task:
     if metric is None:
         return task
     check_metric(metric, task.target)
-    if OF_KIND[task.target][metric].name == task.metric_name:
-        return task
-    return replace(task, **_measured_by(metric, task.target))
+    info = OF_KIND[task.target][metric]
+    return task if info.name == task.metric_name else replace(task, **metric_fields(task.target, info))
 
 
-def _numbers(kind: str, channels: int, loss: type[nn.Module], has_missing_targets: bool, metric: str) -> dict[str, Any]:
-    """Describe targets that are numbers; some may be unknown."""
-    check_metric(metric, kind)
-    return {
-        "target": kind,
-        "out_channels": channels,
-        "loss": partial(MaskedLoss, loss) if has_missing_targets else loss,
-        "has_missing_targets": has_missing_targets,
-        **_measured_by(metric, kind),
-    }
+def guess_kind(y: Tensor | None) -> TargetKind:
+    """Guess the kind of target from the values of `y`.
+
+    >>> guess_kind(torch.tensor([[0.5], [1.0]])), guess_kind(torch.tensor([0, 3]))
+    ('regression', 'class')
+    """
+    if y is None:
+        return "none"
+    several = y.dim() > 1 and y.size(1) > 1
+    if not y.is_floating_point():
+        return "multilabel" if several else "class"
+    unknown = y.isnan() & several
+    if bool(((y == 0) | (y == 1) | unknown).all()) and bool((y == 0).any()) and bool((y == 1).any()):
+        return "multilabel" if several else "binary"
+    return "regression"
 
 
-def _measured_by(metric: str, kind: str) -> dict[str, Any]:
-    info, classes = OF_KIND[kind][metric], kind == "class"
-    return {
-        "metric": partial(OverClasses, info.score) if classes else mean_over_targets(info.score),
-        "metric_name": info.name,
-        "score": None if classes else info.score,
-        "maximize": info.maximize,
-        "scale": info.scale,
-    }
+def convert_targets(y: Tensor, kind: TargetKind) -> Tensor:
+    """Convert targets to the form of their kind; raise `DataError` for values that it does not have."""
+    if kind == "class":
+        y = y.view(len(y), -1)
+        if y.size(1) != 1:
+            raise DataError(f"kind='class' takes one target column, got {y.size(1)}.")
+        if y.is_floating_point() and not bool(y.isfinite().all()):
+            graph = int((~y.isfinite()).nonzero()[0, 0])
+            raise DataError(f"the class of graph {graph} is NaN or infinite: expected a number. Leave that graph out.")
+        codes: Tensor = torch.unique(y.view(-1), return_inverse=True)[1]
+        return codes
+    exact = kind == "regression" and y.dtype not in (torch.float32, torch.float16, torch.bfloat16)
+    y = (y.double() if exact else y.float()).view(len(y), -1)
+    if kind == "binary" and y.size(1) != 1:
+        raise DataError(f"kind='binary' takes one target, got {y.size(1)}: expected kind='multilabel' for several.")
+    wrong = (y != 0) & (y != 1) & ~(y.isnan() & (y.size(1) > 1))
+    if kind in ("binary", "multilabel") and bool(wrong.any()):
+        row, column = wrong.nonzero()[0].tolist()
+        raise DataError(
+            f"kind={kind!r} takes targets of 0 and 1, got {y[row, column]:g} in graph {row}: expected kind='class' or "
+            "'regression' for other values."
+        )
+    return y
 
 
 @dataclass(frozen=True)
@@ -253,7 +268,11 @@ class TargetScale:
     def of(y: Tensor) -> TargetScale:
         """Compute the scale of training targets `[graphs, targets]`; skip NaN, and only shift a constant target."""
         y = y.double()
-        mean, std = _known_mean_std(y) if bool(y.isnan().any()) else (y.mean(dim=0), y.std(dim=0, correction=0))
+        if bool(y.isnan().any()):
+            mean = y.nanmean(dim=0)
+            std = (y - mean).square().nanmean(dim=0).sqrt()
+        else:
+            mean, std = y.mean(dim=0), y.std(dim=0, correction=0)
         std = std.where(std > 0, 1.0)
         return TargetScale(tuple(mean.tolist()), tuple(std.tolist()))
 
@@ -278,8 +297,3 @@ class TargetScale:
     def _tensors(self, device: torch.device) -> tuple[Tensor, Tensor]:
         mean, std = torch.tensor([self.mean, self.std], dtype=torch.float64, device=device)
         return mean, std
-
-
-def _known_mean_std(y: Tensor) -> tuple[Tensor, Tensor]:
-    mean = y.nanmean(dim=0)
-    return mean, (y - mean).square().nanmean(dim=0).sqrt()

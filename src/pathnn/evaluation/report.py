@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pathnn.data.copies import count_copies
+from pathnn.data.fingerprints import count_copies
 from pathnn.data.metrics import confusion
 from pathnn.data.task import Split, Task
 from pathnn.evaluation import figures

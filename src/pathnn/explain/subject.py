@@ -10,9 +10,8 @@ from torch import Tensor
 
 from pathnn.data.errors import DataError
 from pathnn.data.load import find_data, load_data, task_from_graphs
-from pathnn.data.readers.atom_features import FEATURES
-from pathnn.data.readers.clean import clean_smiles
-from pathnn.data.readers.smiles import pack_molecules, read_molecule
+from pathnn.data.readers.molecules import clean_smiles
+from pathnn.data.readers.smiles import FEATURES, pack_molecules, read_molecule
 from pathnn.data.readers.table import Table, read_table
 from pathnn.data.task import Task
 from pathnn.explain.pictures import GraphPicture, Molecule, Picture

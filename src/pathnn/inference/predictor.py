@@ -14,15 +14,13 @@ from torch import Tensor
 
 from pathnn.checks import check_choice
 from pathnn.data.errors import DataError
-from pathnn.data.fingerprints import OTHER_SPLIT, DataFingerprint, same_place
-from pathnn.data.load import find_data, split_task, task_from_graphs
+from pathnn.data.fingerprints import OTHER_SPLIT, DataFingerprint
+from pathnn.data.load import find_data, same_place, task_from_graphs
 from pathnn.data.packed import from_pyg
-from pathnn.data.readers.atom_features import FEATURES
-from pathnn.data.readers.clean import clean_smiles
-from pathnn.data.readers.molecules import Molecules, Problems, read_molecules
-from pathnn.data.readers.smiles import pack_molecules
+from pathnn.data.readers.molecules import Molecules, Problems, clean_smiles, read_molecules
+from pathnn.data.readers.smiles import FEATURES, pack_molecules
 from pathnn.data.readers.table import STANDARD_INPUT, Table, read_table
-from pathnn.data.splits import BUTINA, SCAFFOLD
+from pathnn.data.splits import BUTINA, SCAFFOLD, split_task
 from pathnn.data.task import Task
 from pathnn.device import resolve
 from pathnn.hub import NON_COMMERCIAL, pretrained_file, pretrained_names

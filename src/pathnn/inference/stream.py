@@ -18,8 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pathnn.data.errors import BadRow, BadRowsError
 from pathnn.data.load import find_data, load_data
-from pathnn.data.readers.molecule_pool import MoleculePool, reader_processes
-from pathnn.data.readers.molecules import Molecules, Problems
+from pathnn.data.readers.molecules import MoleculePool, Molecules, Problems, reader_processes
 from pathnn.data.readers.table import STANDARD_INPUT, Table, TableReader, open_table
 from pathnn.data.task import Task
 from pathnn.files import atomic_write, locked_file

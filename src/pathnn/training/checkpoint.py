@@ -18,8 +18,9 @@ from torch import Tensor
 from pathnn.data.fingerprints import DataFingerprint, graph_fingerprints
 from pathnn.data.metrics import OF_KIND
 from pathnn.data.packed import PackedGraphs
-from pathnn.data.readers.atom_features import FEATURES, MoleculeFeatures
 from pathnn.data.readers.descriptors import Descriptors
+from pathnn.data.readers.molecules import MoleculeFeatures
+from pathnn.data.readers.smiles import FEATURES
 from pathnn.data.targets import TargetScale
 from pathnn.data.task import Categorical, Features, Task, Vocabulary
 from pathnn.files import FileError, flatten, read_tensors, unflatten, write_tensors

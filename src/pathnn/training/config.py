@@ -42,7 +42,7 @@ MODELS = ("pathnn", "gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp")
 """PathNN, and the names of `pathnn.nn.baselines`."""
 
 Clean = Literal["salts", "tautomers"]
-"""How molecules are cleaned (`pathnn.data.readers.clean`)."""
+"""How molecules are cleaned (`pathnn.data.readers.molecules`)."""
 
 
 DESCRIPTORS = ("standard", "rdkit", "morgan")

@@ -11,13 +11,12 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from pathnn.data.copies import count_copies
 from pathnn.data.datasets.registry import is_dataset
-from pathnn.data.fingerprints import DataFingerprint, same_place
-from pathnn.data.load import load_data
+from pathnn.data.fingerprints import DataFingerprint, count_copies
+from pathnn.data.load import load_data, same_place
 from pathnn.data.metrics import default_metric
-from pathnn.data.readers.atom_features import MoleculeFeatures
 from pathnn.data.readers.descriptors import Descriptors
+from pathnn.data.readers.molecules import MoleculeFeatures
 from pathnn.data.targets import with_metric
 from pathnn.data.task import Task, Vocabulary
 from pathnn.device import device_name, on_first

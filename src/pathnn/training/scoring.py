@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import OF_KIND, score_targets
 from pathnn.data.packed import GraphBatch, PackedGraphs
-from pathnn.data.targets import TargetScale, class_key, classification, loss_for
+from pathnn.data.targets import TargetScale, class_key, loss_for, target_fields
 from pathnn.data.task import Task
 from pathnn.nn import PathNN
 from pathnn.nn.backends.base import Budget
@@ -304,7 +304,7 @@ def align_classes(task: Task, known: Sequence[str]) -> Task:
         )
     codes = torch.tensor([number[class_key(name)] for name in task.classes], device=y.device)
     graphs = replace(task.graphs, y=codes[y])
-    return replace(task, graphs=graphs, classes=tuple(known), **classification(len(known)))
+    return replace(task, graphs=graphs, classes=tuple(known), **target_fields("class", len(known)))
 
 
 def _words(names: Sequence[str], most: int = 5) -> str:

@@ -15,7 +15,7 @@ from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import score_targets
 from pathnn.data.packed import PackedGraphs
-from pathnn.data.shards import ShardedTries
+from pathnn.data.paths import ShardedTries
 from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, deal, fold_splits, random_task_split, split_groups
 from pathnn.data.targets import TargetScale, loss_for, regression_loss, weighted_loss
 from pathnn.data.task import Categorical, Features, Split, Task

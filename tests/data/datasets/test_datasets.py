@@ -15,9 +15,8 @@ from torch_geometric.utils import to_networkx
 
 from pathnn.data import Categorical, Continuous, DatasetNotFoundError, UnknownDatasetError, find_data, load_dataset
 from pathnn.data.datasets import registry
-from pathnn.data.datasets.csl import SKIPS, construct, skip_link_graph
-from pathnn.data.datasets.pairs import BREC_CATEGORIES, SR_FAMILIES
 from pathnn.data.datasets.registry import FAMILIES, built_path, dataset_names, get_spec
+from pathnn.data.datasets.synthetic import BREC_CATEGORIES, SKIPS, SR_FAMILIES, construct, skip_link_graph
 from pathnn.data.errors import DataError
 
 NAMES = [name for name in dataset_names() if name != "peptides-struct"]

@@ -18,9 +18,8 @@ from torch_geometric.utils import from_smiles
 from pathnn.data import load_data
 from pathnn.data.fingerprints import graph_fingerprints
 from pathnn.data.readers import molecules as cip
-from pathnn.data.readers.atom_features import FEATURES
 from pathnn.data.readers.molecules import Molecules
-from pathnn.data.readers.smiles import pack_molecules, read_molecule
+from pathnn.data.readers.smiles import FEATURES, pack_molecules, read_molecule
 from pathnn.data.readers.table import read_table
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection

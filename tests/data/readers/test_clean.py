@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pathnn.data import DataError, load_data
-from pathnn.data.readers.clean import clean_smiles
+from pathnn.data.readers.molecules import clean_smiles
 
 Chem = pytest.importorskip("rdkit.Chem", reason="molecules need rdkit (extra mol)")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -13,12 +14,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathnn.data.datasets.exp import consecutive_splits, parse_exp
-from pathnn.data.datasets.ogb import read_ogb_csv
-from pathnn.data.datasets.peptides import read_lrgb
+from pathnn.data.datasets.molecules import read_lrgb, read_ogb_csv
+from pathnn.data.datasets.synthetic import consecutive_splits, parse_exp
 from pathnn.data.errors import BadRowsError, DataError
 from pathnn.data.readers.graph6 import parse_graph6, read_graph6
-from pathnn.data.readers.tu import one_hot, read_tu
+from pathnn.data.readers.tu import read_tu
 
 
 @given(sizes=st.lists(st.integers(0, 70), min_size=1, max_size=6), seed=st.integers(0, 10**6))
@@ -80,14 +80,15 @@ def write_tu(folder: Path, **changes: str | None) -> Path:
 
 def test_a_tu_folder_is_read(tmp_path: Path) -> None:
     data = read_tu(write_tu(tmp_path / "X"))
-    graphs = data.graphs(one_hot(data.node_labels))
+    graphs = data.graphs(data.features(attributes=False)[0])
     assert data.classes == ("-1", "1")
     assert data.y.tolist() == [0, 1]
     assert graphs[0].edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]], "doubled once, reverse added"
     assert graphs[1].edge_index.tolist() == [[0, 1], [1, 0]], "no loop"
     assert graphs[0].edge_attr.view(-1).tolist() == [0, 0, 1, 1]
     assert graphs[0].x.tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
-    assert data.degrees().tolist() == [1, 2, 1, 1, 1]
+    degrees, values = replace(data, node_labels=None).features(attributes=False)
+    assert [values["degrees"][0][code] for code in degrees.int().argmax(dim=1)] == [1, 2, 1, 1, 1]
 
 
 def test_a_tu_zip_may_have_doubled_separators(tmp_path: Path) -> None:

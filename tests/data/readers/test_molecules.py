@@ -18,8 +18,7 @@ from rdkit import Chem, rdBase
 
 from pathnn.data.errors import DataError
 from pathnn.data.readers import smiles as smiles_module
-from pathnn.data.readers.molecule_pool import PIECE, MoleculePool
-from pathnn.data.readers.molecules import MoleculeFeatures, read_molecules
+from pathnn.data.readers.molecules import PIECE, MoleculeFeatures, MoleculePool, read_molecules
 from pathnn.data.readers.smiles import pack_molecules, smiles_graphs
 from pathnn.data.readers.table import Table, open_table
 from slow_molecules import ACHIRAL, CHIRAL, slow_molecule
@@ -44,8 +43,8 @@ def equal(texts: list[str | None], features: MoleculeFeatures) -> None:
     assert found.num_bonds.tolist() == [len(one.bonds) for one in good]
     for i, name in enumerate(("atoms", "bonds", "ends", "order")):
         expected = np.concatenate([one[i] for one in good])
-        assert found.arrays()[i].dtype == expected.dtype
-        assert np.array_equal(found.arrays()[i], expected), name
+        assert found[i].dtype == expected.dtype
+        assert np.array_equal(found[i], expected), name
 
 
 def random_smiles(text: str) -> str:
@@ -104,7 +103,7 @@ def test_a_script_without_a_main_block_can_read_many_molecules(tmp_path: Path) -
     (tmp_path / "scripts").mkdir()
     script = tmp_path / "scripts" / "mine.py"
     script.write_text(
-        "from pathnn.data.readers.molecule_pool import MoleculePool\n"
+        "from pathnn.data.readers.molecules import MoleculePool\n"
         "with MoleculePool('cip', 1) as pool:\n"
         "    (molecules,), problems = pool.read(['CCO'])()\n"
         "print(molecules.num_atoms.tolist())\n"
@@ -116,7 +115,7 @@ def test_a_script_without_a_main_block_can_read_many_molecules(tmp_path: Path) -
 
 
 def test_reading_imports_no_torch() -> None:
-    code = "import sys, pathnn.data.readers.molecule_pool; sys.exit('torch' in sys.modules)"
+    code = "import sys, pathnn.data.readers.molecules; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

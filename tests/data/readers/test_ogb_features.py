@@ -11,8 +11,7 @@ from torch import Tensor
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
 from pathnn.data import DataError, PackedGraphs, load_data, load_dataset
-from pathnn.data.readers.atom_features import FEATURES
-from pathnn.data.readers.smiles import pack_molecules, read_molecule
+from pathnn.data.readers.smiles import FEATURES, pack_molecules, read_molecule
 from pathnn.data.readers.table import read_table
 
 
@@ -50,7 +49,7 @@ def test_features_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("smiles\nCO\n")
     task = load_data(tmp_path / "a.csv", features="ogb")
     assert (task.node_features, task.edge_features) == FEATURES["ogb"]
-    with pytest.raises(DataError, match="features='mol' are unknown: expected one of cip, ogb"):
+    with pytest.raises(DataError, match="features='mol' is unknown: expected one of cip, ogb"):
         load_data(tmp_path / "a.csv", features="mol")  # type: ignore[arg-type]
 
 

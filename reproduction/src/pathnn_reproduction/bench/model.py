@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.data import DatasetNotFoundError, GraphBatch, PackedGraphs, load_dataset
-from pathnn.data.datasets.status import fetch
+from pathnn.data.datasets.registry import fetch
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
 from pathnn_reproduction.bench import user_loop

@@ -18,8 +18,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Batch
 from torch_geometric.loader import DataLoader
 
-from pathnn.data.datasets.base import Built
-from pathnn.data.datasets.registry import get_spec
+from pathnn.data.datasets.registry import Built, get_spec
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.task import Split, Task
 from pathnn.nn import PathNN

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pathnn.data.datasets.pairs import BREC_CATEGORIES as CATEGORIES
+from pathnn.data.datasets.synthetic import BREC_CATEGORIES as CATEGORIES
 from pathnn.paths import PathExplosionError
 from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.options import COLLECTIONS, Collection

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from pathnn.data import load_dataset
-from pathnn.data.datasets.pairs import IN_THE_FIGURE
+from pathnn.data.datasets.synthetic import IN_THE_FIGURE
 from pathnn.device import resolve
 from pathnn.paths import count_paths
 from pathnn.theory.fingerprints import (

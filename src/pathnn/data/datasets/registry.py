@@ -1,36 +1,117 @@
-"""The names of all datasets, and loading one through the cache."""
+"""Datasets by name: their specification, building one through the cache, and their state on this machine."""
 
 from __future__ import annotations
 
 import difflib
 import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from pathnn.data.cache import cached, cached_key, read_cache
-from pathnn.data.datasets.base import Built, DatasetSpec
-from pathnn.data.errors import DataError, UnknownDatasetError
-from pathnn.data.sources import find_file, get_file
-from pathnn.data.task import Task
+import numpy as np
+import torch
+from torch import Tensor
+
+from pathnn.data.errors import DataError, UnknownDatasetError, reading
+from pathnn.data.packed import TENSORS, PackedGraphs
+from pathnn.data.sources import DataFile, cached, cached_key, find_file, get_file, read_cache, verify_file
+from pathnn.data.task import Continuous, Split, Task
 from pathnn.files import cache_dir, sha256
 
 log = logging.getLogger(__name__)
 
 FAMILIES = {
     "tu": ("dd", "proteins", "nci1", "enzymes", "imdb-binary", "imdb-multi"),
-    "zinc": ("zinc",),
-    "ogb": ("molhiv",),
-    "peptides": ("peptides-func", "peptides-struct"),
-    "csl": ("csl",),
-    "exp": ("exp", "cexp"),
-    "pairs": (
-        "sr16622", "sr251256", "sr261034", "sr281264", "sr291467", "sr351668", "sr351899", "sr361446", "sr401224",
-        "brec", "atlas",
+    "synthetic": (
+        "csl", "exp", "cexp", "sr16622", "sr251256", "sr261034", "sr281264", "sr291467", "sr351668", "sr351899",
+        "sr361446", "sr401224", "brec", "atlas",
     ),
-    "esol": ("esol",),
+    "molecules": ("zinc", "molhiv", "peptides-func", "peptides-struct", "esol"),
 }  # fmt: skip
 """The datasets of each module of this package. A module is imported when one of its datasets is used."""
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """One dataset by name.
+
+    Attributes:
+        num_graphs: its number of graphs, checked after building.
+        files: for each file, its possible forms, the preferred one first.
+        build: makes the graphs and splits from one path per entry of `files` (None for a missing optional file).
+        facts: the other fields of its task; without `node_features`, vertices have continuous features.
+        made_here: replaces the notes if the splits are not the published ones.
+        optional: whether it can be built without its files.
+        version: increased when `build` changes its result; caches of other versions are rebuilt.
+    """
+
+    name: str
+    title: str
+    num_graphs: int
+    files: tuple[tuple[DataFile, ...], ...]
+    build: Callable[..., Built]
+    facts: Mapping[str, Any]
+    made_here: str = ""
+    optional: bool = False
+    version: int = 1
+
+    def task(self, built: Built) -> Task:
+        """Return the task of the built graphs."""
+        x = built.graphs.x
+        facts: dict[str, Any] = {"node_features": None if x is None else Continuous(x.size(1)), **self.facts}
+        if self.made_here and not built.published:
+            facts["notes"] = self.made_here
+        return Task(name=self.name, title=self.title, graphs=built.graphs, splits=built.splits, **facts)
+
+
+PARTS = ("train", "val", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """The graphs and splits of a dataset; the rest of its task is code.
+
+    `published` says whether the splits are the published ones, or were made here without a file.
+    """
+
+    graphs: PackedGraphs
+    splits: tuple[Split, ...] = ()
+    published: bool = True
+
+    def to_tensors(self) -> dict[str, Tensor]:
+        """Return everything as tensors by name; `from_tensors` is the inverse."""
+        tensors = self.graphs.tensors()
+        if self.graphs.names is not None:
+            tensors["names"] = torch.from_numpy(np.frombuffer("\n".join(self.graphs.names).encode(), np.uint8).copy())
+        for i, split in enumerate(self.splits):
+            for part, index in zip(PARTS, (split.train, split.val, split.test), strict=True):
+                tensors[f"split.{i}.{part}"] = index
+        tensors["published"] = torch.tensor([self.published])
+        return tensors
+
+    @staticmethod
+    def from_tensors(tensors: dict[str, Tensor]) -> Built:
+        """Return the object that `to_tensors` was called on."""
+        fields: dict[str, Any] = {name: tensors[name] for name in TENSORS if name in tensors}
+        if "names" in tensors:
+            fields["names"] = tuple(bytes(tensors["names"].numpy()).decode().split("\n"))
+        graphs = PackedGraphs(**fields)
+        count = len({name.split(".")[1] for name in tensors if name.startswith("split.")})
+        splits = tuple(Split(*(tensors[f"split.{i}.{part}"] for part in PARTS)) for i in range(count))
+        return Built(graphs, splits, bool(tensors["published"]))
+
+
+def load_arrays(path: Path, names: Sequence[str]) -> dict[str, Tensor]:
+    """Read the arrays `names` of an `.npz` file as tensors."""
+    # numpy would leave a damaged file open
+    with reading(path, "an .npz file"), path.open("rb") as content, np.load(content, allow_pickle=False) as file:
+        missing = sorted(set(names) - set(file.files))
+        if missing:
+            raise DataError(f"{path} lacks the arrays {missing}.")
+        return {name: torch.from_numpy(file[name]) for name in names}
 
 
 @cache
@@ -95,9 +176,10 @@ def load_built(spec: DatasetSpec) -> Built:
     """Read the graphs and splits of a dataset from the cache, or build them."""
     at_hand = [find_file(*forms) for forms in spec.files]
     if None in at_hand:
-        built = _without_sources(spec)
-        if built is not None:
-            return built
+        key = _built_key(spec)
+        tensors = None if key is None else read_cache(built_path(spec), key)
+        if tensors is not None:
+            return Built.from_tensors(tensors)
         if not spec.optional:
             at_hand = [get_file(*forms) for forms in spec.files]
     paths = tuple(at_hand)
@@ -109,13 +191,10 @@ def load_built(spec: DatasetSpec) -> Built:
     return Built.from_tensors(cached(built_path(spec), key, lambda: _build(spec, paths).to_tensors()))
 
 
-def _without_sources(spec: DatasetSpec) -> Built | None:
-    """Read a cached build without its source files, if this version of the builder made it."""
+def _built_key(spec: DatasetSpec) -> dict[str, object] | None:
+    """Return what a cached build was made from; None if another version of the builder made it."""
     key = cached_key(built_path(spec))
-    if key is None or key.get("dataset") != spec.name or key.get("builder") != spec.version:
-        return None
-    tensors = read_cache(built_path(spec), key)
-    return None if tensors is None else Built.from_tensors(tensors)
+    return key if key is not None and (key.get("dataset"), key.get("builder")) == (spec.name, spec.version) else None
 
 
 def _build(spec: DatasetSpec, paths: tuple[Path | None, ...]) -> Built:
@@ -128,3 +207,95 @@ def _build(spec: DatasetSpec, paths: tuple[Path | None, ...]) -> Built:
         )
     spec.task(built).validate()
     return built
+
+
+@dataclass(frozen=True)
+class DatasetStatus:
+    """The state of a dataset: built in the cache, its files on this machine, or on the network."""
+
+    name: str
+    title: str
+    graphs: int
+    cached: bool
+    files_at_hand: bool
+    built_in: bool
+    downloadable: bool
+    files: tuple[str, ...]
+
+    @property
+    def available(self) -> bool:
+        """Whether the dataset can be loaded without the network."""
+        return self.cached or self.files_at_hand or self.built_in
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """A file of a dataset, or its build: "ok", "damaged", "missing" or "unknown" (no known checksum)."""
+
+    name: str
+    state: str
+
+
+def dataset_status() -> list[DatasetStatus]:
+    """Return the state of every dataset; check local files, but build nothing.
+
+    ```python
+    missing = [status.name for status in dataset_status() if not status.available]
+    ```
+    """
+    return [
+        DatasetStatus(
+            name=spec.name,
+            title=spec.title,
+            graphs=spec.num_graphs,
+            cached=_built_key(spec) is not None,
+            files_at_hand=bool(spec.files) and all(map(_at_hand, spec.files)),
+            built_in=spec.optional or not spec.files,
+            downloadable=all(any(file.url for file in forms) for forms in spec.files),
+            files=tuple(forms[0].name for forms in spec.files),
+        )
+        for spec in map(get_spec, dataset_names())
+    ]
+
+
+def fetch(name: str) -> Path:
+    """Build a dataset in the cache (files from the mirror, then the network) and return its file.
+
+    ```python
+    path = fetch("csl")
+    ```
+    """
+    spec = get_spec(name)
+    load_built(spec)
+    return built_path(spec)
+
+
+def verify(name: str) -> list[FileCheck]:
+    """Check the files of a dataset against their checksums, and its cached build against its own.
+
+    ```python
+    damaged = [check.name for check in verify("csl") if check.state == "damaged"]
+    ```
+    """
+    spec = get_spec(name)
+    path = built_path(spec)
+    state = "missing"
+    if path.is_file():
+        key = _built_key(spec)
+        state = "damaged" if key is None or read_cache(path, key) is None else "ok"
+    return [*map(_check_file, spec.files), FileCheck(path.name, state)]
+
+
+def _at_hand(forms: tuple[DataFile, ...]) -> bool:
+    try:
+        return find_file(*forms) is not None
+    except DataError:
+        return False
+
+
+def _check_file(forms: tuple[DataFile, ...]) -> FileCheck:
+    for file in forms:
+        sound = verify_file(file)
+        if sound is not None:
+            return FileCheck(file.name, "ok" if sound else "damaged")
+    return FileCheck(forms[0].name, "unknown" if _at_hand(forms) else "missing")

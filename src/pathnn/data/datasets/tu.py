@@ -6,16 +6,15 @@ import json
 import zipfile
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from pathnn.data.datasets.base import Built, DatasetSpec
-from pathnn.data.errors import ARCHIVE_ERRORS, DataError
-from pathnn.data.readers.tu import TUData, one_hot, read_tu
+from pathnn.data.datasets.registry import Built, DatasetSpec
+from pathnn.data.errors import DataError, reading
+from pathnn.data.readers.tu import read_tu
 from pathnn.data.sources import DataFile
-from pathnn.data.targets import classification
-from pathnn.data.task import Continuous, Split
+from pathnn.data.targets import target_fields
+from pathnn.data.task import Split
 
 ZIPS = "https://www.chrsmrrs.com/graphkerneldatasets"
 SPLITS = (
@@ -35,15 +34,11 @@ FEATURE_NOTES = {
 
 def read_folds(path: Path, name: str) -> tuple[Split, ...]:
     """Read the ten published folds of a set from its JSON file, or from a zip that holds `NAME_splits.json`."""
-    try:
-        if path.suffix == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                folds = json.loads(archive.read(f"{name}_splits.json"))
-        else:
-            folds = json.loads(path.read_text())
-        return tuple(_split(fold) for fold in folds)
-    except (*ARCHIVE_ERRORS, ValueError, IndexError, TypeError) as error:
-        raise DataError(f"{path}: expected a JSON list of folds with test, train and validation: {error!r}.") from error
+    with reading(path, "a JSON list of folds with test, train and validation"):
+        if path.suffix != ".zip":
+            return tuple(map(_split, json.loads(path.read_text())))
+        with zipfile.ZipFile(path) as archive:
+            return tuple(map(_split, json.loads(archive.read(f"{name}_splits.json"))))
 
 
 def _split(fold: dict[str, list[int] | list[dict[str, list[int]]]]) -> Split:
@@ -53,34 +48,12 @@ def _split(fold: dict[str, list[int] | list[dict[str, list[int]]]]) -> Split:
     return Split(torch.tensor(chosen["train"]), torch.tensor(chosen["validation"]), torch.tensor(fold["test"]))
 
 
-def _features(data: TUData, kind: str) -> torch.Tensor:
-    """Return the vertex features of the paper: one-hot over the values that occur."""
-    if kind == "degree":
-        return one_hot(data.degrees())
-    if data.node_labels is None:
-        raise DataError(f"{data.name} has no node labels; expected {data.name}_node_labels.txt.")
-    labels = one_hot(data.node_labels)
-    if kind == "labels":
-        return labels
-    if data.node_attributes is None:
-        raise DataError(f"{data.name} has no node attributes; expected {data.name}_node_attributes.txt.")
-    return torch.cat([labels.float(), data.node_attributes], dim=1)
-
-
 def _build(name: str, kind: str, path: Path, folds: Path) -> Built:
     data = read_tu(path)
-    return Built(data.graphs(_features(data, kind)), read_folds(folds, name))
-
-
-def _facts(features: str, classes: int, built: Built) -> dict[str, Any]:
-    assert built.graphs.x is not None
-    return {
-        "node_features": Continuous(built.graphs.x.size(1)),
-        "licence": "public, see TUDataset",
-        "citation": "Morris et al., TUDataset, 2020; folds: Errica et al., A fair comparison, ICLR 2020",
-        "notes": f"{FEATURE_NOTES[features]}; the ten published folds",
-        **classification(classes),
-    }
+    if kind != "degree" and data.node_labels is None:
+        raise DataError(f"{path} has no node labels; expected {name}_node_labels.txt.")
+    x, _ = data.features(attributes=kind == "labels+attributes")
+    return Built(data.graphs(x), read_folds(folds, name))
 
 
 SETS = {
@@ -120,6 +93,12 @@ def specs() -> list[DatasetSpec]:
             (DataFile(f"{name}.zip", sha256, f"{ZIPS}/{name}.zip"),),
             (SPLITS_ZIP, DataFile(f"{name}_splits.json", url=f"{SPLITS}/{folds}_splits.json")),
         )
-        build, facts = partial(_build, name, features), partial(_facts, features, classes)
+        facts = {
+            "licence": "public, see TUDataset",
+            "citation": "Morris et al., TUDataset, 2020; folds: Errica et al., A fair comparison, ICLR 2020",
+            "notes": f"{FEATURE_NOTES[features]}; the ten published folds",
+            **target_fields("class", classes),
+        }
+        build = partial(_build, name, features)
         found.append(DatasetSpec(name.lower(), f"{name} (TUDataset)", num_graphs, files, build, facts))
     return found

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pathnn.data.errors import DataError
+from pathnn.data.readers.molecules import quiet_rdkit
 from pathnn.data.readers.table import Table, numbers_of
 
 RADIUS, BITS = 2, 2048
@@ -86,7 +87,9 @@ class Descriptors:
         """Return the descriptors of some rows of a table, counted from 0, whose molecules are `smiles`."""
         if self.kind != "columns":
             return self.of_molecules(smiles)
-        return np.array([numbers_of(table, name)[0] for name in self.names], dtype=np.float32).T[list(rows)]
+        columns = [numbers_of(table, name) for name in self.names]
+        values = [[column[row] for column in columns] for row in rows]
+        return np.array(values, dtype=np.float32).reshape(len(rows), len(columns))
 
     def checked(self, table: Table) -> Table:
         """Return the table with a problem for each row with a descriptor that is no number; it must have the columns.
@@ -102,8 +105,8 @@ class Descriptors:
                 f"{table.source} has no column {missing[0]!r}, which the descriptors ask for; expected "
                 f"{list(self.names)}, got {list(table.columns)}."
             )
-        wrong = [numbers_of(table, name)[1] for name in self.names]
-        return replace(table, problems={row: text for one in (*wrong, table.problems) for row, text in one.items()})
+        values = [(row, text) for name in self.names for row, text in enumerate(numbers_of(table, name))]
+        return replace(table, problems={**{i: text for i, text in values if isinstance(text, str)}, **table.problems})
 
     def __str__(self) -> str:
         if self.kind == "columns":
@@ -120,7 +123,7 @@ def rdkit_descriptors(smiles: Sequence[str], names: Sequence[str] | None = None)
     >>> rdkit_descriptors(["CCO", "C"], ["NumHAcceptors"]).tolist()
     [[1.0], [0.0]]
     """
-    from rdkit import Chem, rdBase
+    from rdkit import Chem
     from rdkit.Chem import Descriptors as known
 
     functions: dict[str, Any] = dict(known._descList)
@@ -131,10 +134,9 @@ def rdkit_descriptors(smiles: Sequence[str], names: Sequence[str] | None = None)
             "it was trained with."
         )
     chosen = [functions[name] for name in (functions if names is None else names)]
-    quiet = rdBase.BlockLogs()
-    molecules = map(Chem.MolFromSmiles, smiles)
-    values = np.array([[_value(function, one) for function in chosen] for one in molecules], dtype=np.float64)
-    del quiet
+    with quiet_rdkit():
+        molecules = map(Chem.MolFromSmiles, smiles)
+        values = np.array([[_value(function, one) for function in chosen] for one in molecules], dtype=np.float64)
     values = values.reshape(len(smiles), len(chosen))
     values[np.abs(values) > np.finfo(np.float32).max] = np.nan
     return values.astype(np.float32)
@@ -156,17 +158,16 @@ def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.nd
     >>> morgan(["C", "C("], skip_invalid=True).sum(axis=1).tolist()
     [1, 0]
     """
-    from rdkit import Chem, rdBase
+    from rdkit import Chem
     from rdkit.Chem import rdFingerprintGenerator
 
     generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
     rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
-    quiet = rdBase.BlockLogs()
-    for row, text in zip(rows, smiles, strict=True):
-        molecule: Any = Chem.MolFromSmiles(text or "")
-        if molecule is not None:
-            row[:] = generator.GetCountFingerprintAsNumPy(molecule)
-        elif not skip_invalid:
-            raise DataError(f"{text!r} is no molecule that rdkit can read.")
-    del quiet
+    with quiet_rdkit():
+        for row, text in zip(rows, smiles, strict=True):
+            molecule: Any = Chem.MolFromSmiles(text or "")
+            if molecule is not None:
+                row[:] = generator.GetCountFingerprintAsNumPy(molecule)
+            elif not skip_invalid:
+                raise DataError(f"{text!r} is no molecule that rdkit can read.")
     return rows

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pathnn.data.errors import BadRow, BadRowsError, DataError
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.text import read_text
+from pathnn.data.readers.table import read_text
 
 HEADER = ">>graph6<<"
 
@@ -100,12 +100,6 @@ def _decode(lines: list[str], n: int, members: NDArray[np.int64]) -> NDArray[np.
     codes = np.frombuffer("".join(lines).encode(), dtype=np.uint8).reshape(len(lines), -1)[:, used:] - 63
     bits = np.unpackbits(codes[:, :, None], axis=2)[:, :, 2:].reshape(len(lines), -1)
     row, bit = np.nonzero(bits[:, : n * (n - 1) // 2])
-    u, v = (side[bit] for side in _upper(n))
-    graph = members[row]
+    second, first = np.tril_indices(n, -1)  # graph6's order: (0,1), (0,2), (1,2), (0,3), ...
+    graph, u, v = members[row], first[bit], second[bit]
     return np.stack([np.concatenate(pair) for pair in ((graph, graph), (u, v), (v, u))])
-
-
-def _upper(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs u < v in graph6's order: (0,1), (0,2), (1,2), (0,3), ..."""
-    v, u = np.tril_indices(n, -1)
-    return u.astype(np.int64), v.astype(np.int64)

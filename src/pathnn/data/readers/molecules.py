@@ -1,20 +1,39 @@
-"""Read SMILES into flat arrays of codes, many molecules at once. `atom_features` says what the codes are.
+"""Read SMILES into flat arrays of codes, many molecules at once, in this process or in several.
 
-This module imports no torch, so that processes that only read molecules start fast.
+"cip" and "ogb" features have nine codes per atom and three per bond.
+
+- "cip": the features of PyG (`torch_geometric.utils.from_smiles`), with the labels of Cahn, Ingold and Prelog for
+  stereochemistry: R, S, E and Z, and r, s, e and z where only substituents that are mirror images of each other make
+  the difference. They do not depend on how a SMILES is written.
+- "ogb": the features of the Open Graph Benchmark, which ogbg-molhiv and Peptides have. Atoms are in rdkit's order. The
+  chirality of an atom is rdkit's tag, which depends on that order, so a prediction can depend on how a SMILES with @
+  is written.
+
+This module imports no torch, so that processes that only read molecules start fast. `MoleculePool` starts them as
+programs of their own, not by `multiprocessing`: they do not import the user's script, which would otherwise have to be
+protected by `if __name__ == "__main__"`.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal, NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
+from functools import cache, partial
+from queue import SimpleQueue
+from typing import IO, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
 from pathnn.data.errors import DataError, shorten
-from pathnn.data.readers.clean import Clean, clean_smiles
+
+Clean = Literal["salts", "tautomers"]
 
 MoleculeFeatures = Literal["cip", "ogb"]
 
@@ -41,8 +60,7 @@ _OGB_STEREO = ("STEREONONE", "STEREOZ", "STEREOE", "STEREOCIS", "STEREOTRANS")  
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class Molecules:
+class Molecules(NamedTuple):
     """Molecules as flat arrays of codes.
 
     Attributes:
@@ -61,13 +79,50 @@ class Molecules:
     num_atoms: Array
     num_bonds: Array
 
-    def arrays(self) -> tuple[Array, ...]:
-        """Return the arrays, in the order of the constructor."""
-        return self.atoms, self.bonds, self.ends, self.order, self.num_atoms, self.num_bonds
-
 
 Problems = dict[int, str]
 """What is wrong with a SMILES, by its position."""
+
+
+def quiet_rdkit() -> AbstractContextManager[Any]:
+    """Return a context without messages of rdkit; raise `DataError` if it is not installed."""
+    try:
+        from rdkit import rdBase
+    except ImportError as error:
+        raise DataError("molecules need rdkit, which is not installed: pip install 'pathnn[mol]'.") from error
+    return cast(AbstractContextManager[Any], rdBase.BlockLogs())
+
+
+@cache
+def _cleaning_steps(clean: Clean) -> tuple[Any, ...]:
+    """Return the functions that clean a molecule, in order."""
+    from rdkit.Chem.MolStandardize import rdMolStandardize
+
+    salts = (rdMolStandardize.LargestFragmentChooser(preferOrganic=True).choose, rdMolStandardize.Uncharger().uncharge)
+    return salts if clean == "salts" else (*salts, rdMolStandardize.TautomerEnumerator().Canonicalize)
+
+
+def clean_smiles(text: str | None, clean: Clean | None) -> str | None:
+    """Return the SMILES of a cleaned molecule; the text itself if there is nothing to clean, or no molecule.
+
+    "salts" keeps the largest organic fragment and neutralises it; "tautomers" also chooses rdkit's canonical tautomer.
+
+    >>> clean_smiles("CC(=O)[O-].[Na+]", "salts"), clean_smiles("C(", "salts")
+    ('CC(=O)O', 'C(')
+    >>> clean_smiles("OC1=CC=CC=N1", "tautomers")
+    'O=c1cccc[nH]1'
+    """
+    if clean is None or text is None:
+        return text
+    from rdkit import Chem
+
+    with quiet_rdkit(), suppress(RuntimeError, ValueError):  # rdkit gives up on a few molecules
+        molecule: Any = Chem.MolFromSmiles(text)
+        if molecule is not None and molecule.GetNumAtoms():
+            for step in _cleaning_steps(clean):
+                molecule = step(molecule)
+            return str(Chem.MolToSmiles(molecule))
+    return text
 
 
 def read_molecules(
@@ -84,18 +139,13 @@ def read_molecules(
     problems  # {1: "'C(' is no molecule: it does not follow the SMILES grammar"}
     ```
     """
-    try:
-        from rdkit import rdBase
-    except ImportError as error:
-        raise DataError("SMILES need rdkit, which is not installed: pip install 'pathnn[mol]'.") from error
-    values, problems = _Values(features), {}
-    quiet = rdBase.BlockLogs()
-    for i, text in enumerate(texts):
-        try:
-            values.add(*_molecule(clean_smiles(text, clean), features))
-        except ValueError as error:
-            problems[i] = str(error)
-    del quiet
+    with quiet_rdkit():
+        values, problems = _Values(features), {}
+        for i, text in enumerate(texts):
+            try:
+                values.add(*_molecule(clean_smiles(text, clean), features))
+            except ValueError as error:
+                problems[i] = str(error)
     return values.molecules(), problems
 
 
@@ -192,16 +242,12 @@ class _Values:
     def molecules(self) -> Molecules:
         """Return the codes of all molecules."""
         atoms, bonds = (
-            np.stack([of.code(_array(column)) for column, of in zip(columns, properties, strict=True)], axis=1)
+            np.stack([of.code(np.array(column)) for column, of in zip(columns, properties, strict=True)], axis=1)
             for columns, properties in zip((self.atoms, self.bonds), self.properties, strict=True)
         )
-        ends = np.stack([_array(self.begin), _array(self.end)], axis=1)
-        sizes = (_array(self.num_atoms), _array(self.num_bonds))
-        return Molecules(atoms.astype(np.uint8), bonds.astype(np.uint8), ends, _array(self.order), *sizes)
-
-
-def _array(values: array[int]) -> Array:
-    return np.array(values, dtype=np.int32)
+        ends = np.stack([self.begin, self.end], axis=1)
+        rest = (np.array(values) for values in (self.order, self.num_atoms, self.num_bonds))
+        return Molecules(atoms.astype(np.uint8), bonds.astype(np.uint8), ends, *rest)
 
 
 class _Property(NamedTuple):
@@ -264,3 +310,130 @@ def _name_code(kind: Any, names: tuple[str, ...]) -> Callable[[Array], Array]:
         if name in names:
             codes[int(value)] = names.index(name)
     return lambda values: codes.take(values, mode="clip")
+
+
+MANY = 2_000
+"""So many molecules are worth starting processes."""
+
+PIECE = 500
+"""How many molecules a process reads at once."""
+
+MOST_PROCESSES = 16
+
+TYPES = (np.uint8, np.uint8, np.int32, np.int32, np.int32, np.int32)
+"""The types of the arrays of `Molecules`."""
+
+
+def reader_processes(molecules: int) -> int:
+    """Return how many processes should read so many molecules; 0: none but this one.
+
+    >>> reader_processes(1_000)
+    0
+    """
+    available = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(available(0)) if available else os.cpu_count() or 1
+    return min(cores, MOST_PROCESSES) if molecules > MANY and cores > 1 and sys.executable else 0
+
+
+class MoleculePool:
+    """Processes that read molecules as `read_molecules` does, in the order of the SMILES.
+
+    With 0 processes, molecules are read in this process, when they are asked for.
+
+    ```python
+    with MoleculePool("cip", 2) as pool:
+        wait = pool.read(["CO", "C("])
+        (molecules,), problems = wait()
+    ```
+    """
+
+    def __init__(self, features: MoleculeFeatures, processes: int, clean: Clean | None = None) -> None:
+        self._read = partial(read_molecules, features=features, clean=clean)
+        self.processes = [_start(features, clean) for _ in range(processes)]
+        self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
+        for process in self.processes:
+            self._idle.put(process)
+        self._threads = ThreadPoolExecutor(processes) if processes else None
+
+    def read(self, texts: Sequence[str | None]) -> Callable[[], tuple[list[Molecules], Problems]]:
+        """Begin to read molecules; the returned function waits for them, and returns them in pieces."""
+        pieces = [texts[i : i + PIECE] for i in range(0, len(texts), PIECE)]
+        if self._threads is None:
+            found: list[Callable[[], tuple[Molecules, Problems]]] = [partial(self._read, piece) for piece in pieces]
+        else:
+            found = [self._threads.submit(self._ask, piece).result for piece in pieces]
+        return partial(_wait, found)
+
+    def _ask(self, texts: Sequence[str | None]) -> tuple[Molecules, Problems]:
+        process = self._idle.get()
+        try:
+            return _exchange(process, texts)
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"a process that reads molecules has failed ({error}; exit code {process.poll()}): the memory may be "
+                "full. Call again with fewer molecules at a time."
+            ) from error
+        finally:
+            self._idle.put(process)
+
+    def __enter__(self) -> MoleculePool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._threads is not None:
+            if kind is not None:
+                for process in self.processes:
+                    process.kill()
+            self._threads.shutdown(cancel_futures=True)
+        for process in self.processes:
+            with suppress(OSError):  # it has ended, with a request unread
+                cast(IO[bytes], process.stdin).close()
+            process.wait()
+            cast(IO[bytes], process.stdout).close()
+
+
+def _wait(found: list[Callable[[], tuple[Molecules, Problems]]]) -> tuple[list[Molecules], Problems]:
+    pieces = [wait() for wait in found]
+    problems = {PIECE * i + at: reason for i, (_, some) in enumerate(pieces) for at, reason in some.items()}
+    return [molecules for molecules, _ in pieces], problems
+
+
+def _start(features: MoleculeFeatures, clean: Clean | None) -> subprocess.Popen[bytes]:
+    """Start a process that answers on its standard output, and finds the packages that this one finds."""
+    paths = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "pathnn.data.readers.molecules", json.dumps([features, clean])],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths},
+    )  # fmt: skip
+
+
+def _exchange(process: subprocess.Popen[bytes], texts: Sequence[str | None]) -> tuple[Molecules, Problems]:
+    """Send SMILES as a line of JSON; the answer is a line of JSON and the bytes of arrays."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(texts).encode() + b"\n")
+    process.stdin.flush()
+    head = json.loads(process.stdout.readline())
+    arrays = []
+    for shape, kind in zip(head["shapes"], TYPES, strict=True):
+        size = int(np.prod(shape)) * np.dtype(kind).itemsize
+        arrays.append(np.frombuffer(process.stdout.read(size), dtype=kind).reshape(shape))
+    return Molecules(*arrays), {int(at): reason for at, reason in head["problems"].items()}
+
+
+def serve(features: MoleculeFeatures, clean: Clean | None) -> None:
+    """Answer the requests of `_exchange` until the standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)  # what libraries print is no answer
+        for line in sys.stdin.buffer:
+            molecules, problems = read_molecules(json.loads(line), features, clean)
+            head = {"shapes": [values.shape for values in molecules], "problems": problems}
+            answers.write(json.dumps(head).encode() + b"\n")
+            for values in molecules:
+                answers.write(values.tobytes())
+            answers.flush()
+
+
+if __name__ == "__main__":
+    serve(*json.loads(sys.argv[1]))

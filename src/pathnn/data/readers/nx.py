@@ -29,9 +29,12 @@ def from_networkx(graphs: Iterable[Any]) -> PackedGraphs:
     members = list(graphs)
     edges = [_edges(i, graph) for i, graph in enumerate(members)]
     packed = PackedGraphs.from_edges(edges, [graph.number_of_nodes() for graph in members])
-    x = [values.get("x") for graph in members for _, values in graph.nodes(data=True)]
-    y = [graph.graph.get("y") for graph in members]
-    return replace(packed, x=_stack("x", x, "vertices"), y=_targets(y)).validate()
+    x = _stack("x", [values.get("x") for graph in members for _, values in graph.nodes(data=True)], "vertices")
+    targets = [graph.graph.get("y") for graph in members]
+    exact = [value if value is None or isinstance(value, Tensor) else np.array(value) for value in targets]
+    y = _stack("y", exact, "graphs")  # Python's numbers are float64
+    y = y.view(-1) if y is not None and not y.is_floating_point() and y.size(1) == 1 else y
+    return replace(packed, x=x, y=y).validate()
 
 
 def _edges(i: int, graph: Any) -> Tensor:
@@ -51,9 +54,3 @@ def _stack(name: str, values: list[Any], things: str) -> Tensor | None:
     if len({row.numel() for row in rows}) > 1:
         raise DataError(f"attribute {name!r} has different lengths: expected the same number of values everywhere.")
     return torch.stack(rows)
-
-
-def _targets(values: list[Any]) -> Tensor | None:
-    exact = [value if value is None or isinstance(value, Tensor) else np.array(value) for value in values]
-    y = _stack("y", exact, "graphs")  # Python's numbers are float64
-    return y.view(-1) if y is not None and not y.is_floating_point() and y.size(1) == 1 else y

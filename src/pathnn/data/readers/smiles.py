@@ -1,21 +1,34 @@
-"""Read SMILES as graphs."""
+"""Read the molecules of a table as graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from pathnn.data.errors import BadRow, BadRowsError, DataError
+from pathnn.data.errors import BadRow, BadRowsError
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.clean import Clean
-from pathnn.data.readers.molecule_pool import MoleculePool, reader_processes
-from pathnn.data.readers.molecules import MoleculeFeatures, Molecules, read_molecules
+from pathnn.data.readers.molecules import (
+    Clean,
+    MoleculeFeatures,
+    MoleculePool,
+    Molecules,
+    read_molecules,
+    reader_processes,
+)
 from pathnn.data.readers.table import Table, row_targets
 from pathnn.data.targets import class_key
+from pathnn.data.task import Categorical
+from pathnn.nn.presets import OGB_ATOMS, OGB_BONDS
+
+FEATURES: dict[MoleculeFeatures, tuple[Categorical, Categorical]] = {
+    "cip": (Categorical((119, 5, 12, 13, 10, 6, 8, 2, 2)), Categorical((22, 5, 2))),
+    "ogb": (Categorical(OGB_ATOMS), Categorical(OGB_BONDS)),
+}
+"""The features of atoms and of bonds, which `readers.molecules` describes."""
 
 
 def smiles_graphs(
@@ -38,13 +51,9 @@ def smiles_graphs(
     texts = table.column(smiles or table.smiles_column())
     columns = [table.column(target) for target in targets]
     classes = {class_key(label): i for i, label in enumerate(labels)}
-    values, wrong = [], {}
-    for i in range(len(texts)):
-        row = row_targets([(name, column[i]) for name, column in zip(targets, columns, strict=True)], classes)
-        problem = table.problems.get(i) or next((value for value in row if isinstance(value, str)), None)
-        if problem is not None:
-            wrong[i] = problem
-        values.append(row)
+    values = [row_targets(list(zip(targets, row, strict=True)), classes) for row in zip(*columns, strict=True)]
+    wrong = {i: value for i, row in enumerate(values) for value in reversed(row) if isinstance(value, str)}
+    wrong |= table.problems
     rows = [i for i in range(len(texts)) if i not in wrong]
     with MoleculePool(features, reader_processes(len(rows)), clean) as pool:
         molecules, problems = pool.read([texts[i] for i in rows])()
@@ -59,12 +68,6 @@ def smiles_graphs(
     return replace(pack_molecules(molecules), y=y, names=tuple(texts[i] or "" for i in good)), bad
 
 
-def check_features(features: str) -> None:
-    """Raise `DataError` unless `features` names features of molecules."""
-    if features not in get_args(MoleculeFeatures):
-        raise DataError(f"features={features!r} are unknown: expected one of {', '.join(get_args(MoleculeFeatures))}.")
-
-
 def read_molecule(smiles: str | None, features: MoleculeFeatures = "cip") -> Molecules | str:
     """Return one molecule, or a text that says what is wrong with its SMILES.
 
@@ -77,21 +80,29 @@ def read_molecule(smiles: str | None, features: MoleculeFeatures = "cip") -> Mol
 
 
 def pack_molecules(molecules: Sequence[Molecules]) -> PackedGraphs:
-    """Pack molecules, each bond in both directions.
+    """Pack molecules.
 
     >>> atoms, bonds, ends, sizes = np.zeros((2, 9)), np.zeros((1, 3)), np.array([[0, 1]]), np.array([[2], [1]])
     >>> pack_molecules([Molecules(atoms, bonds, ends, np.arange(2), *sizes)])[0].edge_index.tolist()
     [[0, 1], [1, 0]]
     """
-    atoms, bonds, ends, _, num_atoms, num_bonds = map(
-        np.concatenate, zip(*(some.arrays() for some in molecules), strict=True)
-    )
-    both = np.stack([ends, ends[:, ::-1]], axis=1).reshape(-1, 2).T
-    small = np.int16 if num_atoms.max() < 2**15 else np.int32
+    parts = (torch.from_numpy(np.concatenate(arrays)) for arrays in zip(*molecules, strict=True))
+    atoms, bonds, ends, _, num_atoms, num_bonds = parts
+    small = torch.int16 if num_atoms.max() < 2**15 else torch.int32
+    return pack_bonds(atoms, bonds, ends.to(small), num_atoms, num_bonds)
+
+
+def pack_bonds(atoms: Tensor, bonds: Tensor, ends: Tensor, num_atoms: Tensor, num_bonds: Tensor) -> PackedGraphs:
+    """Pack flat tensors of atoms and bonds; edges are in OGB's order: each bond `[B, 2]`, then its reverse.
+
+    >>> ends, features, sizes = torch.tensor([[0, 1], [1, 2]]), torch.zeros(3, 1), torch.tensor([[3], [2]])
+    >>> pack_bonds(features, features[:2], ends, *sizes).edge_index.tolist()
+    [[0, 1, 1, 2], [1, 0, 2, 1]]
+    """
     return PackedGraphs(
-        edge_index=torch.from_numpy(np.ascontiguousarray(both, dtype=small)),
-        node_ptr=offsets(torch.from_numpy(num_atoms)),
-        edge_ptr=offsets(2 * torch.from_numpy(num_bonds)),
-        x=torch.from_numpy(atoms),
-        edge_attr=torch.from_numpy(bonds.repeat(2, axis=0)),
+        edge_index=torch.stack([ends, ends.flip(1)], dim=1).view(-1, 2).t().contiguous(),
+        node_ptr=offsets(num_atoms.long()),
+        edge_ptr=offsets(2 * num_bonds.long()),
+        x=atoms,
+        edge_attr=bonds.repeat_interleave(2, dim=0),
     )

@@ -1,24 +1,242 @@
-"""Read tables in chunks, compressed or not, and the targets in their columns."""
+"""Read tables in chunks: CSV, `.smi`, SDF and Parquet files, compressed or not, and the targets in their columns."""
 
 from __future__ import annotations
 
+import bz2
+import codecs
+import csv
+import gzip
+import lzma
 import math
+import re
 import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import torch
-from torch import Tensor
 
 from pathnn.data.errors import DataError, shorten
-from pathnn.data.readers.formats import Format, Row, Rows, csv_rows, is_smiles, parquet_rows, sdf_rows, smi_rows
-from pathnn.data.readers.text import COMPRESSED, open_bytes
+from pathnn.data.readers.molecules import quiet_rdkit
 from pathnn.data.targets import as_number, class_key, class_names, is_missing, is_missing_number
+
+COMPRESSED: Mapping[str, Callable[[Path], BinaryIO]] = {
+    ".gz": cast(Callable[[Path], BinaryIO], gzip.open),
+    ".xz": cast(Callable[[Path], BinaryIO], lzma.open),
+    ".bz2": cast(Callable[[Path], BinaryIO], bz2.open),
+}
+"""How to open compressed files, by their suffix."""
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a plain or compressed file to read what it holds, not compressed."""
+    opened = COMPRESSED.get(path.suffix.lower())
+    return path.open("rb") if opened is None else opened(path)
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a plain or compressed file."""
+    with open_bytes(path) as file:
+        return "".join(read_lines(file, str(path)))
+
+
+def read_lines(file: BinaryIO, source: str) -> Iterator[str]:
+    """Yield the lines of an open file; `source` is its name in errors."""
+    try:
+        yield from codecs.iterdecode(file, "utf-8-sig")  # some programs mark UTF-8 at its beginning
+    except (OSError, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{source} is damaged or is not UTF-8 text: {error}.") from error
+
+
+Row = tuple[str, ...]
+
+Rows = Iterator[tuple[Row, str | None]]
+"""Rows, and what is wrong with those that could not be read."""
+
+Format = Callable[[BinaryIO, str], tuple[Row, Rows]]
+"""Return the header and the rows of an open file; the text is its name in errors."""
+
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a |"}
+
+
+def csv_rows(file: BinaryIO, source: str, separator: str | None = None) -> tuple[Row, Rows]:
+    """Read a CSV; None: find out which of `SEPARATORS` separates its columns."""
+    lines = read_lines(file, source)
+    head = list(islice(lines, 5))
+    named = re.fullmatch(r"sep=(.)\s*", head[0], re.I) if head else None  # as Excel writes it
+    if named is not None:
+        separator, head = named[1], head[1:]
+    mark = separator or find_separator(head)
+    parsed = _parsed(chain(head, lines), source, mark)
+    header = next(parsed, ())
+    return header, _checked(parsed, source, len(header), SEPARATORS.get(mark, repr(mark)))
+
+
+def find_separator(head: Sequence[str]) -> str:
+    """Find the separator of the columns from the first lines of a CSV.
+
+    A column called smiles counts first, then as many columns in the first row as in the header, then their number.
+
+    >>> find_separator(["smiles;log S, 25 C\\n", "CCO;-0,5\\n"]), find_separator(["smiles\\n", "C\\n"])
+    (';', ',')
+    """
+
+    def rank(mark: str) -> tuple[bool, bool, int]:
+        try:
+            header, *rows = [row for row in csv.reader(head, delimiter=mark) if row][:2] or [[]]
+        except csv.Error:
+            return False, False, 0
+        names = {name.strip().lower() for name in header}
+        return "smiles" in names, bool(rows) and len(rows[0]) == len(header), len(header)
+
+    return max(SEPARATORS, key=rank)
+
+
+def _parsed(lines: Iterator[str], source: str, separator: str) -> Iterator[Row]:
+    """Yield the lines of a CSV that are not empty."""
+    # strict: else a quote that is not closed swallows the rows after it
+    reader = csv.reader(lines, strict=True, delimiter=separator)
+    try:
+        yield from (tuple(row) for row in reader if row)
+    except csv.Error as error:
+        raise DataError(
+            f"{source} is not a CSV file: {error}, in or before line {reader.line_num}. A value that begins with a "
+            'quote (") has to end with one.'
+        ) from error
+
+
+def _checked(rows: Iterator[Row], source: str, width: int, separator: str) -> Rows:
+    """Refuse a row that has more values than the header."""
+    for number, row in enumerate(rows, start=1):
+        if any(value.strip() for value in row[width:]):
+            raise DataError(
+                f"{source}, row {number}: {len(row)} values, but the header has {width}. Put values that contain "
+                f'{separator} into "quotes".'
+            )
+        yield row, None
+
+
+def smi_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
+    """Read lines of a SMILES and a name. A first word that is no molecule begins a line with the names of columns."""
+    lines = (line.strip() for line in read_lines(file, source) if line.strip())
+    first = next(lines, "")
+    word = first.split(maxsplit=1)[0] if first else ""
+    if not re.fullmatch("#?[A-Za-z_]+", word) or is_smiles(word):
+        return ("smiles", "name"), (((*line.split(maxsplit=1), "")[:2], None) for line in chain([first], lines) if line)
+    mark = "\t" if "\t" in first else None
+    header = [name.strip() for name in first.lstrip("#").split(mark)]
+    return tuple(header), ((tuple(line.split(mark, len(header) - 1)), None) for line in lines)
+
+
+def is_smiles(text: str) -> bool:
+    """Return whether rdkit reads a text as a molecule."""
+    with quiet_rdkit():
+        from rdkit import Chem
+
+        return Chem.MolFromSmiles(text) is not None
+
+
+Record = tuple[list[str], dict[str, str]]
+"""A record of an SDF file: its molecule as lines, and its properties."""
+
+
+def sdf_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
+    """Read an SDF file twice, for the names of its properties and for its records.
+
+    The columns are smiles, written from the molecule, name, the first line of a record, and the properties.
+    """
+    names = dict.fromkeys(name for _, properties in sdf_records(read_lines(file, source)) for name in properties)
+    file.seek(0)
+    columns = ("name", *(name for name in names if name not in ("smiles", "name")))
+
+    def row(record: Record) -> tuple[Row, str | None]:
+        block, properties = record
+        title = block[0].strip() if block else ""
+        smiles, reason = _block_smiles("\n".join(block))
+        problem = reason and (f"{title!r} is no molecule: {reason}" if title else f"no molecule: {reason}")
+        return (smiles, *({"name": title, **properties}.get(name, "") for name in columns)), problem
+
+    return ("smiles", *columns), map(row, sdf_records(read_lines(file, source)))
+
+
+def sdf_records(lines: Iterator[str]) -> Iterator[Record]:
+    """Yield the records of an SDF file.
+
+    >>> text = "ethanol\\n\\n\\nM  END\\n> <logS>\\n1.5\\n\\n$$$$\\n"
+    >>> next(sdf_records(iter(text.splitlines(keepends=True))))
+    (['ethanol', '', '', 'M  END'], {'logS': '1.5'})
+    """
+    record: list[str] = []
+    for line in chain(lines, ["$$$$"]):
+        if line.rstrip() != "$$$$":
+            record.append(line.rstrip("\r\n"))
+            continue
+        if any(text.strip() for text in record):
+            yield _record(record)
+        record = []
+
+
+def _record(lines: list[str]) -> Record:
+    start = next((i for i, line in enumerate(lines) if line.startswith(">")), len(lines))
+    end = next((i + 1 for i, line in enumerate(lines) if line.startswith("M  END")), start)
+    properties, rest = {}, iter(lines[end:])
+    for line in rest:
+        if line.startswith(">") and "<" in line:
+            name = line.split("<", 1)[1].rsplit(">", 1)[0].strip()
+            properties[name] = "\n".join(takewhile(str.strip, rest)).strip()
+    return lines[:end], properties
+
+
+def _block_smiles(block: str) -> tuple[str, str | None]:
+    """Return the SMILES of a molecule in an SDF file, or "" and what is wrong with it."""
+    problems: Any = ()
+    with quiet_rdkit(), suppress(RuntimeError, ValueError):  # rdkit cannot even parse it
+        from rdkit import Chem
+
+        molecule: Any = Chem.MolFromMolBlock(block)
+        if molecule is not None:
+            return str(Chem.MolToSmiles(molecule)), None
+        molecule = Chem.MolFromMolBlock(block, sanitize=False)
+        problems = () if molecule is None else Chem.DetectChemistryProblems(molecule)
+    return "", problems[0].Message() if problems else "its atoms and bonds cannot be read"
+
+
+def parquet_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
+    """Read a Parquet file."""
+    try:
+        import pyarrow.parquet as parquet
+        from pyarrow import ArrowException
+    except ImportError as error:
+        raise DataError("Parquet files need pyarrow, which is not installed: pip install 'pathnn[chem]'.") from error
+    try:
+        table = parquet.ParquetFile(file)
+    except (ArrowException, OSError) as error:
+        raise DataError(f"{source} is damaged or is not a Parquet file: {error}") from error
+
+    def rows() -> Rows:
+        try:
+            for batch in table.iter_batches(batch_size=1024):
+                columns = [[_text(value) for value in column.to_pylist()] for column in batch.columns]
+                yield from ((row, None) for row in zip(*columns, strict=True))
+        except (ArrowException, OSError) as error:
+            raise DataError(f"{source} is damaged: {error}") from error
+
+    return tuple(table.schema_arrow.names), rows()
+
+
+def _text(value: Any) -> str:
+    """Return a value of a Parquet file as text.
+
+    >>> _text(None), _text(True), _text(0.5), _text("C")
+    ('', '1', '0.5', 'C')
+    """
+    return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
+
 
 STANDARD_INPUT = "-"
 """The name of a table that is read from standard input."""
@@ -115,9 +333,7 @@ class TableReader:
     def __enter__(self) -> TableReader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file is not sys.stdin.buffer:
             self._file.close()
 
@@ -154,90 +370,82 @@ def read_table(source: str | Path) -> Table:
         return table
 
 
+def _known(table: Table, column: str, missing: Callable[[str], bool] = is_missing_number) -> list[str]:
+    """Return the values of a column that are not missing."""
+    return [value for value in table.column(column) if value is not None and not missing(value)]
+
+
 def class_labels(table: Table, column: str) -> tuple[str, ...]:
-    """Return the names of the classes in a column."""
-    values = [value for value in table.column(column) if value is not None and not is_missing(value)]
-    named = [value for value in values if not is_missing_number(value)]
-    if named and all(as_number(value) is not None for value in named):
-        values = named  # among numbers NA, null and the like are no classes
-    return class_names(values)
+    """Return the names of the classes in a column; among numbers, NA, null and the like are no classes."""
+    named = _known(table, column)
+    numbers = named and all(as_number(value) is not None for value in named)
+    return class_names(named if numbers else _known(table, column, is_missing))
 
 
 def is_text(table: Table, column: str) -> bool:
     """Return whether a column has values that are not empty, and none of them is a number."""
-    values = [value for value in table.column(column) if value is not None and not is_missing(value)]
+    values = _known(table, column, is_missing)
     return bool(values) and all(as_number(value) is None for value in values)
 
 
 def numeric_columns(table: Table, *, leave_out: str) -> list[str]:
     """Return the columns, other than `leave_out`, whose values are numbers or empty."""
-    found = []
-    for name in table.columns:
-        if table.columns.count(name) > 1:
-            continue
-        values = [value for value in table.column(name) if not is_missing_number(value)]
-        if name != leave_out and values and all(isinstance(_number(name, value), float) for value in values):
-            found.append(name)
-    return found
+    names = [name for name in table.columns if table.columns.count(name) == 1 and name != leave_out]
+    values = {name: _known(table, name) for name in names}
+    return [name for name in names if values[name] and not any(_bad_number(value) for value in values[name])]
 
 
 def check_decimal_commas(table: Table, columns: Sequence[str]) -> None:
     """Raise `DataError` if the values of a column would be numbers if their commas were points."""
     for name in columns:
-        values = [value for value in table.column(name) if value is not None and not is_missing_number(value)]
-        first = next((value for value in values if "," in value), None)
+        values = _known(table, name)
+        first = next((value.strip() for value in values if "," in value), None)
         if first is not None and all(as_number(value.replace(",", ".")) is not None for value in values):
             raise DataError(
-                f"{table.source}: the column {name!r} has decimal commas ({first.strip()}): expected points "
-                f"({first.strip().replace(',', '.')}). Save the file with decimal points."
+                f"{table.source}: the column {name!r} has decimal commas ({first}): expected points "
+                f"({first.replace(',', '.')}). Save the file with decimal points."
             )
 
 
-def numbers_of(table: Table, column: str) -> tuple[list[float], dict[int, str]]:
-    """Return the numbers of a column, NaN where there is none, and what is wrong with some rows, counted from 0."""
+def numbers_of(table: Table, column: str) -> list[float | str]:
+    """Return the numbers of a column: NaN where there is none, a text for a bad value."""
     check_decimal_commas(table, [column])
-    found, problems = [], {}
-    for row, text in enumerate(table.column(column)):
-        number = math.nan if text is None or is_missing_number(text) else as_number(text)
-        if number is None or abs(number) > torch.finfo(torch.float32).max:
-            problems[row], number = f"the descriptor {column!r} is {shorten(text or '')}, not a finite number", math.nan
-        found.append(number)
-    return found, problems
+    name = f"the descriptor {column!r}"
+    return [
+        math.nan if text is None or is_missing_number(text)
+        else f"{name} is {shorten(text)}, not a finite number" if _bad_number(text)
+        else float(text)
+        for text in table.column(column)
+    ]  # fmt: skip
 
 
 def row_targets(values: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
-    """Return the targets of a row: NaN for one of several that is missing, a text for a bad value."""
-    if len(values) < 2:
-        return [_target(name, value, classes) for name, value in values]
-    missing = [is_missing_number(value) for _, value in values]
-    if all(missing):
+    """Return the targets of a row: NaN for one of several that is missing, a text for a bad value.
+
+    A value of `classes` is the position of the class.
+    """
+    if classes:
+        codes = {name: None if value is None else classes.get(class_key(value)) for name, value in values}
+        return [f"the target {name!r} is missing" if code is None else float(code) for name, code in codes.items()]
+    missing = [len(values) > 1 and is_missing_number(value) for _, value in values]
+    if missing and all(missing):
         return ["all targets are missing"]
     return [
         math.nan if unknown else _number(name, value) for unknown, (name, value) in zip(missing, values, strict=True)
     ]
 
 
-def _target(name: str, value: str | None, classes: Mapping[Hashable, int]) -> float | str:
-    """Return the number or the position of the class, or a text that says what is wrong."""
-    if not classes:
-        return _number(name, value)
-    number = None if value is None or is_missing(value) else classes.get(class_key(value))
-    return f"the target {name!r} is missing" if number is None else float(number)
-
-
 def _number(name: str, value: str | None) -> float | str:
     """Return the number, or a text that says what is wrong."""
     if value is None or is_missing_number(value):
         return f"the target {name!r} is missing"
+    problem = _bad_number(value)
+    return f"the target {name!r} is {problem}" if problem else float(value)
+
+
+def _bad_number(value: str) -> str | None:
+    """Say what is wrong with a value that should be a number of float32; None for such a number."""
     number = as_number(value)
     if number is None:
-        return f"the target {name!r} is {shorten(value)}, not a number (for classes: --kind class)"
-    if abs(number) > LARGEST:
-        return f"the target {name!r} is {value.strip()}, not a finite number that float32 can hold"
-    return number
-
-
-def one_column(y: Tensor) -> Tensor:
-    """Number the distinct values of a column `[G, 1]` from 0, as int64 `[G]`."""
-    codes: Tensor = torch.unique(y.view(-1), return_inverse=True)[1]
-    return codes
+        return f"{shorten(value)}, not a number (for classes: --kind class)"
+    return None if abs(number) <= LARGEST else f"{value.strip()}, not a finite number that float32 can hold"

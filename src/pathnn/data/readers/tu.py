@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathnn.data.errors import ARCHIVE_ERRORS, DataError
+from pathnn.data.errors import DataError, reading
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.text import parse_numbers
 from pathnn.data.targets import number_name
 from pathnn.data.task import Vocabulary
 
@@ -56,10 +58,21 @@ class TUData:
         y = self.y if self.y is not None else self.targets
         return PackedGraphs(self.edge_index, self.node_ptr, self.edge_ptr, x=x, edge_attr=edge_attr, y=y).validate()
 
-    def degrees(self) -> Tensor:
-        """Return the number of neighbours of each vertex, `[N]`."""
-        shift = torch.repeat_interleave(self.node_ptr[:-1], self.edge_ptr.diff())
-        return torch.bincount(self.edge_index[0] + shift, minlength=int(self.node_ptr[-1]))
+    def features(self, known: Vocabulary | None = None, *, attributes: bool = True) -> tuple[Tensor, Vocabulary]:
+        """Return labels one-hot, then attributes, or else the degrees one-hot; and what the codes stand for."""
+        values = dict(self.values)
+        parts = []
+        if self.node_labels is not None:
+            parts.append(one_hot(self.node_labels, [len(column) for column in values["node_labels"]]))
+        if self.node_attributes is not None and attributes:
+            parts.append(self.node_attributes)
+        if not parts:
+            shift = torch.repeat_interleave(self.node_ptr[:-1], self.edge_ptr.diff())
+            degrees = torch.bincount(self.edge_index[0] + shift, minlength=int(self.node_ptr[-1]))[:, None].numpy()
+            values["degrees"] = (known or {}).get("degrees") or [np.unique(degrees).astype(float).tolist()]
+            codes = encode(degrees.astype(float), values["degrees"], "the degrees of the vertices")
+            parts.append(one_hot(torch.from_numpy(codes), [len(values["degrees"][0])]))
+        return parts[0] if len(parts) == 1 else torch.cat([part.float() for part in parts], dim=1), values
 
 
 def read_tu(path: Path, known: Vocabulary | None = None) -> TUData:
@@ -76,41 +89,49 @@ def read_tu(path: Path, known: Vocabulary | None = None) -> TUData:
     node_ptr = offsets(torch.from_numpy(np.bincount(graph, minlength=num_graphs)))
     edge_graph = graph[edges[0]]
     local = edges - node_ptr.numpy()[edge_graph]
-    classes, y = _classes(tables.get("graph_labels"))
     values = {part: [np.unique(column).tolist() for column in tables[part].T] for part in LABELS if part in tables}
     values |= {part: known[part] for part in values if known and part in known}
+    arrays: dict[str, Any] = {part: encode(tables[part], values[part], f"_{part}.txt") for part in values}
+    arrays |= {part: tables[part].astype(np.float32) for part in tables if part.endswith("_attributes")}
+    tensors = {part: torch.from_numpy(arrays[part][rows] if "edge" in part else arrays[part]) for part in arrays}
+    labels, y = np.unique(tables.get("graph_labels", np.empty(0)), return_inverse=True)
     return TUData(
         name=name,
         edge_index=torch.from_numpy(local.astype(np.int32)),
         node_ptr=node_ptr,
         edge_ptr=offsets(torch.from_numpy(np.bincount(edge_graph, minlength=num_graphs))),
-        node_labels=_codes("node_labels", tables, values),
-        node_attributes=_floats(tables.get("node_attributes")),
-        edge_labels=_codes("edge_labels", tables, values, rows),
-        edge_attributes=_floats(tables.get("edge_attributes"), rows),
-        y=y,
-        targets=_floats(tables.get("graph_attributes")),
-        classes=classes,
+        y=torch.from_numpy(y.astype(np.int64).reshape(-1)) if "graph_labels" in tables else None,
+        targets=tensors.pop("graph_attributes", None),
+        classes=tuple(map(number_name, labels.tolist())),
         values=values,
+        **tensors,
     )
 
 
-def one_hot(codes: Tensor, sizes: Sequence[int] | None = None) -> Tensor:
+def one_hot(codes: Tensor, sizes: Sequence[int]) -> Tensor:
     """Encode each column one-hot, side by side: `[N, sum of sizes]`, bool.
 
-    Without `sizes`, a column has one code per distinct value.
-
-    >>> one_hot(torch.tensor([7, 3, 7])).int().tolist(), one_hot(torch.tensor([1, 1]), [3]).int().tolist()
-    ([[0, 1], [1, 0], [0, 1]], [[0, 1, 0], [0, 1, 0]])
+    >>> one_hot(torch.tensor([[1], [1]]), [3]).int().tolist()
+    [[0, 1, 0], [0, 1, 0]]
     """
-    columns = codes.reshape(codes.size(0), -1).unbind(dim=1)
-    known = [torch.unique(column) for column in columns] if sizes is None else [torch.arange(size) for size in sizes]
-    return torch.cat([column[:, None] == values for column, values in zip(columns, known, strict=True)], dim=1)
+    columns = zip(codes.unbind(dim=1), sizes, strict=True)
+    return torch.cat([column[:, None] == torch.arange(size) for column, size in columns], dim=1)
+
+
+def parse_numbers(text: str) -> Array:
+    """Parse rows of numbers separated by commas, `[rows, columns]`; `ValueError` names the first bad row.
+
+    >>> parse_numbers("1, 2\\n3, 4\\n").tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a table without rows is a table
+        return np.loadtxt(StringIO(text), delimiter=",", dtype=np.float64, ndmin=2)
 
 
 def _open(path: Path) -> tuple[str, dict[str, str]]:
     """Return the name of the set and the text of each of its files."""
-    try:
+    with reading(path, "TU data"):
         if path.is_file():
             with zipfile.ZipFile(path) as archive:
                 content = {name: archive.read(name) for name in archive.namelist() if _split_name(name)}
@@ -118,8 +139,6 @@ def _open(path: Path) -> tuple[str, dict[str, str]]:
             files = [file for pattern in ("*.txt", "raw/*.txt") for file in sorted(path.glob(pattern))]
             content = {file.name: file.read_bytes() for file in files if _split_name(file.name)}
         found = {_split_name(name): text.decode("utf-8-sig") for name, text in content.items()}
-    except ARCHIVE_ERRORS as error:
-        raise DataError(f"{path} cannot be read as TU data: {error}.") from error
     names = sorted({name for name, part in found if part == "A"})
     if len(names) != 1:
         raise DataError(f"{path}: expected the files of one set, NAME_A.txt and companions; found {names or 'none'}.")
@@ -180,15 +199,6 @@ def _edges(table: Array, graph: NDArray[np.int64]) -> tuple[NDArray[np.int64], N
     return np.stack([keys // num_nodes, keys % num_nodes]), origin
 
 
-def _codes(
-    part: str, tables: Mapping[str, Array], values: Vocabulary, rows: NDArray[np.int64] | None = None
-) -> Tensor | None:
-    if part not in tables:
-        return None
-    codes = encode(tables[part], values[part], f"_{part}.txt")
-    return torch.from_numpy(codes if rows is None else codes[rows])
-
-
 def encode(table: Array, values: list[list[float]], what: str) -> NDArray[np.int32]:
     """Return the position of each number among the values of its column; raise `DataError` for other numbers."""
     if table.shape[1] != len(values):
@@ -201,16 +211,3 @@ def encode(table: Array, values: list[list[float]], what: str) -> NDArray[np.int
             row = int(strange.argmax())
             raise DataError(f"{what}, row {row + 1}: {column[row]:g}, which the model was not trained on.")
     return codes
-
-
-def _floats(table: Array | None, rows: NDArray[np.int64] | None = None) -> Tensor | None:
-    if table is None:
-        return None
-    return torch.from_numpy((table if rows is None else table[rows]).astype(np.float32))
-
-
-def _classes(table: Array | None) -> tuple[tuple[str, ...], Tensor | None]:
-    if table is None:
-        return (), None
-    values, codes = np.unique(table[:, 0], return_inverse=True)
-    return tuple(number_name(value) for value in values.tolist()), torch.from_numpy(codes.astype(np.int64))

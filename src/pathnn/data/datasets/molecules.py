@@ -1,0 +1,272 @@
+"""Molecules: ZINC12k (table 5), ogbg-molhiv (table 4), Peptides of LRGB (table 3), and ESOL.
+
+Peptides and ogbg-molhiv have OGB's features. LRGB publishes a zip with `train.pt`, `val.pt` and `test.pt`, each a list
+of tuples of tensors; OGB a zip of CSV tables.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from pathnn.data.datasets.registry import PARTS, Built, DatasetSpec, load_arrays
+from pathnn.data.errors import DataError, reading
+from pathnn.data.metrics import MetricInfo, tied_average_precision
+from pathnn.data.packed import PackedGraphs, from_pyg, offsets
+from pathnn.data.readers.smiles import FEATURES, pack_bonds, smiles_graphs
+from pathnn.data.readers.table import read_table
+from pathnn.data.readers.tu import parse_numbers
+from pathnn.data.sources import DataFile
+from pathnn.data.targets import metric_fields, target_fields
+from pathnn.data.task import Categorical, Split, random_split
+from pathnn.files import atomic_write, cache_dir
+
+ZINC_SIZES = (10_000, 1_000, 1_000)
+ATOM_TYPES, BOND_TYPES = 28, 4
+ZINC = DataFile("zinc12k.npz", "ae4c8fb6d4f6011e52655d89eaa64865f13a313f3ad456e53bfe807b1feceaf3", exact=True)
+ZINC_OF_PYG = DataFile("zinc12k-pyg.npz", made_by="pathnn.data.save_zinc from PyG's dataset")
+"""The file that `save_zinc` writes."""
+
+MOLHIV = (
+    DataFile("ogbg_molhiv_graphs.npz", "9d1cce73c2cf5661b546d7749dc60e04e59e87c1fa8781a5cf5a91235ebd3bed", exact=True),
+    DataFile("hiv.zip", url="https://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/hiv.zip"),
+)
+PEPTIDES_FUNC = (
+    DataFile(
+        "peptides_func_graphs.npz", "95aa41559b489a395388e5720d6e6df8945e4ee95f01ece6aba34a368a6a759c", exact=True
+    ),
+    DataFile("peptidesfunc.zip", url="https://www.dropbox.com/s/ycsq37q8sxs1ou8/peptidesfunc.zip?dl=1"),
+)
+PEPTIDES_STRUCT = (
+    DataFile("peptidesstruct.zip", url="https://www.dropbox.com/s/zgv4z8fcpmknhs8/peptidesstruct.zip?dl=1"),
+)
+PEPTIDE_FUNCTIONS = (
+    "antifungal", "cell_cell_communication", "anticancer", "drug_delivery_vehicle", "antimicrobial", "antiviral",
+    "antihypertensive", "antibacterial", "antiparasitic", "toxic",
+)  # fmt: skip
+"""The labels of Peptides-func, in the order of its columns."""
+
+ESOL = (
+    DataFile("esol.csv.gz", "61688a42b6767692e69cca04b838fe1eef93043ae6093148d65fdccf1d5be310"),
+    DataFile(
+        "delaney-processed.csv",
+        url="https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/delaney-processed.csv",
+    ),
+)
+ESOL_TARGETS = ("logSolubility", "measured log solubility in mols per litre")
+
+
+def specs() -> list[DatasetSpec]:
+    """Return ZINC12k, ogbg-molhiv, Peptides-func, Peptides-struct and ESOL."""
+    zinc = {
+        "node_features": Categorical((ATOM_TYPES,)),
+        "edge_features": Categorical((BOND_TYPES,)),
+        "licence": "MIT (benchmarking-gnns)",
+        "citation": "Dwivedi et al., Benchmarking graph neural networks, 2020",
+        "notes": (
+            "rebuilt from the benchmark's SMILES and index files; a handful of targets may differ by 0.1 "
+            "to 0.2. The public file is a pickle, which is not read; what PyG makes of it can be saved for use here "
+            "(pathnn.data.save_zinc)"
+        ),
+        **target_fields("regression"),
+    }
+    cip, ogb = (dict(zip(("node_features", "edge_features"), FEATURES[kind], strict=True)) for kind in ("cip", "ogb"))
+    molhiv = ogb | {
+        "licence": "MIT",
+        "citation": "Hu et al., Open graph benchmark, NeurIPS 2020",
+        "notes": "the official scaffold split; OGB's atom and bond features",
+        **target_fields("binary"),
+    }
+    peptides = ogb | {
+        "licence": "CC BY-NC 4.0 (non-commercial)",
+        "citation": "Dwivedi et al., Long range graph benchmark, NeurIPS 2022",
+    }
+    func = peptides | {
+        "notes": "the published split; OGB's atom and bond features",
+        "classes": PEPTIDE_FUNCTIONS,
+        **target_fields("multilabel", len(PEPTIDE_FUNCTIONS)),
+        **metric_fields("multilabel", MetricInfo("AP", tied_average_precision, scale=100.0)),
+    }
+    struct = peptides | {
+        "notes": "the published file of tensors, read without unpickling anything else; targets as published",
+        **target_fields("regression", 11),
+    }
+    esol = cip | {
+        "licence": "MIT (KANO)",
+        "citation": "Delaney, ESOL, 2004; Wu et al., MoleculeNet, 2018",
+        "notes": "the features of a user's own molecules; a random split of 80 / 10 / 10 from seed 0; not in the paper",
+        **target_fields("regression"),
+    }
+    build_func, build_struct = partial(build_peptides, len(PEPTIDE_FUNCTIONS)), partial(build_peptides, 11)
+    return [
+        DatasetSpec("zinc", "ZINC12k", 12000, ((ZINC, ZINC_OF_PYG),), build_zinc, zinc),
+        DatasetSpec("molhiv", "ogbg-molhiv", 41127, (MOLHIV,), build_molhiv, molhiv),
+        DatasetSpec("peptides-func", "Peptides-func (LRGB)", 15535, (PEPTIDES_FUNC,), build_func, func),
+        DatasetSpec("peptides-struct", "Peptides-struct (LRGB)", 15535, (PEPTIDES_STRUCT,), build_struct, struct),
+        DatasetSpec("esol", "ESOL", 1128, (ESOL,), build_esol, esol, version=3),
+    ]
+
+
+def build_esol(path: Path) -> Built:
+    """Read the molecules of ESOL, 1128 small ones with their measured solubility, from a CSV of SMILES."""
+    table = read_table(path)
+    target = next((column for column in ESOL_TARGETS if column in table.columns), ESOL_TARGETS[0])
+    graphs, _ = smiles_graphs(table, smiles="smiles", targets=[target])
+    return Built(graphs, (random_split(len(graphs)),), published=False)
+
+
+def build_molhiv(path: Path) -> Built:
+    """Read ogbg-molhiv from a packed file or from OGB's zip."""
+    return read_packed_molecules(path, "valid") if path.suffix == ".npz" else read_ogb_csv(path)
+
+
+def build_peptides(num_targets: int, path: Path) -> Built:
+    """Read Peptides from a packed file or from LRGB's zip."""
+    return read_packed_molecules(path, "val") if path.suffix == ".npz" else read_lrgb(path, num_targets)
+
+
+def read_packed_molecules(path: Path, val: str) -> Built:
+    """Read graphs, targets and the split from an `.npz` file of this project; `val` names the validation part."""
+    fields = ("x", "bond_feat", "bonds", "num_nodes", "num_bonds")
+    arrays = load_arrays(path, (*fields, "y", "train", val, "test"))
+    graphs = pack_bonds(*(arrays[name] for name in fields))
+    y = arrays["y"].float()
+    split = Split(*(arrays[part].long() for part in ("train", val, "test")))
+    return Built(replace(graphs, y=y.view(y.size(0), -1)), (split,))
+
+
+def read_ogb_csv(path: Path) -> Built:
+    """Read the graphs, features, labels and the scaffold split of a zip such as OGB's `hiv.zip`."""
+    with reading(path, "an OGB file"), zipfile.ZipFile(path) as archive:
+
+        def table(name: str) -> Tensor:
+            return torch.from_numpy(parse_numbers(gzip.decompress(_member(archive, f"{name}.csv.gz")).decode()))
+
+        atoms, bonds = (table(f"raw/{name}").to(torch.uint8) for name in ("node-feat", "edge-feat"))
+        sizes = (table(f"raw/{name}").view(-1) for name in ("num-node-list", "num-edge-list"))
+        graphs = pack_bonds(atoms, bonds, table("raw/edge").to(torch.int16), *sizes)
+        graphs = replace(graphs, y=table("raw/graph-label").float())
+        split = Split(*(table(f"split/scaffold/{part}").view(-1).long() for part in ("train", "valid", "test")))
+    return Built(graphs.validate(), (split,))
+
+
+def read_lrgb(path: Path, num_targets: int) -> Built:
+    """Read the graphs of the three parts and their split; only tensors are unpickled (`weights_only`)."""
+    with reading(path, "an LRGB file"), zipfile.ZipFile(path) as archive:
+        parts = [_part(archive, part, num_targets) for part in PARTS]
+        graphs = from_pyg([graph for part in parts for graph in part])
+    small: dict[str, Any] = {name: graphs.tensors()[name].to(torch.uint8) for name in ("x", "edge_attr")}
+    graphs = replace(graphs, edge_index=graphs.edge_index.to(torch.int16), **small)
+    sizes = [len(part) for part in parts]
+    return Built(graphs, (Split(*torch.split(torch.arange(sum(sizes)), sizes)),))
+
+
+def _member(archive: zipfile.ZipFile, ending: str) -> bytes:
+    """Read the only file of a zip whose path ends with `ending`."""
+    members = [name for name in archive.namelist() if f"/{name}".endswith(f"/{ending}")]
+    if len(members) != 1:
+        raise DataError(f"{archive.filename}: expected one {ending}, found {len(members)}.")
+    return archive.read(members[0])
+
+
+def _part(archive: zipfile.ZipFile, part: str, num_targets: int) -> list[Data]:
+    content = torch.load(io.BytesIO(_member(archive, f"{part}.pt")), weights_only=True)
+    if not isinstance(content, list):
+        raise DataError(f"{part}.pt: expected a list of graphs, got {type(content).__name__}.")
+    return [_graph(f"{part}.pt, graph {i}", graph, num_targets) for i, graph in enumerate(content)]
+
+
+def _graph(where: str, graph: Any, num_targets: int) -> Data:
+    names = ("x", "edge_attr", "edge_index", "y")
+    tensors = dict(zip(names, graph, strict=False)) if isinstance(graph, list | tuple) else {}
+    if len(tensors) != 4 or not all(isinstance(tensor, Tensor) for tensor in graph):
+        raise DataError(f"{where}: expected four tensors, {', '.join(names)}.")
+    if tensors["y"].numel() != num_targets:
+        raise DataError(f"{where}: expected {num_targets} targets, got {tensors['y'].numel()}.")
+    return Data(**{**tensors, "y": tensors["y"].view(1, -1).float()})
+
+
+def build_zinc(path: Path) -> Built:
+    """Read ZINC12k: 28 atom types, 4 bond types, the published split of 10,000 / 1,000 / 1,000."""
+    fields = ("x", "edge_index", "edge_attr", "num_nodes", "num_edges", "y")
+    arrays = load_arrays(path, [f"{part}_{field}" for part in PARTS for field in fields])
+    joined = {
+        field: torch.cat([arrays[f"{part}_{field}"] for part in PARTS], dim=1 if field == "edge_index" else 0)
+        for field in fields
+    }
+    graphs = PackedGraphs(
+        edge_index=joined["edge_index"].to(torch.int16),
+        node_ptr=offsets(joined["num_nodes"].long()),
+        edge_ptr=offsets(joined["num_edges"].long()),
+        x=joined["x"][:, None],
+        edge_attr=joined["edge_attr"][:, None],
+        y=joined["y"][:, None],
+    ).validate()
+    _check_codes(path, joined["x"], joined["edge_attr"])
+    sizes = [arrays[f"{part}_y"].numel() for part in PARTS]
+    if sizes != list(ZINC_SIZES):
+        raise DataError(f"{path}: expected {ZINC_SIZES} graphs for training, validation and test, got {tuple(sizes)}.")
+    return Built(graphs, (Split(*torch.split(torch.arange(sum(sizes)), sizes)),))
+
+
+def _check_codes(where: object, x: Tensor, edge_attr: Tensor) -> None:
+    for name, values, kinds in (("x", x, ATOM_TYPES), ("edge_attr", edge_attr, BOND_TYPES)):
+        low, high = (int(value) for value in torch.aminmax(values)) if values.numel() else (0, 0)
+        if low < 0 or high >= kinds:
+            raise DataError(f"{where}: expected codes from 0 to {kinds - 1} in {name}, got {low} to {high}.")
+
+
+def save_zinc(train: Sequence[Data], val: Sequence[Data], test: Sequence[Data]) -> Path:
+    """Save PyG's ZINC subset in the cache, for `load_dataset("zinc")` and all commands; return the file.
+
+    ```python
+    from torch_geometric.datasets import ZINC
+    from pathnn.data import save_zinc
+
+    save_zinc(*(ZINC("zinc", subset=True, split=split) for split in ("train", "val", "test")))
+    ```
+    """
+    arrays: dict[str, Any] = {}
+    for part, size, data in zip(PARTS, ZINC_SIZES, (train, val, test), strict=True):
+        if len(data) != size:
+            raise ValueError(
+                f"{part}: expected {size} graphs, got {len(data)}. Give ZINC(root, subset=True, split={part!r})."
+            )
+        arrays.update({f"{part}_{name}": value.numpy() for name, value in _fields(part, from_pyg(list(data))).items()})
+    path = cache_dir() / "files" / ZINC_OF_PYG.name
+    with atomic_write(path) as file:
+        np.savez_compressed(file, **arrays)
+    return path
+
+
+def _fields(part: str, graphs: PackedGraphs) -> dict[str, Tensor]:
+    """Return the arrays of one part, as `zinc12k.npz` has them."""
+    if graphs.x is None or graphs.edge_attr is None or graphs.y is None:
+        raise ValueError(f"{part}: expected graphs with x (atom types), edge_attr (bond types) and y.")
+    for name, values in (("x", graphs.x), ("edge_attr", graphs.edge_attr)):
+        if values.is_floating_point() or values.numel() != values.size(0):
+            raise ValueError(
+                f"{part}: expected one integer in each row of {name}, got {values.dtype}, {tuple(values.shape)}."
+            )
+    _check_codes(part, graphs.x, graphs.edge_attr)
+    if graphs.y.numel() != len(graphs) or not bool(graphs.y.isfinite().all()):
+        raise ValueError(f"{part}: expected one finite target for each of {len(graphs)} graphs.")
+    return {
+        "x": graphs.x.flatten().to(torch.uint8),
+        "edge_index": graphs.edge_index.to(torch.int16),
+        "edge_attr": graphs.edge_attr.flatten().to(torch.uint8),
+        "num_nodes": graphs.node_ptr.diff().int(),
+        "num_edges": graphs.edge_ptr.diff().int(),
+        "y": graphs.y.flatten().float(),
+    }
