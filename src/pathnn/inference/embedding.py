@@ -72,7 +72,8 @@ class Embedder(Predictor):
         """Return the embeddings of SMILES that are read already, with atoms in the order of the SMILES."""
         columns = super().predict_molecules(texts, molecules, *others, **more)
         if self.atoms and molecules:
-            order, sizes = (np.concatenate([vars(some)[name] for some in molecules]) for name in ("order", "num_atoms"))
+            order = np.concatenate([some.order for some in molecules])
+            sizes = np.concatenate([some.num_atoms for some in molecules])
             orders = iter(np.split(order, sizes.cumsum()[:-1]))
             found = columns[EMBEDDING]
             columns[EMBEDDING] = [None if rows is None else rows[np.argsort(next(orders))] for rows in found]
