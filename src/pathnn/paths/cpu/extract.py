@@ -12,38 +12,35 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from pathnn.paths.cpu.arrays import close_gaps, close_gaps_shifted, smallest_of_components
 from pathnn.paths.cpu.path_distances import fill_path_distances, rows_by_source
 from pathnn.paths.cpu.samples import cumulate_walks, sample_walks
-from pathnn.paths.cpu.token_tries import ball_sizes, component_spans, fill_balls, fill_table, walk_token_tries
-from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, walk_tries
+from pathnn.paths.cpu.token_tries import component_spans, fill_table, smallest_of_components, walk_token_tries
+from pathnn.paths.cpu.walks import bound_walks, close_gaps, count_walks, list_walks, walk_tries
 from pathnn.paths.csr import Csr
-from pathnn.paths.options import PathOptions
+from pathnn.paths.options import UNLIMITED, PathOptions
 from pathnn.paths.trie import PathTrie
 
 Ints = npt.NDArray[Any]
 
-
 T = TypeVar("T")
-
-
 Item = TypeVar("Item")
-
-
 Range = tuple[int, int]
 
-
 SMALL = 2048  # roots: below this, threads cost more than they bring
+TABLE_BYTES = 2**26  # of distances between the vertices of a component
 
 
-TABLE_BYTES = 2**26  # distances: a table if it is at most this large, else balls
+def count_per_source(
+    csr: Csr, options: PathOptions, limit: int = UNLIMITED, sources: Tensor | None = None
+) -> tuple[Tensor, bool]:
+    """Count paths per source and length, `[num_nodes, k]`; return also whether all were counted before the `limit`.
 
-
-def count_per_source(csr: Csr, options: PathOptions, limit: int, sources: Tensor) -> tuple[Tensor, bool]:
-    """Number of paths per source and length, `[num_nodes, k]`, and whether counting ended before the `limit`."""
-    rowptr, col, _ = _arrays(csr)
-    into, before, _ = _arrays(csr.flip())
-    rule, k, roots = options.definition.rule, options.k, sources.numpy()
+    Vertices that are not among `sources` (None: all are) have none.
+    """
+    rowptr, col, _ = csr.arrays()
+    into, before, _ = csr.flip().arrays()
+    rule, k = options.definition.rule, options.k
+    roots = np.arange(csr.num_nodes) if sources is None else sources.numpy()
     counts = np.zeros((csr.num_nodes, k), np.int64)
 
     def count(start: int, stop: int) -> bool:
@@ -54,19 +51,19 @@ def count_per_source(csr: Csr, options: PathOptions, limit: int, sources: Tensor
 
 
 def bound_per_source(csr: Csr, k: int) -> Tensor:
-    """Number of walks per source and length that never turn straight back: at least the number of paths, cheaply."""
-    rowptr, col, _ = _arrays(csr)
+    """Bound the number of paths per source and length, cheaply: walks that never turn straight back, float64."""
+    rowptr, col, _ = csr.arrays()
     return torch.from_numpy(bound_walks(rowptr, col, csr.reverse.numpy(), k))
 
 
-def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
+def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Ints] | None) -> PathTrie:
     """Extract the tries of a collection, walking from far ends: `csr` is the graph with its edges turned around.
 
-    `most[v, l - 1]` bounds the number of walks of length `l` from `v`.
+    `most[v, l - 1]` bounds the number of walks of length `l` from `v`; `table` has the distances that tokens need.
     """
-    rowptr, col, edge_of = _arrays(csr)
+    rowptr, col, edge_of = csr.arrays()
     reach = max(int(most.any(dim=0).sum()), 1)  # longer lengths are empty
-    split = bool(options.distances) and not options.definition.by_distance
+    split = table is not None
     ranges = _ranges(csr.num_nodes)
     limits = most.numpy()
     bounds = _per_range(most[:, :reach], ranges)
@@ -80,13 +77,12 @@ def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
     child_starts, children = _starts(room, [(length, t) for length, t in levels if t])
     vertex, distance = np.empty(entries, np.int32), np.empty(entries if split else 0, np.int32)
     parent, edge = np.empty(children, np.int32), np.empty(children, np.int32)
-    distance_ptr, distances, direct = _distances(csr.flip(), reach) if split else (rowptr, rowptr, False)
 
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
-        if split:
+        if table is not None:
             found = walk_token_tries(
-                rowptr, col, edge_of, distance_ptr, distances, direct, reach, start, stop, limits,
+                rowptr, col, edge_of, *table, reach, start, stop, limits,
                 starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge, distance,
             )  # fmt: skip
         else:
@@ -104,13 +100,12 @@ def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
     at = tuple(np.array(levels).T)
     below = tuple(np.array([(length, t) for length, t in levels if t]).T)
     above = below[0], below[1] - 1
-    _shrink(vertex, close_gaps(vertex, starts[at].ravel(), size[at].ravel()))
-    _shrink(edge, close_gaps(edge, child_starts[below].ravel(), size[below].ravel()))
-    shifts = first[above].ravel()
-    _shrink(parent, close_gaps_shifted(parent, child_starts[below].ravel(), size[below].ravel(), shifts))
+    _close(vertex, starts[at], size[at])
+    _close(edge, child_starts[below], size[below])
+    _close(parent, child_starts[below], size[below], first[above])
     if split:
-        _shrink(distance, close_gaps(distance, starts[at].ravel(), size[at].ravel()))
-    known = torch.from_numpy(distance) if split else position_distances(sizes) if options.distances else None
+        _close(distance, starts[at], size[at])
+    known = torch.from_numpy(distance) if split else _position_distances(sizes) if options.distances else None
     flat = [torch.from_numpy(x) for x in (vertex, parent, edge)]
     return PathTrie(
         flat[0], flat[1], flat[2], known, sizes, options.collection, csr.num_nodes, csr.num_edges,
@@ -123,7 +118,7 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions, sources: Tenso
 
     `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
     """
-    rowptr, col, _ = _arrays(csr)
+    rowptr, col, _ = csr.arrays()
     roots = sources.numpy()
 
     def write(start: int, stop: int, starts: Ints, paths: Ints, end_starts: Ints, ended: Ints) -> Ints:
@@ -137,8 +132,8 @@ def sample_paths(csr: Csr, options: PathOptions, seed: int, sources: Tensor) -> 
     """A sample of the paths, `[n, length + 1]` int32 per length, source first; see `cpu/samples.py`."""
     kept, k, rule = options.max_paths_per_source, options.k, options.definition.rule
     assert kept is not None
-    rowptr, col, _ = _arrays(csr)
-    into, before, _ = _arrays(csr.flip())
+    rowptr, col, _ = csr.arrays()
+    into, before, _ = csr.flip().arrays()
     reverse, smallest = csr.reverse.numpy(), smallest_of_components(rowptr, col)
     bounds = bound_walks(rowptr, col, reverse, k)
     cumulated = np.empty((0, 0)) if options.definition.by_distance else cumulate_walks(rowptr, col, reverse, k)
@@ -162,7 +157,7 @@ def _write_paths(most: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor]
     width = np.arange(1, k + 2)[:, None]
     starts = (np.cumsum(room * width) - (room * width).ravel()).reshape(room.shape)
     end_starts = (np.cumsum(room) - room.ravel()).reshape(room.shape)
-    paths, ended = np.empty((room * width).sum(), np.int32), np.empty(room.sum(), np.bool_)
+    paths, ended = np.empty((room * width).sum(), np.int32), np.empty(room.sum(), np.uint8)
 
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
@@ -170,11 +165,11 @@ def _write_paths(most: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor]
 
     found = _in_ranges(walk, ranges)
     size = np.stack(found, axis=1) if found else room
-    _shrink(paths, close_gaps(paths, starts.ravel(), (size * width).ravel()))
-    _shrink(ended, close_gaps(ended, end_starts.ravel(), size.ravel()))
+    _close(paths, starts, size * width)
+    _close(ended, end_starts, size)
     totals = size.sum(axis=1)[1:].tolist()
     lists = torch.split(torch.from_numpy(paths), [n * (i + 2) for i, n in enumerate(totals)])
-    return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(torch.split(torch.from_numpy(ended), totals))
+    return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(torch.split(torch.from_numpy(ended).bool(), totals))
 
 
 def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
@@ -187,8 +182,8 @@ def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
     >>> path_distances(triangle, [torch.tensor([[0, 1]]), torch.tensor([[0, 1, 2]])])[1].tolist()
     [[0, 1, 1]]
     """
-    rowptr, col, _ = _arrays(csr)
-    into, sources, _ = _arrays(csr.flip())
+    rowptr, col, _ = csr.arrays()
+    into, sources, _ = csr.flip().arrays()
     sizes = [0, *(rows.numel() for rows in paths)]
     numbers = [0, *(rows.size(0) for rows in paths)]
     rows = torch.cat([rows.flatten().int() for rows in paths]).numpy()
@@ -208,31 +203,26 @@ def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
     return [x.view(-1, length + 1) for length, x in enumerate(lists, start=1)]
 
 
-def position_distances(sizes: tuple[tuple[int, ...], ...]) -> Tensor:
+def _position_distances(sizes: tuple[tuple[int, ...], ...]) -> Tensor:
     """Return distances to the source on shortest paths: level `t` of length `l` is `l - t` away."""
     values = [len(levels) - 1 - t for levels in sizes for t in range(len(levels))]
     repeats = torch.tensor([n for levels in sizes for n in levels])
     return torch.tensor(values, dtype=torch.int32).repeat_interleave(repeats)
 
 
-def _distances(csr: Csr, k: int) -> tuple[Ints, Ints, bool]:
-    """Compute the table for `distance_to`: pointers, values, and whether they are addressed directly."""
-    rowptr, col, _ = _arrays(csr)
-    ranges = _ranges(csr.num_nodes)
+def distance_table(csr: Csr, k: int) -> tuple[Ints, Ints] | None:
+    """Return pointers and distances up to `k`: that of `x` from `v` is `distances[pointer[v] + x]`.
+
+    Returns None if a table of all pairs of vertices that are connected would be too large.
+    """
+    rowptr, col, _ = csr.arrays()
     low, high = component_spans(rowptr, col)
-    span = high.astype(np.int64) - low + 1
-    cells = int(span.sum())
-    if cells <= TABLE_BYTES:
-        distance_ptr = np.cumsum(span) - span - low
-        table = np.empty(cells, np.uint8)
-        _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, distance_ptr, table), ranges)
-        return distance_ptr, table, True
-    sizes = np.zeros(csr.num_nodes + 1, np.int64)
-    _in_ranges(lambda a, b: ball_sizes(rowptr, col, k, a, b, sizes[1:]), ranges)
-    ball_ptr = np.cumsum(sizes)
-    balls = np.empty(ball_ptr[-1], np.int64)
-    _in_ranges(lambda a, b: fill_balls(rowptr, col, k, a, b, ball_ptr, balls), ranges)
-    return ball_ptr, balls, False
+    span = high - low + 1
+    if span.sum() > TABLE_BYTES:
+        return None
+    pointer, distances = np.cumsum(span) - span - low, np.empty(span.sum(), np.uint8)
+    _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, pointer, distances), _ranges(csr.num_nodes))
+    return pointer, distances
 
 
 def _per_range(most: Tensor, ranges: list[Range]) -> Ints:
@@ -251,12 +241,10 @@ def _starts(room: Ints, levels: list[tuple[int, int]]) -> tuple[Ints, int]:
     return starts, at
 
 
-def _shrink(values: Ints, size: int) -> None:
-    values.resize(size, refcheck=False)
-
-
-def _arrays(csr: Csr) -> tuple[Ints, Ints, Ints]:
-    return csr.rowptr.numpy(), csr.col.numpy(), csr.edge.numpy()
+def _close(values: Ints, starts: Ints, sizes: Ints, shifts: Ints | None = None) -> None:
+    """Close the gaps between segments, in place."""
+    shifts = np.zeros_like(sizes) if shifts is None else shifts
+    values.resize(close_gaps(values, starts.ravel(), sizes.ravel(), shifts.ravel()), refcheck=False)
 
 
 def _ranges(num_nodes: int) -> list[Range]:
