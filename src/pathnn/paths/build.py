@@ -49,14 +49,18 @@ def trie_of_paths(paths: Sequence[Tensor], csr: Csr, options: PathOptions) -> Pa
         vertices, edges, wrong = read_tokens(rows.numpy(), *arrays)
         if wrong.size:
             v, u = wrong
-            raise ValueError(f"a path of length {rows.size(1) - 1} steps from {v} to {u}, which is no edge of the graph.")
+            raise ValueError(
+                f"a path of length {rows.size(1) - 1} steps from {v} to {u}, which is no edge of the graph."
+            )
         order = np.arange(len(rows))
         for vertex in vertices.T[::-1]:  # the last token first, each time stably
             order = sort_by_count(np.where(vertex < 0, 2 * ~vertex + 1, 2 * vertex), order, 2 * csr.num_nodes)
         known = distance.flip(1).numpy().astype(np.uint8)
         count, *flat = trie_of_tokens(vertices[order], edges[order], known[order])
         if count[-1] != len(rows):
-            raise ValueError(f"paths of length {len(count) - 1}: a path appears more than once; expected each path once.")
+            raise ValueError(
+                f"paths of length {len(count) - 1}: a path appears more than once; expected each path once."
+            )
         sizes.append(tuple(count.tolist()))
         parts.append([torch.from_numpy(x) for x in flat])
     vertex, parent, edge, distance = (torch.cat(part) for part in zip(*parts, strict=True))

@@ -51,18 +51,12 @@ def refuse_explosion(
     stopped = "" if complete else "; counting stopped there, there may be many times as many"
     sampled = options.max_paths_per_source is not None
     words = f"{'sampled ' if sampled else ''}{options.definition.title}"
+    sample = "" if sampled or counting else "keep a sample with max_paths_per_source, "
     raise PathExplosionError(
         f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "
         f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}{in_all}{stopped}), "
-        f"over max_paths={limit:,}. {_ways_out(options, sample=not (sampled or counting))}"
+        f"over max_paths={limit:,}. Lower k, {options.definition.simpler}, {sample}or raise max_paths."
     )
-
-
-def _ways_out(options: PathOptions, *, sample: bool) -> str:
-    """Suggest what to do; `sample` says whether the call could take a sample."""
-    ways = ["Lower k", options.definition.simpler]
-    ways += ["keep a sample with max_paths_per_source"] if sample else []
-    return ", ".join(ways) + ", or raise max_paths."
 
 
 def estimate_bytes(paths: int) -> float:

@@ -3,9 +3,8 @@
 To add a collection whose paths grow step by step:
 
 1. Add its name to `Collection` and a `PathCollection` to `COLLECTIONS`.
-2. Add its step rule to `may_step` in `paths/cpu/walks.py`, to `sample_walks` in `paths/cpu/samples.py` and to
-   `Frontier._allowed` in `paths/gpu/frontier.py`. It must give the same paths when edges are turned around and
-   paths are read from their far end, as the tries are built.
+2. Add its step rule to `may_step` in `paths/cpu/walks.py` and to `sample_walks` in `paths/cpu/samples.py`. It must
+   give the same paths when edges are turned around and paths are read from their far end, as the tries are built.
 3. Add its definition to `paths/reference.py`; the tests then compare all implementations with it.
 
 Extraction, counting, models and the command line take everything else from the table. Models read tries and never ask

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from pathnn.paths.cpu.path_distances import fill_path_distances, rows_by_source
-from pathnn.paths.cpu.samples import cumulate_walks, sample_walks
-from pathnn.paths.cpu.token_tries import component_spans, fill_table, smallest_of_components, walk_token_tries
-from pathnn.paths.cpu.walks import bound_walks, close_gaps, count_walks, list_walks, walk_tries
-from pathnn.paths.csr import Csr
+from pathnn.paths.cpu.path_distances import fill_path_distances
+from pathnn.paths.cpu.samples import sample_walks
+from pathnn.paths.cpu.token_tries import component_spans, fill_table, smallest_of_components, walk_tries
+from pathnn.paths.cpu.walks import bound_walks, close_gaps, count_walks, list_walks, scratch
+from pathnn.paths.csr import Csr, sort_by_count
 from pathnn.paths.options import UNLIMITED, PathOptions
 from pathnn.paths.trie import PathTrie
 
@@ -53,7 +53,7 @@ def count_per_source(
 def bound_per_source(csr: Csr, k: int) -> Tensor:
     """Bound the number of paths per source and length, cheaply: walks that never turn straight back, float64."""
     rowptr, col, _ = csr.arrays()
-    return torch.from_numpy(bound_walks(rowptr, col, csr.reverse.numpy(), k))
+    return torch.from_numpy(bound_walks(rowptr, col, csr.reverse.numpy(), k, np.empty((0, 0))))
 
 
 def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Ints] | None) -> PathTrie:
@@ -65,31 +65,26 @@ def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Int
     reach = max(int(most.any(dim=0).sum()), 1)  # longer lengths are empty
     split = table is not None
     ranges = _ranges(csr.num_nodes)
-    limits = most.numpy()
-    bounds = _per_range(most[:, :reach], ranges)
+    counts = np.concatenate(
+        [[[b - a for a, b in ranges]], _per_range(most[:, :reach], ranges).T]
+    )  # [reach + 1, ranges]
+    lengths, depths = at = tuple(np.array([(length, t) for length in range(1, reach + 1) for t in range(length + 1)]).T)
+    below = lengths[depths > 0], depths[depths > 0]
     room = np.zeros((reach + 1, reach + 1, len(ranges)), np.int64)
-    for length in range(1, reach + 1):
-        for t in range(length + 1):
-            shorter = np.array([b - a for a, b in ranges]) if t == 0 else bounds[:, t - 1]
-            room[length, t] = bounds[:, length - 1] if split else np.minimum(bounds[:, length - 1], shorter)
-    levels = [(length, t) for length in range(1, reach + 1) for t in range(length + 1)]
-    starts, entries = _starts(room, levels)
-    child_starts, children = _starts(room, [(length, t) for length, t in levels if t])
+    room[at] = counts[lengths] if split else np.minimum(counts[lengths], counts[depths])
+    starts, entries = _starts(room, at)
+    child_starts, children = _starts(room, below)
     vertex, distance = np.empty(entries, np.int32), np.empty(entries if split else 0, np.int32)
     parent, edge = np.empty(children, np.int32), np.empty(children, np.int32)
 
+    pointer, distances = table or (np.empty(0, np.int64), np.empty(0, np.uint8))
+
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
-        if table is not None:
-            found = walk_token_tries(
-                rowptr, col, edge_of, *table, reach, start, stop, limits,
-                starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge, distance,
-            )  # fmt: skip
-        else:
-            found = walk_tries(
-                rowptr, col, edge_of, options.definition.rule, reach, start, stop,
-                starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge,
-            )  # fmt: skip
+        found = walk_tries(
+            rowptr, col, edge_of, options.definition.rule, pointer, distances, reach, np.arange(start, stop),
+            most.numpy(), starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge, distance,
+        )  # fmt: skip
         return np.asarray(found)
 
     found = _in_ranges(walk, ranges)
@@ -97,12 +92,9 @@ def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Int
     sizes = tuple(tuple(int(n) for n in size[length, : length + 1].sum(axis=1)) for length in range(1, reach + 1))
     sizes += tuple((0,) * (length + 1) for length in range(reach + 1, options.k + 1))
     first = size.cumsum(axis=2) - size  # of each range within its level
-    at = tuple(np.array(levels).T)
-    below = tuple(np.array([(length, t) for length, t in levels if t]).T)
-    above = below[0], below[1] - 1
     _close(vertex, starts[at], size[at])
     _close(edge, child_starts[below], size[below])
-    _close(parent, child_starts[below], size[below], first[above])
+    _close(parent, child_starts[below], size[below], first[below[0], below[1] - 1])
     if split:
         _close(distance, starts[at], size[at])
     known = torch.from_numpy(distance) if split else _position_distances(sizes) if options.distances else None
@@ -118,12 +110,14 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions, sources: Tenso
 
     `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
     """
-    rowptr, col, _ = csr.arrays()
-    roots = sources.numpy()
+    arrays, rule, roots = csr.arrays(), options.definition.rule, sources.numpy()
+    no_rows = np.empty(0, np.int32)
 
     def write(start: int, stop: int, starts: Ints, paths: Ints, end_starts: Ints, ended: Ints) -> Ints:
-        rule, some = options.definition.rule, roots[start:stop]
-        return np.asarray(list_walks(rowptr, col, rule, options.k, some, starts, paths, end_starts, ended))
+        count, searched = np.zeros(options.k + 1, np.int64), scratch(csr.num_nodes)
+        some = roots[start:stop]
+        list_walks(*arrays, rule, options.k, some, searched, starts, count, paths, no_rows, end_starts, ended)
+        return count
 
     return _write_paths(most[sources], write)
 
@@ -135,8 +129,8 @@ def sample_paths(csr: Csr, options: PathOptions, seed: int, sources: Tensor) -> 
     rowptr, col, _ = csr.arrays()
     into, before, _ = csr.flip().arrays()
     reverse, smallest = csr.reverse.numpy(), smallest_of_components(rowptr, col)
-    bounds = bound_walks(rowptr, col, reverse, k)
-    cumulated = np.empty((0, 0)) if options.definition.by_distance else cumulate_walks(rowptr, col, reverse, k)
+    cumulated = np.empty((0 if options.definition.by_distance else k, col.size))
+    bounds = bound_walks(rowptr, col, reverse, k, cumulated)
     roots = sources.numpy()
 
     def write(start: int, stop: int, starts: Ints, paths: Ints, *_: Ints) -> Ints:
@@ -184,22 +178,21 @@ def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
     """
     rowptr, col, _ = csr.arrays()
     into, sources, _ = csr.flip().arrays()
-    sizes = [0, *(rows.numel() for rows in paths)]
-    numbers = [0, *(rows.size(0) for rows in paths)]
+    sizes = [rows.numel() for rows in paths]
     rows = torch.cat([rows.flatten().int() for rows in paths]).numpy()
-    grouped = [rows_by_source(x.int().numpy(), csr.num_nodes) for x in paths]
-    order = np.concatenate([order for order, _ in grouped])
-    ptr = np.stack([np.zeros(csr.num_nodes + 1, np.int64), *(ptr for _, ptr in grouped)])
-    offsets, order_offsets = np.cumsum([0, *sizes])[:-1], np.cumsum([0, *numbers])[:-1]
-    out = np.empty(rows.size, np.int32)
+    begin, ptr, places, numbers = [], [], 0, 0
+    for length, first in enumerate((x[:, 0].int().numpy() for x in paths), start=1):
+        order = sort_by_count(first, np.arange(first.size), csr.num_nodes)
+        begin.append(places + order * (length + 1))
+        ptr.append(numbers + np.searchsorted(first[order], np.arange(csr.num_nodes + 1)))
+        places, numbers = places + first.size * (length + 1), numbers + first.size
+    begins, ptrs, out = np.concatenate(begin), np.stack(ptr), np.empty(rows.size, np.int32)
 
     def fill(start: int, stop: int) -> None:
-        fill_path_distances(
-            rowptr, col, into, sources, len(paths), rows, offsets, order, order_offsets, ptr, start, stop, out
-        )
+        fill_path_distances(rowptr, col, into, sources, len(paths), rows, begins, ptrs, start, stop, out)
 
     _in_ranges(fill, _ranges(csr.num_nodes))
-    lists = torch.split(torch.from_numpy(out), sizes[1:])
+    lists = torch.split(torch.from_numpy(out), sizes)
     return [x.view(-1, length + 1) for length, x in enumerate(lists, start=1)]
 
 
@@ -231,14 +224,11 @@ def _per_range(most: Tensor, ranges: list[Range]) -> Ints:
     return total.astype(np.int64)
 
 
-def _starts(room: Ints, levels: list[tuple[int, int]]) -> tuple[Ints, int]:
+def _starts(room: Ints, levels: tuple[Ints, Ints]) -> tuple[Ints, int]:
     """Where each level's part of each range begins, `[k + 1, k + 1, ranges]`, and the room of all."""
-    starts = np.zeros_like(room)
-    at = 0
-    for length, t in levels:
-        starts[length, t] = at + np.cumsum(room[length, t]) - room[length, t]
-        at += int(room[length, t].sum())
-    return starts, at
+    starts, flat = np.zeros_like(room), room[levels]
+    starts[levels] = (np.cumsum(flat) - flat.ravel()).reshape(flat.shape)
+    return starts, int(flat.sum())
 
 
 def _close(values: Ints, starts: Ints, sizes: Ints, shifts: Ints | None = None) -> None:

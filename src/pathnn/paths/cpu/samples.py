@@ -37,30 +37,11 @@ def uniform(state):
 
 
 @njit(cache=True, nogil=True)
-def cumulate_walks(rowptr, col, reverse, k):
-    """Per number of edges and slot, the walks that begin with the step of this slot or of one before it in its row.
-
-    The walks never turn straight back, as in `bound_walks`.
-    """
-    onward = np.ones(col.size, np.float64)
-    total = np.empty(rowptr.size - 1, np.float64)
-    cumulated = np.empty((k, col.size), np.float64)
-    for m in range(k):
-        for v in range(total.size):
-            total[v] = 0
-            for slot in range(rowptr[v], rowptr[v + 1]):
-                total[v] += onward[slot]
-                cumulated[m, slot] = total[v]
-        longer = np.empty_like(onward)
-        for slot in range(col.size):
-            longer[slot] = total[col[slot]] - (onward[reverse[slot]] if reverse[slot] >= 0 else 0.0)
-        onward = longer
-    return cumulated
-
-
-@njit(cache=True, nogil=True)
 def _draw_walk(rowptr, col, reverse, cumulated, length, state, path):
-    """Write a walk from `path[0]` on, all walks that never turn back being as likely; returns whether it is a path."""
+    """Write a walk from `path[0]` on, all walks that never turn back being as likely; returns whether it is a path.
+
+    `cumulated` is what `bound_walks` writes.
+    """
     back = np.int64(-1)
     for t in range(length):
         walks = cumulated[length - 1 - t]

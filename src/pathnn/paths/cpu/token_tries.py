@@ -1,11 +1,11 @@
-"""Compiled loops that list tokens and write their tries: of AP with distances, and of explicit paths."""
+"""Compiled loops that turn lists of paths into tries."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from pathnn.paths.cpu.walks import SP_PLUS, bfs, close_gaps, scratch
+from pathnn.paths.cpu.walks import AP, SP_PLUS, bfs, close_gaps, list_walks, scratch
 
 
 @njit(cache=True, nogil=True)
@@ -58,49 +58,51 @@ BLOCK = 1 << 15  # tokens that are listed at once: they stay in the cache, and l
 
 
 @njit(cache=True, nogil=True)
-def walk_token_tries(
-    rowptr, col, row, distance_ptr, distance_of, k, start, stop, most,
+def walk_tries(
+    rowptr, col, row, mode, distance_ptr, distance_of, k, roots, most,
     starts, child_starts, vertex, parent, edge, distance,
 ):  # fmt: skip
-    """Write the tries whose roots are the given range of far ends; returns the number of entries `[l, t]`.
+    """Write the tries whose roots are the given far ends; returns the number of entries `[l, t]`.
 
-    `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
+    `most[v, l - 1]` bounds the number of paths of length `l` from `v`. Without distances, `distance` is empty.
     """
     # one path after the other, length + 1 values each, in reading order
-    vertices = np.empty(0, np.int32)
-    rows = np.empty(0, np.int32)
+    vertices, rows, entry = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32)
     distances = np.empty(0, np.uint8)
-    entry = np.empty(0, np.int32)
     spares = vertices, rows, distances, np.empty(k + 3, np.uint64)
+    searched = scratch(0 if mode == AP else rowptr.size - 1)
+    no_ends, no_starts = np.empty(0, np.uint8), np.empty(0, np.int64)
     line_start = np.zeros(k + 2, np.int64)
-    number = np.zeros(k + 1, np.int64)
     count = np.zeros((k + 1, k + 1), np.int64)
-    first = start
-    while first < stop:
+    first = 0
+    while first < roots.size:
         last = first
         tokens = 0
-        while last < stop and (last == first or tokens < BLOCK):
+        while last < roots.size and (last == first or tokens < BLOCK):
             for length in range(1, k + 1):
-                tokens += np.int64(most[last, length - 1]) * (length + 1)
+                tokens += np.int64(most[roots[last], length - 1]) * (length + 1)
             last += 1
         widest = 0
         for length in range(1, k + 1):
             paths = np.int64(0)
-            for v in range(first, last):
+            for v in roots[first:last]:
                 paths += np.int64(most[v, length - 1])
-            if paths > widest:
-                widest = paths
+            widest = max(widest, paths)
             line_start[length + 1] = line_start[length] + paths * (length + 1)
         if line_start[k + 1] > vertices.size:
             room = line_start[k + 1] * 5 // 4
-            vertices, rows, distances = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.uint8)
+            vertices, rows, distances = np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(room, np.uint8)
             spares = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.uint8), spares[3]
         if widest > entry.size:
             entry = np.empty(widest * 5 // 4 + 1, np.int32)
-        _list_tokens(
-            rowptr, col, row, distance_ptr, distance_of, k, first, last, line_start, number, vertices, rows, distances
-        )
+        number = np.zeros(k + 1, np.int64)
+        list_walks(
+            rowptr, col, row, mode, k, roots[first:last], searched, line_start, number, vertices, rows,
+            no_starts, no_ends,
+        )  # fmt: skip
         for length in range(1, k + 1):
+            if distance.size > 0:
+                _look_up(number[length], length, line_start[length], vertices, distance_ptr, distance_of, distances)
             _write_tries(
                 number[length], length, line_start[length], vertices, rows, distances, entry, spares, count[length],
                 starts[length], child_starts[length], vertex, parent, edge, distance,
@@ -110,42 +112,15 @@ def walk_token_tries(
 
 
 @njit(cache=True, nogil=True)
-def _list_tokens(
-    rowptr, col, row, distance_ptr, distance_of, k, first, last, line_start, number, vertices, rows, distances
-):
-    """List the paths of each length between a far end of the range and any source, each from a shorter one."""
-    one = np.uint64(1)
-    at = np.uint64(line_start[1])
-    for root in range(first, last):
-        for slot in range(np.uint64(rowptr[root]), np.uint64(rowptr[root + 1])):
-            vertices[at], vertices[at + one] = root, col[slot]
-            rows[at + one] = row[slot]
-            distances[at], distances[at + one] = 1, 0
-            at += np.uint64(2)
-    number[1] = (np.int64(at) - line_start[1]) // 2
-    for length in range(2, k + 1):
-        size = np.uint64(length)
-        at = np.uint64(line_start[length])
-        line = np.uint64(line_start[length - 1])
-        for _ in range(number[length - 1]):
-            v = np.uint64(vertices[line + size - one])
-            for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + one])):
-                x = col[slot]
-                fresh = True
-                for j in range(size - one):
-                    fresh &= vertices[line + j] != x
-                if fresh:
-                    for j in range(size):
-                        vertices[at + j] = vertices[line + j]
-                        rows[at + j] = rows[line + j]
-                    for j in range(size - one):
-                        distances[at + j] = distance_of[distance_ptr[x] + vertices[line + j]]
-                    vertices[at + size] = x
-                    rows[at + size] = row[slot]
-                    distances[at + size - one], distances[at + size] = 1, 0
-                    at += size + one
-            line += size
-        number[length] = (np.int64(at) - line_start[length]) // (length + 1)
+def _look_up(n, length, first_line, vertices, distance_ptr, distance_of, distances):
+    """Write the distance of every token of `n` listed paths of one length."""
+    line, size = np.uint64(first_line), np.uint64(length)
+    for _ in range(n):
+        row = distance_ptr[np.uint64(vertices[line + size])]
+        for j in range(size - np.uint64(1)):
+            distances[line + j] = distance_of[np.uint64(row + vertices[line + j])]
+        distances[line + size - np.uint64(1)], distances[line + size] = 1, 0
+        line += size + np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
@@ -160,7 +135,7 @@ def _write_tries(
         entry[i] = 0
     before = np.int32(0)
     for t in range(length + 1):
-        if t < length - 1:  # the last two tokens are always 1 and 0 from the source
+        if distance.size > 0 and t < length - 1:  # the last two tokens are always 1 and 0 from the source
             _sort_by_distance(n, width, np.uint64(t), np.uint64(first_line), vertices, rows, distances, entry, spares)
         token = np.uint64(first_line + t)
         first, place, child = np.uint64(count[t]), np.uint64(starts[t]), np.uint64(child_starts[t])
@@ -172,7 +147,8 @@ def _write_tries(
             at += np.uint64((mine != above) | (x != last_x) | (d != last_d))
             above, last_x, last_d = mine, x, d
             vertex[place + at] = x
-            distance[place + at] = d
+            if distance.size > 0:
+                distance[place + at] = d
             if t > 0:
                 parent[child + at] = before + mine
                 edge[child + at] = rows[token]
