@@ -31,7 +31,7 @@ def trie_from_paths(
     options = PathOptions(collection, len(paths), distances, directed=directed)
     csr = to_csr(edge_index, num_nodes, directed=options.directed)
     for length, rows in enumerate(paths, start=1):
-        _check_paths(rows, length, num_nodes)
+        check_paths(rows, length, num_nodes, simple=options.definition.simple)
     dummies = any(bool((rows < 0).any()) for rows in paths)
     if extended is False and dummies:
         raise ValueError("extended=False, but there are dummy tokens (-1): leave extended out, or these paths.")
@@ -56,7 +56,7 @@ def trie_of_paths(paths: Sequence[Tensor], csr: Csr, options: PathOptions) -> Pa
         for vertex in vertices.T[::-1]:  # the last token first, each time stably
             order = sort_by_count(np.where(vertex < 0, 2 * ~vertex + 1, 2 * vertex), order, 2 * csr.num_nodes)
         known = distance.flip(1).numpy().astype(np.uint8)
-        count, *flat = trie_of_tokens(vertices[order], edges[order], known[order])
+        count, *flat = trie_of_tokens(vertices[order], edges[order], known[order], not options.definition.simple)
         if count[-1] != len(rows):
             raise ValueError(
                 f"paths of length {len(count) - 1}: a path appears more than once; expected each path once."
@@ -71,7 +71,8 @@ def trie_of_paths(paths: Sequence[Tensor], csr: Csr, options: PathOptions) -> Pa
     )  # fmt: skip
 
 
-def _check_paths(rows: object, length: int, num_nodes: int) -> None:
+def check_paths(rows: object, length: int, num_nodes: int, *, simple: bool) -> None:
+    """Raise `ValueError` unless `rows` are paths of one length."""
     name = f"paths[{length - 1}]"
     if not isinstance(rows, Tensor):
         raise ValueError(f"{name} is a {type(rows).__name__}: expected a tensor of shape [n, {length + 1}].")
@@ -86,6 +87,8 @@ def _check_paths(rows: object, length: int, num_nodes: int) -> None:
     dummy = rows < 0
     if bool(dummy[:, 0].any()) or bool((dummy[:, :-1] & ~dummy[:, 1:]).any()):
         raise ValueError(f"{name} has a dummy token (-1) before a vertex: expected them only at a path's end.")
+    if not simple:
+        return
     repeated = torch.where(dummy, torch.arange(-1, -2 - length, -1, device=rows.device), rows).sort(dim=1)[0]
     if bool((repeated[:, 1:] == repeated[:, :-1]).any()):
         raise ValueError(f"{name} has a path that visits a vertex twice: expected simple paths.")

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from pathnn.paths.build import trie_of_paths
+from pathnn.paths.build import check_paths, trie_of_paths
 from pathnn.paths.count import refuse_explosion
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import Csr, check_batch, check_sources, to_csr
-from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions
+from pathnn.paths.options import (
+    DEFAULT_MAX_PATHS,
+    WALKS,
+    Collection,
+    PathFunction,
+    PathOptions,
+    check_collection,
+    make_options,
+)
 from pathnn.paths.trie import PathTrie
 
 if TYPE_CHECKING:
@@ -26,7 +35,7 @@ def extract_paths(
     edge_index: Tensor | Data,
     num_nodes: int | None = None,
     *,
-    collection: Collection,
+    collection: Collection | PathFunction,
     k: int,
     distances: bool | None = None,
     extend: bool = False,
@@ -48,7 +57,10 @@ def extract_paths(
             which `edge_index`, `num_nodes` and `batch` are taken (leave `num_nodes` out).
         num_nodes: number of vertices.
         collection: `"sp"` (one shortest path per pair: of several, the one that avoids the largest vertex ids),
-            `"sp+"` (all shortest paths) or `"ap"` (all simple paths).
+            `"sp+"` (all shortest paths), `"ap"` (all simple paths), `"walks"` or `"nb-walks"` (random walks, of which
+            the second never turn straight back; `max_paths_per_source` of each length), `"cycles"` (of at most `k`
+            edges, from each of their vertices), or a function from `edge_index` and `num_nodes` to paths, as
+            `PathTrie.from_paths` takes them.
         k: largest path length, in edges.
         distances: whether tokens carry their distance to the source; None means: for `"ap"`.
         extend: continue paths that no other path continues with dummy tokens up to length `k`.
@@ -69,7 +81,10 @@ def extract_paths(
     >>> trie.to_paths()[1].tolist()
     [[2, 1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2], [0, 1, 2]]
     """
-    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
+    options = make_options(
+        collection, k, distances=distances, extend=extend, max_paths_per_source=max_paths_per_source, seed=seed,
+        max_paths=max_paths, directed=directed,
+    )  # fmt: skip
     data: Any = edge_index
     if num_nodes is None and isinstance(getattr(data, "edge_index", None), Tensor):
         edge_index, num_nodes = data.edge_index, data.num_nodes
@@ -87,8 +102,12 @@ def extract_with(
     """Extract paths as `extract_paths` does, with checked options."""
     csr = to_csr(edge_index, num_nodes, directed=options.directed)
     check_batch(batch, num_nodes)
+    if options.collection in WALKS and options.max_paths_per_source is None:
+        raise ValueError(f"collection={options.collection!r}: give max_paths_per_source, the walks of each length.")
     roots = torch.arange(csr.num_nodes) if sources is None else check_sources(sources, csr)
-    if options.max_paths_per_source is not None:
+    if options.collection in ("cycles", "custom"):
+        trie = trie_of_paths(_other_paths(edge_index, csr, options, batch, roots), csr, options)
+    elif options.max_paths_per_source is not None:
         trie = trie_of_paths(_sample(csr, options, batch, roots), csr, options)
     elif options.extend:
         trie = trie_of_paths(_extended(csr, options, batch, roots), csr, options)
@@ -117,7 +136,7 @@ def list_paths(
     >>> list_paths(edge_index, 3, collection="ap", k=2)[1].tolist()
     [[0, 1, 2], [2, 1, 0]]
     """
-    options = PathOptions(collection, k, max_paths=max_paths, directed=directed)
+    options = PathOptions(check_collection(collection), k, max_paths=max_paths, directed=directed)
     csr = to_csr(edge_index, num_nodes, directed=options.directed)
     paths, _ = _list(csr, options, None, torch.arange(csr.num_nodes))
     return [rows.to(edge_index.device) for rows in paths]
@@ -126,6 +145,27 @@ def list_paths(
 def _list(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     """Return the paths per length, and which of them no other path continues."""
     return cpu.enumerate_paths(csr, _bounds(csr, options, batch, sources), options, sources)
+
+
+def _other_paths(
+    edge_index: Tensor, csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor
+) -> list[Tensor]:
+    """Return the cycles, or the paths that a function gives, of all lengths, int32."""
+    k, function = options.k, options.function
+    if options.collection == "cycles":
+        searched = options.searched_for_cycles()
+        return cpu.list_cycles(csr, _bounds(csr, searched, batch, sources), searched, sources)[:k]
+    if function is None:
+        raise ValueError("collection='custom' says not which paths: give a function as collection, or a trie.")
+    given = function(edge_index, csr.num_nodes)
+    if not isinstance(given, Sequence) or len(given) > k:
+        came = f"{len(given)} lengths" if isinstance(given, Sequence) else f"a {type(given).__name__}"
+        raise ValueError(f"the function gave {came}: expected a list of at most k={k} tensors, one per length.")
+    paths = [*given, *(torch.empty(0, i + 2, dtype=torch.int32) for i in range(len(given), k))]
+    for length, rows in enumerate(paths, start=1):
+        check_paths(rows, length, csr.num_nodes, simple=False)
+    paths = [rows.int().cpu().contiguous() for rows in paths]
+    return [rows[torch.isin(rows[:, 0], sources.int())] for rows in paths]
 
 
 def _extract_all(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> PathTrie:

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from pathnn.paths.cpu.path_distances import fill_path_distances
-from pathnn.paths.cpu.samples import sample_walks
+from pathnn.paths.cpu.samples import draw_walks, sample_walks
 from pathnn.paths.cpu.token_tries import component_spans, fill_table, smallest_of_components, walk_tries
 from pathnn.paths.cpu.walks import bound_walks, close_gaps, count_walks, list_walks, scratch
 from pathnn.paths.csr import Csr, sort_by_count
-from pathnn.paths.options import UNLIMITED, PathOptions
+from pathnn.paths.options import OTHER_COLLECTIONS, UNLIMITED, WALKS, PathOptions
 from pathnn.paths.trie import PathTrie
 
 Ints = npt.NDArray[Any]
@@ -35,8 +36,22 @@ def count_per_source(
 ) -> tuple[Tensor, bool]:
     """Count paths per source and length, `[num_nodes, k]`; return also whether all were counted before the `limit`.
 
-    Vertices that are not among `sources` (None: all are) have none.
+    Vertices that are not among `sources` (None: all are) have none. Cycles are listed to count them; if there are too
+    many paths to search for them, these are what is counted.
     """
+    if options.collection == "cycles":
+        searched = options.searched_for_cycles()
+        most, complete = count_per_source(csr, searched, limit, sources)
+        if not complete:
+            return pad(most, (1, 0))[:, : options.k], False
+        cycles = list_cycles(csr, most, searched, torch.arange(csr.num_nodes) if sources is None else sources)
+        starts = [torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in cycles]
+        return torch.stack(starts[: options.k], dim=1), True
+    if options.collection in OTHER_COLLECTIONS:
+        raise ValueError(
+            f"collection={options.collection!r} has no paths to count: walks are drawn, give max_paths_per_source; "
+            "custom paths come from a function, in extract_paths or AddPaths."
+        )
     rowptr, col, _ = csr.arrays()
     into, before, _ = csr.flip().arrays()
     rule, k = options.definition.rule, options.k
@@ -122,16 +137,37 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions, sources: Tenso
     return _write_paths(most[sources], write)
 
 
+def list_cycles(csr: Csr, most: Tensor, options: PathOptions, sources: Tensor) -> list[Tensor]:
+    """The cycles, `[n, length + 1]` int32 per length, from each of their vertices in `sources` back to it.
+
+    They are the simple paths that an edge closes: `options` are those of all simple paths, up to one edge less.
+    """
+    edges = csr.sources() * csr.num_nodes + csr.col
+    cycles = [torch.empty(0, 2, dtype=torch.int32)]
+    for rows in enumerate_paths(csr, most, options, sources)[0]:
+        closed = torch.isin(rows[:, -1].long() * csr.num_nodes + rows[:, 0], edges)
+        closed &= csr.directed or rows.size(1) > 2  # there and back along one edge is no cycle
+        cycles.append(torch.cat([rows, rows[:, :1]], dim=1)[closed])
+    return cycles
+
+
 def sample_paths(csr: Csr, options: PathOptions, seed: int, sources: Tensor) -> list[Tensor]:
-    """A sample of the paths, `[n, length + 1]` int32 per length, source first; see `cpu/samples.py`."""
+    """A sample of the paths, or walks, `[n, length + 1]` int32 per length, source first; see `cpu/samples.py`."""
     kept, k, rule = options.max_paths_per_source, options.k, options.definition.rule
     assert kept is not None
     rowptr, col, _ = csr.arrays()
     into, before, _ = csr.flip().arrays()
-    reverse, smallest = csr.reverse.numpy(), smallest_of_components(rowptr, col)
+    reverse, smallest, roots = csr.reverse.numpy(), smallest_of_components(rowptr, col), sources.numpy()
+    if options.collection in WALKS:
+        backtrack = options.collection == "walks"
+
+        def draw(start: int, stop: int, starts: Ints, walks: Ints, *_: Ints) -> Ints:
+            some = roots[start:stop]
+            return np.asarray(draw_walks(rowptr, col, backtrack, k, kept, seed, smallest, some, starts, walks))
+
+        return _write_paths(torch.full((roots.size, k), float(kept)), draw)[0]
     cumulated = np.empty((0 if options.definition.by_distance else k, col.size))
     bounds = bound_walks(rowptr, col, reverse, k, cumulated)
-    roots = sources.numpy()
 
     def write(start: int, stop: int, starts: Ints, paths: Ints, *_: Ints) -> Ints:
         found = sample_walks(

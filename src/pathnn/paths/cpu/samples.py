@@ -251,6 +251,37 @@ def _sample_shortest(
 
 
 @njit(cache=True, nogil=True)
+def draw_walks(rowptr, col, backtrack, k, most, seed, smallest, roots, starts, rows):
+    """Write `most` random walks of each length from each of `roots`; returns how many of each length.
+
+    Each step goes to any neighbour, unless `backtrack` not straight back; a walk that cannot go on is left out. Walk
+    number `i` of length `l` is `rows[starts[l] + i * (l + 1):][:l + 1]`.
+    """
+    state = np.empty(1, np.uint64)
+    count = np.zeros(k + 1, np.int64)
+    for root in roots:
+        for length in range(1, k + 1):
+            state[0] = mix(mix(np.uint64(seed) + np.uint64(root - smallest[root]) * GOLDEN) + np.uint64(length))
+            for _ in range(most):
+                at = starts[length] + count[length] * (length + 1)
+                v, before, whole = root, np.int64(-1), True
+                rows[at] = root
+                for t in range(length):
+                    first, degree = rowptr[v], rowptr[v + 1] - rowptr[v]
+                    if degree == 0 or (degree == 1 and col[first] == before):
+                        whole = False
+                        break
+                    x = col[first + np.int64(uniform(state) * degree)]
+                    while x == before:
+                        x = col[first + np.int64(uniform(state) * degree)]
+                    rows[at + t + 1] = x
+                    before = np.int64(-1) if backtrack else np.int64(v)
+                    v = np.int64(x)
+                count[length] += whole
+    return count
+
+
+@njit(cache=True, nogil=True)
 def sample_walks(
     rowptr, col, reverse, into, sources, cumulated, bounds, mode, k, most, seed, smallest, roots, starts, rows,
 ):  # fmt: skip

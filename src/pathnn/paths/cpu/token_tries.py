@@ -105,7 +105,7 @@ def walk_tries(
                 _look_up(number[length], length, line_start[length], vertices, distance_ptr, distance_of, distances)
             _write_tries(
                 number[length], length, line_start[length], vertices, rows, distances, entry, spares, count[length],
-                starts[length], child_starts[length], vertex, parent, edge, distance,
+                starts[length], child_starts[length], vertex, parent, edge, distance, False,
             )  # fmt: skip
         first = last
     return count
@@ -126,9 +126,12 @@ def _look_up(n, length, first_line, vertices, distance_ptr, distance_of, distanc
 @njit(cache=True, nogil=True)
 def _write_tries(
     n, length, first_line, vertices, rows, distances, entry, spares,
-    count, starts, child_starts, vertex, parent, edge, distance,
+    count, starts, child_starts, vertex, parent, edge, distance, repeats,
 ):  # fmt: skip
-    """Turn `n` listed paths of one length, sorted by their vertices, into entries; adds their number to `count`."""
+    """Turn `n` listed paths of one length, sorted by their vertices, into entries; adds their number to `count`.
+
+    With `repeats`, a path that occurs several times has as many entries at the last level.
+    """
     width = np.uint64(length + 1)
     n = np.uint64(n)
     for i in range(n):
@@ -140,11 +143,12 @@ def _write_tries(
         token = np.uint64(first_line + t)
         first, place, child = np.uint64(count[t]), np.uint64(starts[t]), np.uint64(child_starts[t])
         at = first - np.uint64(1)
+        apart = repeats and t == length
         above, last_x, last_d = np.int32(-1), np.int32(-1), np.uint8(255)
         for i in range(n):
             # the same entry is written once per path through it: cheaper than a branch that nobody can predict
             x, d, mine = vertices[token], distances[token], entry[i]
-            at += np.uint64((mine != above) | (x != last_x) | (d != last_d))
+            at += np.uint64((mine != above) | (x != last_x) | (d != last_d) | apart)
             above, last_x, last_d = mine, x, d
             vertex[place + at] = x
             if distance.size > 0:
@@ -241,7 +245,7 @@ def read_tokens(paths, rowptr, col, row):
 
 
 @njit(cache=True, nogil=True)
-def trie_of_tokens(vertices, rows, distances):
+def trie_of_tokens(vertices, rows, distances, repeats):
     """Return the trie of tokens `[n, length + 1]`, sorted by vertices: entries per level, then the flat arrays."""
     n, width = vertices.shape
     starts, count, zeros = np.empty(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
@@ -254,7 +258,7 @@ def trie_of_tokens(vertices, rows, distances):
     spares = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.uint8), place
     _write_tries(
         n, width - 1, 0, vertices.ravel(), rows.ravel(), distances.ravel(), np.empty(n, np.int32), spares, count,
-        starts, starts - n, vertex, parent, edge, distance,
+        starts, starts - n, vertex, parent, edge, distance, repeats,
     )  # fmt: skip
     entries = close_gaps(vertex, starts, count, zeros)
     close_gaps(distance, starts, count, zeros)
