@@ -12,6 +12,7 @@ from torch_geometric.data import Batch, Data
 
 from path_checks import clique, cycle, levels_of, line, random_graph, union
 from path_strategies import graphs, lengths, quick
+from pathnn.data import PackedGraphs
 from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError, PathOptions, PathTrie, RaggedTries, count_paths, extract_paths, list_paths
 from pathnn.paths.reference import reference_cycles, reference_levels, reference_walks
@@ -119,6 +120,20 @@ def test_batches_and_storage(collection):
     batch = Batch.from_data_list([AddPaths(collection, **options)(Data(edge_index=e, num_nodes=n)) for e, n in parts])
     assert PathTrie.from_data(batch).equal(together)
     assert RaggedTries.from_trie(together, whole.node_ptr, whole.edge_ptr).trie().equal(together)
+
+
+@pytest.mark.parametrize("collection", ["cycles", "nb-walks"])
+def test_datasets_and_their_cache(collection, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATHNN_DATA", str(tmp_path))
+    parts = [cycle(4), clique(5), line(3)]
+    graphs = PackedGraphs.from_edges(*zip(*parts, strict=True))
+    options = {"collection": collection, "k": 4, "max_paths_per_source": 5 if collection == "nb-walks" else None}
+    expected = extract_paths(*union(parts).graph, **options)
+    for _ in range(2):  # built, then read
+        assert graphs.with_paths(**options, cache=True).trie().equal(expected)
+    assert len(list(tmp_path.rglob("*.pathnn"))) == 1
+    with pytest.raises(ValueError, match="has no paths to count"):
+        graphs.with_paths(collection="custom", k=2)
 
 
 def test_a_model_reads_them():
