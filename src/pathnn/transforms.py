@@ -12,7 +12,7 @@ from torch_geometric.transforms import BaseTransform
 
 from pathnn.paths.csr import warn_parallel_edges
 from pathnn.paths.extract import extract_with
-from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions
+from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathFunction, make_options
 from pathnn.paths.storage import KEY, is_packed, pack
 
 torch.serialization.add_safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage])
@@ -37,7 +37,7 @@ class AddPaths(BaseTransform):
 
     def __init__(
         self,
-        collection: Collection,
+        collection: Collection | PathFunction,
         k: int,
         *,
         distances: bool | None = None,
@@ -47,7 +47,10 @@ class AddPaths(BaseTransform):
         seed: int | None = 0,
         directed: bool = False,
     ) -> None:
-        self.options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
+        self.options = make_options(
+            collection, k, distances=distances, extend=extend, max_paths_per_source=max_paths_per_source, seed=seed,
+            max_paths=max_paths, directed=directed,
+        )  # fmt: skip
 
     def forward(self, data: Any) -> Any:
         """Store the paths in `data`, a shallow copy that `BaseTransform` makes."""
@@ -67,4 +70,6 @@ class AddPaths(BaseTransform):
     def __repr__(self) -> str:
         """Name every option that is not the default: PyG compares it to find out of date processed data."""
         options = {"collection": self.options.collection, "k": self.options.k, **self.options.changed()}
+        if self.options.function is not None:
+            options["function"] = getattr(self.options.function, "__qualname__", "?")
         return f"AddPaths({', '.join(f'{name}={value!r}' for name, value in options.items())})"

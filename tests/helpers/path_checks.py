@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from pathnn.paths import PathTrie
+from pathnn.paths.reference import to_graph
 
 Graph = tuple[Tensor, int]
 """`edge_index` and `num_nodes`."""
@@ -98,6 +99,13 @@ def _entries(level) -> list[tuple[int, tuple[int, int, int, int]]]:
     distance = nothing if level.distance is None else level.distance.tolist()
     tokens = zip(parent, level.vertex.tolist(), edge, distance, strict=True)
     return [(p, (v if v >= 0 else ~v, int(v < 0), e, d)) for p, v, e, d in tokens]
+
+
+def distances_of(graph: Graph, paths: Tensor, *, directed: bool = False, dummy: int = -1) -> list[list[int]]:
+    """The distance of each vertex of the paths from its source, by networkx."""
+    simple = to_graph(*graph, directed=directed)
+    apart = {v: nx.single_source_shortest_path_length(simple, v) for v in set(paths[:, 0].tolist())}
+    return [[apart[row[0]][v] if v >= 0 else dummy for v in row] for row in paths.tolist()]
 
 
 def path_set(lengths: Sequence[Tensor]) -> set[tuple[int, ...]]:

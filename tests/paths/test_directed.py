@@ -8,14 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 
-from path_checks import Graph, clique, levels_of, path_set, random_graph, union
+from path_checks import Graph, clique, distances_of, levels_of, path_set, random_graph, union
 from path_strategies import COLLECTIONS, collections, graphs, lengths, quick, thorough
 from pathnn.paths import PathOptions, PathTrie, RaggedTries, count_paths, extract, extract_paths, list_paths
-from pathnn.paths.count import _count_shortest, count_per_source, walk_bounds
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import to_csr
-from pathnn.paths.gpu.distances import Distances
-from pathnn.paths.gpu.frontier import Frontier
 from pathnn.paths.reference import reference_levels, reference_paths
 from pathnn.transforms import AddPaths
 
@@ -50,23 +47,6 @@ def test_counts_and_lists_are_those_of_the_oracle(graph, collection, k):
     paths = reference_paths(*graph, **options)
     assert count_paths(*graph, **options).tolist() == [[len(of_length) for of_length in paths]]
     assert [[tuple(row) for row in rows.tolist()] for rows in list_paths(*graph, **options)] == paths
-
-
-@quick
-@given(graph=one_way(), collection=collections, k=lengths, distances=st.booleans())
-def test_torch_operations_give_the_same(graph, collection, k, distances):
-    csr, options = to_csr(*graph, directed=True), PathOptions(collection, k, distances, directed=True)
-    whole = extract_paths(*graph, collection=collection, k=k, distances=distances, directed=True)
-    assert extract._extract_on_device(csr.flip(), options, torch.arange(graph[1])).equal(whole)
-    assert torch.equal(cpu.bound_per_source(csr, k), walk_bounds(csr, k))
-    if collection != "ap":
-        counts, _ = count_per_source(csr, options)
-        assert torch.equal(_count_shortest(csr, k, single=collection == "sp"), counts)
-    frontier = Frontier.of(csr, options)
-    walks = frontier.start(torch.arange(csr.num_nodes))
-    for rows in list_paths(*graph, collection=collection, k=k, directed=True):
-        walks, _ = frontier.step(walks)
-        assert torch.equal(walks.vertex, rows)
 
 
 @settings(quick, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -133,9 +113,8 @@ def test_samples(collection, most):
         )
     twice = union([graph, graph])
     assert extract_paths(*twice.graph, **options).equal(PathTrie.cat([trie, trie]))
-    distances = Distances.of(to_csr(*graph, directed=True), 5)
     for rows, found in zip(paths, cpu.path_distances(to_csr(*graph, directed=True), paths), strict=True):
-        assert torch.equal(found, distances.distance(rows[:, :1].expand_as(rows), rows))
+        assert found.tolist() == distances_of(graph, rows, directed=True)
 
 
 def test_is_asked_for_by_name():

@@ -99,7 +99,6 @@ def test_refuses_before_it_reserves(monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("extraction began")
 
-    monkeypatch.setattr(extract, "_extract_on_device", never)
     monkeypatch.setattr(extract.cpu, "extract", never)
     monkeypatch.setattr(extract.cpu, "enumerate_paths", never)
     for extend in (False, True):

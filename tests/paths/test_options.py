@@ -24,7 +24,9 @@ def test_distances_are_resolved_once():
 def test_values_become_plain():
     numpy = pytest.importorskip("numpy")
     options = PathOptions("sp", numpy.int64(3), numpy.bool_(True), 0, None, numpy.int32(4), numpy.int64(9))
-    assert [type(value) for value in options.to_dict().values()] == [str, int, bool, bool, type(None), int, int, bool]
+    assert [type(value) for value in options.to_dict().values()] == [
+        *(str, int, bool, bool, type(None), int, int, bool, type(None))
+    ]
 
 
 @pytest.mark.parametrize(

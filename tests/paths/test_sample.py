@@ -29,7 +29,6 @@ from path_checks import (
 )
 from path_strategies import COLLECTIONS, collections, graph_lists, graphs, lengths, quick
 from pathnn.paths import PathOptions, PathTrie, extract_paths, list_paths
-from pathnn.paths.count import count_per_source
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import to_csr
 
@@ -44,7 +43,7 @@ def test_keeps_as_many_as_it_may_and_only_paths(graph, collection, k, most, seed
     trie = extract_paths(*graph, collection=collection, k=k, max_paths_per_source=most, seed=seed).validate()
     assert trie.sampled == most
     everything = list_paths(*graph, collection=collection, k=k)
-    counts, _ = count_per_source(to_csr(*graph), PathOptions(collection, k))
+    counts, _ = cpu.count_per_source(to_csr(*graph), PathOptions(collection, k))
     for length, (kept, whole) in enumerate(zip(trie.to_paths(), everything, strict=True)):
         assert path_set([kept]) <= path_set([whole])
         per_source = torch.bincount(kept[:, 0], minlength=graph[1])

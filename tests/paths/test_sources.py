@@ -13,8 +13,7 @@ from torch_geometric.utils import k_hop_subgraph
 from path_checks import clique, cycle, levels_of, path_set, random_graph
 from path_strategies import collections, graphs, lengths, quick
 from pathnn.nn import PathNN
-from pathnn.paths import PathExplosionError, PathOptions, PathTrie, extract, extract_paths, list_paths
-from pathnn.paths.csr import to_csr
+from pathnn.paths import PathExplosionError, PathTrie, extract, extract_paths
 
 
 def starting_at(paths: list[Tensor], sources: Tensor) -> list[Tensor]:
@@ -43,17 +42,6 @@ def test_gives_what_filtering_all_paths_gives(graph, collection, k, some, direct
     )
     assert levels_of(trie) == levels_of(again)
     assert (trie.extended, trie.sampled, trie.directed) == (whole.extended, whole.sampled, whole.directed)
-
-
-@pytest.mark.parametrize("collection", ["sp", "sp+", "ap"])
-def test_torch_operations_list_the_same(collection):
-    graph, sources = random_graph(2), torch.tensor([3, 11, 17])
-    csr, options = to_csr(*graph), PathOptions(collection, 3)
-    frontier = extract.Frontier.of(csr, options)
-    walks = frontier.start(sources)
-    for rows in starting_at(list_paths(*graph, collection=collection, k=3), sources):
-        walks, _ = frontier.step(walks)
-        assert torch.equal(walks.vertex, rows)
 
 
 def test_only_their_paths_count(monkeypatch):

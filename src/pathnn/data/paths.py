@@ -23,7 +23,8 @@ from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.task import Task
 from pathnn.device import free_memory
 from pathnn.files import atomic_write, cache_dir, sha256, write_tensors
-from pathnn.paths.count import bound_per_source, count_per_source, refuse_explosion, sum_per_graph
+from pathnn.paths.count import refuse_explosion, sum_per_graph
+from pathnn.paths.cpu.extract import bound_per_source, count_per_source
 from pathnn.paths.csr import to_csr
 from pathnn.paths.extract import COUNT_TO, extract_with
 from pathnn.paths.options import UNLIMITED, Collection, PathOptions

@@ -5,12 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pathnn.paths.cpu import extract as cpu
+from pathnn.paths.cpu.extract import count_per_source
 from pathnn.paths.cpu.walks import SATURATED
-from pathnn.paths.csr import Csr, check_batch, to_csr
-from pathnn.paths.gpu.distances import Distances
-from pathnn.paths.gpu.frontier import Frontier
-from pathnn.paths.options import UNLIMITED, Collection, PathOptions
+from pathnn.paths.csr import check_batch, to_csr
+from pathnn.paths.options import Collection, PathOptions
 
 
 class PathExplosionError(ValueError):
@@ -20,7 +18,7 @@ class PathExplosionError(ValueError):
 def sum_per_graph(counts: Tensor, batch: Tensor | None) -> Tensor:
     """Sum per-vertex counts `[num_nodes, k]` per graph; sums stop growing at 2^61."""
     graphs = 1 if batch is None else int(batch.max()) + 1 if batch.numel() else 0
-    at = torch.zeros_like(counts[:, 0]) if batch is None else batch.to(counts.device).long()
+    at = torch.zeros_like(counts[:, 0]) if batch is None else batch.to(counts.device, torch.int64)
     exact = counts.new_zeros(graphs, counts.size(1)).index_add_(0, at, counts)
     rough = exact.new_zeros(exact.shape, dtype=torch.float64).index_add_(0, at, counts.double())
     return torch.where(rough > SATURATED, SATURATED, exact)
@@ -53,26 +51,17 @@ def refuse_explosion(
     stopped = "" if complete else "; counting stopped there, there may be many times as many"
     sampled = options.max_paths_per_source is not None
     words = f"{'sampled ' if sampled else ''}{options.definition.title}"
+    sample = "" if sampled or counting else "keep a sample with max_paths_per_source, "
     raise PathExplosionError(
         f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "
         f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}{in_all}{stopped}), "
-        f"over max_paths={limit:,}. {_ways_out(options, sample=not (sampled or counting))}"
+        f"over max_paths={limit:,}. Lower k, {options.definition.simpler}, {sample}or raise max_paths."
     )
-
-
-def _ways_out(options: PathOptions, *, sample: bool) -> str:
-    """Suggest what to do; `sample` says whether the call could take a sample."""
-    ways = ["Lower k", options.definition.simpler]
-    ways += ["keep a sample with max_paths_per_source"] if sample else []
-    return ", ".join(ways) + ", or raise max_paths."
 
 
 def estimate_bytes(paths: int) -> float:
     """Estimate the bytes of a trie with so many paths: two entries per path, because prefixes are shared."""
     return 16.0 * 2.0 * paths
-
-
-PIECE = 2**22  # steps that a count grows at once
 
 
 def count_paths(
@@ -104,48 +93,7 @@ def count_paths(
     counts, complete = count_per_source(csr, options, options.limit)
     if max_paths is not None:
         refuse_explosion(counts, complete, options, options.limit, batch, counting=True)
-    return sum_per_graph(counts, batch)
-
-
-def count_per_source(
-    csr: Csr, options: PathOptions, limit: int = UNLIMITED, sources: Tensor | None = None
-) -> tuple[Tensor, bool]:
-    """Count paths per source and length, `[num_nodes, k]`; return also whether all were counted before the `limit`.
-
-    Vertices that are not among `sources` (None: all are) have none.
-    """
-    sources = torch.arange(csr.num_nodes, device=csr.col.device) if sources is None else sources
-    if csr.col.device.type == "cpu":
-        return cpu.count_per_source(csr, options, limit, sources)
-    if options.definition.by_distance:
-        found = _count_shortest(csr, options.k, single=options.definition.unique)
-        return torch.zeros_like(found).index_copy_(0, sources, found[sources]), True
-    counts = torch.zeros(csr.num_nodes, options.k, dtype=torch.int64, device=csr.col.device)
-    frontier = Frontier.of(csr, options)
-    total = 0
-    for walks in frontier.pieces(frontier.start(sources), PIECE):
-        counts[:, walks.length - 1] += torch.bincount(walks.vertex[:, 0], minlength=csr.num_nodes)
-        total += len(walks)
-        if total > limit:
-            return counts, False
-    return counts, True
-
-
-def _count_shortest(csr: Csr, k: int, single: bool) -> Tensor:
-    """Numbers of shortest paths from each vertex, from the distances of pairs: no path is walked."""
-    distances = Distances.of(csr, k)
-    n = max(csr.num_nodes, 1)
-    ways = torch.ones_like(distances.keys)
-    if not single:
-        for step in range(2, k + 1):
-            here = (distances.steps == step).nonzero().view(-1)
-            ways[here] = distances.sum_before(csr, here, ways)
-    counts = torch.zeros(csr.num_nodes * k, dtype=torch.float64, device=ways.device)
-    apart = distances.steps > 0
-    column = distances.keys[apart] // n * k + distances.steps[apart] - 1
-    exact = counts.long().index_add_(0, column, ways[apart])
-    rough = counts.index_add_(0, column, ways[apart].double())
-    return torch.where(rough > SATURATED, SATURATED, exact).view(csr.num_nodes, k)
+    return sum_per_graph(counts, batch).to(edge_index.device)
 
 
 def size_text(size: float) -> str:
@@ -159,19 +107,3 @@ def size_text(size: float) -> str:
             return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TiB"
-
-
-def bound_per_source(csr: Csr, k: int) -> Tensor:
-    """Bound the number of paths per source and length, cheaply: walks that never turn straight back, float64."""
-    return cpu.bound_per_source(csr, k) if csr.col.device.type == "cpu" else walk_bounds(csr, k)
-
-
-def walk_bounds(csr: Csr, k: int) -> Tensor:
-    """Count the walks per source and length that never turn straight back: a bound on paths, `[num_nodes, k]`."""
-    source = csr.sources()
-    onward = torch.ones(csr.col.numel(), dtype=torch.float64, device=csr.col.device)
-    bounds = []
-    for _ in range(k):
-        bounds.append(onward.new_zeros(csr.num_nodes).index_add_(0, source, onward))
-        onward = bounds[-1][csr.col] - onward[csr.reverse].where(csr.reverse >= 0, 0.0)
-    return torch.stack(bounds, dim=1)

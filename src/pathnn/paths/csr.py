@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 import torch
+from numba import njit
+from numpy.typing import NDArray
 from torch import Tensor
 
-from pathnn.paths.cpu.arrays import compress
+Ints = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Csr:
-    """A simple graph: edges lead from `v` to `col[rowptr[v]:rowptr[v + 1]]`, in ascending order.
+    """A simple graph, in main memory: edges lead from `v` to `col[rowptr[v]:rowptr[v + 1]]`, in ascending order.
 
     `edge[i]` is the first row of the given `edge_index` for the directed edge that slot `i` stands for, so that ids
     stay right when the input had self-loops (left out here) or repeated edges (kept once).
@@ -29,22 +32,13 @@ class Csr:
     num_edges: int  # rows of the edge_index it was made from
     directed: bool = False  # whether edges may lack their reverse
 
-    def find(self, source: Tensor, target: Tensor) -> Tensor:
-        """Rows of `edge_index` for the given directed edges, -1 where there is none."""
-        keys = self.keys()
-        if not keys.numel():
-            return torch.full_like(source, -1, dtype=torch.int32)
-        wanted = source.long() * self.num_nodes + target
-        slot = torch.searchsorted(keys, wanted).clamp_(max=keys.numel() - 1)
-        return torch.where(keys[slot] == wanted, self.edge[slot], -1)
-
-    def keys(self) -> Tensor:
-        """`source * num_nodes + target` of each slot, ascending."""
-        return self.sources() * self.num_nodes + self.col
+    def arrays(self) -> tuple[Ints, Ints, Ints]:
+        """Return `rowptr`, `col` and `edge`."""
+        return self.rowptr.numpy(), self.col.numpy(), self.edge.numpy()
 
     def sources(self) -> Tensor:
         """The vertex that each slot leads from, int64."""
-        return torch.arange(self.num_nodes, device=self.col.device).repeat_interleave(self.rowptr.diff())
+        return torch.arange(self.num_nodes).repeat_interleave(self.rowptr.diff())
 
     def flip(self) -> Csr:
         """The graph with its edges turned around, which keep their ids; itself if it is undirected.
@@ -58,11 +52,6 @@ class Csr:
         flipped = to_csr(torch.stack([self.col.long(), self.sources()]), self.num_nodes, directed=True)
         return replace(flipped, edge=self.edge[flipped.edge], num_edges=self.num_edges)
 
-    def cpu(self) -> Csr:
-        """The same in main memory."""
-        rowptr, col, edge, reverse = self.rowptr.cpu(), self.col.cpu(), self.edge.cpu(), self.reverse.cpu()
-        return replace(self, rowptr=rowptr, col=col, edge=edge, reverse=reverse)
-
 
 def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr:
     """Check a PyG `edge_index` and compress it; raises `ValueError` for one-way edges unless it is `directed`.
@@ -73,19 +62,15 @@ def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr
     """
     check_edge_index(edge_index, num_nodes)
     num_nodes = int(num_nodes)
-    if edge_index.device.type == "cpu":
-        *arrays, one_way = compress(*edge_index.long().contiguous().numpy(), num_nodes)
-        rowptr, col, row, reverse = (torch.from_numpy(x) for x in arrays)
-        missing = (int(one_way[0]), int(one_way[1])) if one_way.size else None
-    else:
-        rowptr, col, row, reverse, missing = _compress_on_device(edge_index.long(), num_nodes)
-    if missing is not None and not directed:
-        u, v = missing
+    *arrays, one_way = _compress(*edge_index.cpu().long().contiguous().numpy(), num_nodes)
+    if one_way.size and not directed:
+        u, v = one_way.tolist()
         raise ValueError(
             f"edge_index has the edge {u} -> {v} but not {v} -> {u}: expected an undirected graph with both directions "
             "of each edge. torch_geometric.utils.to_undirected(edge_index) adds the missing ones; give it "
             "edge_attr as well, if there is some. directed=True takes paths that follow the direction of edges."
         )
+    rowptr, col, row, reverse = (torch.from_numpy(x) for x in arrays)
     return Csr(rowptr, col, row, reverse, num_nodes, edge_index.size(1), directed)
 
 
@@ -159,7 +144,7 @@ def check_batch(batch: Any, num_nodes: int) -> None:
 
 
 def check_sources(sources: Any, csr: Csr) -> Tensor:
-    """Return `sources` as vertices of the graph, on its device; raise `ValueError` if they are none.
+    """Return `sources` as vertices of the graph, on the CPU; raise `ValueError` if they are none.
 
     >>> csr = to_csr(torch.tensor([[0, 1], [1, 0]]), 2)
     >>> check_sources(torch.tensor([1]), csr)
@@ -176,7 +161,7 @@ def check_sources(sources: Any, csr: Csr) -> Tensor:
         raise ValueError(f"sources has a vertex outside 0..{csr.num_nodes - 1}: expected vertices of the graph.")
     if int(torch.bincount(sources).max() if sources.numel() else 0) > 1:
         raise ValueError("sources has a vertex twice: expected each once, as sources.unique() gives them.")
-    return sources.to(csr.col.device, torch.int64)
+    return sources.to("cpu", torch.int64)
 
 
 def _way_out(came: Any) -> str:
@@ -188,22 +173,87 @@ def _way_out(came: Any) -> str:
     return "Of a HeteroData, take to_homogeneous() first."
 
 
-def _compress_on_device(
-    edge_index: Tensor, num_nodes: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor, tuple[int, int] | None]:
-    """What `compress` does, with torch operations."""
-    n = max(num_nodes, 1)
-    keys, row = torch.sort(edge_index[0] * n + edge_index[1], stable=True)
-    keep = keys // n != keys % n
-    keep[1:] &= keys[1:] != keys[:-1]
-    keys, row = keys[keep], row[keep]
-    source, target = keys // n, keys % n
-    wanted = target * n + source
-    reverse = torch.searchsorted(keys, wanted).clamp_(max=max(keys.numel() - 1, 0))
-    if keys.numel():
-        reverse = torch.where(keys[reverse] == wanted, reverse, -1)
-    wrong = (reverse < 0).nonzero()
-    missing = None if not wrong.numel() else (int(source[wrong[0]]), int(target[wrong[0]]))
-    rowptr = torch.zeros(num_nodes + 1, dtype=torch.int64, device=keys.device)
-    torch.cumsum(torch.bincount(source, minlength=num_nodes), 0, out=rowptr[1:])
-    return rowptr, target.int(), row.int(), reverse, missing
+@njit(cache=True, nogil=True)
+def _compress(source: Ints, target: Ints, n: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Rows sorted by target, without self-loops, repeated edges once (their first row).
+
+    Returns rowptr, col, row, the slot of each slot's reverse (-1: none), and an array of one edge (source, target)
+    that has no reverse, or an empty one.
+    """
+    order = _sorted_order(source, target, n)
+    rowptr = np.zeros(n + 1, np.int64)
+    col = np.empty(source.size, np.int32)
+    row = np.empty(source.size, np.int32)
+    size = 0
+    last_u, last_v = -1, -1
+    for i in range(source.size):
+        e = order[i] if order.size else i
+        u, v = source[e], target[e]
+        if u != v and (u != last_u or v != last_v):
+            col[size] = v
+            row[size] = e
+            size += 1
+            rowptr[u + 1] += 1
+            last_u, last_v = u, v
+    for v in range(n):
+        rowptr[v + 1] += rowptr[v]
+    reverse = np.empty(size, np.int64)
+    one_way = _match(rowptr, col[:size], reverse)
+    return rowptr, col[:size], row[:size], reverse, one_way
+
+
+@njit(cache=True, nogil=True)
+def _sorted_order(source: Ints, target: Ints, n: int) -> Ints:
+    """The stable order by (source, target), by two counting sorts; empty if the edges are in that order already."""
+    in_order = True
+    for e in range(1, source.size):
+        in_order &= (source[e - 1] < source[e]) | ((source[e - 1] == source[e]) & (target[e - 1] <= target[e]))
+    if in_order:
+        return np.empty(0, np.int64)
+    order = np.empty(source.size, np.int64)
+    for e in range(order.size):
+        order[e] = e
+    by_target = sort_by_count(target, order, n)
+    return sort_by_count(source, by_target, n)
+
+
+@njit(cache=True, nogil=True)
+def sort_by_count(keys: Ints, order: Ints, n: int) -> Ints:
+    """Return `order` sorted stably by `keys`, which are below `n`."""
+    place = np.zeros(n + 1, np.int64)
+    for key in keys:
+        place[key + 1] += 1
+    for v in range(n):
+        place[v + 1] += place[v]
+    out = np.empty_like(order)
+    for e in order:
+        out[place[keys[e]]] = e
+        place[keys[e]] += 1
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _match(rowptr: Ints, col: Ints, reverse: Ints) -> Ints:
+    """Write the slot of each slot's reverse, or -1; returns the first edge that has none.
+
+    In sorted rows, the reverses of row after row lie from left to right in every row.
+    """
+    n = rowptr.size - 1
+    filled = np.empty(n, np.int64)
+    for v in range(n):
+        filled[v] = rowptr[v]
+    one_way = np.empty(2, np.int64)
+    missing = False
+    for u in range(n):
+        for slot in range(rowptr[u], rowptr[u + 1]):
+            v = col[slot]
+            while filled[v] < rowptr[v + 1] and col[filled[v]] < u:
+                filled[v] += 1
+            if filled[v] < rowptr[v + 1] and col[filled[v]] == u:
+                reverse[slot] = filled[v]
+            else:
+                reverse[slot] = -1
+                if not missing:
+                    one_way[0], one_way[1] = u, v
+                    missing = True
+    return one_way if missing else one_way[:0]

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from pathnn.paths.build import trie_from_tokens, trie_of_paths
-from pathnn.paths.count import bound_per_source, count_per_source, refuse_explosion
+from pathnn.paths.build import check_paths, trie_of_paths
+from pathnn.paths.count import refuse_explosion
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import Csr, check_batch, check_sources, to_csr
-from pathnn.paths.gpu.frontier import Frontier
-from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions
+from pathnn.paths.options import (
+    DEFAULT_MAX_PATHS,
+    WALKS,
+    Collection,
+    PathFunction,
+    PathOptions,
+    check_collection,
+    make_options,
+)
 from pathnn.paths.trie import PathTrie
 
 if TYPE_CHECKING:
@@ -28,7 +35,7 @@ def extract_paths(
     edge_index: Tensor | Data,
     num_nodes: int | None = None,
     *,
-    collection: Collection,
+    collection: Collection | PathFunction,
     k: int,
     distances: bool | None = None,
     extend: bool = False,
@@ -41,16 +48,19 @@ def extract_paths(
 ) -> PathTrie:
     """Extract the tries of all paths of length 1 to k of a graph, or of a batch of graphs.
 
-    On a CPU tensor this runs compiled loops in as many threads as torch uses; on a CUDA tensor, torch operations there.
-    Both give the same trie, entry for entry, and a batch gives the concatenation of what its graphs give. Self-loops
-    and repeated edges change nothing: edge ids are the first row of `edge_index` for an edge.
+    Runs compiled loops on the CPU, in as many threads as torch uses; the trie is on the device of `edge_index`. A batch
+    gives the concatenation of what its graphs give. Self-loops and repeated edges change nothing: edge ids are the
+    first row of `edge_index` for an edge.
 
     Args:
         edge_index: `[2, num_edges]`, both directions of each edge unless `directed`; or a PyG `Data` or `Batch`, from
             which `edge_index`, `num_nodes` and `batch` are taken (leave `num_nodes` out).
         num_nodes: number of vertices.
         collection: `"sp"` (one shortest path per pair: of several, the one that avoids the largest vertex ids),
-            `"sp+"` (all shortest paths) or `"ap"` (all simple paths).
+            `"sp+"` (all shortest paths), `"ap"` (all simple paths), `"walks"` or `"nb-walks"` (random walks, of which
+            the second never turn straight back; `max_paths_per_source` of each length), `"cycles"` (of at most `k`
+            edges, from each of their vertices), or a function from `edge_index` and `num_nodes` to paths, as
+            `PathTrie.from_paths` takes them.
         k: largest path length, in edges.
         distances: whether tokens carry their distance to the source; None means: for `"ap"`.
         extend: continue paths that no other path continues with dummy tokens up to length `k`.
@@ -71,7 +81,10 @@ def extract_paths(
     >>> trie.to_paths()[1].tolist()
     [[2, 1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2], [0, 1, 2]]
     """
-    options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
+    options = make_options(
+        collection, k, distances=distances, extend=extend, max_paths_per_source=max_paths_per_source, seed=seed,
+        max_paths=max_paths, directed=directed,
+    )  # fmt: skip
     data: Any = edge_index
     if num_nodes is None and isinstance(getattr(data, "edge_index", None), Tensor):
         edge_index, num_nodes = data.edge_index, data.num_nodes
@@ -89,19 +102,20 @@ def extract_with(
     """Extract paths as `extract_paths` does, with checked options."""
     csr = to_csr(edge_index, num_nodes, directed=options.directed)
     check_batch(batch, num_nodes)
-    every = sources is None
-    sources = torch.arange(csr.num_nodes, device=csr.col.device) if sources is None else check_sources(sources, csr)
-    if options.max_paths_per_source is not None:
-        return _extract_sample(csr, options, batch, sources)
-    if options.extend:
-        return _extract_extended(csr, options, batch, sources)
-    if not every:
-        return trie_of_paths(_list(csr, options, batch, sources)[0], csr, options)
-    csr = csr.flip()  # tries begin at far ends
-    bounds = _bounds(csr, options, batch, sources)
-    if csr.col.device.type == "cpu":
-        return cpu.extract(csr, bounds, options)
-    return _extract_on_device(csr, options, sources)
+    if options.collection in WALKS and options.max_paths_per_source is None:
+        raise ValueError(f"collection={options.collection!r}: give max_paths_per_source, the walks of each length.")
+    roots = torch.arange(csr.num_nodes) if sources is None else check_sources(sources, csr)
+    if options.collection in ("cycles", "custom"):
+        trie = trie_of_paths(_other_paths(edge_index, csr, options, batch, roots), csr, options)
+    elif options.max_paths_per_source is not None:
+        trie = trie_of_paths(_sample(csr, options, batch, roots), csr, options)
+    elif options.extend:
+        trie = trie_of_paths(_extended(csr, options, batch, roots), csr, options)
+    elif sources is None:
+        trie = _extract_all(csr, options, batch, roots)
+    else:
+        trie = trie_of_paths(_list(csr, options, batch, roots)[0], csr, options)
+    return trie if edge_index.device.type == "cpu" else trie.to(edge_index.device)
 
 
 def list_paths(
@@ -122,75 +136,78 @@ def list_paths(
     >>> list_paths(edge_index, 3, collection="ap", k=2)[1].tolist()
     [[0, 1, 2], [2, 1, 0]]
     """
-    options = PathOptions(collection, k, max_paths=max_paths, directed=directed)
+    options = PathOptions(check_collection(collection), k, max_paths=max_paths, directed=directed)
     csr = to_csr(edge_index, num_nodes, directed=options.directed)
-    return _list(csr, options, None, torch.arange(csr.num_nodes, device=csr.col.device))[0]
+    paths, _ = _list(csr, options, None, torch.arange(csr.num_nodes))
+    return [rows.to(edge_index.device) for rows in paths]
 
 
 def _list(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     """Return the paths per length, and which of them no other path continues."""
-    bounds = _bounds(csr, options, batch, sources)
-    if csr.col.device.type == "cpu":
-        return cpu.enumerate_paths(csr, bounds, options, sources)
-    frontier = Frontier.of(csr, options)
-    walks = frontier.start(sources)
-    paths: list[Tensor] = []
-    ended: list[Tensor] = []
-    for _ in range(options.k):
-        walks, owner = frontier.step(walks)
-        if ended:
-            ended[-1][owner] = False
-        paths.append(walks.vertex)
-        ended.append(torch.ones(len(walks), dtype=torch.bool, device=owner.device))
-    return paths, ended
+    return cpu.enumerate_paths(csr, _bounds(csr, options, batch, sources), options, sources)
 
 
-def _extract_on_device(csr: Csr, options: PathOptions, sources: Tensor) -> PathTrie:
-    """Extract with torch operations; `csr` is the graph with its edges turned around."""
-    split = bool(options.distances) and not options.definition.by_distance
-    frontier = Frontier.of(csr, options, distances=split)
-    walks = frontier.start(sources)
-    tokens = []
-    for _ in range(options.k):
-        walks, _ = frontier.step(walks)
-        tokens.append(frontier.tokens(walks, split))
-    # Walks are sorted by vertices. The last token is the source itself and the one before is one step away from it,
-    # so distances cannot change the order of the last two.
-    trie = trie_from_tokens(tokens, csr, options, sorted_columns=2 if split else options.k + 1)
-    if options.distances and not split:
-        trie = replace(trie, distance=cpu.position_distances(trie.sizes).to(trie.device))
-    return trie
+def _other_paths(
+    edge_index: Tensor, csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor
+) -> list[Tensor]:
+    """Return the cycles, or the paths that a function gives, of all lengths, int32."""
+    k, function = options.k, options.function
+    if options.collection == "cycles":
+        searched = options.searched_for_cycles()
+        return cpu.list_cycles(csr, _bounds(csr, searched, batch, sources), searched, sources)[:k]
+    if function is None:
+        raise ValueError("collection='custom' says not which paths: give a function as collection, or a trie.")
+    given = function(edge_index, csr.num_nodes)
+    if not isinstance(given, Sequence) or len(given) > k:
+        came = f"{len(given)} lengths" if isinstance(given, Sequence) else f"a {type(given).__name__}"
+        raise ValueError(f"the function gave {came}: expected a list of at most k={k} tensors, one per length.")
+    paths = [*given, *(torch.empty(0, i + 2, dtype=torch.int32) for i in range(len(given), k))]
+    for length, rows in enumerate(paths, start=1):
+        check_paths(rows, length, csr.num_nodes, simple=False)
+    paths = [rows.int().cpu().contiguous() for rows in paths]
+    return [rows[torch.isin(rows[:, 0], sources.int())] for rows in paths]
 
 
-def _extract_extended(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> PathTrie:
+def _extract_all(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> PathTrie:
+    """Write tries without a list of paths; with a list if the distances that tokens need take too much memory."""
+    flipped = csr.flip()  # tries begin at far ends
+    bounds = _bounds(flipped, options, batch, sources)
+    if not options.distances or options.definition.by_distance:
+        return cpu.extract(flipped, bounds, options, None)
+    table = cpu.distance_table(csr, options.k)
+    if table is None:
+        return trie_of_paths(_list(csr, options, batch, sources)[0], csr, options)
+    return cpu.extract(flipped, bounds, options, table)
+
+
+def _extended(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> list[Tensor]:
+    """Return the paths, and those that no other path continues once more for every length, with dummy tokens."""
     k = options.k
     paths, ended = _list(csr, options, batch, sources)
     counts = torch.stack([torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in paths], dim=1)
     for i in range(k - 1):
         counts[:, i + 1 :] += torch.bincount(paths[i][ended[i], 0], minlength=csr.num_nodes)[:, None]
     refuse_explosion(counts, True, options, options.limit, batch)
-    longer = [
+    return [
         torch.cat([pad(paths[i][ended[i]], (0, length - i), value=-1) for i in range(length)] + [paths[length]])
         for length in range(k)
     ]
-    return trie_of_paths(longer, csr, options)
 
 
-def _extract_sample(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> PathTrie:
-    """Sample on the CPU, and build the trie on the device of the graph."""
+def _sample(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> list[Tensor]:
     seed = int(torch.randint(2**62, ())) if options.seed is None else options.seed
-    paths = cpu.sample_paths(csr.cpu(), options, seed, sources.cpu())
+    paths = cpu.sample_paths(csr, options, seed, sources)
     if sum(map(len, paths)) > options.limit:
         counts = torch.stack([torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in paths], dim=1)
         refuse_explosion(counts, True, options, options.limit, batch)
-    return trie_of_paths([rows.to(csr.col.device) for rows in paths], csr, options)
+    return paths
 
 
 def _bounds(csr: Csr, options: PathOptions, batch: Tensor | None, sources: Tensor) -> Tensor:
     """Bound the number of paths per source and length; count them and check the limit if the bound is too large."""
-    bounds = bound_per_source(csr, options.k)
+    bounds = cpu.bound_per_source(csr, options.k)
     if float(bounds[sources].sum()) <= min(options.limit, TRUST_BOUND):
         return bounds
-    counts, complete = count_per_source(csr, options, max(options.limit, COUNT_TO), sources)
+    counts, complete = cpu.count_per_source(csr, options, max(options.limit, COUNT_TO), sources)
     refuse_explosion(counts, complete, options, options.limit, batch)
     return counts

@@ -3,17 +3,20 @@
 To add a collection whose paths grow step by step:
 
 1. Add its name to `Collection` and a `PathCollection` to `COLLECTIONS`.
-2. Add its step rule to `may_step` in `paths/cpu/walks.py`, to `sample_walks` in `paths/cpu/samples.py` and to
-   `Frontier._allowed` in `paths/gpu/frontier.py`. It must give the same paths when edges are turned around and
-   paths are read from their far end, as the tries are built.
+2. Add its step rule to `may_step` in `paths/cpu/walks.py` and to `sample_walks` in `paths/cpu/samples.py`. It must
+   give the same paths when edges are turned around and paths are read from their far end, as the tries are built.
 3. Add its definition to `paths/reference.py`; the tests then compare all implementations with it.
 
 Extraction, counting, models and the command line take everything else from the table. Models read tries and never ask
 what a path is.
+
+A collection whose paths do not grow by a rule is listed instead: add it to `OTHER_COLLECTIONS`, and its paths to
+`_other_paths` in `paths/extract.py`. A function that returns paths needs no code here (`collection=function`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,8 +26,11 @@ from pathnn.checks import check_flag
 if TYPE_CHECKING:
     from pathnn.paths.trie import PathTrie
 
-Collection = Literal["sp", "sp+", "ap"]
-"""`"sp"`: one shortest path per pair; `"sp+"`: all shortest paths; `"ap"`: all simple paths."""
+Collection = Literal["sp", "sp+", "ap", "walks", "nb-walks", "cycles", "custom"]
+"""`"sp"`: one shortest path per pair; `"sp+"`: all shortest paths; `"ap"`: all simple paths; others: docs/paths.md."""
+
+PathFunction = Callable[[Any, int], Sequence[Any]]
+"""From `edge_index` and `num_nodes` to tensors of paths, `[n, length + 1]`, one for each length; source first."""
 
 MAX_K = 255
 DEFAULT_MAX_PATHS = 50_000_000
@@ -44,6 +50,8 @@ class PathCollection:
             then its position.
         unique: whether there is one path per pair, chosen among all paths of a root.
         simpler: what to do about too many paths.
+        simple: whether paths visit no vertex twice and come once. Of others, a trie has as many entries at its last
+            level as a path occurs.
     """
 
     name: Collection
@@ -53,6 +61,7 @@ class PathCollection:
     by_distance: bool
     unique: bool
     simpler: str
+    simple: bool = True
 
 
 COLLECTIONS: dict[Collection, PathCollection] = {
@@ -60,6 +69,17 @@ COLLECTIONS: dict[Collection, PathCollection] = {
     "sp+": PathCollection("sp+", "shortest paths", 1, False, True, False, "use collection='sp'"),
     "ap": PathCollection("ap", "simple paths", 0, True, False, False, "use collection='sp+'"),
 }
+"""The collections of the paper, whose paths grow step by step by a rule."""
+
+OTHER_COLLECTIONS: dict[Collection, PathCollection] = {
+    "walks": PathCollection("walks", "random walks", -1, False, False, False, "draw fewer", False),
+    "nb-walks": PathCollection("nb-walks", "non-backtracking walks", -1, False, False, False, "draw fewer", False),
+    "cycles": PathCollection("cycles", "cycles", -1, False, False, False, "split the batch", False),
+    "custom": PathCollection("custom", "custom paths", -1, False, False, False, "split the batch", False),
+}
+"""Collections whose paths are drawn or listed; only extraction knows them."""
+
+WALKS = ("walks", "nb-walks")
 
 
 def option_help(text: str, *flags: str, metavar: str | None = None) -> dict[str, Any]:
@@ -84,7 +104,7 @@ class PathOptions:
     >>> PathOptions("all", 3)
     Traceback (most recent call last):
     ...
-    ValueError: collection='all' is unknown: expected one of 'sp', 'sp+' or 'ap'.
+    ValueError: collection='all' is unknown: expected one of 'sp', 'sp+', 'ap', ...
 
     Attributes:
         definition: the collection's entry in `COLLECTIONS`.
@@ -118,11 +138,13 @@ class PathOptions:
         default=DEFAULT_MAX_PATHS, metadata=option_help("Refuse data with more paths than this.")
     )
     directed: bool = False
+    function: PathFunction | None = None
     definition: PathCollection = field(init=False, repr=False, compare=False)
     limit: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        definition = COLLECTIONS[check_collection(self.collection)]
+        known = COLLECTIONS | OTHER_COLLECTIONS
+        definition = known[check_collection(self.collection, tuple(known))]
         max_paths = _check_limit("max_paths", self.max_paths)
         plain = {
             "k": check_length(self.k),
@@ -137,18 +159,27 @@ class PathOptions:
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
+        if self.collection in OTHER_COLLECTIONS:
+            self._check_other()
         if self.extend and self.max_paths_per_source is not None:
             raise ValueError(
                 "extend=True with max_paths_per_source: a sample does not say where a path ends. Use one of the two."
             )
+
+    def _check_other(self) -> None:
+        name = self.collection
+        if name not in WALKS and self.max_paths_per_source is not None:
+            raise ValueError(f"collection={name!r} with max_paths_per_source: expected None, it has no samples.")
+        if name in (*WALKS, "cycles") and self.extend:
+            raise ValueError(f"collection={name!r} with extend=True: expected one of 'sp', 'sp+' or 'ap'.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options by name: the arguments that make equal options."""
         return {entry.name: self.__dict__[entry.name] for entry in fields(self) if entry.init}
 
     def key(self) -> dict[str, Any]:
-        """Return the options that determine the tries: all but `max_paths`."""
-        return {name: value for name, value in self.to_dict().items() if name != "max_paths"}
+        """Return the options that determine the tries: all but `max_paths`, and but a function."""
+        return {name: value for name, value in self.to_dict().items() if name not in ("max_paths", "function")}
 
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, in alphabetical order.
@@ -168,6 +199,10 @@ class PathOptions:
         names = [name for name in mine if name != "seed" and mine[name] != other[name]]
         return ", ".join(f"{name}={mine[name]!r} instead of {other[name]!r}" for name in names) or None
 
+    def searched_for_cycles(self) -> PathOptions:
+        """Return the options of the simple paths that are searched for cycles: of one edge less."""
+        return PathOptions("ap", max(self.k - 1, 1), max_paths=self.max_paths, directed=self.directed)
+
     @staticmethod
     def of_trie(trie: PathTrie) -> PathOptions:
         """Return the options that a trie was extracted with, except for the seed."""
@@ -176,16 +211,23 @@ class PathOptions:
         )
 
 
-def check_collection(collection: str) -> Collection:
-    """Return `collection` if it names one; raise `ValueError` otherwise.
+def make_options(collection: Collection | PathFunction, k: int, **options: Any) -> PathOptions:
+    """Return the options of a collection, or of paths that a function gives."""
+    if callable(collection):
+        return PathOptions("custom", k, function=collection, **options)
+    return PathOptions(collection, k, **options)
+
+
+def check_collection(collection: str, known: tuple[Collection, ...] = tuple(COLLECTIONS)) -> Collection:
+    """Return `collection` if it is one of the `known`; raise `ValueError` otherwise.
 
     >>> check_collection("sp+")
     'sp+'
     """
-    for known in COLLECTIONS:
-        if collection == known:
-            return known
-    *names, last = map(repr, COLLECTIONS)
+    for name in known:
+        if collection == name:
+            return name
+    *names, last = map(repr, known)
     raise ValueError(f"collection={collection!r} is unknown: expected one of {', '.join(names)} or {last}.")
 
 

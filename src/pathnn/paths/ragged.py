@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,63 +15,15 @@ from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie, owner
 
 Ints = NDArray[np.int32]
-
-
 Table = NDArray[np.int64]
 
 
-def select_on_cpu(tries: RaggedTries, index: Tensor) -> PathTrie:
-    """What `tries.select_by_index(index)` gives, for tries on the CPU; equal to it entry for entry.
-
-    >>> from pathnn.paths.extract import extract_paths
-    >>> edge, path = torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-    >>> each = [extract_paths(e, n, collection="sp", k=2) for e, n in [(edge, 2), (path, 3)]]
-    >>> tries, index = RaggedTries.from_tries(each), torch.tensor([1, 0, 1])
-    >>> select_on_cpu(tries, index).equal(tries.select_by_index(index))
-    True
-    """
-    segments, root = tries.segments, root_columns(tries.k)
-    size = segments.size[index]
-    nodes, edges = segments.num_nodes[index], segments.num_edges[index]
-    children = size * ~root
-    to = _Places(
-        entry=_table_starts(size.t()).t(),
-        child=_table_starts(children.t()).t(),
-        parent=_above(size, root),
-        node=_table_starts(nodes),
-        edge=_table_starts(edges),
-    )
-    flat = _copied(tries, index, size, to)
-    totals = sizes_of(size.sum(dim=0), tries.k)
-    counts = (int(nodes.sum()), int(edges.sum()))
-    return PathTrie(*flat, totals, tries.collection, *counts, tries.extended, tries.sampled, tries.directed)
-
-
 def by_graph(tries: RaggedTries) -> RaggedTries:
-    """The same tries laid out graph by graph, not level by level: a batch then reads few places."""
-    segments, root = tries.segments, root_columns(tries.k)
-    zero = torch.zeros_like(segments.num_nodes)
-    to = _Places(
-        entry=_table_starts(segments.size),
-        child=_table_starts(segments.size * ~root),
-        parent=torch.zeros_like(segments.size),
-        node=zero,
-        edge=zero,
-    )
-    vertex, parent, edge, distance = _copied(tries, torch.arange(len(tries)), segments.size, to)
-    moved = Segments(
-        size=segments.size.contiguous(),
-        entry=to.entry,
-        child=to.child,
-        parent=to.parent,
-        num_nodes=segments.num_nodes,
-        num_edges=segments.num_edges,
-        first_node=zero,
-        first_edge=zero,
-    )
-    return replace(
-        tries, vertex=vertex, parent=parent, edge=edge, distance=distance, segments=moved, device_segments=moved
-    )
+    """The same tries, on the CPU, laid out graph by graph, not level by level: a batch then reads few places."""
+    old = tries.segments
+    to = Segments.graph_by_graph(old.size.contiguous(), old.num_nodes, old.num_edges, tries.k)
+    vertex, parent, edge, distance = _copied(tries, torch.arange(len(tries)), to)
+    return replace(tries, vertex=vertex, parent=parent, edge=edge, distance=distance, segments=to, device_segments=to)
 
 
 def cat_tries(parts: Sequence[RaggedTries]) -> RaggedTries:
@@ -99,52 +50,30 @@ def cat_tries(parts: Sequence[RaggedTries]) -> RaggedTries:
     )
 
 
-class _Places:
-    """Where each graph's entries of each level go, `[graphs, levels]`, and how its ids are counted there."""
-
-    def __init__(self, entry: Tensor, child: Tensor, parent: Tensor, node: Tensor, edge: Tensor) -> None:
-        self.entry, self.child, self.parent, self.node, self.edge = entry, child, parent, node, edge
-
-
-def _copied(tries: RaggedTries, index: Tensor, size: Tensor, to: _Places) -> tuple[Any, Any, Any, Any]:
-    """Vertex, parent, edge and distance of the graphs `index`, at their new places with their new numbers."""
-    segments, root = tries.segments, root_columns(tries.k)
-    entries, children = int(size.sum()), int((size * ~root).sum())
+def _copied(tries: RaggedTries, index: Tensor, to: Segments) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Vertex, parent, edge and distance of the graphs `index`, at the places and with the numbers of `to`."""
+    old, root = tries.segments, root_columns(tries.k)
+    entries, children = int(to.size.sum()), int((to.size * ~root).sum())
     vertex, parent, edge = (torch.empty(n, dtype=torch.int32) for n in (entries, children, children))
-    distance = None if tries.distance is None else torch.empty(entries, dtype=torch.int32)
+    distance = torch.empty(0 if tries.distance is None else entries, dtype=torch.int32)
     tables = (
-        size,
-        segments.entry[index],
-        segments.child[index],
+        to.size,
+        old.entry[index],
+        old.child[index],
         to.entry,
         to.child,
-        to.parent - segments.parent[index],
-        (to.node - segments.first_node[index])[:, None],
-        (to.edge - segments.first_edge[index])[:, None],
+        to.parent - old.parent[index],
+        (to.first_node - old.first_node[index])[:, None],
+        (to.first_edge - old.first_edge[index])[:, None],
     )
-    none = np.empty(0, dtype=np.int32)
+    flat = (tries.vertex, tries.parent, tries.edge, distance[:0] if tries.distance is None else tries.distance)
     _copy(
         root.numpy(),
         tries.extended,
         *(table.contiguous().numpy() for table in tables),
-        *(tensor.numpy() for tensor in (tries.vertex, tries.parent, tries.edge)),
-        none if tries.distance is None else tries.distance.numpy(),
-        *(tensor.numpy() for tensor in (vertex, parent, edge)),
-        none if distance is None else distance.numpy(),
+        *(tensor.numpy() for tensor in (*flat, vertex, parent, edge, distance)),
     )
-    return vertex, parent, edge, distance
-
-
-def _table_starts(size: Tensor) -> Tensor:
-    """Where the entries of each cell of a table begin when they are laid out row by row."""
-    flat = size.reshape(-1)
-    return (flat.cumsum(dim=0) - flat).view(size.shape)
-
-
-def _above(size: Tensor, root: Tensor) -> Tensor:
-    """For each graph and level, where its parents begin in the level above."""
-    within = size.cumsum(dim=0) - size
-    return torch.cat([torch.zeros_like(within[:, :1]), within[:, :-1]], dim=1) * ~root
+    return vertex, parent, edge, None if tries.distance is None else distance
 
 
 @njit(cache=True, nogil=True)
@@ -232,6 +161,22 @@ class Segments:
             first_edge=nothing,
         )
 
+    @classmethod
+    def level_by_level(cls, size: Tensor, num_nodes: Tensor, num_edges: Tensor, k: int) -> Segments:
+        """Of the trie of a batch, with ids counted through all its graphs."""
+        inner = ~root_columns(k)
+        within = _starts(size.t()).t()
+        return cls(
+            size=size,
+            entry=_starts(size.t().reshape(-1)).view(size.size(1), -1).t(),
+            child=_starts((size * inner).t().reshape(-1)).view(size.size(1), -1).t(),
+            parent=torch.cat([torch.zeros_like(within[:, :1]), within[:, :-1]], dim=1) * inner,
+            num_nodes=num_nodes,
+            num_edges=num_edges,
+            first_node=_starts(num_nodes),
+            first_edge=_starts(num_edges),
+        )
+
     def to(self, device: torch.device) -> Segments:
         """The same on `device`."""
         return Segments(*(getattr(self, field.name).to(device) for field in fields(self)))
@@ -289,18 +234,7 @@ class RaggedTries:
             torch.searchsorted(owner(level.vertex), bounds).diff() for one in trie.lengths() for level in one.levels
         ]
         size = torch.stack(sizes, dim=1).cpu()
-        child = size * ~root_columns(trie.k)
-        within = _starts(size.t()).t()
-        segments = Segments(
-            size=size,
-            entry=_starts(size.t().reshape(-1)).view(size.size(1), -1).t(),
-            child=_starts(child.t().reshape(-1)).view(size.size(1), -1).t(),
-            parent=torch.cat([torch.zeros_like(within[:, :1]), within[:, :-1]], dim=1) * ~root_columns(trie.k),
-            num_nodes=node_ptr.diff(),
-            num_edges=edge_ptr.diff(),
-            first_node=node_ptr[:-1],
-            first_edge=edge_ptr[:-1],
-        )
+        segments = Segments.level_by_level(size, node_ptr.diff(), edge_ptr.diff(), trie.k)
         return cls._of(trie, [trie.vertex, trie.parent, trie.edge], trie.distance, segments)
 
     @classmethod
@@ -351,9 +285,22 @@ class RaggedTries:
 
     def select(self, index: Tensor) -> PathTrie:
         """The trie of the batch of graphs `index`, in that order; a graph may come more than once."""
-        if self.vertex.device.type == "cpu":
-            return select_on_cpu(self, index.cpu())
-        return self.select_by_index(index.cpu())
+        index = index.cpu()
+        if self.vertex.device.type != "cpu":
+            return self.select_by_index(index)
+        old = self.segments
+        to = Segments.level_by_level(old.size[index], old.num_nodes[index], old.num_edges[index], self.k)
+        vertex, parent, edge, distance = _copied(self, index, to)
+        return self._trie(vertex, parent, edge, distance, index)
+
+    def _trie(self, vertex: Tensor, parent: Tensor, edge: Tensor, distance: Tensor | None, index: Tensor) -> PathTrie:
+        """The trie of the graphs `index` from its flat tensors."""
+        chosen = self.segments
+        return PathTrie(
+            vertex, parent, edge, distance, sizes_of(chosen.size[index].sum(dim=0), self.k), self.collection,
+            int(chosen.num_nodes[index].sum()), int(chosen.num_edges[index].sum()),
+            self.extended, self.sampled, self.directed,
+        )  # fmt: skip
 
     def select_by_index(self, index: Tensor) -> PathTrie:
         """What `select` does on a GPU: sizes are known on the host, so nothing waits for the device."""
@@ -382,11 +329,7 @@ class RaggedTries:
         edge = self.edge[source]
         moved = edge + edge_shift.int().expand_as(device_size).reshape(-1)[segment]
         edge = torch.where(edge < 0, edge, moved) if self.extended else moved
-        return PathTrie(
-            vertex, parent, edge, distance, sizes_of(totals, self.k), self.collection,
-            int(self.segments.num_nodes[index].sum()), int(self.segments.num_edges[index].sum()),
-            self.extended, self.sampled, self.directed,
-        )  # fmt: skip
+        return self._trie(vertex, parent, edge, distance, index)
 
 
 def ragged_index(size: Tensor, start: Tensor, total: int) -> tuple[Tensor, Tensor]:

@@ -69,6 +69,30 @@ def reference_paths(
     return [sorted(path for path in found if len(path) - 1 == length) for length in range(1, k + 1)]
 
 
+def reference_cycles(edge_index: Tensor, num_nodes: int, *, k: int, directed: bool = False) -> list[list[Path]]:
+    """The cycles of at most `k` edges, from each of their vertices back to it, in both directions if undirected."""
+    found: set[Path] = set()
+    for cycle in nx.simple_cycles(to_graph(edge_index, num_nodes, directed=directed), length_bound=k):
+        for vertices in (cycle,) if directed else (cycle, cycle[::-1]):
+            found.update(tuple(vertices[i:] + vertices[: i + 1]) for i in range(len(vertices)))
+    return [sorted(path for path in found if len(path) - 1 == length) for length in range(1, k + 1)]
+
+
+def reference_walks(
+    edge_index: Tensor, num_nodes: int, source: int, *, length: int, backtrack: bool, directed: bool = False
+) -> dict[Path, float]:
+    """The random walks of one length from a vertex, and their probabilities; those that cannot go on are left out."""
+    graph = to_graph(edge_index, num_nodes, directed=directed)
+    walks: dict[Path, float] = {(source,): 1.0}
+    for _ in range(length):
+        longer = {}
+        for walk, probability in walks.items():
+            steps = [v for v in graph[walk[-1]] if backtrack or len(walk) < 2 or v != walk[-2]]
+            longer.update({(*walk, v): probability / len(steps) for v in steps})
+        walks = longer
+    return walks
+
+
 def extensions(paths: set[Path], k: int) -> set[Path]:
     """Each path that no other path continues, followed by dummy tokens, for every length up to `k`."""
     continued = {path[:-1] for path in paths}
@@ -99,18 +123,21 @@ def reference_levels(
     distances: bool,
     extend: bool = False,
     directed: bool = False,
+    given: list[list[Path]] | None = None,
 ) -> list[list[list[tuple[int, Token]]]]:
     """The trie: for each length, for each level, the sorted list of (parent's position, token).
 
     An entry at level t is a distinct sequence of the first t + 1 tokens; sorting the sequences sorts the entries by
-    (parent, owner, dummy, edge, distance).
+    (parent, owner, dummy, edge, distance). Paths that are `given` may occur several times: the last level has each.
     """
     graph = to_graph(edge_index, num_nodes, directed=directed)
     first_row: dict[tuple[int, int], int] = {}
     for row, (u, v) in enumerate(edge_index.t().tolist()):
         first_row.setdefault((v, u) if directed else (u, v), row)  # read from the far end, against the direction
     lengths: list[list[list[tuple[int, Token]]]] = []
-    for paths in reference_paths(edge_index, num_nodes, collection=collection, k=k, extend=extend, directed=directed):
+    if given is None:
+        given = reference_paths(edge_index, num_nodes, collection=collection, k=k, extend=extend, directed=directed)
+    for paths in given:
         sequences = []
         for path in paths:
             distance = nx.single_source_shortest_path_length(graph, path[0]) if distances else None
@@ -119,6 +146,8 @@ def reference_levels(
         position: dict[tuple[Token, ...], int] = {(): -1}
         for size in range(1, len(lengths) + 3):
             prefixes = sorted({sequence[:size] for sequence in sequences})
+            if size == len(lengths) + 2:
+                prefixes = sorted(sequences)
             levels.append([(position[prefix[:-1]], prefix[-1]) for prefix in prefixes])
             position = {prefix: i for i, prefix in enumerate(prefixes)}
         lengths.append(levels)

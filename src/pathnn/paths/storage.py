@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.paths.options import COLLECTIONS, PathOptions
+from pathnn.paths.options import COLLECTIONS, OTHER_COLLECTIONS, PathOptions
 from pathnn.paths.ragged import RaggedTries, Segments
 from pathnn.paths.trie import PathTrie
 from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
@@ -17,7 +17,7 @@ from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_s
 KEY = "paths"
 """The attribute of PyG data that holds a packed trie."""
 
-NAMES = tuple(COLLECTIONS)
+NAMES = tuple(COLLECTIONS | OTHER_COLLECTIONS)
 TABLES = tuple(field.name for field in fields(Segments))
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.paths.options import Collection, check_collection
+from pathnn.paths.options import Collection, PathOptions
 
 Path = tuple[int, ...]
 """The vertices of a path, source first; `DUMMY` is a dummy token."""
@@ -247,7 +247,8 @@ class PathTrie:
 
         -1 stands for a dummy token. `distances` adds the distance of each token to the source; None means: for "ap".
         `extended` says that these paths were extended, even if none of them had to be; None means: if one has a -1.
-        `directed` paths follow the direction of edges from their source on.
+        `directed` paths follow the direction of edges from their source on. Paths of collection "custom" may visit a
+        vertex twice and may occur several times: the last level then has an entry for each.
         """
         from pathnn.paths.build import trie_from_paths
 
@@ -305,12 +306,12 @@ class PathTrie:
 
     def validate(self) -> PathTrie:
         """Return itself, or raise `ValueError` that names the first thing that is wrong."""
-        check_collection(self.collection)
+        definition = PathOptions.of_trie(self).definition
         self._check_shapes()
         for trie in self.lengths():
             for t, level in enumerate(trie.levels):
                 before = trie.levels[t - 1] if t else None
-                fault = _level_fault(level, before, self)
+                fault = _level_fault(level, before, self, repeats=t == trie.length and not definition.simple)
                 if fault:
                     raise ValueError(f"PathTrie, length {trie.length}, level {t}: {fault}.")
             last = trie.levels[-1]
@@ -342,7 +343,7 @@ def owner(vertex: Tensor) -> Tensor:
     return torch.where(vertex < 0, ~vertex, vertex)
 
 
-def _level_fault(level: TrieLevel, before: TrieLevel | None, trie: PathTrie) -> str | None:
+def _level_fault(level: TrieLevel, before: TrieLevel | None, trie: PathTrie, *, repeats: bool) -> str | None:
     vertex = owner(level.vertex)
     if len(level) and int(vertex.max()) >= trie.num_nodes:
         return f"a vertex is not below num_nodes={trie.num_nodes}"
@@ -364,19 +365,23 @@ def _level_fault(level: TrieLevel, before: TrieLevel | None, trie: PathTrie) -> 
         if bool((torch.bincount(level.parent, minlength=len(before)) == 0).any()):
             return "an entry of the level before has no child"
         columns.insert(0, level.parent.long())
-    return None if _strictly_increasing(columns) else "entries are not sorted by (parent, vertex, edge, distance)"
+    return (
+        None
+        if _increasing(columns, strictly=not repeats)
+        else "entries are not sorted by (parent, vertex, edge, distance)"
+    )
 
 
 def _optional(tensor: Tensor | None) -> list[Tensor]:
     return [] if tensor is None else [tensor.long()]
 
 
-def _strictly_increasing(columns: list[Tensor]) -> bool:
-    """Whether the rows of the columns are in strictly increasing lexicographic order."""
+def _increasing(columns: list[Tensor], *, strictly: bool) -> bool:
+    """Whether the rows of the columns are in increasing lexicographic order, `strictly`: without equal rows."""
     undecided = torch.ones(max(columns[0].numel() - 1, 0), dtype=torch.bool, device=columns[0].device)
     for column in columns:
         step = column[1:] - column[:-1]
         if bool((undecided & (step < 0)).any()):
             return False
         undecided = undecided & (step == 0)
-    return not bool(undecided.any())
+    return not (strictly and bool(undecided.any()))

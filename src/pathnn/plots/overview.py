@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from pathnn.files import atomic_write
-from pathnn.paths.count import count_per_source
+from pathnn.paths.cpu.extract import count_per_source
 from pathnn.paths.csr import to_csr
 from pathnn.paths.options import Collection, PathOptions
 from pathnn.plots.graphs import sketch

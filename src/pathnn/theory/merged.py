@@ -17,7 +17,7 @@ from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.csr import to_csr
-from pathnn.paths.options import COLLECTIONS
+from pathnn.paths.options import COLLECTIONS, check_collection
 from pathnn.paths.trie import LengthTrie, TrieLevel
 from pathnn.theory.fingerprints import PathAnnotations, classes, hashed_annotations
 from pathnn.theory.graphs import Graph
@@ -68,7 +68,7 @@ class SequenceFinder:
     """Find the sequences of chosen vertices, in threads."""
 
     def __init__(self, graphs: Sequence[Graph], ptr: list[int], config: PathNNConfig, most: int | None) -> None:
-        self.mode = COLLECTIONS[config.collection].rule
+        self.mode = COLLECTIONS[check_collection(config.collection)].rule
         self.extend = config.extend
         self.distances = bool(config.distances)
         self.dummy = config.k + 1

@@ -11,39 +11,51 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from pathnn.paths.cpu.arrays import close_gaps, close_gaps_shifted, smallest_of_components
-from pathnn.paths.cpu.path_distances import fill_path_distances, rows_by_source
-from pathnn.paths.cpu.samples import cumulate_walks, sample_walks
-from pathnn.paths.cpu.token_tries import ball_sizes, component_spans, fill_balls, fill_table, walk_token_tries
-from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, walk_tries
-from pathnn.paths.csr import Csr
-from pathnn.paths.options import PathOptions
+from pathnn.paths.cpu.path_distances import fill_path_distances
+from pathnn.paths.cpu.samples import draw_walks, sample_walks
+from pathnn.paths.cpu.token_tries import component_spans, fill_table, smallest_of_components, walk_tries
+from pathnn.paths.cpu.walks import bound_walks, close_gaps, count_walks, list_walks, scratch
+from pathnn.paths.csr import Csr, sort_by_count
+from pathnn.paths.options import OTHER_COLLECTIONS, UNLIMITED, WALKS, PathOptions
 from pathnn.paths.trie import PathTrie
 
 Ints = npt.NDArray[Any]
 
-
 T = TypeVar("T")
-
-
 Item = TypeVar("Item")
-
-
 Range = tuple[int, int]
 
-
 SMALL = 2048  # roots: below this, threads cost more than they bring
+TABLE_BYTES = 2**26  # of distances between the vertices of a component
 
 
-TABLE_BYTES = 2**26  # distances: a table if it is at most this large, else balls
+def count_per_source(
+    csr: Csr, options: PathOptions, limit: int = UNLIMITED, sources: Tensor | None = None
+) -> tuple[Tensor, bool]:
+    """Count paths per source and length, `[num_nodes, k]`; return also whether all were counted before the `limit`.
 
-
-def count_per_source(csr: Csr, options: PathOptions, limit: int, sources: Tensor) -> tuple[Tensor, bool]:
-    """Number of paths per source and length, `[num_nodes, k]`, and whether counting ended before the `limit`."""
-    rowptr, col, _ = _arrays(csr)
-    into, before, _ = _arrays(csr.flip())
-    rule, k, roots = options.definition.rule, options.k, sources.numpy()
+    Vertices that are not among `sources` (None: all are) have none. Cycles are listed to count them; if there are too
+    many paths to search for them, these are what is counted.
+    """
+    if options.collection == "cycles":
+        searched = options.searched_for_cycles()
+        most, complete = count_per_source(csr, searched, limit, sources)
+        if not complete:
+            return pad(most, (1, 0))[:, : options.k], False
+        cycles = list_cycles(csr, most, searched, torch.arange(csr.num_nodes) if sources is None else sources)
+        starts = [torch.bincount(rows[:, 0], minlength=csr.num_nodes) for rows in cycles]
+        return torch.stack(starts[: options.k], dim=1), True
+    if options.collection in OTHER_COLLECTIONS:
+        raise ValueError(
+            f"collection={options.collection!r} has no paths to count: walks are drawn, give max_paths_per_source; "
+            "custom paths come from a function, in extract_paths or AddPaths."
+        )
+    rowptr, col, _ = csr.arrays()
+    into, before, _ = csr.flip().arrays()
+    rule, k = options.definition.rule, options.k
+    roots = np.arange(csr.num_nodes) if sources is None else sources.numpy()
     counts = np.zeros((csr.num_nodes, k), np.int64)
 
     def count(start: int, stop: int) -> bool:
@@ -54,46 +66,40 @@ def count_per_source(csr: Csr, options: PathOptions, limit: int, sources: Tensor
 
 
 def bound_per_source(csr: Csr, k: int) -> Tensor:
-    """Number of walks per source and length that never turn straight back: at least the number of paths, cheaply."""
-    rowptr, col, _ = _arrays(csr)
-    return torch.from_numpy(bound_walks(rowptr, col, csr.reverse.numpy(), k))
+    """Bound the number of paths per source and length, cheaply: walks that never turn straight back, float64."""
+    rowptr, col, _ = csr.arrays()
+    return torch.from_numpy(bound_walks(rowptr, col, csr.reverse.numpy(), k, np.empty((0, 0))))
 
 
-def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
+def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Ints] | None) -> PathTrie:
     """Extract the tries of a collection, walking from far ends: `csr` is the graph with its edges turned around.
 
-    `most[v, l - 1]` bounds the number of walks of length `l` from `v`.
+    `most[v, l - 1]` bounds the number of walks of length `l` from `v`; `table` has the distances that tokens need.
     """
-    rowptr, col, edge_of = _arrays(csr)
+    rowptr, col, edge_of = csr.arrays()
     reach = max(int(most.any(dim=0).sum()), 1)  # longer lengths are empty
-    split = bool(options.distances) and not options.definition.by_distance
+    split = table is not None
     ranges = _ranges(csr.num_nodes)
-    limits = most.numpy()
-    bounds = _per_range(most[:, :reach], ranges)
+    counts = np.concatenate(
+        [[[b - a for a, b in ranges]], _per_range(most[:, :reach], ranges).T]
+    )  # [reach + 1, ranges]
+    lengths, depths = at = tuple(np.array([(length, t) for length in range(1, reach + 1) for t in range(length + 1)]).T)
+    below = lengths[depths > 0], depths[depths > 0]
     room = np.zeros((reach + 1, reach + 1, len(ranges)), np.int64)
-    for length in range(1, reach + 1):
-        for t in range(length + 1):
-            shorter = np.array([b - a for a, b in ranges]) if t == 0 else bounds[:, t - 1]
-            room[length, t] = bounds[:, length - 1] if split else np.minimum(bounds[:, length - 1], shorter)
-    levels = [(length, t) for length in range(1, reach + 1) for t in range(length + 1)]
-    starts, entries = _starts(room, levels)
-    child_starts, children = _starts(room, [(length, t) for length, t in levels if t])
+    room[at] = counts[lengths] if split else np.minimum(counts[lengths], counts[depths])
+    starts, entries = _starts(room, at)
+    child_starts, children = _starts(room, below)
     vertex, distance = np.empty(entries, np.int32), np.empty(entries if split else 0, np.int32)
     parent, edge = np.empty(children, np.int32), np.empty(children, np.int32)
-    distance_ptr, distances, direct = _distances(csr.flip(), reach) if split else (rowptr, rowptr, False)
+
+    pointer, distances = table or (np.empty(0, np.int64), np.empty(0, np.uint8))
 
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
-        if split:
-            found = walk_token_tries(
-                rowptr, col, edge_of, distance_ptr, distances, direct, reach, start, stop, limits,
-                starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge, distance,
-            )  # fmt: skip
-        else:
-            found = walk_tries(
-                rowptr, col, edge_of, options.definition.rule, reach, start, stop,
-                starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge,
-            )  # fmt: skip
+        found = walk_tries(
+            rowptr, col, edge_of, options.definition.rule, pointer, distances, reach, np.arange(start, stop),
+            most.numpy(), starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge, distance,
+        )  # fmt: skip
         return np.asarray(found)
 
     found = _in_ranges(walk, ranges)
@@ -101,16 +107,12 @@ def extract(csr: Csr, most: Tensor, options: PathOptions) -> PathTrie:
     sizes = tuple(tuple(int(n) for n in size[length, : length + 1].sum(axis=1)) for length in range(1, reach + 1))
     sizes += tuple((0,) * (length + 1) for length in range(reach + 1, options.k + 1))
     first = size.cumsum(axis=2) - size  # of each range within its level
-    at = tuple(np.array(levels).T)
-    below = tuple(np.array([(length, t) for length, t in levels if t]).T)
-    above = below[0], below[1] - 1
-    _shrink(vertex, close_gaps(vertex, starts[at].ravel(), size[at].ravel()))
-    _shrink(edge, close_gaps(edge, child_starts[below].ravel(), size[below].ravel()))
-    shifts = first[above].ravel()
-    _shrink(parent, close_gaps_shifted(parent, child_starts[below].ravel(), size[below].ravel(), shifts))
+    _close(vertex, starts[at], size[at])
+    _close(edge, child_starts[below], size[below])
+    _close(parent, child_starts[below], size[below], first[below[0], below[1] - 1])
     if split:
-        _shrink(distance, close_gaps(distance, starts[at].ravel(), size[at].ravel()))
-    known = torch.from_numpy(distance) if split else position_distances(sizes) if options.distances else None
+        _close(distance, starts[at], size[at])
+    known = torch.from_numpy(distance) if split else _position_distances(sizes) if options.distances else None
     flat = [torch.from_numpy(x) for x in (vertex, parent, edge)]
     return PathTrie(
         flat[0], flat[1], flat[2], known, sizes, options.collection, csr.num_nodes, csr.num_edges,
@@ -123,26 +125,49 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions, sources: Tenso
 
     `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
     """
-    rowptr, col, _ = _arrays(csr)
-    roots = sources.numpy()
+    arrays, rule, roots = csr.arrays(), options.definition.rule, sources.numpy()
+    no_rows = np.empty(0, np.int32)
 
     def write(start: int, stop: int, starts: Ints, paths: Ints, end_starts: Ints, ended: Ints) -> Ints:
-        rule, some = options.definition.rule, roots[start:stop]
-        return np.asarray(list_walks(rowptr, col, rule, options.k, some, starts, paths, end_starts, ended))
+        count, searched = np.zeros(options.k + 1, np.int64), scratch(csr.num_nodes)
+        some = roots[start:stop]
+        list_walks(*arrays, rule, options.k, some, searched, starts, count, paths, no_rows, end_starts, ended)
+        return count
 
     return _write_paths(most[sources], write)
 
 
+def list_cycles(csr: Csr, most: Tensor, options: PathOptions, sources: Tensor) -> list[Tensor]:
+    """The cycles, `[n, length + 1]` int32 per length, from each of their vertices in `sources` back to it.
+
+    They are the simple paths that an edge closes: `options` are those of all simple paths, up to one edge less.
+    """
+    edges = csr.sources() * csr.num_nodes + csr.col
+    cycles = [torch.empty(0, 2, dtype=torch.int32)]
+    for rows in enumerate_paths(csr, most, options, sources)[0]:
+        closed = torch.isin(rows[:, -1].long() * csr.num_nodes + rows[:, 0], edges)
+        closed &= csr.directed or rows.size(1) > 2  # there and back along one edge is no cycle
+        cycles.append(torch.cat([rows, rows[:, :1]], dim=1)[closed])
+    return cycles
+
+
 def sample_paths(csr: Csr, options: PathOptions, seed: int, sources: Tensor) -> list[Tensor]:
-    """A sample of the paths, `[n, length + 1]` int32 per length, source first; see `cpu/samples.py`."""
+    """A sample of the paths, or walks, `[n, length + 1]` int32 per length, source first; see `cpu/samples.py`."""
     kept, k, rule = options.max_paths_per_source, options.k, options.definition.rule
     assert kept is not None
-    rowptr, col, _ = _arrays(csr)
-    into, before, _ = _arrays(csr.flip())
-    reverse, smallest = csr.reverse.numpy(), smallest_of_components(rowptr, col)
-    bounds = bound_walks(rowptr, col, reverse, k)
-    cumulated = np.empty((0, 0)) if options.definition.by_distance else cumulate_walks(rowptr, col, reverse, k)
-    roots = sources.numpy()
+    rowptr, col, _ = csr.arrays()
+    into, before, _ = csr.flip().arrays()
+    reverse, smallest, roots = csr.reverse.numpy(), smallest_of_components(rowptr, col), sources.numpy()
+    if options.collection in WALKS:
+        backtrack = options.collection == "walks"
+
+        def draw(start: int, stop: int, starts: Ints, walks: Ints, *_: Ints) -> Ints:
+            some = roots[start:stop]
+            return np.asarray(draw_walks(rowptr, col, backtrack, k, kept, seed, smallest, some, starts, walks))
+
+        return _write_paths(torch.full((roots.size, k), float(kept)), draw)[0]
+    cumulated = np.empty((0 if options.definition.by_distance else k, col.size))
+    bounds = bound_walks(rowptr, col, reverse, k, cumulated)
 
     def write(start: int, stop: int, starts: Ints, paths: Ints, *_: Ints) -> Ints:
         found = sample_walks(
@@ -162,7 +187,7 @@ def _write_paths(most: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor]
     width = np.arange(1, k + 2)[:, None]
     starts = (np.cumsum(room * width) - (room * width).ravel()).reshape(room.shape)
     end_starts = (np.cumsum(room) - room.ravel()).reshape(room.shape)
-    paths, ended = np.empty((room * width).sum(), np.int32), np.empty(room.sum(), np.bool_)
+    paths, ended = np.empty((room * width).sum(), np.int32), np.empty(room.sum(), np.uint8)
 
     def walk(start: int, stop: int) -> Ints:
         i = ranges.index((start, stop))
@@ -170,11 +195,11 @@ def _write_paths(most: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor]
 
     found = _in_ranges(walk, ranges)
     size = np.stack(found, axis=1) if found else room
-    _shrink(paths, close_gaps(paths, starts.ravel(), (size * width).ravel()))
-    _shrink(ended, close_gaps(ended, end_starts.ravel(), size.ravel()))
+    _close(paths, starts, size * width)
+    _close(ended, end_starts, size)
     totals = size.sum(axis=1)[1:].tolist()
     lists = torch.split(torch.from_numpy(paths), [n * (i + 2) for i, n in enumerate(totals)])
-    return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(torch.split(torch.from_numpy(ended), totals))
+    return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(torch.split(torch.from_numpy(ended).bool(), totals))
 
 
 def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
@@ -187,52 +212,46 @@ def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
     >>> path_distances(triangle, [torch.tensor([[0, 1]]), torch.tensor([[0, 1, 2]])])[1].tolist()
     [[0, 1, 1]]
     """
-    rowptr, col, _ = _arrays(csr)
-    into, sources, _ = _arrays(csr.flip())
-    sizes = [0, *(rows.numel() for rows in paths)]
-    numbers = [0, *(rows.size(0) for rows in paths)]
+    rowptr, col, _ = csr.arrays()
+    into, sources, _ = csr.flip().arrays()
+    sizes = [rows.numel() for rows in paths]
     rows = torch.cat([rows.flatten().int() for rows in paths]).numpy()
-    grouped = [rows_by_source(x.int().numpy(), csr.num_nodes) for x in paths]
-    order = np.concatenate([order for order, _ in grouped])
-    ptr = np.stack([np.zeros(csr.num_nodes + 1, np.int64), *(ptr for _, ptr in grouped)])
-    offsets, order_offsets = np.cumsum([0, *sizes])[:-1], np.cumsum([0, *numbers])[:-1]
-    out = np.empty(rows.size, np.int32)
+    begin, ptr, places, numbers = [], [], 0, 0
+    for length, first in enumerate((x[:, 0].int().numpy() for x in paths), start=1):
+        order = sort_by_count(first, np.arange(first.size), csr.num_nodes)
+        begin.append(places + order * (length + 1))
+        ptr.append(numbers + np.searchsorted(first[order], np.arange(csr.num_nodes + 1)))
+        places, numbers = places + first.size * (length + 1), numbers + first.size
+    begins, ptrs, out = np.concatenate(begin), np.stack(ptr), np.empty(rows.size, np.int32)
 
     def fill(start: int, stop: int) -> None:
-        fill_path_distances(
-            rowptr, col, into, sources, len(paths), rows, offsets, order, order_offsets, ptr, start, stop, out
-        )
+        fill_path_distances(rowptr, col, into, sources, len(paths), rows, begins, ptrs, start, stop, out)
 
     _in_ranges(fill, _ranges(csr.num_nodes))
-    lists = torch.split(torch.from_numpy(out), sizes[1:])
+    lists = torch.split(torch.from_numpy(out), sizes)
     return [x.view(-1, length + 1) for length, x in enumerate(lists, start=1)]
 
 
-def position_distances(sizes: tuple[tuple[int, ...], ...]) -> Tensor:
+def _position_distances(sizes: tuple[tuple[int, ...], ...]) -> Tensor:
     """Return distances to the source on shortest paths: level `t` of length `l` is `l - t` away."""
     values = [len(levels) - 1 - t for levels in sizes for t in range(len(levels))]
     repeats = torch.tensor([n for levels in sizes for n in levels])
     return torch.tensor(values, dtype=torch.int32).repeat_interleave(repeats)
 
 
-def _distances(csr: Csr, k: int) -> tuple[Ints, Ints, bool]:
-    """Compute the table for `distance_to`: pointers, values, and whether they are addressed directly."""
-    rowptr, col, _ = _arrays(csr)
-    ranges = _ranges(csr.num_nodes)
+def distance_table(csr: Csr, k: int) -> tuple[Ints, Ints] | None:
+    """Return pointers and distances up to `k`: that of `x` from `v` is `distances[pointer[v] + x]`.
+
+    Returns None if a table of all pairs of vertices that are connected would be too large.
+    """
+    rowptr, col, _ = csr.arrays()
     low, high = component_spans(rowptr, col)
-    span = high.astype(np.int64) - low + 1
-    cells = int(span.sum())
-    if cells <= TABLE_BYTES:
-        distance_ptr = np.cumsum(span) - span - low
-        table = np.empty(cells, np.uint8)
-        _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, distance_ptr, table), ranges)
-        return distance_ptr, table, True
-    sizes = np.zeros(csr.num_nodes + 1, np.int64)
-    _in_ranges(lambda a, b: ball_sizes(rowptr, col, k, a, b, sizes[1:]), ranges)
-    ball_ptr = np.cumsum(sizes)
-    balls = np.empty(ball_ptr[-1], np.int64)
-    _in_ranges(lambda a, b: fill_balls(rowptr, col, k, a, b, ball_ptr, balls), ranges)
-    return ball_ptr, balls, False
+    span = high - low + 1
+    if span.sum() > TABLE_BYTES:
+        return None
+    pointer, distances = np.cumsum(span) - span - low, np.empty(span.sum(), np.uint8)
+    _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, pointer, distances), _ranges(csr.num_nodes))
+    return pointer, distances
 
 
 def _per_range(most: Tensor, ranges: list[Range]) -> Ints:
@@ -241,22 +260,17 @@ def _per_range(most: Tensor, ranges: list[Range]) -> Ints:
     return total.astype(np.int64)
 
 
-def _starts(room: Ints, levels: list[tuple[int, int]]) -> tuple[Ints, int]:
+def _starts(room: Ints, levels: tuple[Ints, Ints]) -> tuple[Ints, int]:
     """Where each level's part of each range begins, `[k + 1, k + 1, ranges]`, and the room of all."""
-    starts = np.zeros_like(room)
-    at = 0
-    for length, t in levels:
-        starts[length, t] = at + np.cumsum(room[length, t]) - room[length, t]
-        at += int(room[length, t].sum())
-    return starts, at
+    starts, flat = np.zeros_like(room), room[levels]
+    starts[levels] = (np.cumsum(flat) - flat.ravel()).reshape(flat.shape)
+    return starts, int(flat.sum())
 
 
-def _shrink(values: Ints, size: int) -> None:
-    values.resize(size, refcheck=False)
-
-
-def _arrays(csr: Csr) -> tuple[Ints, Ints, Ints]:
-    return csr.rowptr.numpy(), csr.col.numpy(), csr.edge.numpy()
+def _close(values: Ints, starts: Ints, sizes: Ints, shifts: Ints | None = None) -> None:
+    """Close the gaps between segments, in place."""
+    shifts = np.zeros_like(sizes) if shifts is None else shifts
+    values.resize(close_gaps(values, starts.ravel(), sizes.ravel(), shifts.ravel()), refcheck=False)
 
 
 def _ranges(num_nodes: int) -> list[Range]:

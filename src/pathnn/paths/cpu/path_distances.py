@@ -9,27 +9,11 @@ from pathnn.paths.cpu.walks import scratch
 
 
 @njit(cache=True, nogil=True)
-def rows_by_source(rows, n):
-    """Return the order of rows by their first vertex, and where each vertex begins in it."""
-    ptr = np.zeros(n + 1, np.int64)
-    for i in range(rows.shape[0]):
-        ptr[rows[i, 0] + 1] += 1
-    for v in range(n):
-        ptr[v + 1] += ptr[v]
-    place = ptr[:n].copy()
-    order = np.empty(rows.shape[0], np.int64)
-    for i in range(rows.shape[0]):
-        order[place[rows[i, 0]]] = i
-        place[rows[i, 0]] += 1
-    return order, ptr
-
-
-@njit(cache=True, nogil=True)
-def fill_path_distances(rowptr, col, into, sources, k, rows, offsets, order, order_offsets, ptr, start, stop, out):
+def fill_path_distances(rowptr, col, into, sources, k, rows, begin, ptr, start, stop, out):
     """Write the distance from its source of every vertex of the paths whose source is in the range.
 
-    Path number `i` of length `l` is `rows[offsets[l] + i * (l + 1):][:l + 1]`, `out` alike; vertices below 0 are
-    skipped. `into` and `sources` are the rows of the edges that lead into each vertex.
+    The paths of length `l` from `v` begin in `rows` at `begin[ptr[l - 1, v]:ptr[l - 1, v + 1]]`, and `out` has the same
+    places; vertices below 0 are skipped. `into` and `sources` are the rows of the edges that lead into each vertex.
 
     A vertex at position `p` of a path is at most `p` away. The search from the source stops where searching back from
     the vertices costs less.
@@ -42,8 +26,7 @@ def fill_path_distances(rowptr, col, into, sources, k, rows, offsets, order, ord
     for root in range(start, stop):
         number, edges, farthest = 0, 0, 0
         for length in range(1, k + 1):
-            for i in range(ptr[length, root], ptr[length, root + 1]):
-                at = offsets[length] + order[order_offsets[length] + i] * (length + 1)
+            for at in begin[ptr[length - 1, root] : ptr[length - 1, root + 1]]:
                 for p in range(1, length + 1):
                     x = rows[at + p]
                     if x < 0:
@@ -64,8 +47,7 @@ def fill_path_distances(rowptr, col, into, sources, k, rows, offsets, order, ord
             elif nearest[x] - 1 > radius:
                 nearest[x] = _search_back(into, sources, x, radius, nearest[x], dist, behind, behind_queue)
         for length in range(1, k + 1):
-            for i in range(ptr[length, root], ptr[length, root + 1]):
-                at = offsets[length] + order[order_offsets[length] + i] * (length + 1)
+            for at in begin[ptr[length - 1, root] : ptr[length - 1, root + 1]]:
                 out[at] = 0
                 for p in range(1, length + 1):
                     x = rows[at + p]

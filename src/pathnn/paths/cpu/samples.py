@@ -37,30 +37,11 @@ def uniform(state):
 
 
 @njit(cache=True, nogil=True)
-def cumulate_walks(rowptr, col, reverse, k):
-    """Per number of edges and slot, the walks that begin with the step of this slot or of one before it in its row.
-
-    The walks never turn straight back, as in `bound_walks`.
-    """
-    onward = np.ones(col.size, np.float64)
-    total = np.empty(rowptr.size - 1, np.float64)
-    cumulated = np.empty((k, col.size), np.float64)
-    for m in range(k):
-        for v in range(total.size):
-            total[v] = 0
-            for slot in range(rowptr[v], rowptr[v + 1]):
-                total[v] += onward[slot]
-                cumulated[m, slot] = total[v]
-        longer = np.empty_like(onward)
-        for slot in range(col.size):
-            longer[slot] = total[col[slot]] - (onward[reverse[slot]] if reverse[slot] >= 0 else 0.0)
-        onward = longer
-    return cumulated
-
-
-@njit(cache=True, nogil=True)
 def _draw_walk(rowptr, col, reverse, cumulated, length, state, path):
-    """Write a walk from `path[0]` on, all walks that never turn back being as likely; returns whether it is a path."""
+    """Write a walk from `path[0]` on, all walks that never turn back being as likely; returns whether it is a path.
+
+    `cumulated` is what `bound_walks` writes.
+    """
     back = np.int64(-1)
     for t in range(length):
         walks = cumulated[length - 1 - t]
@@ -267,6 +248,37 @@ def _sample_shortest(
             x = chosen
         kept = _add(path, length, rows, at, kept, table)
     return kept
+
+
+@njit(cache=True, nogil=True)
+def draw_walks(rowptr, col, backtrack, k, most, seed, smallest, roots, starts, rows):
+    """Write `most` random walks of each length from each of `roots`; returns how many of each length.
+
+    Each step goes to any neighbour, unless `backtrack` not straight back; a walk that cannot go on is left out. Walk
+    number `i` of length `l` is `rows[starts[l] + i * (l + 1):][:l + 1]`.
+    """
+    state = np.empty(1, np.uint64)
+    count = np.zeros(k + 1, np.int64)
+    for root in roots:
+        for length in range(1, k + 1):
+            state[0] = mix(mix(np.uint64(seed) + np.uint64(root - smallest[root]) * GOLDEN) + np.uint64(length))
+            for _ in range(most):
+                at = starts[length] + count[length] * (length + 1)
+                v, before, whole = root, np.int64(-1), True
+                rows[at] = root
+                for t in range(length):
+                    first, degree = rowptr[v], rowptr[v + 1] - rowptr[v]
+                    if degree == 0 or (degree == 1 and col[first] == before):
+                        whole = False
+                        break
+                    x = col[first + np.int64(uniform(state) * degree)]
+                    while x == before:
+                        x = col[first + np.int64(uniform(state) * degree)]
+                    rows[at + t + 1] = x
+                    before = np.int64(-1) if backtrack else np.int64(v)
+                    v = np.int64(x)
+                count[length] += whole
+    return count
 
 
 @njit(cache=True, nogil=True)

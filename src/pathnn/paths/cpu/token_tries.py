@@ -1,12 +1,33 @@
-"""Compiled loops for AP with distances: token tries, and the distances that they need."""
+"""Compiled loops that turn lists of paths into tries."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from pathnn.paths.cpu.arrays import smallest_of_components
-from pathnn.paths.cpu.walks import SP_PLUS, bfs, scratch
+from pathnn.paths.cpu.walks import AP, SP_PLUS, bfs, close_gaps, list_walks, scratch
+
+
+@njit(cache=True, nogil=True)
+def smallest_of_components(rowptr, col):
+    """The smallest vertex of each vertex's component, in which edges connect both ways."""
+    n = rowptr.size - 1
+    label = np.empty(n, np.int64)
+    for v in range(n):
+        label[v] = v
+    for v in range(n):
+        for slot in range(rowptr[v], rowptr[v + 1]):
+            a, b = np.int64(v), np.int64(col[slot])
+            while label[a] != a:
+                label[a] = label[label[a]]
+                a = label[a]
+            while label[b] != b:
+                label[b] = label[label[b]]
+                b = label[b]
+            label[max(a, b)] = min(a, b)
+    for v in range(n):
+        label[v] = label[label[v]]
+    return label
 
 
 @njit(cache=True, nogil=True)
@@ -33,199 +54,112 @@ def fill_table(rowptr, col, k, start, stop, distance_ptr, distance_of):
             dist[x] = -1
 
 
-@njit(cache=True, nogil=True)
-def ball_sizes(rowptr, col, k, start, stop, sizes):
-    """Write the number of vertices within `k` of each vertex of the range, itself included."""
-    dist, pred, queue = scratch(rowptr.size - 1)
-    for root in range(start, stop):
-        size = bfs(rowptr, col, root, k, np.int64(SP_PLUS), dist, pred, queue)
-        sizes[root] = size
-        for i in range(size):
-            dist[queue[i]] = -1
-
-
-@njit(cache=True, nogil=True)
-def fill_balls(rowptr, col, k, start, stop, distance_ptr, distance_of):
-    """Write the balls of the range: each vertex as `id * 256 + distance`, ascending."""
-    dist, pred, queue = scratch(rowptr.size - 1)
-    for root in range(start, stop):
-        size = bfs(rowptr, col, root, k, np.int64(SP_PLUS), dist, pred, queue)
-        ball = distance_of[distance_ptr[root] : distance_ptr[root] + size]
-        for i in range(size):
-            x = queue[i]
-            ball[i] = np.int64(x) * 256 + dist[x]
-            dist[x] = -1
-        ball.sort()
-
-
-@njit(cache=True, nogil=True, inline="always")
-def distance_to(distance_ptr, distance_of, direct, center, x):
-    """Distance of `x` to `center`, which must be within `k`."""
-    if direct:
-        return distance_of[distance_ptr[center] + x]
-    return distance_of[_search(distance_ptr, distance_of, center, x)] & 255
-
-
-@njit(cache=True, nogil=True)
-def _search(distance_ptr, distance_of, center, x):
-    low, high = distance_ptr[center], distance_ptr[center + 1]
-    wanted = np.int64(x) * 256 + 255
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if distance_of[middle] <= wanted:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 BLOCK = 1 << 15  # tokens that are listed at once: they stay in the cache, and loops over them are long
 
 
 @njit(cache=True, nogil=True)
-def walk_token_tries(
-    rowptr, col, row, distance_ptr, distance_of, direct, k, start, stop, most,
+def walk_tries(
+    rowptr, col, row, mode, distance_ptr, distance_of, k, roots, most,
     starts, child_starts, vertex, parent, edge, distance,
 ):  # fmt: skip
-    """Write the tries whose roots are the given range of far ends; returns the number of entries `[l, t]`.
+    """Write the tries whose roots are the given far ends; returns the number of entries `[l, t]`.
 
-    `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
+    `most[v, l - 1]` bounds the number of paths of length `l` from `v`. Without distances, `distance` is empty.
     """
     # one path after the other, length + 1 values each, in reading order
-    vertices = np.empty(0, np.int32)
-    rows = np.empty(0, np.int32)
+    vertices, rows, entry = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32)
     distances = np.empty(0, np.uint8)
-    entry = np.empty(0, np.int32)
     spares = vertices, rows, distances, np.empty(k + 3, np.uint64)
+    searched = scratch(0 if mode == AP else rowptr.size - 1)
+    no_ends, no_starts = np.empty(0, np.uint8), np.empty(0, np.int64)
     line_start = np.zeros(k + 2, np.int64)
-    number = np.zeros(k + 1, np.int64)
     count = np.zeros((k + 1, k + 1), np.int64)
-    first = start
-    while first < stop:
+    first = 0
+    while first < roots.size:
         last = first
         tokens = 0
-        while last < stop and (last == first or tokens < BLOCK):
+        while last < roots.size and (last == first or tokens < BLOCK):
             for length in range(1, k + 1):
-                tokens += np.int64(most[last, length - 1]) * (length + 1)
+                tokens += np.int64(most[roots[last], length - 1]) * (length + 1)
             last += 1
         widest = 0
         for length in range(1, k + 1):
             paths = np.int64(0)
-            for v in range(first, last):
+            for v in roots[first:last]:
                 paths += np.int64(most[v, length - 1])
-            if paths > widest:
-                widest = paths
+            widest = max(widest, paths)
             line_start[length + 1] = line_start[length] + paths * (length + 1)
         if line_start[k + 1] > vertices.size:
             room = line_start[k + 1] * 5 // 4
-            vertices, rows, distances = (
-                np.empty(room, np.int32),
-                np.empty(room, np.int32),
-                np.empty(room, np.uint8),
-            )
+            vertices, rows, distances = np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(room, np.uint8)
             spares = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.uint8), spares[3]
         if widest > entry.size:
             entry = np.empty(widest * 5 // 4 + 1, np.int32)
-        _list_tokens(
-            rowptr,
-            col,
-            row,
-            distance_ptr,
-            distance_of,
-            direct,
-            k,
-            first,
-            last,
-            line_start,
-            number,
-            vertices,
-            rows,
-            distances,
-        )
+        number = np.zeros(k + 1, np.int64)
+        list_walks(
+            rowptr, col, row, mode, k, roots[first:last], searched, line_start, number, vertices, rows,
+            no_starts, no_ends,
+        )  # fmt: skip
         for length in range(1, k + 1):
+            if distance.size > 0:
+                _look_up(number[length], length, line_start[length], vertices, distance_ptr, distance_of, distances)
             _write_tries(
-                number[length], length, line_start[length], vertices, rows, distances, entry, spares, count,
-                starts, child_starts, vertex, parent, edge, distance,
+                number[length], length, line_start[length], vertices, rows, distances, entry, spares, count[length],
+                starts[length], child_starts[length], vertex, parent, edge, distance, False,
             )  # fmt: skip
         first = last
     return count
 
 
 @njit(cache=True, nogil=True)
-def _list_tokens(
-    rowptr, col, row, distance_ptr, distance_of, direct, k, first, last, line_start, number, vertices, rows, distances
-):
-    """List the paths of each length between a far end of the range and any source, each from a shorter one."""
-    one = np.uint64(1)
-    at = np.uint64(line_start[1])
-    for root in range(first, last):
-        for slot in range(np.uint64(rowptr[root]), np.uint64(rowptr[root + 1])):
-            vertices[at], vertices[at + one] = root, col[slot]
-            rows[at + one] = row[slot]
-            distances[at], distances[at + one] = 1, 0
-            at += np.uint64(2)
-    number[1] = (np.int64(at) - line_start[1]) // 2
-    for length in range(2, k + 1):
-        size = np.uint64(length)
-        at = np.uint64(line_start[length])
-        line = np.uint64(line_start[length - 1])
-        for _ in range(number[length - 1]):
-            v = np.uint64(vertices[line + size - one])
-            for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + one])):
-                x = col[slot]
-                fresh = True
-                for j in range(size - one):
-                    fresh &= vertices[line + j] != x
-                if fresh:
-                    for j in range(size):
-                        vertices[at + j] = vertices[line + j]
-                        rows[at + j] = rows[line + j]
-                    for j in range(size - one):
-                        distances[at + j] = distance_to(distance_ptr, distance_of, direct, x, vertices[line + j])
-                    vertices[at + size] = x
-                    rows[at + size] = row[slot]
-                    distances[at + size - one], distances[at + size] = 1, 0
-                    at += size + one
-            line += size
-        number[length] = (np.int64(at) - line_start[length]) // (length + 1)
+def _look_up(n, length, first_line, vertices, distance_ptr, distance_of, distances):
+    """Write the distance of every token of `n` listed paths of one length."""
+    line, size = np.uint64(first_line), np.uint64(length)
+    for _ in range(n):
+        row = distance_ptr[np.uint64(vertices[line + size])]
+        for j in range(size - np.uint64(1)):
+            distances[line + j] = distance_of[np.uint64(row + vertices[line + j])]
+        distances[line + size - np.uint64(1)], distances[line + size] = 1, 0
+        line += size + np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
 def _write_tries(
     n, length, first_line, vertices, rows, distances, entry, spares,
-    count, starts, child_starts, vertex, parent, edge, distance,
+    count, starts, child_starts, vertex, parent, edge, distance, repeats,
 ):  # fmt: skip
-    """Turn `n` listed paths of one length into entries."""
+    """Turn `n` listed paths of one length, sorted by their vertices, into entries; adds their number to `count`.
+
+    With `repeats`, a path that occurs several times has as many entries at the last level.
+    """
     width = np.uint64(length + 1)
     n = np.uint64(n)
     for i in range(n):
         entry[i] = 0
     before = np.int32(0)
     for t in range(length + 1):
-        if t < length - 1:  # the last two tokens are always 1 and 0 from the source
+        if distance.size > 0 and t < length - 1:  # the last two tokens are always 1 and 0 from the source
             _sort_by_distance(n, width, np.uint64(t), np.uint64(first_line), vertices, rows, distances, entry, spares)
         token = np.uint64(first_line + t)
-        first, place, child = (
-            np.uint64(count[length, t]),
-            np.uint64(starts[length, t]),
-            np.uint64(child_starts[length, t]),
-        )
+        first, place, child = np.uint64(count[t]), np.uint64(starts[t]), np.uint64(child_starts[t])
         at = first - np.uint64(1)
+        apart = repeats and t == length
         above, last_x, last_d = np.int32(-1), np.int32(-1), np.uint8(255)
         for i in range(n):
             # the same entry is written once per path through it: cheaper than a branch that nobody can predict
             x, d, mine = vertices[token], distances[token], entry[i]
-            at += np.uint64((mine != above) | (x != last_x) | (d != last_d))
+            at += np.uint64((mine != above) | (x != last_x) | (d != last_d) | apart)
             above, last_x, last_d = mine, x, d
             vertex[place + at] = x
-            distance[place + at] = d
+            if distance.size > 0:
+                distance[place + at] = d
             if t > 0:
                 parent[child + at] = before + mine
                 edge[child + at] = rows[token]
             entry[i] = np.int32(at - first)
             token += width
         before = np.int32(first)
-        count[length, t] = np.int64(at + np.uint64(1))
+        count[t] = np.int64(at + np.uint64(1))
 
 
 @njit(cache=True, nogil=True)
@@ -275,3 +209,59 @@ def _counting_sort(start, stop, width, t, vertices, rows, distances, spares):
         vertices[start + j] = spare_vertices[j]
         rows[start + j] = spare_rows[j]
         distances[start + j] = spare_distances[j]
+
+
+@njit(cache=True, nogil=True)
+def read_tokens(paths, rowptr, col, row):
+    """Return vertices and rows of edges in reading order, of paths `[n, length + 1]` with the source first.
+
+    `rowptr`, `col` and `row` are those of the graph with its edges turned around. Also returns a step (from, to) of a
+    path that is no edge, or an empty array.
+    """
+    n, width = paths.shape
+    vertices, rows = np.empty((n, width), np.int32), np.full((n, width), np.int32(-1))
+    wrong = np.empty(2, np.int64)
+    for i in range(n):
+        last = width - 1
+        while paths[i, last] < 0:
+            last -= 1
+        for t in range(width):
+            p = width - 1 - t
+            vertices[i, t] = paths[i, p] if p <= last else ~paths[i, last]
+            if p < last:
+                x, v = paths[i, p], paths[i, p + 1]
+                low, high = rowptr[v], rowptr[v + 1]
+                while low < high:
+                    middle = (low + high) >> 1
+                    if col[middle] < x:
+                        low = middle + 1
+                    else:
+                        high = middle
+                if low == rowptr[v + 1] or col[low] != x:
+                    wrong[0], wrong[1] = x, v
+                    return vertices, rows, wrong
+                rows[i, t] = row[low]
+    return vertices, rows, wrong[:0]
+
+
+@njit(cache=True, nogil=True)
+def trie_of_tokens(vertices, rows, distances, repeats):
+    """Return the trie of tokens `[n, length + 1]`, sorted by vertices: entries per level, then the flat arrays."""
+    n, width = vertices.shape
+    starts, count, zeros = np.empty(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
+    for t in range(width):
+        starts[t] = t * n
+    vertex, distance = np.empty(n * width, np.int32), np.empty(n * width, np.int32)
+    parent, edge = np.empty(n * (width - 1), np.int32), np.empty(n * (width - 1), np.int32)
+    room = vertices.size
+    place = np.empty(width + 2, np.uint64)
+    spares = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.uint8), place
+    _write_tries(
+        n, width - 1, 0, vertices.ravel(), rows.ravel(), distances.ravel(), np.empty(n, np.int32), spares, count,
+        starts, starts - n, vertex, parent, edge, distance, repeats,
+    )  # fmt: skip
+    entries = close_gaps(vertex, starts, count, zeros)
+    close_gaps(distance, starts, count, zeros)
+    children = close_gaps(parent, starts[:-1], count[1:], zeros)
+    close_gaps(edge, starts[:-1], count[1:], zeros)
+    return count, vertex[:entries], parent[:children], edge[:children], distance[:entries]

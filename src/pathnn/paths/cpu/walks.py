@@ -1,4 +1,4 @@
-"""Walks over the paths from a vertex: the numba kernels of the extraction on a CPU.
+"""Compiled loops over the paths from a vertex.
 
 Tries read paths from their far end, so their walks go over the edges turned around; in an undirected graph these are
 the same, and a path and its reverse are both in a collection. From a root, the walk at depth `t` may step to a
@@ -9,8 +9,8 @@ neighbour when
     SP   the tree of chosen shortest paths from the root goes there.
 
 Kernels take a range of roots, release the GIL and share nothing, so Python threads run them in parallel: no OpenMP, so
-that a `DataLoader` may fork. They write each level of each length to its own place, `starts[l, t]`, and return how many
-entries each got; the caller knows an upper bound and closes the gaps (`segments.py`).
+that a `DataLoader` may fork. They write each length to its own place and return how many paths it has; the caller
+knows an upper bound and closes the gaps (`close_gaps`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 from numba import njit
 
 AP, SP_PLUS, SP = 0, 1, 2
-
 
 SATURATED = 2**61  # counts stop growing here, so that a sum of two does not wrap around
 
@@ -83,8 +82,12 @@ def may_step(mode, x, v, path, depth, dist, pred):
 
 
 @njit(cache=True, nogil=True)
-def bound_walks(rowptr, col, reverse, k):
-    """Number of walks per root and length that never turn straight back, `[n, k]`: at least the number of paths."""
+def bound_walks(rowptr, col, reverse, k, cumulated):
+    """Number of walks per root and length that never turn straight back, `[n, k]`: at least the number of paths.
+
+    Writes to `cumulated` `[k, slots]`, unless it is empty, per length and slot the walks that begin with the step of
+    this slot or of one before it in its row.
+    """
     n = rowptr.size - 1
     bounds = np.zeros((n, k), np.float64)
     onward = np.empty(col.size, np.float64)  # walks that begin with the step of a slot
@@ -95,6 +98,8 @@ def bound_walks(rowptr, col, reverse, k):
         for v in range(n):
             for slot in range(rowptr[v], rowptr[v + 1]):
                 bounds[v, length - 1] += onward[slot]
+                if cumulated.size > 0:
+                    cumulated[length - 1, slot] = bounds[v, length - 1]
         if length < k:
             for slot in range(col.size):
                 longer[slot] = bounds[col[slot], length - 1]
@@ -123,31 +128,21 @@ def count_walks(rowptr, col, into, sources, mode, k, roots, limit, counts):
             path[0] = root
             slots[0] = rowptr[root]
             while depth >= 0:
-                if total > limit:
-                    return done
                 v = path[depth]
-                if depth == k - 1:
-                    for slot in range(rowptr[v], rowptr[v + 1]):
-                        if may_step(mode, col[slot], v, path, depth, dist, pred):
-                            counts[root, depth] += 1
-                            total += 1
+                if slots[depth] == rowptr[v + 1]:
                     depth -= 1
+                    if total > limit:
+                        return done
                     continue
-                stepped = False
-                slot = slots[depth]
-                while slot < rowptr[v + 1] and not stepped:
-                    x = col[slot]
-                    slot += 1
-                    if may_step(mode, x, v, path, depth, dist, pred):
-                        slots[depth] = slot
-                        counts[root, depth] += 1
-                        total += 1
+                x = col[slots[depth]]
+                slots[depth] += 1
+                if may_step(mode, x, v, path, depth, dist, pred):
+                    counts[root, depth] += 1
+                    total += 1
+                    if depth + 1 < k:
                         depth += 1
                         path[depth] = x
                         slots[depth] = rowptr[x]
-                        stepped = True
-                if not stepped:
-                    depth -= 1
         else:
             size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
             ways[root] = 1
@@ -169,89 +164,22 @@ def count_walks(rowptr, col, into, sources, mode, k, roots, limit, counts):
 
 
 @njit(cache=True, nogil=True)
-def walk_tries(rowptr, col, row, mode, k, start, stop, starts, child_starts, vertex, parent, edge):
-    """Write the tries whose roots are the given range of far ends; returns the number of entries `[l, t]`.
+def list_walks(rowptr, col, row, mode, k, roots, searched, starts, count, paths, rows, end_starts, ended):
+    """Write the paths from the given roots, length by length, each from a shorter one; adds their number to `count`.
 
-    A vertex of the walk at depth `t` is an entry of level `t` in the trie of every length that the walk reaches below
-    it. That is known when the walk leaves the vertex, and in the order of leaving, too, each level is sorted and the
-    parent is the next entry of the level before.
+    Path number `i` of length `l` is `paths[starts[l] + i * (l + 1):][:l + 1]`. `rows` has the edge that leads to each
+    of its vertices but the first, and `ended[end_starts[l] + i]` says that no path continues it, unless they are empty.
     """
-    dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
-    path = np.empty(k + 1, np.int32)
-    step = np.empty(k + 1, np.int32)
-    slots = np.empty(k + 1, np.int64)
-    deepest = np.empty(k + 1, np.int64)
-    count = np.zeros((k + 1, k + 1), np.int64)
-    for root in range(start, stop):
-        size = 0
-        if mode != AP:
-            size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
-        depth = 0
-        path[0] = root
-        slots[0] = rowptr[root]
-        deepest[0] = 0
-        while depth >= 0:
-            v = path[depth]
-            stepped = False
-            if depth == k - 1:
-                at, child = np.uint64(starts[k, k] + count[k, k]), np.uint64(child_starts[k, k] + count[k, k])
-                begin, above = at, count[k, k - 1]
-                for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + 1])):
-                    x = col[slot]
-                    if may_step(mode, x, v, path, depth, dist, pred):
-                        vertex[at] = x
-                        parent[child] = above
-                        edge[child] = row[slot]
-                        at += np.uint64(1)
-                        child += np.uint64(1)
-                if at > begin:
-                    deepest[depth] = k
-                    count[k, k] += np.int64(at - begin)
-            else:
-                slot = slots[depth]
-                while slot < rowptr[v + 1] and not stepped:
-                    x = col[slot]
-                    slot += 1
-                    if may_step(mode, x, v, path, depth, dist, pred):
-                        slots[depth] = slot
-                        depth += 1
-                        path[depth] = x
-                        step[depth] = row[slot - 1]
-                        slots[depth] = rowptr[x]
-                        deepest[depth] = depth
-                        stepped = True
-            if not stepped:
-                for length in range(max(depth, 1), deepest[depth] + 1):
-                    at = count[length, depth]
-                    vertex[np.uint64(starts[length, depth] + at)] = v
-                    if depth > 0:
-                        child = np.uint64(child_starts[length, depth] + at)
-                        parent[child] = count[length, depth - 1]
-                        edge[child] = step[depth]
-                    count[length, depth] = at + 1
-                depth -= 1
-                if depth >= 0:
-                    deepest[depth] = max(deepest[depth], deepest[depth + 1])
-        for i in range(size):
-            dist[queue[i]] = -1
-    return count
-
-
-@njit(cache=True, nogil=True)
-def list_walks(rowptr, col, mode, k, roots, starts, paths, end_starts, ended):
-    """Write the paths from the given sources, length by length; returns how many there are of each.
-
-    Path number `i` of length `l` is `paths[starts[l] + i * (l + 1):][:l + 1]`, and `ended[end_starts[l] + i]` says that
-    no path continues it.
-    """
-    dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
-    count = np.zeros(k + 1, np.int64)
+    dist, pred, queue = searched
     one = np.uint64(1)
+    with_rows, with_ends = rows.size > 0, ended.size > 0
     for root in roots:
         reached = bfs(rowptr, col, root, k, mode, dist, pred, queue) if mode != AP else 0
         at = np.uint64(starts[1] + count[1] * 2)
         for slot in range(np.uint64(rowptr[root]), np.uint64(rowptr[root + 1])):
             paths[at], paths[at + one] = root, col[slot]
+            if with_rows:
+                rows[at + one] = row[slot]
             at += np.uint64(2)
         first = count[1]
         last = first + rowptr[root + 1] - rowptr[root]
@@ -276,14 +204,36 @@ def list_walks(rowptr, col, mode, k, roots, starts, paths, end_starts, ended):
                         for j in range(size):
                             paths[at + j] = paths[line + j]
                         paths[at + size] = x
+                        if with_rows:
+                            for j in range(size):
+                                rows[at + j] = rows[line + j]
+                            rows[at + size] = row[slot]
                         at += size + one
-                ended[np.uint64(end_starts[length - 1] + i)] = at == before
+                if with_ends:
+                    ended[np.uint64(end_starts[length - 1] + i)] = at == before
                 line += size
             first = count[length]
             last = first + np.int64(at - begin) // (length + 1)
             count[length] = last
-        for i in range(first, last):
-            ended[end_starts[k] + i] = True
+        if with_ends:
+            for i in range(first, last):
+                ended[end_starts[k] + i] = True
         for i in range(reached):
             dist[queue[i]] = -1
-    return count
+
+
+@njit(cache=True, nogil=True)
+def close_gaps(values, starts, sizes, shifts):
+    """Move segments `values[starts[i]:starts[i] + sizes[i]]` to the front, one after the other; returns their end.
+
+    Adds `shifts[i]` to every value of segment `i`.
+    """
+    at = 0
+    for i in range(starts.size):
+        shift = np.int32(shifts[i])
+        to, start = np.uint64(at), np.uint64(starts[i])
+        if to != start or shift != 0:
+            for j in range(np.uint64(sizes[i])):  # to the front and from the front, so the two may overlap
+                values[to + j] = values[start + j] + shift
+        at += sizes[i]
+    return at

@@ -1,1 +1,0 @@
-"""Extract paths on a GPU, with torch operations."""
