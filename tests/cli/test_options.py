@@ -28,7 +28,7 @@ OPTIONS = {
     "compare": "runs --metric --out -o --json",
     "evaluate": "run data --split --target --metric --smiles --skip-invalid --device --json",
     "predict": "run data --out -o --smiles --strict --resume --part --device --json",
-    "explain": "run data --row --graph --output --out -o --top --smiles --json",
+    "explain": "run data --row --graph --all --output --out -o --top --smiles --device --json",
     "datasets": "--json",
     "datasets fetch": "names --json",
     "datasets verify": "names --json",

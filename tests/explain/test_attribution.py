@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from pathnn import PathLSTM, PathNN, extract_paths
 from pathnn.explain import Explanation, PathScore, attribution, explain_paths
-from pathnn.explain.attribution import Copies, weighted_copy, explain_graphs, reference_inputs
+from pathnn.explain.attribution import Copies, explain_graphs, reference_inputs, weighted_copy
 from pathnn.nn import Baseline
 
 EDGES = torch.tensor([[0, 1, 2, 3, 4, 0, 1], [1, 2, 3, 4, 0, 2, 5]])  # a ring of five with a chord and a tail

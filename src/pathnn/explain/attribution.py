@@ -191,7 +191,7 @@ def reference_inputs(model: PathNN, graphs: Sequence[Data]) -> Tensor:
     torch.Size([2, 8])
     """
     model, joined = deepcopy(model).eval(), Joined.of(graphs)
-    features = {"edge_attr": joined.edge_attr, "batch": joined.batch, "batch_size": len(graphs)}
+    features: dict[str, Any] = {"edge_attr": joined.edge_attr, "batch": joined.batch, "batch_size": len(graphs)}
     h = model.embed(joined.x, joined.edge_index, **features)
     return join_graph_attr(h, joined.graph_attr, model.graph_scale)
 
@@ -260,14 +260,14 @@ def _integrate(copies: Copies, output: int, steps: int) -> list[Explanation]:
     """Integrate the gradient of each weight from 0 to 1, and return the explanation of each graph."""
     points, shares = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(steps))
     scores = torch.zeros(sum(copies.sizes), dtype=torch.float64)
-    for some in torch.arange(steps).split(copies.number):
+    for some in torch.split(torch.arange(steps), copies.number):
         weights = copies.weights((points[some] + 1) / 2).requires_grad_()
         out = copies.outputs(weights)[..., output]
         (grad,) = torch.autograd.grad(out.sum(), weights)
         scores += shares[some] / 2 @ grad.cpu().double()
     with torch.no_grad():
         start, end = (copies.outputs(copies.weights(torch.tensor([a])))[0, :, output].tolist() for a in (0.0, 1.0))
-    vertices, descriptors, *parts = scores.split(copies.sizes)
+    vertices, descriptors, *parts = torch.split(scores, copies.sizes)
     paths = [rows.cpu() for rows in copies.paths]
     if copies.reference is None:
         descriptors = copies.descriptor_effect(output)
@@ -319,7 +319,8 @@ class Copies:
     def reference(self) -> Tensor | None:
         """Return the inputs of the head for the reference graphs."""
         head: Any = self.model.head
-        return head.reference  # type: ignore[no-any-return]
+        found: Tensor | None = head.reference
+        return found
 
     def weights(self, alphas: Tensor, *, only_paths: bool = False) -> Tensor:
         """Return rows of equal weights, `[alphas, weights]`; if `only_paths` or without reference, 1 for vertices."""
@@ -331,7 +332,7 @@ class Copies:
     def outputs(self, weights: Tensor) -> Tensor:
         """Return the outputs with each row of `weights`, for each graph: `[rows, graphs, outputs]`."""
         unused = weights.new_zeros(self.number - weights.size(0), weights.size(1))
-        vertices, descriptors, *paths = torch.cat([weights, unused]).split(self.sizes, dim=1)
+        vertices, descriptors, *paths = torch.split(torch.cat([weights, unused]), self.sizes, dim=1)
         lstm: Any = self.model.lstm
         readout: Any = self.model.readout
         head: Any = self.model.head
@@ -344,8 +345,8 @@ class Copies:
         repeated = (None if one is None else one.repeat(self.number, *[1] * (one.dim() - 1)) for one in given)
         x, edge_attr, graph_attr = repeated
         features = {"edge_attr": edge_attr, "graph_attr": graph_attr, "batch": self.batch, "batch_size": count}
-        out = self.model(x, trie=self.trie, **features, budget=Budget())
-        return out.view(self.number, self.num_graphs, -1)[: weights.size(0)]  # type: ignore[no-any-return]
+        out: Tensor = self.model(x, trie=self.trie, **features, budget=Budget())
+        return out.view(self.number, self.num_graphs, -1)[: weights.size(0)]
 
     @torch.no_grad()
     def descriptor_effect(self, output: int) -> Tensor:
@@ -367,7 +368,8 @@ def weighted_copy(model: PathNN, reference: Tensor | None = None) -> PathNN:
         )
     if model.readout is None:
         raise ValueError("the model has readout=None, an output for each vertex: expected a readout.")
-    weighted: Any = deepcopy(model).eval().requires_grad_(False)
-    weighted.lstm, weighted.readout = WeightedPaths(weighted.lstm), WeightedReadout(weighted.readout)
+    weighted = deepcopy(model).eval().requires_grad_(False)
+    weighted.lstm = WeightedPaths(weighted.lstm)  # type: ignore[assignment]
+    weighted.readout = WeightedReadout(model.readout)
     weighted.head = ReferenceHead(weighted.head, reference, model.config.graph_channels)
-    return weighted  # type: ignore[no-any-return]
+    return weighted

@@ -89,9 +89,14 @@ class OutputSummary:
             self.patterns.setdefault(text, Pattern(text, paths[0].length)).add(graph, paths)
 
     def ranked(self) -> list[Pattern]:
-        """Return the patterns of at least 1 % of the graphs, from those that raise the output to those that lower it."""
+        """Return the patterns of at least 1 % of the graphs, those that raise the output most first."""
         common = [one for one in self.patterns.values() if one.graphs >= max(2, self.graphs / 100)]
         return sorted(common, key=lambda one: -one.mean)
+
+    def extremes(self, top: int) -> list[Pattern]:
+        """Return the `top` patterns that raise the output most, and the `top` that lower it most."""
+        ranked = self.ranked()
+        return ranked if len(ranked) <= 2 * top else [*ranked[:top], *ranked[-top:]]
 
     def areas(self) -> dict[str, tuple[float, float]]:
         """Return the mean areas under the deletion curve (lower is better) and the insertion curve, by `KINDS`."""
@@ -109,8 +114,7 @@ def explain_dataset(
 ) -> list[OutputSummary]:
     """Explain graphs in batches and return a summary of each output; of several networks the mean is explained."""
     models = [model.to(device) for model in models]
-    others = [one.data.to(device) for one in reference]
-    references = [reference_inputs(model, others) if others else None for model in models]
+    references = inputs_of(models, reference, device)
     summaries, random, count = [OutputSummary(output) for output in outputs], Random(0), 0
     stream, sample = iter(graphs), list[ExplainedGraph]()
     while batch := list(islice(stream, BATCH)):
@@ -130,6 +134,14 @@ def explain_dataset(
             curves = faithfulness(models, graph.data.to(device), references, summary.output.number)
             summary.curves.append(summary.output.factor * curves + summary.output.shift)
     return summaries
+
+
+def inputs_of(
+    models: Sequence[PathNN], reference: Sequence[ExplainedGraph], device: str = "cpu"
+) -> list[Tensor | None]:
+    """Return the inputs of the head of each model for the reference graphs, if there are any."""
+    graphs = [one.data.to(device) for one in reference]
+    return [reference_inputs(model, graphs) if graphs else None for model in models]
 
 
 def explain_mean(
@@ -169,7 +181,7 @@ def faithfulness(
                 row[order[: round(fraction * order.numel())]] = float(mode)
             for one in copies:
                 with torch.no_grad():
-                    out = [one.outputs(some)[:, 0, output] for some in rows.split(one.number)]
+                    out = [one.outputs(some)[:, 0, output] for some in torch.split(rows, one.number)]
                 curves[kind, mode] += torch.cat(out).cpu().double() / len(copies)
     return curves
 

@@ -87,9 +87,8 @@ def dataset_page(summaries: Sequence[OutputSummary], heading: Heading, *, top: i
 
 
 def _section(summary: OutputSummary, reference: str, top: int) -> str:
-    ranked = summary.ranked()
-    raising = [one for one in ranked if one.mean > 0][:top]
-    lowering = [one for one in reversed(ranked) if one.mean < 0][:top]
+    shown = summary.extremes(top)
+    raising, lowering = [one for one in shown if one.mean > 0], [one for one in reversed(shown) if one.mean < 0]
     most = max((abs(one.mean) for one in (*raising, *lowering)), default=0.0)
     areas = "".join(
         f'<tr><td>{kind}</td><td class="number">{deleted:.3g}</td><td class="number">{inserted:.3g}</td></tr>'

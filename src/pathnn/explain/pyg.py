@@ -69,7 +69,7 @@ class PathExplainer(ExplainerAlgorithm):
             (found,) = explain_graphs(model, [data], output=output, reference=self.reference)
             shares = found.edge_scores()
             ends = (tuple(sorted(pair)) for pair in data.edge_index.t().tolist())
-            edge_mask[edges.cpu()] = torch.tensor([shares.get(pair, 0.0) / 2 for pair in ends])  # type: ignore[call-overload]
+            edge_mask[edges.cpu()] = torch.tensor([shares.get(pair, 0.0) / 2 for pair in ends])
             node_mask[vertices.cpu()] = found.vertex_scores().float()
         wants_nodes = self.explainer_config.node_mask_type is not None
         return Explanation(

@@ -42,6 +42,12 @@ class ExplainedOutput:
     shift: float = 0.0
 
 
+def output_names(signature: TaskSignature) -> list[str]:
+    """Return the names of the outputs: classes, labels or target columns, or else their numbers."""
+    count = signature.out_channels
+    return signature.classes if len(signature.classes) == count else [str(i) for i in range(count)]
+
+
 def choose_answer(
     signature: TaskSignature, outputs: Tensor, asked: str | None = None, *, networks: int = 1
 ) -> ExplainedOutput:
@@ -54,7 +60,7 @@ def choose_answer(
     >>> choose_answer(signature, torch.tensor([0.0, 2.0]))
     ExplainedOutput(number=1, name="the logit of 'toxic'", words='a probability of 0.881', factor=1.0, shift=0.0)
     """
-    names = signature.classes if len(signature.classes) == outputs.numel() else [str(i) for i in range(outputs.numel())]
+    names = output_names(signature)
     if asked is not None and asked not in names:
         raise ValueError(f"output={asked!r} does not exist: expected one of {', '.join(names)}.")
     if signature.target == "regression":
