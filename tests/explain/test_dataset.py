@@ -127,7 +127,7 @@ def test_the_command_explains_a_dataset(cli: Run, molecules: Path, tmp_path: Pat
     page = (out / "explanation.html").read_text()
     assert not re.search(r'(src|href)="http', page)
     assert "color-scheme: light dark" in page
-    texts = {row["path"] for row in csv.DictReader((out / "paths.csv").open())}
+    texts = {row["path"] for row in csv.DictReader((out / "paths.csv").read_text().splitlines())}
     assert {"C", "O", "C-O", "C-C-O", "C-C-Cl"} <= texts
     one = json.loads(cli("explain", run, molecules, "--row", 1, "--output", "y", "--json").stdout)
     assert one["baseline"] == pytest.approx(found["outputs"][0]["baseline"], rel=1e-4), "the same reference"
