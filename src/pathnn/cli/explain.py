@@ -69,11 +69,11 @@ def explain_command(
         models = [one.model for one in trained.members if isinstance(one.model, PathNN)]
         if not models:
             raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")
-        smiles = smiles or trained.config.smiles
+        smiles, place = smiles or trained.config.smiles, pick_device(device)
         if out is not None and every:
-            document, show = _explain_all(trained, models, run, data, smiles, output, out, top, pick_device(device))
+            document, show = _explain_all(trained, models, run, data, smiles, output, out, top, place)
         else:
-            document, show = _explain_one(trained, models, run, data, row, graph, smiles, output, out, top)
+            document, show = _explain_one(trained, models, run, data, row, graph, smiles, output, out, top, place)
     if json:
         print_json(document)
         return
@@ -88,7 +88,7 @@ Found = tuple[dict[str, Any], Callable[[], None]]
 
 def _explain_one(
     trained: Ensemble, models: list[PathNN], run: Path, data: str, row: int | None, graph: int | None,
-    smiles: str | None, output: str | None, out: Path | None, top: int,
+    smiles: str | None, output: str | None, out: Path | None, top: int, device: str,
 ) -> Found:  # fmt: skip
     import torch
 
@@ -105,7 +105,9 @@ def _explain_one(
     answer = choose_answer(trained.signature, together, output, networks=len(models))
     with progress(f"explaining {subject.title}"):
         others, reference = read_reference(trained.members[0], run, data, smiles=smiles)
-        (found,) = explain_mean(models, [subject.data], answer.number, inputs_of(models, others))
+        models = [model.to(device) for model in models]
+        inputs = inputs_of(models, others, device)
+        (found,) = explain_mean(models, [subject.data.to(device)], answer.number, inputs)
     found = found.rescaled(answer.factor, answer.shift).renumbered(subject.order)
     if out is not None:
         about = f"{subject.place}; {_about(run, models)}"
