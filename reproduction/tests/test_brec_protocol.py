@@ -15,12 +15,13 @@ from pathnn.cli.app import app
 from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError
 from pathnn.theory.examples import hexagon, two_triangles
-from pathnn.theory.graphs import disjoint_union, edges_to_index
+from pathnn.theory.graphs import edges_to_index
 from pathnn_reproduction.experiments.brec import protocol_rows, relabelled, table
 from pathnn_reproduction.experiments.brec_protocol import (
     Batches,
     MergedBatch,
     PlainBatch,
+    disjoint_union,
     hotelling,
     protocol_model,
     run_pair,

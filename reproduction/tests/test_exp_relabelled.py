@@ -12,8 +12,8 @@ from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import as_graphs, confused_pairs
-from pathnn.theory.untrained import embeddings
 from pathnn_reproduction.experiments.brec import relabelled
+from pathnn_reproduction.experiments.brec_protocol import disjoint_union
 from pathnn_reproduction.pages import results_page
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -24,7 +24,9 @@ def distinguished(graphs: list[Graph], collection: Collection) -> int:
     torch.manual_seed(0)
     model = PathNN.from_paper("exp-iso", collection=collection).double()
     copies = [relabelled(graph, seed) for seed, graph in enumerate(graphs)]
-    rows = embeddings([model], [*graphs, *copies], merge=False)[0]
+    edge_index, num_nodes, batch = disjoint_union([*graphs, *copies])
+    with torch.no_grad():
+        rows = model.embed(torch.ones(num_nodes, 1).double(), edge_index, batch=batch, batch_size=2 * len(graphs))
     numbers = torch.arange(len(graphs))
     return int((~confused_pairs(rows, torch.stack([numbers, numbers + len(graphs)], dim=1))).sum())
 

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from pathnn.cli.app import app
 from pathnn.data import load_dataset
-from pathnn.theory.fingerprints import hashed_annotations, path_fingerprints, stack_lanes
+from pathnn.theory.fingerprints import hashed_annotations, stack_lanes
 from pathnn.theory.graphs import edges_to_index
-from pathnn.theory.isomorphism import as_graphs
-from pathnn.theory.untrained import embeddings, untrained_models
+from pathnn.theory.isomorphism import as_graphs, untrained_models
+from pathnn.theory.merged import merged_embeddings
 from pathnn_reproduction.experiments import sr
 from pathnn_reproduction.experiments.sr import exact_at, summarize, table
 from pathnn_reproduction.pages import expressive_page, sr_chart
@@ -34,7 +34,8 @@ def regular_graphs(count: int):
 def test_by_length_is_the_same_as_all_at_once(distances):
     graphs = regular_graphs(40)
     rows = list(sr.exact_by_length(graphs, 7, distances=distances, first=1))
-    prints = path_fingerprints(graphs, collection="ap", k=7, distances=distances)
+    found = hashed_annotations(graphs, collection="ap", k=7, distances=distances)
+    prints = stack_lanes([one.fingerprints() for one in found], (8, 2))
     for row in rows:
         assert row["confused"] == sr.pairs_in(prints[:, row["k"]])
     assert all(a["confused"] >= b["confused"] for a, b in pairwise(rows))
@@ -88,7 +89,7 @@ def test_what_the_page_says_of_a_relu(mirror: Path):
     for model in models:
         for conv in model.convs:
             conv.phi.register_forward_hook(lambda module, inputs, output: read.append(inputs[0] > 0))
-    embeddings(models, as_graphs(load_dataset("sr281264").graphs))
+    merged_embeddings(models, as_graphs(load_dataset("sr281264").graphs))
     assert len(read) == 20
     assert all(bool((positive == positive[0]).all()) for positive in read)
 

@@ -45,7 +45,7 @@ def test_options_reach_the_tests(cli: Run, three: Path) -> None:
     assert found["failure_rate"] == [pytest.approx(1 / 3)] * 2
     assert found["exact_failure_rate"] == pytest.approx(1 / 3)
     assert found["confused"] == found["confused_by_network"] == [[0, 1]]
-    plain = json.loads(cli("distinguish", three, "-k", 2, "--no-distances", "--plain", "--seeds", 1, "--json").stdout)
+    plain = json.loads(cli("distinguish", three, "-k", 2, "--no-distances", "--seeds", 1, "--json").stdout)
     assert plain["failure_rate"] == [pytest.approx(1 / 3)]
     forgets = json.loads(cli("distinguish", three, "-k", 5, "-c", "sp+", "--no-residual", "--json").stdout)
     assert forgets["exact_failure_rate"] == pytest.approx(1 / 3)  # six vertices without a path of length 5, twice
@@ -85,10 +85,9 @@ def test_refuses(cli: Run, three: Path) -> None:
 
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("how", ["--merge", "--plain"])
 @pytest.mark.parametrize("collection", ["sp", "sp+", "ap"])
-def test_the_gpu_finds_what_the_cpu_finds(cli: Run, three: Path, how: str, collection: str) -> None:
-    arguments = ("distinguish", three, "-c", collection, "-k", 3, how, "--seeds", 2, "--json")
+def test_the_gpu_finds_what_the_cpu_finds(cli: Run, three: Path, collection: str) -> None:
+    arguments = ("distinguish", three, "-c", collection, "-k", 3, "--seeds", 2, "--json")
     here, there = (json.loads(cli(*arguments, "--device", device).stdout) for device in ("cpu", "cuda"))
     assert here["failure_rate"] == there["failure_rate"]
     assert here["confused_by_network"] == there["confused_by_network"]

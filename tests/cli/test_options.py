@@ -18,7 +18,7 @@ from pathnn.cli.app import app
 OPTIONS = {
     "paths": "data --collection -c --k -k --json --draw --graph --source --skip-invalid --smiles --max-paths",
     "distinguish": "data --collection -c --k -k --distances --no-distances --extend --residual --no-residual --phi "
-    "--hidden --seeds --threshold --pairs --all-pairs --merge --plain --memory --device --max-steps --smiles "
+    "--hidden --seeds --threshold --pairs --all-pairs --memory --device --max-steps --smiles "
     "--skip-invalid --json",
     "train": "data --out -o --config --resume --overwrite --model --collection -c --k -k --hidden --dropout --epochs "
     "--batch-size --lr --weight-decay --patience --stop-at --clip --seed --seeds --fold --split-seed --split-by "
@@ -28,7 +28,7 @@ OPTIONS = {
     "compare": "runs --metric --out -o --json",
     "evaluate": "run data --split --target --metric --smiles --skip-invalid --device --json",
     "predict": "run data --out -o --smiles --strict --resume --part --interval --device --json",
-    "explain": "run data --row --graph --output --out -o --top --smiles --json",
+    "explain": "run data --row --graph --all --output --out -o --top --smiles --device --json",
     "datasets": "--json",
     "datasets fetch": "names --json",
     "datasets verify": "names --json",

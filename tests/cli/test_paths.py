@@ -232,8 +232,8 @@ def test_atoms_are_drawn_with_their_numbers_in_the_smiles(
     def draw(edge_index: torch.Tensor, num_nodes: int, source: int, **_: object) -> None:
         drawn.append(sorted(edge_index.t().tolist()))
 
-    monkeypatch.setattr("pathnn.plots.overview.draw_paths_and_tree", draw)
-    monkeypatch.setattr("pathnn.plots.overview.save", lambda *_: None)
+    monkeypatch.setattr("pathnn.plots.trees.draw_paths_and_tree", draw)
+    monkeypatch.setattr("pathnn.plots.trees.save", lambda *_: None)
     path = write_csv(tmp_path / "m.csv", [("C(O)(N)C", "")])  # its canonical SMILES begins with another atom
     assert cli("paths", path, "--k", 2, "--draw", tmp_path / "out.svg").exit_code == 0
     assert drawn == [[[0, 1], [0, 2], [0, 3], [1, 0], [2, 0], [3, 0]]]

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch_geometric.data import Data
 
 from pathnn import PathLSTM, PathNN, extract_paths
 from pathnn.explain import Explanation, PathScore, attribution, explain_paths
-from pathnn.explain.attribution import Copies
+from pathnn.explain.attribution import Copies, explain_graphs, reference_inputs, weighted_copy
 from pathnn.nn import Baseline
 
 EDGES = torch.tensor([[0, 1, 2, 3, 4, 0, 1], [1, 2, 3, 4, 0, 2, 5]])  # a ring of five with a chord and a tail
@@ -51,6 +52,55 @@ def test_scores_add_up(collection, options):
     assert [a.shape for a in found.paths] == [b.shape for b in trie_of(model).to_paths()]
 
 
+def some_graphs(number: int, **more: Any) -> list[Data]:
+    generator = torch.Generator().manual_seed(5)
+    sizes = [(6, GRAPH), (4, GRAPH[:, (GRAPH < 4).all(dim=0)]), (2, GRAPH[:, :0])]
+    return [
+        Data(x=torch.rand(n, 3, generator=generator), edge_index=edges, **more)
+        for n, edges in (sizes[i % 3] for i in range(number))
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"extend": True, "collection": "sp"}, {"readout": "mean", "phi": "mlp"}, {"graph_channels": 2}],
+    ids=str,
+)
+def test_the_reference_is_the_mean_prediction_for_other_graphs(options):
+    """Vertices are paths of length 0, and all scores add up to the prediction minus the mean prediction."""
+    model = make(**options).eval()
+    channels = options.get("graph_channels", 0)
+    others, graphs = some_graphs(7), some_graphs(3)
+    for i, graph in enumerate([*others, *graphs]):
+        graph.graph_attr = torch.tensor([[0.1 * i, -0.2]]) if channels else None
+    each = [model(g.x, g.edge_index, graph_attr=g.get("graph_attr"))[0, 1].item() for g in others]
+    found = explain_graphs(model, graphs, output=1, reference=reference_inputs(model, others))
+    for graph, one in zip(graphs, found, strict=True):
+        own = model(graph.x, graph.edge_index, graph_attr=graph.get("graph_attr"))[0, 1].item()
+        assert one.prediction == pytest.approx(own, rel=1e-4, abs=1e-5)
+        assert one.baseline == pytest.approx(sum(each) / len(each), rel=1e-4, abs=1e-5)
+        assert abs(one.rest) <= 0.01 * sum(float(score.abs().sum()) for score in one.scores) + 1e-6
+        parts = one.rest + one.descriptors + sum(path.score for path in one.ranked())
+        assert parts == pytest.approx(one.prediction - one.baseline, abs=1e-6)
+        assert one.paths[0].flatten().tolist() == list(range(graph.num_nodes))
+        assert (one.descriptors != 0) == bool(channels)
+        whole = one.prediction - one.baseline - one.rest - one.descriptors
+        assert one.vertex_scores().sum().item() == pytest.approx(whole, abs=1e-6)
+
+
+def test_a_batch_is_explained_like_each_of_its_graphs():
+    model, graphs = make(), some_graphs(4)
+    reference = reference_inputs(model, some_graphs(3))
+    for given in (None, reference):
+        for graph, one in zip(graphs, explain_graphs(model, graphs, reference=given), strict=True):
+            alone = explain_paths(model, graph.x, graph.edge_index, reference=given)
+            assert one.prediction == pytest.approx(alone.prediction, rel=1e-4)
+            assert one.baseline == pytest.approx(alone.baseline, rel=1e-4)
+            for a, b, c, d in zip(one.paths, alone.paths, one.scores, alone.scores, strict=True):
+                assert a.equal(b)
+                torch.testing.assert_close(c, d, rtol=1e-3, atol=1e-5)
+
+
 def trie_of(model: PathNN):
     config = model.config
     return extract_paths(GRAPH, 6, collection=config.collection, k=config.k, extend=config.extend)
@@ -69,14 +119,13 @@ def test_in_a_linear_model_a_score_is_what_the_path_changes():
     model = make(k=1, norm=None, phi="identity", head="linear")
     x = torch.rand(6, 3)
     found = explain_paths(model, x, GRAPH)
-    copies = Copies.of(model, x, GRAPH, None)
+    copies = Copies.of(weighted_copy(model), [Data(x=x, edge_index=GRAPH)])
     scores = found.scores[0]
     for path in range(scores.numel()):
-        out, weights = copies.outputs(torch.ones(copies.number))
-        with torch.no_grad():
-            weights[0][path] = 0.0
-            left = copies.model(copies.x, trie=copies.trie, batch=copies.batch, batch_size=copies.number)
-        assert (out - left)[0, 0].item() == pytest.approx(scores[path].item(), abs=1e-6)
+        weights = copies.weights(torch.ones(2))
+        weights[1, 6 + 1 + path] = 0.0  # after the weights of six vertices and of descriptors
+        kept, left = copies.outputs(weights)[:, 0, 0].tolist()
+        assert kept - left == pytest.approx(scores[path].item(), abs=1e-6)
 
 
 @pytest.mark.parametrize("collection", ["sp+", "ap"])
@@ -294,6 +343,6 @@ def test_a_large_graph_is_read_one_at_a_time(monkeypatch):
     several = explain_paths(model, x, GRAPH)
     monkeypatch.setattr(attribution, "ENTRIES", 1)
     one = explain_paths(model, x, GRAPH)
-    assert Copies.of(model, x, GRAPH, None).number == 1
+    assert Copies.of(weighted_copy(model), [Data(x=x, edge_index=GRAPH)]).number == 1
     for a, b in zip(several.scores, one.scores, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)

@@ -10,7 +10,7 @@ import torch
 from pathnn import PathNN
 from pathnn.data import load_dataset
 from pathnn.explain import explain_paths
-from pathnn.explain.attribution import Copies
+from pathnn.explain.attribution import Copies, weighted_copy
 
 DOC = Path(__file__).resolve().parents[2] / "docs" / "explain.md"
 
@@ -27,7 +27,7 @@ def test_scores_tell_what_happens_without_the_paths(mirror: Path):
     for number in range(11000, 11008):
         graph = graphs[number]
         found = explain_paths(model, graph.x, graph.edge_index, edge_attr=graph.edge_attr)
-        copies = Copies.of(model, graph.x, graph.edge_index, graph.edge_attr)
+        copies = Copies.of(weighted_copy(model), [graph])
         order = torch.cat(found.scores).argsort()
         tenth = order.numel() // 10
         some = order[torch.randperm(order.numel(), generator=generator)]
@@ -37,12 +37,8 @@ def test_scores_tell_what_happens_without_the_paths(mirror: Path):
 
 def without(copies: Copies, left_out: torch.Tensor) -> float:
     """The prediction if some paths, numbered through all lengths, are left out."""
-    sizes = [rows.size(0) for rows in copies.paths]
-    weights = torch.ones(sum(sizes))
-    weights[left_out] = 0.0
-    copies.model.lstm.weights = [part.repeat(copies.number) for part in weights.split(sizes)]
+    first = copies.sizes[0] + 1  # after the weights of the vertices and of descriptors
+    weights = copies.weights(torch.ones(1))
+    weights[0, left_out + first] = 0.0
     with torch.no_grad():
-        out = copies.model(
-            copies.x, trie=copies.trie, edge_attr=copies.edge_attr, batch=copies.batch, batch_size=copies.number
-        )
-    return out[0, 0].item()
+        return copies.outputs(weights)[0, 0, 0].item()

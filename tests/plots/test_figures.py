@@ -7,12 +7,13 @@ import networkx as nx
 import pytest
 from matplotlib.text import Text
 
-from pathnn.plots import draw_graphs, draw_paths, draw_trees
-from pathnn.plots.overview import draw_paths_and_tree
+from pathnn.plots import draw_paths, draw_trees
 from pathnn.plots.page import LINES, REACHED
 from pathnn.plots.paths import choose_colors, maximal
-from pathnn.theory.examples import figure_graph, hexagon, open_triplet, triangle, two_triangles
+from pathnn.plots.trees import draw_paths_and_tree
+from pathnn.theory.examples import figure_graph, hexagon, open_triplet, two_triangles
 from pathnn.theory.graphs import edges_to_index
+from pathnn_reproduction.figures.drawing import draw_panels, graph_panel
 
 PETERSEN = edges_to_index(list(nx.petersen_graph().edges)), 10
 
@@ -26,9 +27,9 @@ def all_figures():
         "trees": draw_trees(*figure_graph(), 0, k=(3, 2, 2, 3)),
         "one tree": draw_trees(*figure_graph(), 0, kinds="wl", k=0),
         "wide tree": draw_trees(*PETERSEN, 0, kinds="wl", k=4),
-        "graphs": draw_graphs([hexagon(), two_triangles()], captions=["a hexagon", "two triangles"]),
-        "marked": draw_graphs([open_triplet(), triangle()], sources=[0, None], labels=["a", "b", "c"]),
-        "one vertex": draw_graphs([(edges_to_index([]), 1)]),
+        "graphs": draw_panels([graph_panel(hexagon(), "a hexagon"), graph_panel(two_triangles(), "two triangles")]),
+        "marked": draw_panels([graph_panel(open_triplet(), "", source=0, labels=["a", "b", "c"])]),
+        "one vertex": draw_panels([graph_panel((edges_to_index([]), 1), "")]),
     }
 
 
@@ -56,7 +57,7 @@ def test_number_of_panels(figures):
         "one tree": 1,
         "wide tree": 1,
         "graphs": 2,
-        "marked": 2,
+        "marked": 1,
         "one vertex": 1,
     }
 
@@ -140,11 +141,8 @@ def test_no_window_no_global_settings():
         (lambda: draw_trees(*figure_graph(), -1), "source=-1"),
         (lambda: draw_trees(*figure_graph(), 0, kinds="bfs"), "kinds has 'bfs'"),
         (lambda: draw_trees(*PETERSEN, 0, kinds="wl", k=8), "9,841 nodes.*at most 400.*Lower k"),
-        (lambda: draw_graphs([]), "graphs is empty"),
-        (lambda: draw_graphs([triangle()], captions=["a", "b"]), "captions has 2"),
-        (lambda: draw_graphs([triangle()], sources=[7]), "source=7"),
-        (lambda: draw_graphs([(edges_to_index([]), 0)]), "num_nodes=0"),
-        (lambda: draw_graphs([(edges_to_index([]), 1000)]), "num_nodes=1000"),
+        (lambda: draw_paths(edges_to_index([]), 0, 0), "no vertices"),
+        (lambda: draw_paths(edges_to_index([]), 1000, 0), "num_nodes=1000"),
     ],
 )
 def test_refuses(draw, message):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pathnn.plots import overview
+from pathnn.plots import trees
 from pathnn_reproduction.figures import figures as files
 
 
@@ -19,7 +19,7 @@ class Broken:
         raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("save", [overview.save, lambda figure, path: files.save_picture(figure, path, dpi=80)])
+@pytest.mark.parametrize("save", [trees.save, lambda figure, path: files.save_picture(figure, path, dpi=80)])
 def test_half_a_picture_is_no_picture(tmp_path: Path, save: Any) -> None:
     path = tmp_path / "old.svg"
     path.write_bytes(b"whole")

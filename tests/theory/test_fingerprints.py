@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pathnn.paths import PathExplosionError
 from pathnn.paths.options import COLLECTIONS
 from pathnn.theory.examples import hexagon, triangle
-from pathnn.theory.fingerprints import classes, hashed_annotations, path_fingerprints
+from pathnn.theory.fingerprints import classes, hashed_annotations
 from pathnn.theory.graphs import edges_to_index
 from pathnn_reproduction.theory.exact import annotated_path_sets
 from theory_strategies import atlas, from_networkx, graphs, relabelled, relaxed
@@ -20,6 +20,11 @@ OPTIONS = [
     {"residual": residual, "extend": extend, "distances": distances}
     for residual, extend, distances in product([False, True], repeat=3)
 ]
+
+
+def path_fingerprints(graphs, **options):
+    """The multiset of annotations of each graph at each level, `[graphs, k + 1, 2]`."""
+    return np.stack([one.fingerprints() for one in hashed_annotations(graphs, **options)])
 
 
 def same_partition(first, second) -> bool:

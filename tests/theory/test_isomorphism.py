@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import pytest
@@ -16,10 +14,10 @@ from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError
 from pathnn.paths.options import COLLECTIONS
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
-from pathnn.theory.graphs import disjoint_union, edges_to_index
-from pathnn.theory.isomorphism import all_pairs, check_pairs, isomorphism_test
+from pathnn.theory.graphs import edges_to_index
+from pathnn.theory.isomorphism import all_pairs, check_pairs, isomorphism_test, untrained_models
 from pathnn.theory.merged import merged_embeddings
-from pathnn.theory.untrained import embeddings, untrained_models
+from pathnn_reproduction.experiments.brec_protocol import disjoint_union
 
 
 def numbered(graph: nx.Graph, seed: int = 0):
@@ -34,20 +32,26 @@ def some_graphs():
     return [numbered(graph) for graph in chosen]
 
 
+@torch.no_grad()
+def plain_embeddings(models, graphs):
+    """What the models compute if they read every path of all graphs in one batch."""
+    edge_index, num_nodes, batch = disjoint_union(graphs)
+    ones = torch.ones(num_nodes, 1).double()
+    return torch.stack([model.embed(ones, edge_index, batch=batch, batch_size=len(graphs)) for model in models])
+
+
 @pytest.mark.parametrize("collection", COLLECTIONS)
 @pytest.mark.parametrize(("extend", "distances"), list(product([False, True], repeat=2)))
 def test_merged_equals_plain(collection, extend, distances):
     models = untrained_models(collection=collection, k=4, seeds=2, extend=extend, distances=distances)
-    plain = embeddings(models, some_graphs(), merge=False)
-    merged = embeddings(models, some_graphs(), merge=True)
-    torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
+    merged = merged_embeddings(models, some_graphs())
+    torch.testing.assert_close(merged, plain_embeddings(models, some_graphs()), rtol=1e-9, atol=1e-9)
 
 
 def test_memory_changes_nothing():
     models = untrained_models(collection="ap", k=4, seeds=1, phi="relu")
-    whole = embeddings(models, some_graphs())
-    for merge in (True, False):
-        torch.testing.assert_close(embeddings(models, some_graphs(), merge=merge, memory=10_000), whole)
+    whole = merged_embeddings(models, some_graphs())
+    torch.testing.assert_close(merged_embeddings(models, some_graphs(), memory=10_000), whole)
 
 
 def test_sequences_without_a_table(monkeypatch):
@@ -55,8 +59,6 @@ def test_sequences_without_a_table(monkeypatch):
     whole = merged_embeddings(models, some_graphs())
     monkeypatch.setattr("pathnn.theory.merged.TABLE", 0)
     torch.testing.assert_close(merged_embeddings(models, some_graphs()), whole)
-    with pytest.raises(PathExplosionError, match="over max_paths_per_source=3"):
-        merged_embeddings(models, some_graphs(), max_paths_per_source=3)
 
 
 @pytest.mark.parametrize("phi", ["tanh", "mlp"])
@@ -64,13 +66,8 @@ def test_batch_norm_counts_every_vertex(phi):
     """The merged statistics are those of a batch of all graphs."""
     model = untrained_models(collection="ap", k=3, seeds=1, phi=phi)[0]
     graphs = some_graphs()
-    merged = embeddings([model], graphs)[0]
-    edge_index, num_nodes, batch = disjoint_union(graphs)
-    with torch.no_grad():
-        plain = model.embed(torch.ones(num_nodes, 1).double(), edge_index, batch=batch)
-    torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
-    with pytest.raises(ValueError, match="expected merge=True"):
-        embeddings([model], graphs, merge=False)
+    merged = merged_embeddings([model], graphs)
+    torch.testing.assert_close(merged, plain_embeddings([model], graphs), rtol=1e-9, atol=1e-9)
 
 
 def test_the_paper_s_model_is_what_is_tested():
@@ -146,24 +143,10 @@ def test_refuses_wrong_pairs():
         all_pairs(10_000)
 
 
-def test_merging_refuses_other_models():
-    model = untrained_models(collection="ap", k=2, seeds=1)[0]
-    other = untrained_models(collection="ap", k=3, seeds=1)[0]
-    with pytest.raises(ValueError, match="no models"):
-        merged_embeddings([], [hexagon()])
-    with pytest.raises(ValueError, match="different options"):
-        merged_embeddings([model, other], [hexagon()])
-    with pytest.raises(ValueError, match=r"dropout=0\.5"):
-        merged_embeddings([PathNN.from_config(replace(model.config, dropout=0.5))], [hexagon()])
-    with pytest.raises(ValueError, match="one input channel"):
-        merged_embeddings([PathNN.from_config(replace(model.config, in_channels=2))], [hexagon()])
-
-
 def test_lengths_that_no_path_has_cost_nothing_and_change_nothing() -> None:
     graphs = [open_triplet(), triangle()]
     models = untrained_models(collection="ap", k=70, seeds=1)
-    merged = embeddings(models, graphs, merge=True)
-    torch.testing.assert_close(merged, embeddings(models, graphs, merge=False))
+    torch.testing.assert_close(merged_embeddings(models, graphs), plain_embeddings(models, graphs))
 
 
 def test_what_cannot_be_merged_is_refused_before_any_layer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,23 +156,15 @@ def test_what_cannot_be_merged_is_refused_before_any_layer(monkeypatch: pytest.M
     models = untrained_models(collection="ap", k=15, seeds=1)
     monkeypatch.setattr("pathnn.theory.merged._layer", lambda *_: pytest.fail("a layer was computed"))
     with pytest.raises(PathExplosionError, match=r"too many to merge sequences of 16\. Lower k"):
-        embeddings(models, [graph], merge=True)
+        merged_embeddings(models, [graph])
 
 
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_representations_are_the_same_on_a_gpu(collection: str, merge: bool) -> None:
+def test_representations_are_the_same_on_a_gpu(collection: str) -> None:
     graphs = some_graphs()
     models = untrained_models(collection=collection, k=4, seeds=2)
-    truth = embeddings(models, graphs, merge=merge)
-    found = embeddings(models, graphs, merge=merge, device="cuda").cpu()
+    truth = merged_embeddings(models, graphs)
+    found = merged_embeddings(models, graphs, device="cuda").cpu()
     torch.testing.assert_close(found, truth)
-
-
-@pytest.mark.parametrize("readout", ["mean", None])
-def test_merging_is_for_sums_over_vertices(readout: Any) -> None:
-    model = PathNN(1, 8, 8, collection="ap", k=2, readout=readout).eval()
-    with pytest.raises(ValueError, match=f"readout={readout!r}: merging sums over vertices"):
-        merged_embeddings([model], some_graphs())

@@ -12,8 +12,7 @@ from pathnn.cli.options import Data, Json, SkipInvalid, Smiles, check_usage, opt
 from pathnn.paths.options import PathOptions
 
 if TYPE_CHECKING:
-    from pathnn.theory.isomorphism import IsomorphismTest
-    from pathnn.theory.untrained import UntrainedPhi
+    from pathnn.theory.isomorphism import IsomorphismTest, UntrainedPhi
 
 EXAMPLE = "Example: pathnn distinguish sr251256 --collection ap --k 4"
 
@@ -46,7 +45,6 @@ Threshold = Annotated[
 OwnPairs = Annotated[
     bool, typer.Option("--pairs/--all-pairs", help="The pairs of the dataset, if it has any, or all pairs.")
 ]
-Merge = Annotated[bool, typer.Option("--merge/--plain", help="Read equal token sequences once, or every path.")]
 Memory = Annotated[int, typer.Option("--memory", min=1, metavar="MIB", help="Memory of the network, roughly.")]
 MaxSteps = Annotated[
     int, typer.Option("--max-steps", min=1, help="Refuse a graph that takes the exact test more steps than this.")
@@ -64,7 +62,6 @@ def distinguish_command(
     seeds: Seeds = 5,
     threshold: Threshold = 1e-5,
     own_pairs: OwnPairs = True,
-    merge: Merge = True,
     memory: Memory = 1024,
     device: Device = "cpu",
     max_steps: MaxSteps = 2_000_000_000,
@@ -91,7 +88,7 @@ def distinguish_command(
             found = isomorphism_test(
                 task.graphs, pairs, collection=collection, k=k, distances=options.distances,
                 extend=options.extend, residual=residual, phi=cast("UntrainedPhi", phi), hidden_channels=hidden,
-                seeds=seeds, threshold=threshold, merge=merge, memory=memory * 2**20, device=pick_device(device),
+                seeds=seeds, threshold=threshold, memory=memory * 2**20, device=pick_device(device),
                 max_steps=max_steps,
             )  # fmt: skip
     if collection == "sp":

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import print_json, print_table, progress, result_only, say
-from pathnn.cli.options import Data, Json, Run, Smiles
+from pathnn import __version__
+from pathnn.cli.console import note, number_text, print_json, print_table, progress, result_only, say
+from pathnn.cli.options import Data, Device, Json, Run, Smiles, pick_device
 
 if TYPE_CHECKING:
-    from pathnn.explain import Explanation
-    from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
+    from pathnn.explain.subject import ExplainedGraph
+    from pathnn.nn import PathNN
+    from pathnn.training.ensemble import Ensemble
 
 Row = Annotated[
     int | None,
@@ -26,9 +29,12 @@ Output = Annotated[
     typer.Option("--output", metavar="NAME", help="Which class or target column; by default the predicted class, the "
                  "likeliest of several answers, or the first target.", show_default=False),
 ]  # fmt: skip
+All = Annotated[bool, typer.Option("--all", help="Explain all rows or graphs of the data.")]
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="FILE", help="The .html page to write.", show_default=False)
-]
+    Path | None,
+    typer.Option("--out", "-o", metavar="FILE", help="The .html page to write; with --all, the folder.",
+                 show_default=False),
+]  # fmt: skip
 Top = Annotated[int, typer.Option("--top", min=1, help="How many paths to show.")]
 
 
@@ -37,92 +43,174 @@ def explain_command(
     data: Data,
     row: Row = None,
     graph: Graph = None,
+    every: All = False,
     output: Output = None,
     out: Out = None,
     top: Top = 12,
     smiles: Smiles = None,
+    device: Device = "cpu",
     json: Json = False,
 ) -> None:
-    """Score the paths that a prediction depends on; the scores sum to the prediction minus the baseline.
+    """Score the paths that a prediction depends on; the scores sum to the prediction minus a reference value.
 
-    The baseline is the output without any path, from the vertices alone. Scores are integrated gradients over the
-    weights of the paths. For several networks (train --seeds), their mean is explained.
+    The reference value is the mean prediction for the training molecules, if the run folder has them. Scores are
+    integrated gradients over the weights of the paths. For several networks (train --seeds), their mean is explained.
+    With --all, a page and paths.csv say which paths raise or lower the predictions for a whole dataset.
     """
-    if out is not None and (out.suffix.lower() != ".html" or out.is_dir()):
+    if every and (out is None or out.suffix.lower() == ".html" or row is not None or graph is not None):
+        raise typer.BadParameter("expected --out FOLDER, and neither --row nor --graph.", param_hint="--all")
+    if not every and out is not None and (out.suffix.lower() != ".html" or out.is_dir()):
         raise typer.BadParameter(f"{out}: expected the name of a file that ends in .html.", param_hint="--out")
     with result_only(json):
-        import torch
-
-        from pathnn.explain import Explanation, explain_paths
-        from pathnn.explain.subject import choose_answer, read_subject
         from pathnn.inference.predictor import load_runs
         from pathnn.nn import PathNN
-        from pathnn.training.ensemble import combine
 
         trained = load_runs(run)
         models = [one.model for one in trained.members if isinstance(one.model, PathNN)]
         if not models:
             raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")
-        subject = read_subject(trained.members[0], data, row=row, graph=graph, smiles=smiles or trained.config.smiles)
-        if out is not None:
-            subject.picture.draw({}, {})  # fail now, not after the work
-        outputs = torch.stack([subject.outputs(one) for one in trained.members])
-        together = combine(outputs.unsqueeze(1), trained.signature.target)[0]
-        answer = choose_answer(trained.signature, together, output, networks=len(models))
-        with progress(f"explaining {subject.title}"):
-            graph_of = (subject.x, subject.edge_index)
-            options: dict[str, Any] = {"edge_attr": subject.edge_attr, "graph_attr": subject.graph_attr}
-            options["output"] = answer.number
-            found = Explanation.mean([explain_paths(model, *graph_of, **options) for model in models])
-            found = found.rescaled(answer.factor, answer.shift).renumbered(subject.order)
-            if out is not None:
-                model_of = f"{run}{_several(len(models))}"
-                _write(out, model_of, subject, answer, found, top)
+        smiles, place = smiles or trained.config.smiles, pick_device(device)
+        if out is not None and every:
+            document, show = _explain_all(trained, models, run, data, smiles, output, out, top, place)
+        else:
+            document, show = _explain_one(trained, models, run, data, row, graph, smiles, output, out, top, place)
     if json:
-        shown = found.ranked()[:top]
-        paths = [{"path": path.vertices, "words": subject.picture.words(path), "score": path.score} for path in shown]
-        print_json(
-            {
-                "run": run, "data": data, "subject": subject.title, "output": answer.name,
-                "prediction": found.prediction, "baseline": found.baseline, "rest": found.rest, "paths": paths,
-                **({} if subject.graph_attr is None else {"descriptors": found.descriptors}),
-                "vertex_scores": found.vertex_scores(), "networks": len(models), "out": out,
-            }
-        )  # fmt: skip
-    else:
-        _print(subject, answer, found, top, len(models))
-        if out is not None:
-            say(f"wrote {out}")
+        print_json(document)
+        return
+    show()
+    if out is not None:
+        say(f"wrote {out}")
 
 
-def _write(
-    out: Path, model_of: str, subject: ExplainedGraph, answer: ExplainedOutput, found: Explanation, top: int
-) -> None:
-    from pathnn import __version__
+Found = tuple[dict[str, Any], Callable[[], None]]
+"""A JSON document, and a function that prints a table."""
+
+
+def _explain_one(
+    trained: Ensemble, models: list[PathNN], run: Path, data: str, row: int | None, graph: int | None,
+    smiles: str | None, output: str | None, out: Path | None, top: int, device: str,
+) -> Found:  # fmt: skip
+    import torch
+
+    from pathnn.explain.dataset import explain_mean, inputs_of
     from pathnn.explain.page import Heading, explanation_page
+    from pathnn.explain.subject import choose_answer, read_reference, read_subject
+    from pathnn.training.ensemble import combine
+
+    subject = read_subject(trained.members[0], data, row=row, graph=graph, smiles=smiles)
+    if out is not None:
+        subject.picture.draw({}, {})  # fail now, not after the work
+    outputs = torch.stack([subject.outputs(one) for one in trained.members])
+    together = combine(outputs.unsqueeze(1), trained.signature.target)[0]
+    answer = choose_answer(trained.signature, together, output, networks=len(models))
+    with progress(f"explaining {subject.title}"):
+        others, reference = read_reference(trained.members[0], run, data, smiles=smiles)
+        models = [model.to(device) for model in models]
+        inputs = inputs_of(models, others, device)
+        (found,) = explain_mean(models, [subject.data.to(device)], answer.number, inputs)
+    found = found.rescaled(answer.factor, answer.shift).renumbered(subject.order)
+    if out is not None:
+        about = f"{subject.place}; {_about(run, models)}"
+        heading = Heading(subject.title, answer.name, answer.words, about, reference)
+        _write(out, explanation_page(heading, found, subject.picture, top=top))
+    ranked, words = found.ranked(), subject.picture.words
+    rows = [(words(path), str(path.length), f"{path.score:+.4g}") for path in ranked[:top]]
+    if rest := ranked[top:]:
+        rows.append((f"the other {len(rest):,}", "", f"{sum(path.score for path in rest):+.4g}"))
+    if subject.graph_attr is not None:
+        rows.append(("descriptors", "", f"{found.descriptors:+.4g}"))
+
+    def show() -> None:
+        print_table(("path", "length", "adds"), rows, title=subject.title)
+        say(
+            f"{answer.name}: {found.prediction:.4g}{f', {answer.words}' if answer.words else ''}{_several(len(models))}"
+        )
+        say(f"reference value {found.baseline:.4g}: {reference}; rest {found.rest:+.2g}")
+
+    paths = [{"path": path.vertices, "words": words(path), "score": path.score} for path in ranked[:top]]
+    return {
+        "run": run, "data": data, "subject": subject.title, "output": answer.name, "prediction": found.prediction,
+        "baseline": found.baseline, "reference": reference, "rest": found.rest, "paths": paths,
+        **({} if subject.graph_attr is None else {"descriptors": found.descriptors}),
+        "vertex_scores": found.vertex_scores(), "networks": len(models), "out": out,
+    }, show  # fmt: skip
+
+
+def _explain_all(
+    trained: Ensemble, models: list[PathNN], run: Path, data: str, smiles: str | None, output: str | None, out: Path,
+    top: int, device: str,
+) -> Found:  # fmt: skip
+    import torch
+
+    from pathnn.explain.dataset import explain_dataset, patterns_csv
+    from pathnn.explain.page import Heading, dataset_page
+    from pathnn.explain.subject import choose_answer, output_names, read_reference, read_subjects
+
+    signature, first = trained.signature, trained.members[0]
+    asked = output_names(signature) if output is None else [output]
+    none = torch.zeros(signature.out_channels)
+    answers = [choose_answer(signature, none, name, networks=len(models)) for name in asked]
+    problems: list[str] = []
+
+    def readable() -> Iterator[ExplainedGraph]:
+        for one in read_subjects(first, data, smiles=smiles):
+            if isinstance(one, str):
+                problems.append(one)
+            else:
+                yield one
+
+    with progress(f"explaining {data}"):
+        others, reference = read_reference(first, run, data, smiles=smiles)
+        found = explain_dataset(models, readable(), answers, others, device=device)
+    if not found[0].graphs:
+        raise ValueError(f"{data} has no graph that can be explained: {(problems or ['it is empty'])[0]}")
+    if problems:
+        note(f"{number_text(len(problems), 'row')} cannot be read, the first: {problems[0]}")
+    out.mkdir(parents=True, exist_ok=True)
+    _write(out / "paths.csv", patterns_csv(found))
+    heading = Heading(f"Paths that {data} is predicted from", "", "", _about(run, models), reference)
+    _write(out / "explanation.html", dataset_page(found, heading, top=top))
+
+    def show() -> None:
+        for one in found:
+            rows = [
+                (path.text, f"{path.graphs:,}", f"{path.mean:+.3g}", f"{path.std:.2g}") for path in one.extremes(top)
+            ]
+            print_table(("path", "graphs", "mean", "spread"), rows, title=f"{one.output.name}: {one.graphs:,} graphs")
+            say(f"reference value {one.baseline:.4g}: {reference}")
+            for kind, (deleted, inserted) in one.areas().items():
+                say(f"faithfulness, {kind}: area {deleted:.3g} if deleted, {inserted:.3g} if inserted")
+
+    outputs = [
+        {
+            "output": one.output.name, "graphs": one.graphs, "baseline": one.baseline, "faithfulness": one.areas(),
+            "paths": [
+                {"path": path.text, "graphs": path.graphs, "mean": path.mean, "std": path.std}
+                for path in one.extremes(top)
+            ],
+        }
+        for one in found
+    ]  # fmt: skip
+    return {
+        "run": run,
+        "data": data,
+        "reference": reference,
+        "networks": len(models),
+        "outputs": outputs,
+        "out": out,
+    }, show
+
+
+def _write(out: Path, text: str) -> None:
     from pathnn.files import atomic_write
 
-    heading = Heading(
-        subject.title, answer.name, answer.words, f"{model_of}; {subject.place}; explained by pathnn {__version__}"
-    )
-    page = explanation_page(heading, found, subject.picture, top=top)
     with atomic_write(out) as file:
-        file.write(page.encode())
+        file.write(text.encode())
+
+
+def _about(run: Path, models: Sequence[PathNN]) -> str:
+    return f"{run}{_several(len(models))}; explained by pathnn {__version__}"
 
 
 def _several(networks: int) -> str:
     return f"; the mean of {networks} networks" if networks > 1 else ""
-
-
-def _print(subject: ExplainedGraph, answer: ExplainedOutput, found: Explanation, top: int, networks: int) -> None:
-    ranked = found.ranked()
-    rows = [(subject.picture.words(path), str(path.length), f"{path.score:+.4g}") for path in ranked[:top]]
-    rest = ranked[top:]
-    if rest:
-        rows.append((f"the other {len(rest):,}", "", f"{sum(path.score for path in rest):+.4g}"))
-    if subject.graph_attr is not None:
-        rows.append(("descriptors", "", f"{found.descriptors:+.4g}"))
-    print_table(("path", "length", "adds"), rows, title=subject.title)
-    words = f", {answer.words}" if answer.words else ""
-    without = f"without paths {found.baseline:.4g}, rest {found.rest:+.2g}"
-    say(f"{answer.name}: {found.prediction:.4g}{words}; {without}{_several(networks)}")

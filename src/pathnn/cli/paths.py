@@ -66,7 +66,7 @@ def _summarize(task: Task, options: PathOptions) -> PathSummary:
 
 
 def _draw(task: Task, path: Path, graph: int, source: int, options: PathOptions) -> None:
-    from pathnn.plots.overview import draw_paths_and_tree, save
+    from pathnn.plots.trees import draw_paths_and_tree, save
 
     if graph >= len(task.graphs):
         raise ValueError(f"--graph {graph} does not exist: expected 0 to {len(task.graphs) - 1}.")

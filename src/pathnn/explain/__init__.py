@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
+    from pathnn.explain.attribution import explain_graphs as explain_graphs
     from pathnn.explain.attribution import explain_paths as explain_paths
+    from pathnn.explain.attribution import reference_inputs as reference_inputs
     from pathnn.explain.explanation import Explanation as Explanation
     from pathnn.explain.explanation import PathScore as PathScore
 
 EXPORTS = {
-    "attribution": ("explain_paths",),
+    "attribution": ("explain_graphs", "explain_paths", "reference_inputs"),
     "explanation": ("Explanation", "PathScore"),
 }
 

@@ -37,12 +37,13 @@ class Explanation:
 
     Attributes:
         prediction: the explained output.
-        baseline: the output of the model without any path, from the features of the vertices alone. A model with
-            descriptors reads their mean over the training graphs.
-        paths: a tensor `[num_paths, length + 1]` per length, source first, -1 for a dummy token.
+        baseline: the reference value: the mean prediction for the reference graphs. Without them it is the output
+            for the vertices alone, without any path, with the mean descriptors of the training graphs.
+        paths: a tensor `[num_paths, length + 1]` per length, source first, -1 for a dummy token. With reference
+            graphs, the first has the vertices, as paths of length 0.
         scores: a tensor `[num_paths]` per length, float64.
         num_nodes: number of vertices of the graph.
-        descriptors: what the descriptors of the graph change, without any path.
+        descriptors: what the descriptors of the graph add.
     """
 
     prediction: float
@@ -74,17 +75,22 @@ class Explanation:
 
     def vertex_scores(self) -> Tensor:
         """Share the score of each path equally among its vertices: `[num_nodes]`, float64."""
-        shares = torch.zeros(self.num_nodes, dtype=torch.float64)
-        for vertices, score in self._rows():
-            shares[list(vertices)] += score / len(vertices)
-        return shares
+        shares = torch.zeros(self.num_nodes + 1, dtype=torch.float64)  # the last is for dummy tokens
+        for paths, scores in zip(self.paths, self.scores, strict=True):
+            each = scores / (paths >= 0).sum(dim=1).clamp(min=1)
+            shares.index_add_(0, paths.flatten() % (self.num_nodes + 1), each.double().repeat_interleave(paths.size(1)))
+        return shares[:-1]
 
     def edge_scores(self) -> dict[Edge, float]:
-        """Share the score of each path equally among its edges."""
+        """Share the score of each path equally among its edges; a vertex alone has none."""
         shares: dict[Edge, float] = {}
-        for vertices, score in self._rows():
-            for edge in PathScore(vertices, score).edges:
-                shares[edge] = shares.get(edge, 0.0) + score / (len(vertices) - 1)
+        for paths, scores in zip(self.paths, self.scores, strict=True):
+            each = (scores / ((paths >= 0).sum(dim=1) - 1)).tolist()
+            for ends in zip(paths[:, :-1].T.tolist(), paths[:, 1:].T.tolist(), strict=True):
+                for u, v, score in zip(*ends, each, strict=True):
+                    if v >= 0:
+                        edge = (u, v) if u < v else (v, u)
+                        shares[edge] = shares.get(edge, 0.0) + score
         return shares
 
     @staticmethod
@@ -128,5 +134,5 @@ class Explanation:
     def _rows(self) -> Iterator[tuple[tuple[int, ...], float]]:
         """Yield each path without its dummy tokens, and its score."""
         for paths, scores in zip(self.paths, self.scores, strict=True):
-            for path, score in zip(paths.tolist(), scores.tolist(), strict=True):
-                yield tuple(vertex for vertex in path if vertex >= 0), score
+            for path, score in zip(map(tuple, paths.tolist()), scores.tolist(), strict=True):
+                yield path if path[-1] >= 0 else tuple(vertex for vertex in path if vertex >= 0), score

@@ -1,12 +1,15 @@
-"""Write an explanation as one HTML page: the prediction, a picture, and the paths that matter most."""
+"""Write explanations as HTML pages that need no other file: of one graph, or of all graphs of a dataset."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from string import Template
 
+from pathnn.explain.dataset import OutputSummary, Pattern, draw_curves
 from pathnn.explain.explanation import Explanation, PathScore
 from pathnn.explain.pictures import LESS, MORE, Picture, hex_color
 
@@ -16,12 +19,13 @@ PICTURES = 24
 
 @dataclass(frozen=True)
 class Heading:
-    """The text around the picture: the graph, the explained output, its meaning in words, and the model."""
+    """The text around the picture: graph, explained output, its meaning in words, model, and reference value."""
 
     title: str
     output: str
     answer: str
     made_by: str
+    reference: str = "the output without any path"
 
 
 def explanation_page(heading: Heading, found: Explanation, picture: Picture, *, top: int = 12) -> str:
@@ -38,27 +42,79 @@ def explanation_page(heading: Heading, found: Explanation, picture: Picture, *, 
         adds = f"{found.descriptors:+#.3g}"
         rows.append(f'<tr><td colspan="3">descriptors</td><td class="number">{adds}</td><td></td></tr>')
     text = {
+        "reference": heading.reference,
         "title": heading.title, "output": heading.output, "made_by": heading.made_by,
         "answer": f", {heading.answer}" if heading.answer else "", "vertices": picture.vertices, "edges": picture.edges,
         "prediction": f"{found.prediction:.4g}", "baseline": f"{found.baseline:.4g}",
-        "change": f"{found.prediction - found.baseline - found.descriptors:+.4g}", "rest": f"{abs(found.rest):.2g}",
-        "more": hex_color(MORE), "less": hex_color(LESS),
+        "change": f"{found.prediction - found.baseline:+.4g}", "rest": f"{abs(found.rest):.2g}",
     }  # fmt: skip
-    template = Template(files("pathnn.explain").joinpath("page.html").read_text(encoding="utf-8"))
-    return template.substitute(
-        {name: escape(value) for name, value in text.items()},
+    return _fill(
+        "page.html",
+        text,
         picture=picture.draw(dict(enumerate(found.vertex_scores().tolist())), found.edge_scores()),
         rows="\n".join(rows),
     )
 
 
+def _fill(name: str, text: dict[str, str], **html: str) -> str:
+    """Fill in a template; `text` is escaped, and `html` is not."""
+    folder = files("pathnn.explain")
+    style = folder.joinpath("style.css").read_text(encoding="utf-8")
+    style = Template(style).substitute(more=hex_color(MORE), less=hex_color(LESS))
+    template = Template(folder.joinpath(name).read_text(encoding="utf-8"))
+    return template.substitute({key: escape(value) for key, value in text.items()}, style=style, **html)
+
+
+def _bar(score: float, most: float) -> str:
+    part = 100 * abs(score) / most if most else 0.0
+    kind, shift = ("more", "") if score > 0 else ("less", f"; left: -{part:.0f}%")
+    return f'<td class="bar"><div><span class="{kind}" style="width: {part:.0f}%{shift}"></span></div></td>'
+
+
 def _row(path: PathScore, picture: Picture, most: float, *, drawn: bool) -> str:
     ends, edges = dict.fromkeys(path.vertices, path.score), dict.fromkeys(path.edges, path.score)
     small = picture.draw(ends, edges, numbers=False) if drawn else ""
-    part = 100 * abs(path.score) / most if most else 0.0
-    kind, shift = ("more", "") if path.score > 0 else ("less", f"; left: -{part:.0f}%")
-    bar = f'<div><span class="{kind}" style="width: {part:.0f}%{shift}"></span></div>'
     return (
         f'<tr><td class="path">{escape(picture.words(path))}</td><td>{small}</td><td class="number">{path.length}</td>'
-        f'<td class="number">{path.score:+#.3g}</td><td class="bar">{bar}</td></tr>'
+        f'<td class="number">{path.score:+#.3g}</td>{_bar(path.score, most)}</tr>'
+    )
+
+
+def dataset_page(summaries: Sequence[OutputSummary], heading: Heading, *, top: int = 12) -> str:
+    """Return a page about all graphs of a dataset: the `top` patterns that raise each output, and that lower it."""
+    sections = "\n".join(_section(summary, heading.reference, top) for summary in summaries)
+    return _fill("dataset.html", {"title": heading.title, "made_by": heading.made_by}, sections=sections)
+
+
+def _section(summary: OutputSummary, reference: str, top: int) -> str:
+    shown = summary.extremes(top)
+    raising, lowering = [one for one in shown if one.mean > 0], [one for one in reversed(shown) if one.mean < 0]
+    most = max((abs(one.mean) for one in (*raising, *lowering)), default=0.0)
+    areas = "".join(
+        f'<tr><td>{kind}</td><td class="number">{deleted:.3g}</td><td class="number">{inserted:.3g}</td></tr>'
+        for kind, (deleted, inserted) in summary.areas().items()
+    )
+    figure = io.StringIO()
+    draw_curves(summary).savefig(figure, format="svg", metadata={"Date": None})
+    name = escape(summary.output.name)
+    return Template(files("pathnn.explain").joinpath("section.html").read_text(encoding="utf-8")).substitute(
+        name=name, graphs=f"{summary.graphs:,}", baseline=f"{summary.baseline:.4g}", reference=escape(reference),
+        raising="\n".join(_pattern(one, most) for one in raising), rest=f"{summary.rest:.2g}",
+        lowering="\n".join(_pattern(one, most) for one in lowering), sample=len(summary.curves), areas=areas,
+        curves=figure.getvalue()[figure.getvalue().index("<svg") :],
+    )  # fmt: skip
+
+
+def _pattern(one: Pattern, most: float) -> str:
+    examples = []
+    for _, graph, path in one.examples:
+        vertices, edges = dict.fromkeys(path.vertices, path.score), dict.fromkeys(path.edges, path.score)
+        drawn = graph.picture.draw(vertices, edges, numbers=False)
+        title = escape(f"{graph.title} ({graph.place}): {path.score:+.3g}")
+        examples.append(f'<span class="example" title="{title}">{drawn}</span>')
+    numbers = (f"{one.graphs:,}", f"{one.occurrences:,}", f"{one.mean:+#.3g}", f"{one.std:#.2g}")
+    columns = "".join(f'<td class="number">{number}</td>' for number in numbers)
+    return (
+        f'<tr><td class="path">{escape(one.text)}</td>{columns}{_bar(one.mean, most)}'
+        f'<td class="examples">{"".join(examples)}</td></tr>'
     )

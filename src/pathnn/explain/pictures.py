@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Collection as Container
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +37,16 @@ def hex_color(color: Color) -> str:
     return "#" + "".join(f"{round(255 * channel):02x}" for channel in color)
 
 
+MAX_ATOMS = 400
+"""Of a larger molecule, a page has the surroundings of paths: rdkit's time grows with the third power of the atoms."""
+
+AROUND = 3
+"""Bonds around a path that are drawn with it."""
+
+PLAIN = {"B", "C", "N", "O", "P", "S", "F", "Cl", "Br", "I", "b", "c", "n", "o", "p", "s"}
+"""Atoms that SMARTS writes without brackets."""
+
+SMARTS = {"SINGLE": "-", "DOUBLE": "=", "TRIPLE": "#", "AROMATIC": ":"}
 BONDS = {"SINGLE": "–", "DOUBLE": "=", "TRIPLE": "≡", "AROMATIC": "∶"}
 
 
@@ -65,17 +76,47 @@ class Molecule:
             text += BONDS.get(bond.GetBondType().name, "–") + self._atom(atom)
         return text
 
+    def pattern(self, path: PathScore) -> str:
+        """Return a path as SMARTS, the same in both directions.
+
+        >>> Molecule("OCC").pattern(PathScore((0, 1, 2), 0.5)), Molecule("C[N+](=O)[O-]").pattern(PathScore((1, 3), 0))
+        ('C-C-O', '[N+]-[O-]')
+        """
+        atoms = [self._symbols[v] for v in path.vertices]
+        bonds = [SMARTS.get(self._mol.GetBondBetweenAtoms(*edge).GetBondType().name, "~") for edge in path.edges]
+        both = (zip(parts[0], ["", *parts[1]], strict=True) for parts in ((atoms, bonds), (atoms[::-1], bonds[::-1])))
+        return min("".join(bond + atom for atom, bond in pairs) for pairs in both)
+
+    @cached_property
+    def _symbols(self) -> list[str]:
+        """Return each atom as SMARTS: its element, in lower case if it is aromatic, and its charge."""
+        found = []
+        for atom in self._mol.GetAtoms():
+            charge, symbol = atom.GetFormalCharge(), atom.GetSymbol()
+            symbol = symbol.lower() if atom.GetIsAromatic() else symbol
+            sign = "" if charge == 0 else ("+" if charge > 0 else "-") + (str(abs(charge)) if abs(charge) > 1 else "")
+            found.append(symbol if symbol in PLAIN and not charge else f"[{symbol}{sign}]")
+        return found
+
     def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
-        """Return an SVG with atoms and bonds coloured by their scores; `numbers` adds the numbers of the atoms."""
+        """Return an SVG with atoms and bonds coloured by their scores; `numbers` adds the numbers of the atoms.
+
+        Of a molecule with more than `MAX_ATOMS`, it shows the surroundings of the atoms, if they are few, or is "".
+        """
         from rdkit.Chem.Draw import rdMolDraw2D
 
         most = max((abs(score) for score in (*vertices.values(), *edges.values())), default=0.0)
-        bonds = {self._mol.GetBondBetweenAtoms(*edge).GetIdx(): score for edge, score in edges.items()}
+        mol, number = self._shown(vertices)
+        if not number:
+            return ""
+        vertices = {number[atom]: score for atom, score in vertices.items()}
+        ends = {(number[u], number[v]): score for (u, v), score in edges.items()}
+        bonds = {mol.GetBondBetweenAtoms(*edge).GetIdx(): score for edge, score in ends.items()}
         drawer = rdMolDraw2D.MolDraw2DSVG(-1, -1)  # as large as the molecule needs
         options: Any = drawer.drawOptions()
         options.addAtomIndices, options.clearBackground, options.prepareMolsBeforeDrawing = numbers, False, False
         drawer.DrawMolecule(
-            rdMolDraw2D.PrepareMolForDrawing(self._mol, addChiralHs=False),  # no atoms that the model did not see
+            mol,
             highlightAtoms=list(vertices),
             highlightAtomColors={atom: tint(score, most) for atom, score in vertices.items()},
             highlightBonds=list(bonds),
@@ -84,6 +125,30 @@ class Molecule:
         drawer.FinishDrawing()
         svg: str = drawer.GetDrawingText()
         return svg[svg.index("<svg") :]
+
+    @cached_property
+    def _prepared(self) -> Any:
+        from rdkit.Chem.Draw import rdMolDraw2D
+
+        return rdMolDraw2D.PrepareMolForDrawing(self._mol, addChiralHs=False)  # no atoms that the model did not see
+
+    def _shown(self, atoms: Container[int]) -> tuple[Any, dict[int, int]]:
+        """Return what to draw, and the number there of each atom: the molecule, or a part of a large one."""
+        from rdkit import Chem
+        from rdkit.Chem.Draw import rdMolDraw2D
+
+        if self._mol.GetNumAtoms() <= MAX_ATOMS:
+            return self._prepared, {i: i for i in range(self._mol.GetNumAtoms())}
+        near = set(atoms) if len(atoms) <= MAX_ATOMS else set()
+        for _ in range(AROUND):
+            near |= {other.GetIdx() for i in near for other in self._mol.GetAtomWithIdx(i).GetNeighbors()}
+        part = Chem.RWMol(self._mol)
+        part.BeginBatchEdit()
+        for i in set(range(self._mol.GetNumAtoms())) - near:
+            part.RemoveAtom(i)
+        part.CommitBatchEdit()
+        drawn = rdMolDraw2D.PrepareMolForDrawing(part, kekulize=False, addChiralHs=False)
+        return drawn, {i: place for place, i in enumerate(sorted(near))}
 
     def _atom(self, number: int) -> str:
         return f"{self._mol.GetAtomWithIdx(number).GetSymbol()}{number}"
@@ -94,8 +159,8 @@ class GraphPicture:
 
     vertices, edges = "vertices", "edges"
 
-    def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
-        self.edge_index, self.num_nodes = edge_index, num_nodes
+    def __init__(self, edge_index: Tensor, num_nodes: int, kinds: Sequence[Sequence[int]] | None = None) -> None:
+        self.edge_index, self.num_nodes, self.kinds = edge_index, num_nodes, kinds
 
     @cached_property
     def _positions(self) -> Any:
@@ -109,6 +174,11 @@ class GraphPicture:
         '0–2–1'
         """
         return "–".join(map(str, path.vertices))
+
+    def pattern(self, path: PathScore) -> str:
+        """Return a path as the features of its vertices, if they are categories, or as stars."""
+        names = ["*" if self.kinds is None else "/".join(map(str, self.kinds[v])) for v in path.vertices]
+        return "–".join(min(names, names[::-1]))
 
     def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
         """Return an SVG with vertices and edges coloured by their scores, or "" for a graph too large for a page."""

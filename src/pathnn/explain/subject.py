@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,14 +15,19 @@ from pathnn.data.errors import DataError
 from pathnn.data.load import find_data, load_data, task_from_graphs
 from pathnn.data.readers.molecules import clean_smiles
 from pathnn.data.readers.smiles import FEATURES, pack_molecules, read_molecule
-from pathnn.data.readers.table import Table, read_table
+from pathnn.data.readers.table import Table, open_table, read_table
 from pathnn.data.task import Task
 from pathnn.explain.pictures import GraphPicture, Molecule, Picture
+from pathnn.inference.similarity import FILE, load_training_molecules
+from pathnn.inference.stream import CHUNK_ROWS
 from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.scoring import features
 
 NAME_COLUMNS = ("name", "title", "compound", "compound id", "compound_name", "molecule", "molecule_name")
 """Columns of a CSV that name the molecule, in lower case."""
+
+MOST_REFERENCES, FEWEST_REFERENCES = 256, 20
+"""How many graphs the reference value is a mean over."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,12 @@ class ExplainedOutput:
     words: str
     factor: float = 1.0
     shift: float = 0.0
+
+
+def output_names(signature: TaskSignature) -> list[str]:
+    """Return the names of the outputs: classes, labels or target columns, or else their numbers."""
+    count = signature.out_channels
+    return signature.classes if len(signature.classes) == count else [str(i) for i in range(count)]
 
 
 def choose_answer(
@@ -45,7 +59,7 @@ def choose_answer(
     >>> choose_answer(signature, torch.tensor([0.0, 2.0]))
     ExplainedOutput(number=1, name="the logit of 'toxic'", words='a probability of 0.881', factor=1.0, shift=0.0)
     """
-    names = signature.classes if len(signature.classes) == outputs.numel() else [str(i) for i in range(outputs.numel())]
+    names = output_names(signature)
     if asked is not None and asked not in names:
         raise ValueError(f"output={asked!r} does not exist: expected one of {', '.join(names)}.")
     if signature.target == "regression":
@@ -76,6 +90,13 @@ class ExplainedGraph:
     order: Tensor
     picture: Picture
 
+    @property
+    def data(self) -> Any:
+        """Return the graph as a PyG `Data`."""
+        from torch_geometric.data import Data
+
+        return Data(self.x, self.edge_index, self.edge_attr, graph_attr=self.graph_attr)
+
     def outputs(self, trained: TrainedModel) -> Tensor:
         """Return the outputs of the network for the graph, `[outputs]`."""
         with torch.no_grad():
@@ -88,7 +109,6 @@ def read_subject(
     trained: TrainedModel, data: str, *, row: int | None = None, graph: int | None = None, smiles: str | None = None
 ) -> ExplainedGraph:
     """Read one row (from 1) of a CSV of SMILES, or one graph (from 0) of other data; by default the first."""
-    path = Path(data).expanduser()
     table = find_data(data).kind == "table"
     if (graph if table else row) is not None:
         raise ValueError(
@@ -96,38 +116,100 @@ def read_subject(
             f"row={row}: {data} is not a .csv file. Choose a graph, counted from 0."
         )  # fmt: skip
     if table:
-        return _molecule(trained, path, row or 1, smiles)
+        path = Path(data).expanduser()
+        rows, row = read_table(path), row or 1
+        if row > len(rows.rows):
+            raise ValueError(f"row={row} does not exist: {path} has {len(rows.rows)} rows, counted from 1.")
+        return _molecule(trained, rows, _texts(trained, rows, smiles), row - 1, row)
     task, number = load_data(data, targets=[], vocabulary=trained.signature.vocabulary), graph or 0
     if number >= len(task.graphs):
         raise ValueError(f"graph={number} does not exist: {task.name} has {len(task.graphs)} graphs, counted from 0.")
-    edge_index, num_nodes = task.graphs[number].edge_index, task.graphs[number].num_nodes
-    place, order = f"graph {number} of {task.name}", torch.arange(num_nodes)
-    return _subject(trained, task, number, place, place, order, GraphPicture(edge_index, num_nodes))
+    return _graph(trained, task, number)
 
 
-def _molecule(trained: TrainedModel, path: Path, row: int, smiles: str | None) -> ExplainedGraph:
-    """Read one row alone: the others may be many, and some may be bad."""
-    table = read_table(path)
-    texts = table.column(smiles or trained.config.smiles or table.smiles_column())
-    if row > len(texts):
-        raise ValueError(f"row={row} does not exist: {path} has {len(texts)} rows, counted from 1.")
-    text = clean_smiles(texts[row - 1], trained.config.clean)
+def read_subjects(trained: TrainedModel, data: str, *, smiles: str | None = None) -> Iterator[ExplainedGraph | str]:
+    """Yield every graph of data, or what is wrong with a row; tables are read in chunks."""
+    if find_data(data).kind != "table":
+        task = load_data(data, targets=[], vocabulary=trained.signature.vocabulary)
+        yield from (_graph(trained, task, number) for number in range(len(task.graphs)))
+        return
+    with open_table(Path(data).expanduser()) as reader:
+        before = 0
+        for table in reader.chunks(CHUNK_ROWS):
+            yield from _molecules(trained, table, _texts(trained, table, smiles), before)
+            before += len(table.rows)
+
+
+def read_reference(
+    trained: TrainedModel, run: Path, data: str, *, smiles: str | None = None
+) -> tuple[list[ExplainedGraph], str]:
+    """Return graphs whose mean prediction explanations start from, and in words what their mean prediction is.
+
+    They are a sample of the training molecules that `pathnn train` stored in the run folder. Without them they are the
+    first graphs of `data`, or none if these are few: explanations then start from the vertices alone.
+    """
+    found: list[ExplainedGraph | str] = []
+    if (run / FILE).exists():
+        texts = load_training_molecules(run).smiles
+        chosen = torch.randperm(len(texts), generator=torch.Generator().manual_seed(0))[:MOST_REFERENCES].tolist()
+        table = Table(FILE, ("smiles",), tuple((texts[i],) for i in sorted(chosen)))
+        found = list(_molecules(trained, table, table.column("smiles"), 0))
+    good = [one for one in found if not isinstance(one, str)]
+    if good:
+        return good, f"the mean prediction for {len(good)} training molecules"
+    found = list(islice(read_subjects(trained, data, smiles=smiles), MOST_REFERENCES))
+    good = [one for one in found if not isinstance(one, str)]
+    if len(good) < FEWEST_REFERENCES:
+        kind = good[0].picture.vertices if good else "vertices"
+        return (
+            [],
+            f"the output for the {kind} alone, without any path, as no training molecules are stored with the model",
+        )
+    return good, f"the mean prediction for the first {len(good)} graphs of {Path(data).name}"
+
+
+def _texts(trained: TrainedModel, table: Table, smiles: str | None) -> list[str | None]:
+    return table.column(smiles or trained.config.smiles or table.smiles_column())
+
+
+def _molecules(
+    trained: TrainedModel, table: Table, texts: list[str | None], before: int
+) -> Iterator[ExplainedGraph | str]:
+    for i in range(len(texts)):
+        try:
+            yield _molecule(trained, table, texts, i, before + i + 1)
+        except DataError as error:
+            yield str(error)
+
+
+def _graph(trained: TrainedModel, task: Task, number: int) -> ExplainedGraph:
+    data = task.graphs[number]
+    place, order = f"graph {number} of {task.name}", torch.arange(data.num_nodes)
+    kinds = None if data.x is None or data.x.is_floating_point() else data.x.view(data.num_nodes, -1).tolist()
+    picture = GraphPicture(data.edge_index, data.num_nodes, kinds)
+    return _subject(trained, task, number, place, place, order, picture)
+
+
+def _molecule(trained: TrainedModel, table: Table, texts: list[str | None], i: int, row: int) -> ExplainedGraph:
+    """Read row `i` of a table alone: the others may be many, and some may be bad. `row` is its number in the file."""
+    text = clean_smiles(texts[i], trained.config.clean)
     known = trained.signature.molecule_features
     molecule = read_molecule(text, known)
     if isinstance(molecule, str) or text is None:
-        raise DataError(f"{path}, row {row}: {molecule}.")
+        raise DataError(f"{table.source}, row {row}: {molecule}.")
     described = trained.signature.descriptors
-    if described is not None and row - 1 in (bad := described.checked(table).problems):
-        raise DataError(f"{path}, row {row}: {bad[row - 1]}.")
+    if described is not None and i in (bad := described.checked(table).problems):
+        raise DataError(f"{table.source}, row {row}: {bad[i]}.")
     atoms, bonds = FEATURES[known]
     graphs, order = pack_molecules([molecule]), torch.from_numpy(molecule.order).long()
-    task = task_from_graphs(graphs, name=path.name, node_features=atoms, edge_features=bonds, kind="none")
+    name = Path(table.source).name
+    task = task_from_graphs(graphs, name=name, node_features=atoms, edge_features=bonds, kind="none")
     if described is not None:
-        values = torch.from_numpy(described.of_rows(table, [row - 1], [text]))
+        values = torch.from_numpy(described.of_rows(table, [i], [text]))
         task = replace(task, graphs=replace(task.graphs, graph_attr=values), descriptors=described)
-    name = _molecule_name(table, row)
-    title = text if name in ("", text) else f"{name}: {text}"
-    return _subject(trained, task, 0, title, f"{path.name}, row {row}", order, Molecule(text))
+    called = _molecule_name(table, i + 1)
+    title = text if called in ("", text) else f"{called}: {text}"
+    return _subject(trained, task, 0, title, f"{name}, row {row}", order, Molecule(text))
 
 
 def _molecule_name(table: Table, row: int) -> str:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
-    from pathnn.plots.graphs import draw_graphs as draw_graphs
     from pathnn.plots.graphs import graph_layout as graph_layout
     from pathnn.plots.paths import draw_paths as draw_paths
     from pathnn.plots.trees import draw_trees as draw_trees
     from pathnn.plots.trees import tree_layout as tree_layout
 
 EXPORTS = {
-    "graphs": ("draw_graphs", "graph_layout"),
+    "graphs": ("graph_layout",),
     "paths": ("draw_paths",),
     "trees": ("draw_trees", "tree_layout"),
 }

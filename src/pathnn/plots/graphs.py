@@ -1,21 +1,18 @@
-"""Place and draw graphs: alone, side by side, or as the background of paths."""
+"""Place and draw a graph: alone, or as the background of paths."""
 
 from __future__ import annotations
 
 from collections.abc import Collection as Container
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathnn.plots.page import EDGE, INK, PLAIN, RADIUS, REACHED, WARM, draw_disc, lettered, make_page, vertex_labels
-from pathnn.theory.graphs import Graph, check_source, neighbors
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from pathnn.plots.page import EDGE, INK, PLAIN, RADIUS, REACHED, draw_disc, vertex_labels
+from pathnn.theory.graphs import neighbors
 
 Points = NDArray[np.float64]
 
@@ -80,20 +77,17 @@ class Sketch:
         source: int | Container[int] | None = None,
         reached: Container[int] = (),
         hidden: Container[tuple[int, int]] = (),
-        highlight: Container[tuple[int, int]] = (),
         fills: Sequence[str] | None = None,
     ) -> None:
         """Draw the edges in grey, except hidden ones, and the vertices as discs: sources dark, reached vertices tinted.
 
-        `highlight` has edges `(u, v)`, u < v, to draw in a warm colour; `fills` has a colour for each vertex.
+        `fills` has a colour for each vertex.
         """
         dark = () if source is None else (source,) if isinstance(source, int) else source
         width = max(0.5, 1.6 * self.radius / RADIUS)
         for u, v in self.edges:
-            if (u, v) in hidden:
-                continue
-            color = WARM if (u, v) in highlight else EDGE
-            axes.plot(*self.points[[u, v]].T, color=color, linewidth=width, zorder=1, solid_capstyle="round")
+            if (u, v) not in hidden:
+                axes.plot(*self.points[[u, v]].T, color=EDGE, linewidth=width, zorder=1, solid_capstyle="round")
         for v, (x, y) in enumerate(self.points.tolist()):
             fill = fills[v] if fills else INK if v in dark else REACHED if v in reached else PLAIN
             draw_disc(axes, (x, y), self.labels[v], fill=fill, radius=self.radius)
@@ -135,33 +129,3 @@ def _scale(points: Points, edges: list[tuple[int, int]]) -> float:
     unit = EDGE_LENGTH / max(sum(lengths) / len(lengths), 1e-9) if lengths else EDGE_LENGTH
     extent = float(np.ptp(points, axis=0).max())
     return min(unit, LARGEST / extent) if extent > 0 else unit
-
-
-def draw_graphs(
-    graphs: Sequence[Graph],
-    *,
-    captions: Sequence[str] | None = None,
-    sources: Sequence[int | Sequence[int] | None] | None = None,
-    labels: Sequence[str] | None = None,
-) -> Figure:
-    """Draw graphs side by side, the vertices in `sources` (one or more per graph) dark; `labels` name the vertices.
-
-    >>> from pathnn.theory.examples import hexagon, two_triangles
-    >>> figure = draw_graphs([hexagon(), two_triangles()], captions=["a hexagon", "two triangles"])
-    >>> len(figure.axes)
-    2
-    """
-    if not graphs:
-        raise ValueError("graphs is empty: expected at least one (edge_index, num_nodes) pair.")
-    for name, values in (("captions", captions), ("sources", sources)):
-        if values is not None and len(values) != len(graphs):
-            raise ValueError(f"{name} has {len(values)} entries: expected {len(graphs)}, one per graph.")
-    for (_, num_nodes), source in zip(graphs, sources or (), strict=False):
-        for vertex in () if source is None else (source,) if isinstance(source, int) else source:
-            check_source(vertex, num_nodes)
-    sketches = [sketch(*graph, labels=labels) for graph in graphs]
-    texts = [""] * len(graphs) if captions is None else lettered(captions)
-    figure, axes = make_page([one.size for one in sketches], texts, middle=True)
-    for i, (one, panel) in enumerate(zip(sketches, axes, strict=True)):
-        one.draw(panel, source=sources[i] if sources else None)
-    return figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,9 +90,6 @@ def _wrap(caption: str, width: float) -> list[str]:
     return next((found for found in lines if len(found) <= least), [caption])
 
 
-Shape = Literal["disc", "square", "diamond"]
-
-
 def draw_disc(
     axes: Any,
     at: tuple[float, float],
@@ -101,18 +98,12 @@ def draw_disc(
     fill: str = PLAIN,
     radius: float = RADIUS,
     faded: bool = False,
-    shape: Shape = "disc",
 ) -> None:
-    """Draw a vertex above all lines: a disc, square or diamond with its label, in white if the fill is dark."""
-    from matplotlib.patches import Circle, RegularPolygon
+    """Draw a vertex above all lines: a disc with its label, in white if the fill is dark."""
+    from matplotlib.patches import Circle
 
     style: dict[str, Any] = {"linestyle": (0, (2, 1.5)), "edgecolor": "#8A8A8A"} if faded else {"edgecolor": INK}
-    style |= {"facecolor": fill, "linewidth": 0.9, "zorder": 3}
-    if shape == "disc":
-        axes.add_patch(Circle(at, radius, **style))
-    else:
-        turn = 0.785398 if shape == "square" else 0.0  # a square stands on its side, a diamond on its corner
-        axes.add_patch(RegularPolygon(at, 4, radius=1.25 * radius, orientation=turn, **style))
+    axes.add_patch(Circle(at, radius, facecolor=fill, linewidth=0.9, zorder=3, **style))
     color = "white" if fill in (INK, WARM, COOL) else "#6A6A6A" if faded else "black"
     # A label of three characters has to fit into the disc: 72 points are one inch.
     size = 72 * radius * (0.86 if len(label) <= 6 else 0.7)
@@ -132,15 +123,6 @@ def vertex_labels(num_nodes: int, labels: Sequence[str] | None = None) -> list[s
     return list(labels)
 
 
-def letter(panel: int) -> str:
-    """Return the letter of a panel, which stands before its caption.
-
-    >>> letter(2)
-    '(c)'
-    """
-    return f"({'abcdefghijklmnopqrstuvwxyz'[panel % 26]})"
-
-
 def lettered(captions: Sequence[str]) -> list[str]:
     """Put (a), (b), ... before the captions, if there are two or more.
 
@@ -149,4 +131,4 @@ def lettered(captions: Sequence[str]) -> list[str]:
     """
     if len(captions) < 2:
         return list(captions)
-    return [f"{letter(i)} {caption}" for i, caption in enumerate(captions)]
+    return [f"({'abcdefghijklmnopqrstuvwxyz'[i % 26]}) {caption}" for i, caption in enumerate(captions)]

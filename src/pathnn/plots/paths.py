@@ -12,7 +12,7 @@ from torch import Tensor
 from pathnn.paths.options import Collection, check_collection
 from pathnn.paths.trie import Path
 from pathnn.plots.graphs import Points, Sketch, sketch
-from pathnn.plots.page import LINES, letter, make_page
+from pathnn.plots.page import LINES, lettered, make_page
 from pathnn.theory.graphs import check_source, paths_by_length
 
 if TYPE_CHECKING:
@@ -43,16 +43,15 @@ def draw_paths(
     4
     """
     check_source(source, num_nodes)
-    chosen = panels_of(collection, k)
     graph = sketch(edge_index, num_nodes, labels=labels, positions=positions)
-    captions = [f"{letter(0)} the graph"]
+    captions = ["the graph"]
     found: list[list[Path]] = []
-    for i, (name, length) in enumerate(chosen, start=1):
+    for name, length in panels_of(collection, k):
         by_length = paths_by_length(edge_index, num_nodes, collection=check_collection(name), k=length)
         found.append(maximal([path for paths in by_length for path in paths if path[0] == source]))
         note = " (width: number of paths)" if len(found[-1]) > len(LINES) else ""
-        captions.append(f"{letter(i)} {NAMES[name]} of length up to {length} from {graph.labels[source]}{note}")
-    figure, axes = make_page([graph.size] * len(captions), captions)
+        captions.append(f"{NAMES[name]} of length up to {length} from {graph.labels[source]}{note}")
+    figure, axes = make_page([graph.size] * len(captions), lettered(captions))
     graph.draw(axes[0])
     for panel, colors in zip(axes[1:], choose_colors(found), strict=True):
         draw_colored(panel, graph, source, colors)

@@ -1,30 +1,22 @@
-"""Draw WL-trees and Path-Trees (figure 2 of the paper)."""
+"""Draw WL-trees and Path-Trees (figure 2 of the paper), alone or beside their graph (`pathnn paths --draw`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from collections.abc import Collection as Container
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from torch import Tensor
 
-from pathnn.paths.options import check_collection
-from pathnn.paths.trie import Path
-from pathnn.plots.page import (
-    EDGE,
-    FADED,
-    INK,
-    RADIUS,
-    REACHED,
-    WARM,
-    Shape,
-    draw_disc,
-    lettered,
-    make_page,
-    vertex_labels,
-)  # fmt: skip
-from pathnn.plots.paths import panels_of
+from pathnn.files import atomic_write
+from pathnn.paths.cpu.extract import count_per_source
+from pathnn.paths.csr import to_csr
+from pathnn.paths.options import Collection, PathOptions, check_collection
+from pathnn.plots.graphs import sketch
+from pathnn.plots.page import EDGE, FADED, INK, RADIUS, REACHED, draw_disc, lettered, make_page, vertex_labels
+from pathnn.plots.paths import NAMES as PATH_NAMES
+from pathnn.plots.paths import choose_colors, draw_colored, maximal, panels_of
 from pathnn.theory.graphs import check_source
 from pathnn.theory.trees import Tree, path_tree, wl_tree
 
@@ -71,7 +63,8 @@ TreeKind = Literal["wl", "sp", "sp+", "ap"]
 
 NAMES: dict[TreeKind, str] = {"wl": "WL-tree", "sp": "SP-tree", "sp+": "SP$^+$-tree", "ap": "AP-tree"}
 
-MAX_TREE_NODES = 400
+MAX_TREE_NODES, MAX_GRAPH_PATHS = 400, 200_000
+FORMATS = (".svg", ".pdf", ".png")
 
 LEAF, LEVEL, WIDEST = 0.41, 0.62, 22.0
 """Inches between leaves and between levels, and of the widest drawing."""
@@ -136,52 +129,69 @@ def panel_size(layout: Sequence[Placed], leaf: float, radius: float) -> tuple[fl
     return leaf * max(node.x for node in layout) + pad, -LEVEL * min(node.y for node in layout) + pad
 
 
-@dataclass(frozen=True)
-class NodeStyle:
-    """The style of a node of a tree; a dashed node has a dashed edge to its parent."""
-
-    fill: str
-    shape: Shape = "disc"
-    dashed: bool = False
-
-
-Style = Callable[[Path], NodeStyle]
-"""The style of a node as a function of its walk from the root."""
-
-
-def fading_style(walk: Path) -> NodeStyle:
-    """Return a dark style for the root, and grey for redundant nodes, whose walk repeats a vertex.
-
-    >>> fading_style((0, 1, 0)).dashed, fading_style((0, 1, 2)).dashed
-    (True, False)
-    """
-    redundant = len(set(walk)) < len(walk)
-    return NodeStyle(INK if len(walk) == 1 else FADED if redundant else REACHED, dashed=redundant)
-
-
-def draw_tree(
-    axes: Any,
-    layout: Sequence[Placed],
-    labels: Sequence[str],
-    leaf: float,
-    radius: float,
-    *,
-    style: Style = fading_style,
-    highlight: Container[Path] = (),
-    pad: float | None = None,
-) -> None:
-    """Draw the layout of a tree, `pad` inches from the border of the panel.
-
-    Edges to nodes with a walk in `highlight` have a warm colour.
-    """
-    pad = radius + 0.03 if pad is None else pad
+def draw_tree(axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: float, radius: float) -> None:
+    """Draw the layout of a tree: its root dark, nodes whose walk repeats a vertex (redundant ones) grey and dashed."""
+    pad = radius + 0.03
     spots = [(pad + leaf * node.x, -pad + LEVEL * node.y) for node in layout]
     for node, spot in zip(layout, spots, strict=True):
-        look = style(node.walk)
+        redundant = len(set(node.walk)) < len(node.walk)
         if node.parent is not None:
-            (x, y), (px, py) = spot, spots[node.parent]
-            line: dict[str, Any] = {"color": EDGE, "linestyle": (0, (2, 1.5))} if look.dashed else {"color": "#7A7A7A"}
-            line |= {"color": WARM, "linewidth": 2.0} if node.walk in highlight else {"linewidth": 1.2}
-            axes.plot([px, x], [py, y], zorder=1, **line)
-        label, faded = labels[node.walk[-1]], look.dashed
-        draw_disc(axes, spot, label, fill=look.fill, radius=radius, faded=faded, shape=look.shape)
+            line: dict[str, Any] = {"color": EDGE, "linestyle": (0, (2, 1.5))} if redundant else {"color": "#7A7A7A"}
+            axes.plot(*zip(spots[node.parent], spot, strict=True), zorder=1, linewidth=1.2, **line)
+        fill = INK if node.parent is None else FADED if redundant else REACHED
+        draw_disc(axes, spot, labels[node.walk[-1]], fill=fill, radius=radius, faded=redundant)
+
+
+def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> Figure:
+    """Draw three panels: the graph, its paths of length 1..k from `source`, and the tree of those paths.
+
+    The labels of the vertices are their numbers. Raises `ValueError` for more than 200 vertices or 400 tree nodes.
+
+    >>> from pathnn.theory.examples import figure_graph
+    >>> figure = draw_paths_and_tree(*figure_graph(), source=0, collection="ap", k=3)
+    >>> len(figure.axes)
+    3
+    """
+    check_source(source, num_nodes)
+    labels = [str(v) for v in range(num_nodes)]
+    graph = sketch(edge_index, num_nodes, labels=labels)
+    _check_count(edge_index, num_nodes, source, collection, k)
+    tree = path_tree(edge_index, num_nodes, source, collection=collection, k=k)
+    layout = tree_layout(tree)
+    leaf, radius = leaf_size([layout])
+    captions = [
+        "the graph",
+        f"{PATH_NAMES[collection]} of length up to {k} from vertex {source}",
+        "the tree of this path" if tree.size == 2 else f"the tree of these {tree.size - 1} paths",
+    ]
+    sizes = [graph.size, graph.size, panel_size(layout, leaf, radius)]
+    figure, (whole, paths, trees) = make_page(sizes, lettered(captions))
+    graph.draw(whole, source=source)
+    (colors,) = choose_colors([maximal([node.walk for node in layout if len(node.walk) > 1])])
+    draw_colored(paths, graph, source, colors)
+    draw_tree(trees, layout, labels, leaf, radius)
+    return figure
+
+
+def _check_count(edge_index: Tensor, num_nodes: int, source: int, collection: Collection, k: int) -> None:
+    """Raise `ValueError` if there are too many paths to draw, before the slow search for them."""
+    counts, complete = count_per_source(to_csr(edge_index, num_nodes), PathOptions(collection, k), MAX_GRAPH_PATHS)
+    from_source, total = int(counts[source].sum()), int(counts.sum())
+    if complete and from_source < MAX_TREE_NODES and total <= MAX_GRAPH_PATHS:
+        return
+    least = "" if complete else "at least "
+    raise ValueError(
+        f"too many paths to draw: {least}{from_source:,} from vertex {source}, {least}{total:,} in the graph; "
+        f"expected at most {MAX_TREE_NODES - 1} and {MAX_GRAPH_PATHS:,}. "
+        "Lower k, or choose another graph, source or collection."
+    )
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture in the format of its suffix."""
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"{path} is not a picture file: expected a name that ends in {', '.join(FORMATS)}.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(2, "the folder does not exist", str(path.parent))
+    with atomic_write(path) as file:
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=200)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
-    from pathnn.theory.fingerprints import path_fingerprints as path_fingerprints
+    from pathnn.theory.fingerprints import hashed_annotations as hashed_annotations
     from pathnn.theory.fingerprints import wl_fingerprints as wl_fingerprints
     from pathnn.theory.isomorphism import IsomorphismTest as IsomorphismTest
     from pathnn.theory.isomorphism import isomorphism_test as isomorphism_test
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathnn.theory.trees import wl_tree as wl_tree
 
 EXPORTS = {
-    "fingerprints": ("path_fingerprints", "wl_fingerprints"),
+    "fingerprints": ("hashed_annotations", "wl_fingerprints"),
     "isomorphism": ("IsomorphismTest", "isomorphism_test"),
     "trees": ("Tree", "path_tree", "wl_tree"),
 }

@@ -94,35 +94,6 @@ def hashed_annotations(
     return in_threads(one, range(len(graphs)))
 
 
-def path_fingerprints(
-    graphs: Sequence[Graph],
-    *,
-    collection: Collection,
-    k: int,
-    residual: bool = True,
-    extend: bool = False,
-    distances: bool | None = None,
-    max_steps: int | None = None,
-) -> Lanes:
-    """Compute the multiset of annotations of each graph at each level as two integers, `[graphs, k + 1, 2]`.
-
-    No PathNN of l layers distinguishes graphs with equal rows at level l. The options are those of
-    `hashed_annotations`.
-
-    >>> from pathnn.theory.examples import hexagon, two_triangles
-    >>> first, second = path_fingerprints([hexagon(), two_triangles()], collection="ap", k=2, distances=False)
-    >>> bool((first[2] == second[2]).all())
-    True
-    >>> first, second = path_fingerprints([hexagon(), two_triangles()], collection="ap", k=2)
-    >>> bool((first[2] == second[2]).all())
-    False
-    """
-    found = hashed_annotations(
-        graphs, collection=collection, k=k, residual=residual, extend=extend, distances=distances, max_steps=max_steps
-    )
-    return stack_lanes([annotations.fingerprints() for annotations in found], (k + 1, 2))
-
-
 def classes(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Number the rows of `[n, 2]` by 0, 1, ..., with equal numbers for equal rows.
 

@@ -38,19 +38,6 @@ def edges_to_index(edges: Sequence[tuple[int, int]]) -> Tensor:
     return torch.tensor(both, dtype=torch.long).reshape(-1, 2).t().contiguous()
 
 
-def disjoint_union(graphs: Sequence[Graph]) -> tuple[Tensor, int, Tensor]:
-    """Join graphs into one: its `edge_index`, its number of vertices, and the graph of each vertex.
-
-    >>> edge_index, num_nodes, graph = disjoint_union([(edges_to_index([(0, 1)]), 2)] * 2)
-    >>> edge_index.tolist(), num_nodes, graph.tolist()
-    ([[0, 1, 2, 3], [1, 0, 3, 2]], 4, [0, 0, 1, 1])
-    """
-    sizes = torch.tensor([n for _, n in graphs])
-    shift = (sizes.cumsum(0) - sizes).tolist()
-    edge_index = torch.cat([edges + first for (edges, _), first in zip(graphs, shift, strict=True)], dim=1)
-    return edge_index, int(sizes.sum()), torch.repeat_interleave(sizes)
-
-
 def neighbors(edge_index: Tensor, num_nodes: int) -> list[tuple[int, ...]]:
     """Return the sorted neighbours of every vertex, without self-loops and repeated edges.
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from pathnn.checks import check_choice
 from pathnn.data.packed import PackedGraphs
+from pathnn.nn import PathNN, paper_config
+from pathnn.nn.path_conv import PhiName
 from pathnn.paths.options import Collection
 from pathnn.theory.fingerprints import (
     MOST_VERTICES,
@@ -23,7 +26,9 @@ from pathnn.theory.fingerprints import (
     wl_fingerprints,
 )  # fmt: skip
 from pathnn.theory.graphs import Graph
-from pathnn.theory.untrained import UntrainedPhi, embeddings, untrained_models
+from pathnn.theory.merged import merged_embeddings
+
+UntrainedPhi = Literal["identity", "relu", "tanh", "mlp"]
 
 THRESHOLD = 1e-5
 """The threshold of the paper: a pair is confused if its representations are closer than this."""
@@ -75,6 +80,42 @@ def confused_pairs(rows: Tensor, pairs: Tensor, threshold: float = THRESHOLD) ->
     return torch.cat(parts)
 
 
+def untrained_models(
+    *,
+    collection: Collection,
+    k: int,
+    seeds: int = 5,
+    hidden_channels: int = 16,
+    distances: bool | None = None,
+    extend: bool = False,
+    phi: UntrainedPhi = "identity",
+) -> list[PathNN]:
+    """Build the paper's network for isomorphism tests, in float64 and without a head, for each seed 0, 1, ...
+
+    `phi` follows each layer: `"identity"` in the paper's text, `"relu"` in the released implementation. Two other
+    choices distinguish more graphs: `"tanh"`, BatchNorm and tanh, and `"mlp"`, the MLP of the paper for
+    molecules. Their BatchNorm replaces the division by the Euclidean norm and uses the vertices of all graphs.
+
+    >>> [model.config.hidden_channels for model in untrained_models(collection="ap", k=4, seeds=2)]
+    [16, 16]
+    """
+    config = paper_config("sr", collection=collection, k=k, hidden_channels=hidden_channels)
+    distances = config.distances if distances is None else distances
+    name: PhiName = "identity" if phi == "tanh" else check_choice("phi", phi, get_args(UntrainedPhi))
+    euclidean = phi in ("identity", "relu")
+    config = replace(config, distances=distances, extend=extend, phi=name, normalize=euclidean)
+    models = []
+    with torch.random.fork_rng(devices=[]):
+        for seed in range(seeds):
+            torch.manual_seed(seed)
+            model = PathNN.from_config(config)
+            if phi == "tanh":
+                for conv in model.convs:
+                    conv.phi = nn.Sequential(nn.BatchNorm1d(hidden_channels), nn.Tanh())
+            models.append(model.double())
+    return models
+
+
 @dataclass(frozen=True)
 class IsomorphismTest:
     """The fraction of pairs of graphs that each test confuses, None for a test that was left out.
@@ -111,7 +152,6 @@ def isomorphism_test(
     residual: bool = True,
     phi: UntrainedPhi = "identity",
     threshold: float = THRESHOLD,
-    merge: bool = True,
     memory: int = 2**30,
     device: str | torch.device = "cpu",
     max_steps: int = 2_000_000_000,
@@ -133,7 +173,7 @@ def isomorphism_test(
         residual: whether the exact test includes the annotation of the previous level; the network always does.
         phi: the function after each layer (see `untrained_models`); `"tanh"` closes the gap to the exact test.
         threshold: a pair is confused if its representations are closer than this.
-        merge, memory, device: see `pathnn.theory.untrained.embeddings`.
+        memory, device: see `pathnn.theory.merged.merged_embeddings`.
         max_steps: raise `PathExplosionError` for a graph that takes the exact test more steps.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
@@ -154,7 +194,7 @@ def isomorphism_test(
     if seeds and len(pairs):
         models = untrained_models(seeds=seeds, hidden_channels=hidden_channels, phi=phi, **options)
         known = annotations if residual else None
-        found = embeddings(models, chosen, merge=merge, memory=memory, device=device, annotations=known)
+        found = merged_embeddings(models, chosen, memory=memory, device=device, annotations=known)
         close = [confused_pairs(rows, local, threshold) for rows in found.cpu()]
     rates = {f"{name}_failure_rate": _rate(same[name]) if name in same else None for name in TESTS}
     return IsomorphismTest(

@@ -21,10 +21,13 @@ from pathnn.paths.options import COLLECTIONS, check_collection
 from pathnn.paths.trie import LengthTrie, TrieLevel
 from pathnn.theory.fingerprints import PathAnnotations, classes, hashed_annotations
 from pathnn.theory.graphs import Graph
-from pathnn.theory.merge_kernels import reach, visit_sequences
+from pathnn.theory.kernels import reach, visit_sequences
 
 TABLE = 2**16
 """The largest number of possible sequences to count in a table; more are listed and sorted."""
+BYTES_PER_NUMBER = 8
+NUMBERS_PER_SEQUENCE = 6
+"""Numbers per channel that the backend stores for a trie entry: gates, hidden and cell state."""
 Ints = NDArray[np.int64]
 
 
@@ -67,14 +70,13 @@ class Sequences:
 class SequenceFinder:
     """Find the sequences of chosen vertices, in threads."""
 
-    def __init__(self, graphs: Sequence[Graph], ptr: list[int], config: PathNNConfig, most: int | None) -> None:
+    def __init__(self, graphs: Sequence[Graph], ptr: list[int], config: PathNNConfig) -> None:
         self.mode = COLLECTIONS[check_collection(config.collection)].rule
         self.extend = config.extend
         self.distances = bool(config.distances)
         self.dummy = config.k + 1
         self.width = self.dummy if self.distances else 1
         self.ptr = np.asarray(ptr)
-        self.most = most
         csrs = [to_csr(*graph) for graph in graphs]
         self.rows = [(csr.rowptr.numpy(), csr.col.numpy()) for csr in csrs]
 
@@ -129,8 +131,7 @@ class SequenceFinder:
         if base ** (length + 1) >= 2**62 and (length < rowptr.size - 1 or self.extend):
             raise PathExplosionError(
                 f"vertex {vertex - first} of graph {graph} reads {base} kinds of tokens: too many to merge "
-                f"sequences of {length + 1}. Lower k, leave out the networks, or read every path (merge=False; on the "
-                "command line --plain)."
+                f"sequences of {length + 1}. Lower k, or leave out the networks (seeds=0)."
             )
         return graph, vertex - first, token, kinds, dist, pred
 
@@ -142,10 +143,6 @@ class SequenceFinder:
             return sequence, table[sequence]
         room = np.empty(0, np.int64)
         paths = visit_sequences(*arguments, False, room)
-        if self.most is not None and paths > self.most:
-            raise PathExplosionError(
-                f"a vertex has {paths:,} paths, over max_paths_per_source={self.most:,}. Lower k, or raise the limit."
-            )
         room = np.empty(paths, np.int64)
         visit_sequences(*arguments, False, room)
         sequence, count = np.unique(room, return_counts=True)
@@ -163,21 +160,18 @@ def merged_embeddings(
     models: Sequence[PathNN],
     graphs: Sequence[Graph],
     *,
-    max_sequences: int = 1_000_000,
-    max_paths_per_source: int | None = None,
+    memory: int = 2**30,
     device: str | torch.device = "cpu",
     annotations: Sequence[PathAnnotations] | None = None,
 ) -> Tensor:
     """Compute each model's readout of each graph, with ones as features: `[models, graphs, hidden_channels]`.
 
-    The models must have the same options and no dropout, read no edges and sum over paths. A BatchNorm in training mode
-    uses the vertices of all graphs.
+    A BatchNorm in training mode uses the vertices of all graphs.
 
     Args:
-        models: networks that differ only in their weights.
+        models: networks of `untrained_models`, which differ only in their weights.
         graphs: `(edge_index, num_nodes)` pairs.
-        max_sequences: the largest number of sequences in one batch; a vertex with more is a separate batch.
-        max_paths_per_source: raise `PathExplosionError` for a vertex with more paths to list.
+        memory: approximate limit of the network, in bytes; the sequences of one vertex are never split.
         device: where the LSTM runs.
         annotations: the result of `hashed_annotations` with the options of the models, if known already.
 
@@ -187,20 +181,22 @@ def merged_embeddings(
     >>> bool((first - second).norm() < 1e-5)
     False
     """
-    config = _check_models(models)
+    config = models[0].config
+    models = [model.to(device) for model in models]
+    most = max(1, memory // (BYTES_PER_NUMBER * NUMBERS_PER_SEQUENCE * config.hidden_channels))
     if annotations is None:
         annotations = hashed_annotations(
             graphs, collection=config.collection, k=config.k, extend=config.extend, distances=bool(config.distances)
         )
     ptr = list(accumulate((n for _, n in graphs), initial=0))
-    finder = SequenceFinder(graphs, ptr, config, max_paths_per_source)
+    finder = SequenceFinder(graphs, ptr, config)
     levels = list(enumerate(merged_levels(annotations, config.k), start=1))
     for length, level in levels:
         finder.check(level, length)  # all of them before any work
     dtype = next(models[0].parameters()).dtype
     states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
     for length, level in levels:
-        states = _layer(models, states, level, length, finder, max_sequences)
+        states = _layer(models, states, level, length, finder, most)
     graph = torch.repeat_interleave(torch.tensor([n for _, n in graphs], device=device))
     rows = torch.from_numpy(level.after).to(device)
     return torch.stack([h.new_zeros(len(graphs), h.size(1)).index_add_(0, graph, h[rows]) for h in states])
@@ -244,18 +240,3 @@ def merged_trie(
         parent = torch.div(keys, most, rounding_mode="floor").int() if levels else None
         levels.append(TrieLevel(vertex.int(), distance.int(), parent, None))
     return LengthTrie(tuple(levels), num_classes), at
-
-
-def _check_models(models: Sequence[PathNN]) -> PathNNConfig:
-    if not models:
-        raise ValueError("no models: expected at least one.")
-    config = models[0].config
-    if any(model.config != config for model in models):
-        raise ValueError("the models have different options: expected networks that differ only in their weights.")
-    if config.dropout:
-        raise ValueError(f"the models have dropout={config.dropout}: equal tokens get different masks. Expected 0.")
-    if config.edge_channels is not None or config.in_channels != 1 or config.aggregation != "sum":
-        raise ValueError("the models cannot be merged: expected one input channel, no edges and a sum over paths.")
-    if config.readout != "sum":
-        raise ValueError(f"the models have readout={config.readout!r}: merging sums over vertices. Expected 'sum'.")
-    return config

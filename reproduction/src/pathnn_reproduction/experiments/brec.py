@@ -15,7 +15,7 @@ from pathnn.data.datasets.synthetic import BREC_CATEGORIES as CATEGORIES
 from pathnn.paths import PathExplosionError
 from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.options import COLLECTIONS, Collection
-from pathnn.theory.fingerprints import folklore_fingerprints, path_fingerprints, wl_fingerprints
+from pathnn.theory.fingerprints import folklore_fingerprints, hashed_annotations, wl_fingerprints
 from pathnn.theory.graphs import Graph
 from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.brec_protocol import (
@@ -99,10 +99,10 @@ def exact_row(graphs: Sequence[Graph], key: Any, rows: Sequence[Row], *, max_ste
 
     def test(pair: int) -> bool | None:
         try:
-            first, second = path_fingerprints(graphs[2 * pair : 2 * pair + 2], k=k, max_steps=max_steps, **variant)
+            first, second = hashed_annotations(graphs[2 * pair : 2 * pair + 2], k=k, max_steps=max_steps, **variant)
         except PathExplosionError:
             return None
-        return bool((first[k] != second[k]).any())
+        return bool((first.fingerprints()[k] != second.fingerprints()[k]).any())
 
     # a task is a pair, so that a large pair does not hold up the others
     found = dict(zip(left, in_threads(test, left), strict=True))
@@ -134,8 +134,8 @@ def invariance_row(graphs: Sequence[Graph], key: Any, *, copies: int = COPIES) -
 
     def prints(index: int) -> tuple[set[tuple[int, ...]], tuple[int, ...]]:
         numbered = [graphs[index], *(relabelled(graphs[index], 1000 * index + i) for i in range(copies))]
-        found = path_fingerprints(numbered, k=k, **variant)[:, k]
-        return {tuple(row) for row in found.tolist()}, tuple(found[0].tolist())
+        found = [tuple(one.fingerprints()[k].tolist()) for one in hashed_annotations(numbered, k=k, **variant)]
+        return set(found), found[0]
 
     found = [prints(index) for index in range(len(graphs))]
     unstable = [index for index, (seen, _) in enumerate(found) if len(seen) > 1]

@@ -29,7 +29,7 @@ from pathnn.paths import extract_paths
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import LengthTrie, PathTrie
 from pathnn.theory.fingerprints import hashed_annotations
-from pathnn.theory.graphs import Graph, disjoint_union
+from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import as_graphs
 from pathnn.theory.merged import SequenceFinder, merged_levels, merged_trie
 from pathnn_reproduction.results import Row, measured_row
@@ -65,6 +65,20 @@ def relabelled(graph: Graph, seed: int) -> Graph:
     edge_index, num_nodes = graph
     new = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(seed))
     return torch.unique(new[edge_index], dim=1), num_nodes
+
+
+def disjoint_union(graphs: Sequence[Graph]) -> tuple[Tensor, int, Tensor]:
+    """Join graphs into one: its `edge_index`, its number of vertices, and the graph of each vertex.
+
+    >>> from pathnn.theory.graphs import edges_to_index
+    >>> edge_index, num_nodes, graph = disjoint_union([(edges_to_index([(0, 1)]), 2)] * 2)
+    >>> edge_index.tolist(), num_nodes, graph.tolist()
+    ([[0, 1, 2, 3], [1, 0, 3, 2]], 4, [0, 0, 1, 1])
+    """
+    sizes = torch.tensor([n for _, n in graphs])
+    shift = (sizes.cumsum(0) - sizes).tolist()
+    edge_index = torch.cat([edges + first for (edges, _), first in zip(graphs, shift, strict=True)], dim=1)
+    return edge_index, int(sizes.sum()), torch.repeat_interleave(sizes)
 
 
 @dataclass(frozen=True)
@@ -143,7 +157,7 @@ class MergedBatch:
             graphs, collection=config.collection, k=config.k, distances=distances, max_steps=MAX_STEPS
         )
         sizes = [n for _, n in graphs]
-        finder = SequenceFinder(graphs, list(accumulate(sizes, initial=0)), config, None)
+        finder = SequenceFinder(graphs, list(accumulate(sizes, initial=0)), config)
         layers, count = [], 1
         for length, level in enumerate(merged_levels(found, config.k), start=1):
             parts = [

@@ -25,8 +25,8 @@ from pathnn.theory.fingerprints import (
     wl_fingerprints,
 )
 from pathnn.theory.graphs import Graph
-from pathnn.theory.isomorphism import all_pairs, as_graphs, confused_pairs
-from pathnn.theory.untrained import UntrainedPhi, embeddings, untrained_models
+from pathnn.theory.isomorphism import UntrainedPhi, all_pairs, as_graphs, confused_pairs, untrained_models
+from pathnn.theory.merged import merged_embeddings
 from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.results import Results, Row, measured_row
 from pathnn_reproduction.spec import Experiment, RunSpec
@@ -137,7 +137,7 @@ def _groups(alive: Sequence[int], groups: np.ndarray[Any, Any]) -> list[list[int
 
 def _network(graphs: Sequence[Graph], key: Any, device: str) -> Row:
     models = untrained_models(collection="ap", k=key["k"], seeds=SEEDS, distances=key["distances"], phi=key["phi"])
-    found = embeddings(models, graphs, device=device).cpu()
+    found = merged_embeddings(models, graphs, device=device).cpu()
     pairs = all_pairs(len(graphs))
     return {"confused": [int(confused_pairs(rows, pairs).sum()) for rows in found], "network_device": device}
 

@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch import Tensor
 
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import Path
-from pathnn.plots.graphs import Sketch, draw_graphs, sketch
-from pathnn.plots.page import CAPTION_SIZE, EDGE, INK, LINES, MARGIN, PLAIN, RADIUS, draw_disc, lettered, make_page
-from pathnn.plots.trees import LEAF, Style, draw_tree, fading_style, panel_size, tree_layout
+from pathnn.plots.graphs import Sketch, sketch
+from pathnn.plots.page import (
+    CAPTION_SIZE,
+    EDGE,
+    FADED,
+    INK,
+    LINES,
+    MARGIN,
+    PLAIN,
+    RADIUS,
+    REACHED,
+    WARM,
+    draw_disc,
+    lettered,
+    make_page,
+)  # fmt: skip
+from pathnn.plots.trees import LEAF, LEVEL, Placed, panel_size, tree_layout
 from pathnn.theory.graphs import Graph, check_source, edges_to_index, paths_by_length
 from pathnn.theory.trees import Tree
 from pathnn_reproduction.theory.compare import Example
@@ -48,7 +62,64 @@ def graph_panel(
     'a triangle'
     """
     drawing = sketch(*graph, labels=labels, positions=positions)
-    return Panel(drawing.size, caption, lambda axes: drawing.draw(axes, source=source, highlight=highlight))
+
+    def draw(axes: Any) -> None:
+        drawing.draw(axes, source=source, hidden=highlight)
+        for u, v in drawing.edges:
+            if (u, v) in highlight:
+                axes.plot(*drawing.points[[u, v]].T, color=WARM, linewidth=1.6 * drawing.radius / RADIUS, zorder=1)
+
+    return Panel(drawing.size, caption, draw)
+
+
+@dataclass(frozen=True)
+class NodeStyle:
+    """The style of a node of a tree; a dashed node has a dashed edge to its parent."""
+
+    fill: str
+    shape: Literal["disc", "square", "diamond"] = "disc"
+    dashed: bool = False
+
+
+Style = Callable[[Path], NodeStyle]
+"""The style of a node as a function of its walk from the root."""
+
+
+def fading_style(walk: Path) -> NodeStyle:
+    """Return a dark style for the root, and grey for redundant nodes, whose walk repeats a vertex.
+
+    >>> fading_style((0, 1, 0)).dashed, fading_style((0, 1, 2)).dashed
+    (True, False)
+    """
+    redundant = len(set(walk)) < len(walk)
+    return NodeStyle(INK if len(walk) == 1 else FADED if redundant else REACHED, dashed=redundant)
+
+
+def draw_styled_tree(
+    axes: Any,
+    layout: Sequence[Placed],
+    labels: Sequence[str],
+    wide: float,
+    style: Style,
+    highlight: Container[Path],
+) -> None:
+    """Draw the layout of a tree, `wide` times wider than usual; edges to nodes in `highlight` have a warm colour."""
+    from matplotlib.patches import RegularPolygon
+
+    pad = wide * RADIUS + 0.03
+    spots = [(pad + wide * LEAF * node.x, -pad + LEVEL * node.y) for node in layout]
+    for node, spot in zip(layout, spots, strict=True):
+        look, label = style(node.walk), labels[node.walk[-1]]
+        if node.parent is not None:
+            line: dict[str, Any] = {"color": EDGE, "linestyle": (0, (2, 1.5))} if look.dashed else {"color": "#7A7A7A"}
+            line |= {"color": WARM, "linewidth": 2.0} if node.walk in highlight else {"linewidth": 1.2}
+            axes.plot(*zip(spots[node.parent], spot, strict=True), zorder=1, **line)
+        draw_disc(axes, spot, label, fill=look.fill, faded=look.dashed)
+        if look.shape != "disc":
+            axes.patches[-1].remove()
+            turn = 0.785398 if look.shape == "square" else 0.0  # a square stands on its side, a diamond on its corner
+            edge = {"edgecolor": INK, "facecolor": look.fill, "linewidth": 0.9, "zorder": 3}
+            axes.add_patch(RegularPolygon(spot, 4, radius=1.25 * RADIUS, orientation=turn, **edge))
 
 
 def tree_panel(
@@ -67,13 +138,8 @@ def tree_panel(
     layout = tree_layout(tree)
     # Squares and diamonds reach further than discs.
     wide = 1.25 if any(style(node.walk).shape != "disc" for node in layout) else 1.0
-    leaf = wide * LEAF
-    size = panel_size(layout, leaf, wide * RADIUS)
-
-    def draw(axes: Any) -> None:
-        draw_tree(axes, layout, labels, leaf, RADIUS, style=style, highlight=highlight, pad=wide * RADIUS + 0.03)
-
-    return Panel(size, caption, draw)
+    size = panel_size(layout, wide * LEAF, wide * RADIUS)
+    return Panel(size, caption, lambda axes: draw_styled_tree(axes, layout, labels, wide, style, highlight))
 
 
 def draw_panels(panels: Sequence[Panel], *, middle: bool = False) -> Figure:
@@ -275,8 +341,11 @@ def draw_example(example: Example) -> Figure:
     graphs = [(edges_to_index(edges), num_nodes) for num_nodes, edges in example.graphs]
     names = [f"$v_{{{v + 1}}}$" for v in example.vertices]
     height = f"height {example.height}"
+    sources: Sequence[int | Sequence[int] | None] = example.vertices
+    captions = [f"{name}, {height}" for name in names]
     if not names:
-        return draw_graphs(graphs, captions=[f"{word} graph, {height}" for word in ("first", "second")[: len(graphs)]])
-    if len(graphs) == 1:
-        return draw_graphs(graphs, captions=[f"{' and '.join(names)}, {height}"], sources=[example.vertices])
-    return draw_graphs(graphs, captions=[f"{name}, {height}" for name in names], sources=example.vertices)
+        sources, captions = [None] * len(graphs), [f"{word} graph, {height}" for word in ("first", "second")]
+    elif len(graphs) == 1:
+        sources, captions = [example.vertices], [f"{' and '.join(names)}, {height}"]
+    panels = [graph_panel(graph, text, source=one) for graph, text, one in zip(graphs, captions, sources, strict=False)]
+    return draw_panels(panels, middle=True)

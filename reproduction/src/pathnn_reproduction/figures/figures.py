@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from pathnn.files import atomic_write
 from pathnn.plots import draw_paths, draw_trees
 from pathnn.plots.page import COOL, PLAIN, REACHED, WARM, vertex_labels
-from pathnn.plots.trees import NodeStyle, Style
 from pathnn.theory import path_tree, wl_tree
 from pathnn.theory.examples import figure_graph, hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import Graph, neighbors
-from pathnn_reproduction.figures.drawing import draw_iterations, draw_panels, graph_panel, tree_panel
+from pathnn_reproduction.figures.drawing import NodeStyle, Style, draw_iterations, draw_panels, graph_panel, tree_panel
 from pathnn_reproduction.theory.exact import distances_from
 from pathnn_reproduction.theory.examples import (
     bipartite_six,

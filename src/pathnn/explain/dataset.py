@@ -1,0 +1,223 @@
+"""Explain all graphs of a dataset: which paths raise or lower the prediction, and how faithful their scores are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from pathnn.explain.attribution import Copies, explain_graphs, reference_inputs, weighted_copy
+from pathnn.explain.explanation import Explanation, PathScore
+from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
+from pathnn.nn import PathNN
+from pathnn.plots.page import LINES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BATCH = 32
+"""Graphs that are explained at once."""
+
+EXAMPLES, SAMPLE = 3, 40
+"""Examples of each pattern, and graphs whose faithfulness is measured."""
+
+FRACTIONS = tuple(i / 10 for i in range(11))
+KINDS = ("path scores", "gradient", "random")
+"""What paths are ordered by in the curves of `Faithfulness`."""
+
+
+@dataclass
+class Pattern:
+    """A path as SMARTS: its contributions over all graphs. An example is (size, graph, path)."""
+
+    text: str
+    length: int
+    graphs: int = 0
+    occurrences: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    examples: list[tuple[float, ExplainedGraph, PathScore]] = field(default_factory=list)
+
+    @property
+    def mean(self) -> float:
+        """Return the mean contribution of an occurrence."""
+        return self.total / self.occurrences
+
+    @property
+    def std(self) -> float:
+        """Return the standard deviation of the contributions."""
+        return math.sqrt(max(self.squares / self.occurrences - self.mean**2, 0.0))
+
+    def add(self, graph: ExplainedGraph, paths: Sequence[PathScore]) -> None:
+        """Add the occurrences in one graph."""
+        self.graphs += 1
+        self.occurrences += len(paths)
+        self.total += sum(path.score for path in paths)
+        self.squares += sum(path.score**2 for path in paths)
+        best = max(paths, key=lambda path: abs(path.score))
+        self.examples.append((abs(best.score), graph, best))
+        self.examples = sorted(self.examples, key=lambda one: -one[0])[:EXAMPLES]
+
+
+@dataclass
+class OutputSummary:
+    """What all graphs say about one output: `curves` is `[graphs, kinds, deletion and insertion, fractions]`."""
+
+    output: ExplainedOutput
+    baseline: float = math.nan
+    graphs: int = 0
+    rest: float = 0.0
+    patterns: dict[str, Pattern] = field(default_factory=dict)
+    curves: list[Tensor] = field(default_factory=list)
+
+    def add(self, graph: ExplainedGraph, found: Explanation) -> None:
+        """Add the explanation of one graph."""
+        self.graphs, self.baseline = self.graphs + 1, found.baseline
+        self.rest = max(self.rest, abs(found.rest))
+        groups: dict[str, list[PathScore]] = {}
+        for path in found.ranked():
+            groups.setdefault(graph.picture.pattern(path), []).append(path)
+        for text, paths in groups.items():
+            self.patterns.setdefault(text, Pattern(text, paths[0].length)).add(graph, paths)
+
+    def ranked(self) -> list[Pattern]:
+        """Return the patterns of at least 1 % of the graphs, those that raise the output most first."""
+        common = [one for one in self.patterns.values() if one.graphs >= max(2, self.graphs / 100)]
+        return sorted(common, key=lambda one: -one.mean)
+
+    def extremes(self, top: int) -> list[Pattern]:
+        """Return the `top` patterns that raise the output most, and the `top` that lower it most."""
+        ranked = self.ranked()
+        return ranked if len(ranked) <= 2 * top else [*ranked[:top], *ranked[-top:]]
+
+    def areas(self) -> dict[str, tuple[float, float]]:
+        """Return the mean areas under the deletion curve (lower is better) and the insertion curve, by `KINDS`."""
+        mean = torch.trapezoid(torch.stack(self.curves).mean(dim=0), torch.tensor(FRACTIONS).double(), dim=-1)
+        return {kind: (float(row[0]), float(row[1])) for kind, row in zip(KINDS, mean, strict=True)}
+
+
+def explain_dataset(
+    models: Sequence[PathNN],
+    graphs: Iterable[ExplainedGraph],
+    outputs: Sequence[ExplainedOutput],
+    reference: Sequence[ExplainedGraph],
+    *,
+    device: str = "cpu",
+) -> list[OutputSummary]:
+    """Explain graphs in batches and return a summary of each output; of several networks the mean is explained."""
+    models = [model.to(device) for model in models]
+    references = inputs_of(models, reference, device)
+    summaries, random, count = [OutputSummary(output) for output in outputs], Random(0), 0
+    stream, sample = iter(graphs), list[ExplainedGraph]()
+    while batch := list(islice(stream, BATCH)):
+        data = [one.data.to(device) for one in batch]
+        for summary in summaries:
+            output = summary.output
+            for graph, found in zip(batch, explain_mean(models, data, output.number, references), strict=True):
+                summary.add(graph, found.rescaled(output.factor, output.shift).renumbered(graph.order))
+        for graph in batch:  # every graph is in the sample with the same probability
+            count += 1
+            if len(sample) < SAMPLE:
+                sample.append(graph)
+            elif (place := random.randrange(count)) < SAMPLE:
+                sample[place] = graph
+    for summary in summaries:
+        for graph in sample:
+            curves = faithfulness(models, graph.data.to(device), references, summary.output.number)
+            summary.curves.append(summary.output.factor * curves + summary.output.shift)
+    return summaries
+
+
+def inputs_of(
+    models: Sequence[PathNN], reference: Sequence[ExplainedGraph], device: str = "cpu"
+) -> list[Tensor | None]:
+    """Return the inputs of the head of each model for the reference graphs, if there are any."""
+    graphs = [one.data.to(device) for one in reference]
+    return [reference_inputs(model, graphs) if graphs else None for model in models]
+
+
+def explain_mean(
+    models: Sequence[PathNN], graphs: Sequence[Any], output: int, references: Sequence[Tensor | None]
+) -> list[Explanation]:
+    """Explain the mean output of several networks, which have a reference each."""
+    found = [
+        explain_graphs(model, graphs, output=output, reference=inputs)
+        for model, inputs in zip(models, references, strict=True)
+    ]
+    return [Explanation.mean(each) for each in zip(*found, strict=True)]
+
+
+def faithfulness(
+    models: Sequence[PathNN], graph: Any, references: Sequence[Tensor | None], output: int, seed: int = 0
+) -> Tensor:
+    """Leave out paths, and put them in again, from the highest score to the lowest: `[kinds, 2, fractions]`.
+
+    The first row of each kind is the mean output of the models after the deletion of a fraction of the paths; the
+    second has the output with only this fraction. With a reference, vertices are paths of length 0.
+    """
+    pairs = zip(models, references, strict=True)
+    copies = [Copies.of(weighted_copy(model, inputs), [graph]) for model, inputs in pairs]
+    first = 0 if references[0] is not None else copies[0].sizes[0] + 1
+    (mean,) = explain_mean(models, [graph], output, references)
+    own = torch.cat(mean.scores)
+    if first == 0:  # the weight of the descriptors comes after those of the vertices
+        own = torch.cat([own[: mean.num_nodes], torch.tensor([mean.descriptors]).double(), own[mean.num_nodes :]])
+    gradient = sum(_gradient(one, output)[first:] for one in copies)
+    scores = (own, gradient, torch.rand(own.numel(), generator=torch.Generator().manual_seed(seed)))
+    curves = torch.zeros(len(KINDS), 2, len(FRACTIONS), dtype=torch.float64)
+    for kind, score in enumerate(scores):
+        order = torch.as_tensor(score).argsort(descending=True).cpu() + first
+        for mode in (0, 1):
+            rows = copies[0].weights(torch.full((len(FRACTIONS),), 1.0 - mode))
+            for row, fraction in zip(rows, FRACTIONS, strict=True):
+                row[order[: round(fraction * order.numel())]] = float(mode)
+            for one in copies:
+                with torch.no_grad():
+                    out = [one.outputs(some)[:, 0, output] for some in torch.split(rows, one.number)]
+                curves[kind, mode] += torch.cat(out).cpu().double() / len(copies)
+    return curves
+
+
+def _gradient(copies: Copies, output: int) -> Tensor:
+    weights = copies.weights(torch.ones(1)).requires_grad_()
+    with torch.enable_grad():
+        (grad,) = torch.autograd.grad(copies.outputs(weights)[0, 0, output], weights)
+    return grad[0].cpu().double()
+
+
+def patterns_csv(summaries: Sequence[OutputSummary]) -> str:
+    """Return all patterns of all outputs as a CSV, those that raise an output most first."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("output", "path", "length", "graphs", "occurrences", "mean", "std", "total", "example"))
+    for summary in summaries:
+        for one in sorted(summary.patterns.values(), key=lambda one: -one.mean):
+            numbers = (f"{value:.6g}" for value in (one.mean, one.std, one.total))
+            place = one.examples[0][1].place
+            writer.writerow((summary.output.name, one.text, one.length, one.graphs, one.occurrences, *numbers, place))
+    return text.getvalue()
+
+
+def draw_curves(summary: OutputSummary) -> Figure:
+    """Draw the mean deletion and insertion curves of one output."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 2.8), layout="constrained", facecolor="white")
+    mean = torch.stack(summary.curves).mean(dim=0).tolist()
+    for mode, name in enumerate(("deleted", "inserted")):
+        axes = figure.add_subplot(1, 2, mode + 1)
+        for kind, color in zip(range(len(KINDS)), LINES, strict=False):
+            axes.plot(FRACTIONS, mean[kind][mode], color=color, label=KINDS[kind])
+        axes.set_xlabel(f"fraction of the paths {name}, highest first")
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylabel("mean output")
+    figure.axes[0].legend(frameon=False)
+    return figure
