@@ -37,7 +37,7 @@ from pathnn.training.errors import RunError, RunStoppedError
 from pathnn.training.loop import Epoch, TrainState, fabric_for, train
 from pathnn.training.run_folder import RESUMABLE, RunFolder, config_differences, finite
 from pathnn.training.scoring import evaluate
-from pathnn.training.setup import Loaders, build_model, make_loaders, resolve
+from pathnn.training.setup import Loaders, build_model, make_loaders, resolve_max_entries
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -306,8 +306,8 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
         config = on_first(fabric, lambda: _agree(config, checked_config(folder), any_place=data is not None))
     model = build_model(config, task)
     if not resumed:
-        config = resolve(config, model, fabric.device)
-        config = fabric.broadcast(config)
+        entries = resolve_max_entries(config.max_entries, model, fabric.device)
+        config = fabric.broadcast(replace(config, max_entries=entries))
     loaders = make_loaders(task, config, model, device=fabric.device)
     _check_data(config.data, data, loaders.data)
     if saved is not None and saved.get(SAMPLED) != loaders.sampled:

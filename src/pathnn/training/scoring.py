@@ -22,7 +22,6 @@ from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.errors import MismatchError, RunError
 from pathnn.training.setup import (
     Model,
-    batch_indices,
     check_finite,
     check_finite_targets,
     has_paths,
@@ -202,7 +201,7 @@ def model_outputs(
     """
     rank, world_size = (0, 1) if fabric is None else (fabric.global_rank, fabric.world_size)
     model.eval()
-    batches = batch_indices(loader, 0)
+    batches = loader.indices(0)
     rows = torch.split(torch.arange(loader.index.numel()), [batch.numel() for batch in batches])
     width = model.config.out_channels or model.config.hidden_channels
     dtype = torch.promote_types(next(model.parameters()).dtype, torch.float32)

@@ -1,4 +1,4 @@
-"""Padded batches: batches of one fixed shape, assembled on the GPU, for CUDA graphs."""
+"""Padded batches: batches of one fixed shape, with paths or edges, assembled on the GPU for CUDA graphs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from pathnn.paths.trie import PathTrie
 SAMPLE, SHARES, STEP = 512, (0.96, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2), 1.06
 """Shapes are chosen to hold these shares of `SAMPLE` random batches, and differ by at least a factor of `STEP`."""
 
+LOOPS = 64
+"""Padded vertices for the loops of padded edges: many loops at few vertices would give large sums."""
+
 BLOCKS_PER_PART, MOST_PARTS = 8, 64
 """A level of a graph is gathered in parts of about `BLOCKS_PER_PART` blocks, in at most `MOST_PARTS` parts."""
 
@@ -29,26 +32,6 @@ class PaddedShape:
     nodes: int
     edges: int
     levels: tuple[int, ...]
-
-    @classmethod
-    def typical(cls, graphs: PackedGraphs, batch_size: int, *, margin: float) -> PaddedShape:
-        """Return a shape for random batches: the mean and `margin` standard deviations, plus padding.
-
-        >>> edge = torch.tensor([[0, 1], [1, 0]])
-        >>> packed = PackedGraphs.from_edges([edge] * 4, [2] * 4).with_paths(collection="sp", k=1)
-        >>> PaddedShape.typical(packed, 2, margin=1.0)
-        PaddedShape(graphs=2, nodes=5, edges=5, levels=(5, 5))
-        """
-        return cls.of_sizes(graph_sizes(graphs), batch_size, margin=margin)
-
-    @classmethod
-    def of_sizes(cls, sizes: Tensor, batch_size: int, *, margin: float) -> PaddedShape:
-        """Return the shape of `typical` from the sizes of the graphs (see `graph_sizes`)."""
-        sizes = sizes.double()
-        spread = sizes.std(dim=0, correction=0) * batch_size**0.5
-        largest = sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)
-        need = torch.minimum(sizes.mean(dim=0) * batch_size + margin * spread, largest).ceil().long()
-        return cls.holding(need, batch_size)
 
     @classmethod
     def shapes(cls, sizes: Tensor, batch_size: int) -> list[PaddedShape]:
@@ -77,6 +60,10 @@ class PaddedShape:
         """Return the smallest shape that holds a batch with these totals and padding."""
         *levels, nodes, edges = (totals + 1).tolist()
         return cls(batch_size, nodes, edges, tuple(levels))
+
+    def with_room(self) -> PaddedShape:
+        """Return a shape with `LOOPS` more padded vertices, for batches with edges: padded edges are loops there."""
+        return replace(self, nodes=self.nodes + LOOPS)
 
     def holds(self, totals: Tensor) -> bool:
         """Return whether a batch with these totals (levels, vertices, edges) and one padding row of each fits."""
@@ -201,6 +188,35 @@ class PaddedBatches(PaddedRows):
             capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=self.block,
         )  # fmt: skip
         self.trie = replace(trie, plans=self._planner.plan(trie))
+        return super().assemble()
+
+
+class PaddedEdges(PaddedRows):
+    """Padded batches with their edges; padded edges are loops at padded vertices."""
+
+    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
+        if not on_gpu(graphs):
+            raise ValueError(f"{graphs}: expected graphs that are on a GPU: graphs.to('cuda').")
+        starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1)
+        origin = torch.cat([starts, torch.zeros_like(starts)], dim=1).to(graphs.device)
+        super().__init__(graphs, capacity, graph_sizes(graphs, paths=False), origin)
+        self._all = graphs.edge_index.contiguous()
+        self._edge_index = torch.zeros(2, capacity.edges, dtype=torch.int64, device=graphs.device)
+
+    @property
+    def edge_index(self) -> Tensor:
+        """The edges of the batch, as a new tensor at each call: layers must not cache what they derive from it."""
+        return self._edge_index.view(2, -1)
+
+    def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Fill the batch and `edge_index`; return the features x and edge_attr and the targets y."""
+        from pathnn.training.cuda_graphs.kernels import gather_edges
+
+        capacity = self.capacity
+        gather_edges[(capacity.graphs + 1,)](
+            self.layout, self._origin, self._all, self._edge_index, self._all.size(1),
+            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
+        )  # fmt: skip
         return super().assemble()
 
 

@@ -1,12 +1,11 @@
 """Copy a model for padded batches: replace the modules that must ignore padding, or that can be faster on a GPU.
 
-`REPLACEMENTS` lists the replacements. PyG's layers are captured as they are.
+PyG's layers are captured as they are.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -83,7 +82,7 @@ def padded_copy(model: Model, graphs: PackedGraphs, valid: Tensor) -> Model:
         for name, child in list(modules.items()):
             if child is None or isinstance(child, PathLSTM):
                 continue
-            new = next((new for make in REPLACEMENTS if (new := make(child, valid)) is not None), child)
+            new = _replacement(child, valid)
             if isinstance(new, PaddedBatchNorm1d) and isinstance(modules.get(following.get(name, "")), nn.ReLU):
                 new.relu = True
                 modules[following[name]] = nn.Identity()
@@ -221,22 +220,12 @@ class TallLinear(nn.Module):
         return tall_linear(x, self.linear.weight, self.linear.bias)
 
 
-def _batch_norm(module: nn.Module, valid: Tensor) -> nn.Module | None:
-    return PaddedBatchNorm1d(module, valid) if isinstance(module, nn.BatchNorm1d) else None
-
-
-def _embedding(module: nn.Module, valid: Tensor) -> nn.Module | None:
-    small = isinstance(module, nn.Embedding) and module.num_embeddings <= MOST_ROWS
-    return SmallEmbedding(module) if small else None  # type: ignore[arg-type]
-
-
-def _linear(module: nn.Module, valid: Tensor) -> nn.Module | None:
-    return TallLinear(module) if isinstance(module, nn.Linear) else None
-
-
-def _self_loops(module: nn.Module, valid: Tensor) -> nn.Module | None:
-    return SelfLoops(replace=False) if isinstance(module, SelfLoops) else None
-
-
-REPLACEMENTS: list[Callable[[nn.Module, Tensor], nn.Module | None]] = [_batch_norm, _embedding, _linear, _self_loops]
-"""Functions from a module and the number of valid rows to the module that replaces it, or None."""
+def _replacement(module: nn.Module, valid: Tensor) -> nn.Module:
+    """Return the module that replaces another one in a padded batch with `valid` rows: itself if it needs no other."""
+    if isinstance(module, nn.BatchNorm1d):
+        return PaddedBatchNorm1d(module, valid)
+    if isinstance(module, nn.Embedding) and module.num_embeddings <= MOST_ROWS:
+        return SmallEmbedding(module)
+    if isinstance(module, nn.Linear):
+        return TallLinear(module)
+    return SelfLoops(replace=False) if isinstance(module, SelfLoops) else module
