@@ -16,6 +16,7 @@ from pathnn.nn import Baseline, PathNN
 from pathnn.nn.baselines import BaselineName
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedBatches
+from pathnn.training.cuda_graphs.padded_modules import can_be_padded
 from pathnn.training.setup import Model
 from triton_on_cpu import Interpreted, difference, large_batches, same_dropout
 
@@ -122,6 +123,5 @@ def test_graphs_with_loops_are_not_captured(name: Any, interpreted: Interpreted)
     graphs = replace(graphs, edge_index=graphs.edge_index.clone())
     graphs.edge_index[:, 0] = 0
     model = Baseline(name, ATOMS, 16, 1, edge_channels=BONDS)
-    capacity = largest_shape(graphs, 4, paths=False)
-    with pytest.raises(ValueError, match=f"the graphs have self-loops, which {name} replaces"):
-        CudaGraphStep(model, graphs, nn.L1Loss(), capacity=capacity)(torch.arange(4))
+    assert can_be_padded(Baseline("gin", ATOMS, 16, 1, edge_channels=BONDS), graphs)
+    assert not can_be_padded(model, graphs)

@@ -32,7 +32,7 @@ from pathnn.training import (
 from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.loop import EagerStepper, _mean_loss
 from pathnn.training.recipes import RUNS, exp, paper_run, peptides_func, zinc
-from pathnn.training.scoring import Evaluation, apply, measure
+from pathnn.training.scoring import Evaluation, apply
 from pathnn.training.setup import UNSCALED, own_share
 
 
@@ -308,13 +308,6 @@ def test_evaluation_is_the_plain_metric_of_all_graphs():
     assert found.score == pytest.approx(expected)
     assert found.loss == pytest.approx(float(torch.nn.functional.cross_entropy(out, batch.y)), rel=1e-5)
     torch.testing.assert_close(model_outputs(model, loader), out)
-
-
-def test_a_metric_that_is_used_again_has_forgotten_what_it_saw():
-    task, y = tiny_task(), torch.tensor([[1.0], [2.0]])
-    metric = task.metric()
-    scores = [measure(y + error, y, task, UNSCALED, metric=metric).score for error in (3.0, 0.0, 1.0)]
-    assert scores == pytest.approx([3.0, 0.0, 1.0])
 
 
 def replace_shuffle(loader):

@@ -39,11 +39,13 @@ def compare_command(runs: Runs, metric: Metric = None, out: Out = None, json: Js
         raise typer.BadParameter(f"{out}: expected the name of a file that ends in .svg or .png.", param_hint="--out")
     with result_only(json):
         from pathnn.evaluation import compare_runs
+        from pathnn.evaluation.figures import draw_comparison
+        from pathnn.plots.overview import save
 
         with progress("comparing"):
             found = compare_runs(runs, metric=metric)
         if out is not None:
-            _draw(out, found)
+            save(draw_comparison(found), out)
     if json:
         models = [
             {**asdict(model), "distinguishable": model.difference and model.difference.distinguishable}
@@ -68,12 +70,3 @@ def _print(found: Comparison) -> None:
             rows.append([*row, f"{by.value:+.4g}", f"{by.low:+.4g} to {by.high:+.4g}", f"{by.better:.1%}", answer])
     header = ("model", found.metric, "95 %", "difference", "95 %", "better in", "distinguishable")
     print_table(header, rows, title=f"{found.metric} on {found.molecules:,} molecules")
-
-
-def _draw(out: Path, found: Comparison) -> None:
-    from pathnn.evaluation.figures import draw_comparison
-    from pathnn.files import atomic_write
-
-    figure = draw_comparison(found)
-    with atomic_write(out) as file:
-        figure.savefig(file, format=out.suffix[1:].lower(), dpi=150)

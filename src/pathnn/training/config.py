@@ -79,7 +79,9 @@ def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """The options of one training run. `pathnn.training.recipes` has those of the paper.
+    """The options of one training run; the texts of the fields describe the simple ones.
+
+    `pathnn.training.recipes` has the options of the paper's runs.
 
     >>> config = RunConfig(data="zinc", collection="ap", k=4, options={"hidden_channels": 140})
     >>> RunConfig.from_yaml(config.to_yaml()) == config
@@ -92,7 +94,6 @@ class RunConfig:
     Attributes:
         data: the name of a dataset, or the path of a file. The name, or the content of the file, seeds the run together
             with `fold` and `seed`.
-        fold: the number of the task's split.
         folds: cross-validate: split the data into this many folds, and hold out the fold number `fold`. The number
             `folds` itself stands for all folds together: it holds out only a test part that `split_by` names.
         split_seed: use a random split from this seed instead of the task's splits.
@@ -106,15 +107,12 @@ class RunConfig:
             model predicts for is cleaned in the same way.
         descriptors: numbers of each molecule of a table that the head reads next to the graph: "rdkit", "morgan", or
             columns of the table. They are standardised with the training part.
-        model: "pathnn", or the name of a baseline.
         options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
         preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.
         variant: of the preset; "released" follows the authors' code where it differs from the text.
         collection, k: the paths; baselines do not read them.
-        batch_size: graphs per step, over all processes together.
         drop_single: leave out a last training batch of one graph; None: only if the model has BatchNorm.
         max_entries: trie entries that are computed at once; "auto": as many as half of the memory holds.
-        epochs: the largest number of epochs.
         optimizer: "adam", or "adamw", which differs from it if `weight_decay` is not 0.
         patience: stop after this many epochs without a validation score at least as good as the best.
         min_lr: stop when the learning rate has fallen to this value.
@@ -125,7 +123,6 @@ class RunConfig:
         plateau_factor, plateau_patience: of ReduceLROnPlateau on the validation score; None for no scheduler.
         plateau_direction: "metric" for the direction of the metric; "released" takes lower for better, as the authors'
             code does (it differs for average precision on Peptides-func).
-        clip: the largest norm of the gradient; None for no limit.
         ema: the decay of an exponential moving average over all steps, such as 0.99, of weights and statistics; the
             averages are evaluated and saved. None: the weights themselves.
         loss: of a regression, in the unit of the network ("huber" with delta 1); None for "l1".

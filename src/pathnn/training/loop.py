@@ -23,7 +23,7 @@ from pathnn.data.loader import PackedLoader
 from pathnn.device import make_fabric, share_buffers
 from pathnn.training.config import RunConfig, run_seed
 from pathnn.training.errors import NotFiniteError, RunError
-from pathnn.training.scoring import Evaluation, Handle, Step, apply, as_targets, evaluate, targets
+from pathnn.training.scoring import Evaluation, Step, apply, as_targets, evaluate, targets
 from pathnn.training.setup import Loaders, Model, own_share
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class EagerStepper:
     def train_step(self, index: Tensor, share: float) -> Tensor:
         """Compute the gradients of a batch of training graphs, and return its loss times `share`."""
         state, loaders = self.state, self.loaders
-        out = state.step(Handle(loaders.train.batch(index)))
+        out = state.step(lambda: loaders.train.batch(index))
         y = loaders.scale.encode(targets(loaders.task, index))
         loss: Tensor = self.loss.to(out)(out, as_targets(y, out)) * share
         state.optimizer.zero_grad()

@@ -18,12 +18,13 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.data.shards import ShardedTries
 from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, fold_splits, random_task_split, split_groups
 from pathnn.data.targets import TargetScale, loss_for, regression_loss, weighted_loss
-from pathnn.data.task import Categorical, Features, Split, Task
+from pathnn.data.task import Categorical, Split, Task
 from pathnn.device import default_max_entries, free_memory
-from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
+from pathnn.nn import Baseline, PathNN, PathNNConfig, paper_config
 from pathnn.nn.model_file import Model as Model
 from pathnn.nn.readout import GraphScale
 from pathnn.paths.ragged import RaggedTries
+from pathnn.training.checkpoint import feature_width
 from pathnn.training.config import RunConfig, run_seed
 from pathnn.training.errors import NotFiniteError, RunError
 
@@ -74,11 +75,6 @@ def build_model(config: RunConfig, task: Task) -> Model:
     return model
 
 
-def path_options(model: Model) -> PathNNConfig | None:
-    """Return the config with the paths that a model reads; None for a baseline."""
-    return None if isinstance(model.config, BaselineConfig) else model.config
-
-
 def _fitting(task: Task) -> dict[str, Any]:
     """Return the options that the data determines: widths, kinds of encoders, number of outputs."""
     if task.loss is None or task.target == "none":
@@ -92,16 +88,12 @@ def _fitting(task: Task) -> dict[str, Any]:
     if task.node_features is None:
         raise RunError(f"{task.name} has no vertex features: give graphs an x, or pack them with ones.")
     return {
-        "in_channels": _width(task.node_features),
+        "in_channels": feature_width(task.node_features),
         "encoder": "categorical" if isinstance(task.node_features, Categorical) else "mlp",
-        "edge_channels": None if task.edge_features is None else _width(task.edge_features),
+        "edge_channels": feature_width(task.edge_features),
         "out_channels": task.out_channels,
         "graph_channels": 0 if task.graphs.graph_attr is None else task.graphs.graph_attr.size(1),
     }
-
-
-def _width(features: Features) -> int | tuple[int, ...]:
-    return features.sizes if isinstance(features, Categorical) else features.channels
 
 
 UNSCALED = TargetScale()
@@ -153,7 +145,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             "least 2 (--batch-size)."
         )
 
-    def loader(index: Tensor, *, train: bool) -> PackedLoader:
+    def loader(index: Tensor, *, train: bool = False) -> PackedLoader:
         return PackedLoader(
             task.graphs,
             index,
@@ -165,28 +157,28 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             device=device,
         )
 
-    y = task.graphs.y
-    if config.standardize and task.target != "regression":
-        raise RunError(
-            f"standardize=True is for regression, but the target of {task.name} is of the kind {task.target!r}: "
-            "expected standardize=False (in a config file: standardize: false)."
-        )
+    train, val, test = loader(split.train, train=True), loader(split.val), loader(split.test)
+    scale, y = UNSCALED, task.graphs.y
     if y is not None:
-        task = _with_loss(task, config, y[split.train.to(y.device)])
-    scale = TargetScale.of(y[split.train]) if config.standardize and y is not None else UNSCALED
-    val, test = loader(split.val, train=False), loader(split.test, train=False)
-    return Loaders(task, loader(split.train, train=True), val, test, data, key, scale)
+        known = y[split.train.to(y.device)]
+        task = _with_loss(task, config, known)
+        scale = TargetScale.of(known) if config.standardize else UNSCALED
+    return Loaders(task, train, val, test, data, key, scale)
 
 
 def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
     """Return the task with the loss that a config asks for; `y` has the targets of the training graphs."""
-    numbers, wrong = task.target == "regression", None
-    if config.class_weights and numbers:
-        wrong = "class_weights=True is for classes and labels"
-    if config.loss is not None and not numbers:
-        wrong = f"loss={config.loss!r} is for regression"
-    if wrong is not None:
-        raise RunError(f"{wrong}, but the target of {task.name} is of the kind {task.target!r}: leave the option out.")
+    numbers = task.target == "regression"
+    for name, kind, wrong in (
+        ("class_weights", "classes and labels", config.class_weights and numbers),
+        ("loss", "regression", config.loss is not None and not numbers),
+        ("standardize", "regression", config.standardize and not numbers),
+    ):
+        if wrong:
+            raise RunError(
+                f"{name}={vars(config)[name]!r} is for {kind}, but the target of {task.name} is of the kind "
+                f"{task.target!r}: leave the option out."
+            )
     if config.loss is not None:
         task = replace(task, loss=regression_loss(task, config.loss))
     if config.class_weights:
@@ -201,24 +193,24 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 
     Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
     """
-    reads = path_options(model)
-    if reads is not None and not _are_read(graphs.tries, reads):
+    if isinstance(model, PathNN) and not _are_read(graphs.tries, model.config):
+        options: dict[str, Any] = {
+            name: vars(model.config)[name] for name in ("collection", "k", "distances", "extend")
+        }
         if isinstance(graphs.tries, ShardedTries):
+            expected = ", ".join(f"{name}={value!r}" for name, value in options.items())
             raise RunError(
-                f"the model does not read the paths on disk: expected collection={reads.collection!r}, k={reads.k}, "
-                f"distances={reads.distances}, extend={reads.extend}. Call build_shards with these options."
+                f"the model does not read the paths on disk: expected {expected}. Call build_shards with these options."
             )
-        graphs = graphs.with_paths(
-            collection=reads.collection, k=reads.k, distances=reads.distances, extend=reads.extend
-        )
+        graphs = graphs.with_paths(**options)
     fits = torch.device(device).type == "cpu" or graphs.nbytes <= free_memory(device) // 2
     return graphs.to(device) if fits else graphs
 
 
 def has_paths(graphs: PackedGraphs, model: Model) -> bool:
     """Return whether graphs have paths to keep: those that `model` reads, or any on disk."""
-    reads = path_options(model)
-    return reads is not None and (isinstance(graphs.tries, ShardedTries) or _are_read(graphs.tries, reads))
+    given = graphs.tries
+    return isinstance(model, PathNN) and (isinstance(given, ShardedTries) or _are_read(given, model.config))
 
 
 def _in_memory(tries: object) -> RaggedTries | None:
@@ -416,12 +408,12 @@ def check_split(task: Task, split: Split) -> None:
             f"the target {_target_name(task, never[0])} of {task.name} is not known for any of the {len(train)} "
             f"training graphs, so it cannot be learned. Leave it out. {OTHER_SPLIT}"
         )
-    if task.target == "multilabel" and task.score is not None:
-        if bool(score_targets(task.score, torch.zeros_like(val), val).isnan().all()):
-            raise RunError(
-                f"{task.metric_name} is not defined for any target of the {len(val)} validation graphs of "
-                f"{task.name}: expected both 0 and 1 in one of them. {OTHER_SPLIT}"
-            )
+    score = task.score if task.target == "multilabel" else None
+    if score is not None and bool(score_targets(score, torch.zeros_like(val), val).isnan().all()):
+        raise RunError(
+            f"{task.metric_name} is not defined for any target of the {len(val)} validation graphs of {task.name}: "
+            f"expected both 0 and 1 in one of them. {OTHER_SPLIT}"
+        )
     for part, values in (("training", train), ("validation", val)):
         if task.target == "binary" and torch.unique(values).numel() < 2:
             raise RunError(

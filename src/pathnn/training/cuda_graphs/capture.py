@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathNN
-from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget
 from pathnn.training.cuda_graphs.padded_batch import PaddedBatches, PaddedEdges, PaddedRows, PaddedShape
 from pathnn.training.cuda_graphs.padded_modules import padded_copy
@@ -60,7 +59,6 @@ class _Captured:
     def __init__(
         self, model: Model, graphs: PackedGraphs, *, capacity: PaddedShape, autocast: bool = False, pool: Any = None
     ) -> None:
-        _check_backend(model)
         self.model, self._autocast, self._pool = model, autocast, pool
         batches = PaddedBatches if isinstance(model, PathNN) else PaddedEdges
         self.batches: PaddedRows = batches(graphs, capacity)
@@ -106,8 +104,8 @@ class CudaGraphStep(_Captured):
     first batch, and then restores its running statistics and the state of the random generator.
 
     Args:
-        model: on the GPU; its head must not have BatchNorm.
-        graphs: on the GPU, with paths and targets.
+        model: on the GPU, in float32, for which `can_be_padded` is true.
+        graphs: on the GPU, with targets, and with paths for a PathNN.
         loss: from the predictions and the targets of the batch to a scalar.
         recompute: whether the backward pass recomputes gates; otherwise it takes up to twice the memory.
         options: `capacity`, the shape of the padded batch; `autocast`, whether to compute in bfloat16; and `pool`,
@@ -147,15 +145,14 @@ class CudaGraphStep(_Captured):
 
     def _capture(self) -> None:
         self.model.train()
-        padded = padded_copy(self.model, self.batches.graphs, self.batches.valid)
+        padded = padded_copy(self.model, self.batches.valid)
         random = torch.cuda.get_rng_state()
         buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
 
         def run() -> None:
             self.model.zero_grad(set_to_none=True)
             out, y = self._forward(padded, Budget(recompute=self._recompute))
-            if y is None:
-                raise ValueError("the graphs have no targets y: expected one for each graph.")
+            assert y is not None
             loss = self._loss_function(out, y)
             loss.backward()  # type: ignore[no-untyped-call]
             self._loss = loss.detach()
@@ -179,7 +176,7 @@ class CudaGraphForward(_Captured):
     def __init__(self, model: Model, graphs: PackedGraphs, **options: Any) -> None:
         super().__init__(model, graphs, **options)
         paths = isinstance(model, PathNN)
-        self._padded = model if paths else padded_copy(model, graphs, self.batches.valid).eval()
+        self._padded = model if paths else padded_copy(model, self.batches.valid).eval()
         self._out: Tensor | None = None
 
     @torch.inference_mode()
@@ -195,11 +192,3 @@ class CudaGraphForward(_Captured):
 
     def _predict(self) -> None:
         self._out = self._forward(self._padded, Budget())[0]
-
-
-def _check_backend(model: Model) -> None:
-    if not base.on_triton(next(model.parameters())):
-        raise ValueError(
-            "a CUDA graph needs a float32 model on an NVIDIA GPU and the Triton backend: "
-            "move the model there, and do not set PATHNN_TRITON=0."
-        )

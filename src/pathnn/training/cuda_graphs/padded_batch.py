@@ -96,8 +96,7 @@ def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
     counts = torch.stack([graphs.node_ptr.diff(), graphs.edge_ptr.diff()], dim=1)
     if not paths:
         return counts
-    if graphs.tries is None:
-        raise ValueError("these graphs have no paths: call with_paths(collection=..., k=...) first.")
+    assert graphs.tries is not None
     return torch.cat([graphs.tries.sizes, counts], dim=1)
 
 
@@ -110,6 +109,8 @@ class PaddedRows:
     """
 
     trie: PathTrie | None = None
+    edges: Tensor | None = None
+    """The edges of the dataset, if the model reads edges."""
 
     def __init__(self, graphs: PackedGraphs, capacity: PaddedShape, sizes: Tensor, origin: Tensor) -> None:
         self.graphs, self.capacity, self.sizes, self._origin = graphs, capacity, sizes, origin
@@ -118,12 +119,13 @@ class PaddedRows:
         self.valid = torch.zeros(1, dtype=torch.int32, device=device)
         self._node = torch.zeros(capacity.nodes, dtype=torch.int64, device=device)
         self._edge = torch.zeros(capacity.edges, dtype=torch.int64, device=device)
+        self._ends = None if self.edges is None else torch.zeros(2, capacity.edges, dtype=torch.int64, device=device)
         self.batch = torch.zeros_like(self._node)
 
     @property
     def edge_index(self) -> Tensor | None:
-        """The edges of the batch, or None if the model does not read them."""
-        return None
+        """The edges of the batch, as a new tensor at each call: layers must not cache what they derive from it."""
+        return None if self._ends is None else self._ends.view(2, -1)
 
     def fits(self, index: Tensor) -> bool:
         """Return whether a batch has the number of graphs of this shape and fits into it."""
@@ -142,13 +144,23 @@ class PaddedRows:
 
         capacity, graphs = self.capacity, self.graphs
         gather_rows[(capacity.graphs + 1,)](
-            self.layout, self._origin, self._node, self._edge, self.batch, self.valid,
-            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
+            self.layout, self._origin, self.edges, self._node, self._edge, self.batch, self._ends, self.valid,
+            graphs.edge_index.size(1), capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
         )  # fmt: skip
         x = None if graphs.x is None else widen(graphs.x[self._node])
         edge_attr = None if graphs.edge_attr is None else widen(graphs.edge_attr[self._edge])
         y = None if graphs.y is None else graphs.y[self.layout[:-1, -1].long()]
         return x, edge_attr, y
+
+
+class PaddedEdges(PaddedRows):
+    """Padded batches with their edges, for the baselines; padded edges are loops at padded vertices."""
+
+    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
+        starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1)
+        origin = torch.cat([starts, torch.zeros_like(starts)], dim=1).to(graphs.device)
+        self.edges = graphs.edge_index.contiguous()
+        super().__init__(graphs, capacity, graph_sizes(graphs, paths=False), origin)
 
 
 class PaddedBatches(PaddedRows):
@@ -160,7 +172,8 @@ class PaddedBatches(PaddedRows):
     trie: PathTrie
 
     def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
-        self.tries = tries = _resident(graphs)
+        assert isinstance(graphs.tries, RaggedTries)
+        self.tries = tries = graphs.tries
         device, levels = graphs.device, len(capacity.levels)
         self._table, origin = _tables(graphs, tries)
         super().__init__(graphs, capacity, graph_sizes(graphs), origin)
@@ -169,8 +182,8 @@ class PaddedBatches(PaddedRows):
         first_child = [
             -1 if is_root else at for is_root, at in zip(root, accumulate(children, initial=0), strict=False)
         ]
-        self._first = _ints(list(accumulate(sizes, initial=0))[:-1], device)
-        self._first_child, self._capacity = _ints(first_child, device), _ints(sizes, device)
+        starts = [list(accumulate(sizes, initial=0))[:-1], first_child, sizes]
+        self._first, self._first_child, self._capacity = torch.tensor(starts, dtype=torch.int32, device=device)
         self.trie = _empty_trie(tries, sizes, sum(children), capacity.nodes, capacity.edges)
         self._planner = Planner(self.trie)
         self.block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
@@ -189,46 +202,6 @@ class PaddedBatches(PaddedRows):
         )  # fmt: skip
         self.trie = replace(trie, plans=self._planner.plan(trie))
         return super().assemble()
-
-
-class PaddedEdges(PaddedRows):
-    """Padded batches with their edges; padded edges are loops at padded vertices."""
-
-    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
-        if not on_gpu(graphs):
-            raise ValueError(f"{graphs}: expected graphs that are on a GPU: graphs.to('cuda').")
-        starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1)
-        origin = torch.cat([starts, torch.zeros_like(starts)], dim=1).to(graphs.device)
-        super().__init__(graphs, capacity, graph_sizes(graphs, paths=False), origin)
-        self._all = graphs.edge_index.contiguous()
-        self._edge_index = torch.zeros(2, capacity.edges, dtype=torch.int64, device=graphs.device)
-
-    @property
-    def edge_index(self) -> Tensor:
-        """The edges of the batch, as a new tensor at each call: layers must not cache what they derive from it."""
-        return self._edge_index.view(2, -1)
-
-    def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Fill the batch and `edge_index`; return the features x and edge_attr and the targets y."""
-        from pathnn.training.cuda_graphs.kernels import gather_edges
-
-        capacity = self.capacity
-        gather_edges[(capacity.graphs + 1,)](
-            self.layout, self._origin, self._all, self._edge_index, self._all.size(1),
-            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
-        )  # fmt: skip
-        return super().assemble()
-
-
-def on_gpu(graphs: PackedGraphs) -> bool:
-    """Return whether the graphs are on a GPU, where padded batches can be assembled."""
-    return graphs.device.type == "cuda"
-
-
-def _resident(graphs: PackedGraphs) -> RaggedTries:
-    if not isinstance(graphs.tries, RaggedTries) or not on_gpu(graphs):
-        raise ValueError(f"{graphs}: expected graphs with paths that are on a GPU: graphs.to('cuda').")
-    return graphs.tries
 
 
 def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
@@ -257,7 +230,3 @@ def _empty_trie(tries: RaggedTries, sizes: list[int], children: int, nodes: int,
         sampled=tries.sampled,
         directed=tries.directed,
     )
-
-
-def _ints(values: list[int], device: torch.device) -> Tensor:
-    return torch.tensor(values, dtype=torch.int32, device=device)

@@ -20,7 +20,7 @@ from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
-from pathnn.training.cuda_graphs.padded_modules import padding_problem
+from pathnn.training.cuda_graphs.padded_modules import can_be_padded
 from pathnn.training.scoring import as_targets
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def make_cuda_graph_stepper(eager: EagerStepper, config: RunConfig) -> CudaGraph
         return None
     if graphs.x is None or graphs.device.type != "cuda" or not base.on_triton(next(model.parameters())):
         return None
-    if padding_problem(model, graphs) is not None:
+    if not can_be_padded(model, graphs):
         return None
     if isinstance(model, PathNN) and (
         model.lstm.backend not in ("auto", "triton") or not isinstance(graphs.tries, RaggedTries)
