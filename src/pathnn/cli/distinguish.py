@@ -30,8 +30,9 @@ Hidden = Annotated[int, typer.Option("--hidden", min=1, help="Width of the untra
 Seeds = Annotated[int, typer.Option("--seeds", min=0, help="Number of untrained networks; 0 for the exact test only.")]
 Phi = Annotated[
     str,
-    typer.Option("--phi", metavar="|".join(PHIS), callback=one_of(*PHIS), help="The function after each layer: "
-                 "identity in the paper; tanh (with BatchNorm over all graphs) distinguishes as much as the exact one."),
+    typer.Option("--phi", metavar="|".join(PHIS), callback=one_of(*PHIS),
+                 help="The function after each layer: identity in the paper; tanh (with BatchNorm over all graphs) "
+                 "distinguishes as much as the exact test."),
 ]  # fmt: skip
 Threshold = Annotated[
     float, typer.Option("--threshold", min=0, help="Representations that are closer are not distinguished.")
