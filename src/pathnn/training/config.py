@@ -55,7 +55,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "device": get_args(Device), "precision": get_args(Precision), "plateau_direction": get_args(Direction),
     "optimizer": get_args(OptimizerName), "schedule": get_args(Schedule), "loss": get_args(Loss),
 }  # fmt: skip
-"""The options of a run that are one of some names, or None."""
+"""The options of a run that are one of some names."""
 
 _WHOLE = {name: (least, math.inf, f"a whole number of at least {least}") for name, least in {
     "batch_size": 1, "epochs": 1, "devices": 1, "num_nodes": 1, "max_entries": 1, "folds": 2,
@@ -197,7 +197,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         PathOptions(self.collection, self.k)  # checks them
         for name, choices in CHOICES.items():
-            if self.__dict__[name] is not None:
+            if self.__dict__[name] != type(self).__dict__[name]:  # not the default, which may be None
                 check_choice(name, self.__dict__[name], choices)
         for name, (low, high, words) in NUMBERS.items():
             value, default = self.__dict__[name], type(self).__dict__[name]

@@ -8,8 +8,6 @@ import json
 import math
 import multiprocessing
 import os
-import time
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -38,19 +36,20 @@ if TYPE_CHECKING:
 FILES = ("tune.db", "tune.db-journal", "config.yaml", "search.png", LOCK)
 """The files of a search: Optuna's database, the best setting, and a picture."""
 
-HEARTBEAT = 30
-"""Seconds between signs of life of a trial; one without them for twice that time was killed."""
-
 FINISHED = ("COMPLETE", "PRUNED")
 
 
 @dataclass(frozen=True)
 class Search:
-    """The config of the first trial, the options with the values there that are searched, and where to search."""
+    """The config of the first trial, its values of the options that are searched, and where and how long to search.
+
+    It is `alone` if no other command uses its storage.
+    """
 
     config: RunConfig
     defaults: Mapping[str, Any]
     url: str
+    alone: bool
     name: str
     trials: int
 
@@ -94,8 +93,9 @@ def search(
         shared = {name: value for name, value in config.to_dict().items() if name not in place}
         key = json.dumps([shared, sorted(defaults), data_key(config, task)])
         name = f"pathnn-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
-        plan = Search(config, defaults, storage or f"sqlite:///{out.resolve()}/tune.db", name, trials)
-        study = open_study(plan, maximize=task.maximize, alone=storage is None)
+        url = storage or f"sqlite:///{out.resolve()}/tune.db"
+        plan = Search(config, defaults, url, storage is None, name, trials)
+        study = open_study(plan, task)
         if jobs == 1:
             work(plan, study, task)
         else:
@@ -141,23 +141,22 @@ def trial_config(config: RunConfig, params: Mapping[str, Any]) -> RunConfig:
     return replace(config, **own, options={**config.options, **{n: v for n, v in params.items() if n not in own}})
 
 
-def open_study(plan: Search, *, maximize: bool, alone: bool = False, worker: int = 0) -> Study:
+def open_study(plan: Search, task: Task, worker: int = 0) -> Study:
     """Open or create the study of a search, and enqueue its first trial unless it was tried.
 
-    If the search is `alone` in its storage, trials that seem to run were killed, and are tried again.
+    If the search is alone in its storage, trials that seem to run were killed, and are tried again.
     """
     import optuna
     from sqlalchemy.exc import SQLAlchemyError
 
-    warnings.filterwarnings("ignore", "(?s).*(heartbeat|fail_stale)", optuna.exceptions.ExperimentalWarning)
     pruner = optuna.pruners.MedianPruner(n_warmup_steps=plan.config.epochs // 4)
     patient = {"connect_args": {"timeout": 60}} if plan.url.startswith("sqlite") else None
     try:
-        storage = optuna.storages.RDBStorage(plan.url, patient, heartbeat_interval=HEARTBEAT)
+        storage = optuna.storages.RDBStorage(plan.url, patient)
         names = optuna.get_all_study_names(storage)
-        if alone and names and plan.name not in names:
+        if plan.alone and names and plan.name not in names:
             raise RunFolderError("the folder has a search with other data or options: give another folder.")
-        direction = "maximize" if maximize else "minimize"
+        direction = "maximize" if task.maximize else "minimize"
         study = optuna.create_study(
             storage=storage, study_name=plan.name, direction=direction, pruner=pruner, load_if_exists=True
         )
@@ -168,18 +167,13 @@ def open_study(plan: Search, *, maximize: bool, alone: bool = False, worker: int
     study.sampler = optuna.samplers.TPESampler(seed=seed)
     if worker:
         return study
-    for trial in _trials(study, "RUNNING") if alone else ():
+    for trial in _trials(study, "RUNNING") if plan.alone else ():
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
-        study.enqueue_trial(_enqueued(trial))
-    tried = _trials(study, "COMPLETE", "PRUNED", "RUNNING", "WAITING")
-    if not any(_enqueued(trial) == plan.defaults for trial in tried):
+        study.enqueue_trial(trial.params)
+    tried = _trials(study, *FINISHED, "RUNNING", "WAITING")
+    if not any(plan.defaults in (trial.params, trial.system_attrs.get("fixed_params")) for trial in tried):
         study.enqueue_trial(dict(plan.defaults))
     return study
-
-
-def _enqueued(trial: FrozenTrial) -> dict[str, Any]:
-    """Return the options of a trial, which may not have begun yet."""
-    return dict(trial.system_attrs.get("fixed_params", trial.params))
 
 
 def _trials(study: Study, *states: str) -> list[FrozenTrial]:
@@ -187,7 +181,7 @@ def _trials(study: Study, *states: str) -> list[FrozenTrial]:
 
 
 def work(plan: Search, study: Study, task: Task) -> None:
-    """Run trials until the search has as many finished ones as it asks for, here and elsewhere."""
+    """Run trials until the search has as many as it asks for, of this and of other processes."""
     import optuna
 
     parent = multiprocessing.parent_process()
@@ -212,12 +206,9 @@ def work(plan: Search, study: Study, task: Task) -> None:
             raise optuna.TrialPruned
         return best
 
-    while (finished := len(_trials(study, *FINISHED))) < plan.trials:
-        if finished + len(_trials(study, "RUNNING")) < plan.trials:
-            study.optimize(objective, n_trials=1)
-        else:  # another process or machine runs the last trials
-            time.sleep(1)
-            optuna.storages.fail_stale_trials(study)
+    counted = (*FINISHED, "RUNNING") if plan.alone else FINISHED  # elsewhere, trials that seem to run may be lost
+    while len(_trials(study, *counted)) < plan.trials:
+        study.optimize(objective, n_trials=1)
 
 
 def _work_in_processes(plan: Search, jobs: int) -> None:
@@ -235,7 +226,7 @@ def _worker(plan: Search, number: int, threads: int) -> None:
     torch.set_num_threads(threads)
     task = load_task(plan.config)
     with suppress(KeyboardInterrupt):
-        work(plan, open_study(plan, maximize=task.maximize, worker=number), task)
+        work(plan, open_study(plan, task, number), task)
 
 
 def draw_search(study: Study, *, metric_name: str) -> Figure:
