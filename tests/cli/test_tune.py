@@ -63,6 +63,7 @@ def test_the_best_setting_is_a_config_of_train(molecules, tmp_path):
         (["--devices", "2"], 1, "leave out devices"),
         (["--storage", "nonsense"], 1, "Expected a database of Optuna"),
         (["--target", "mass"], 1, "mass"),
+        (["--dropout", "0.1", "--lr", "0.01", "--weight-decay", "0", "--epochs", "0"], 2, "epochs=0"),
     ],
 )
 def test_bad_input_is_a_sentence(molecules, tmp_path, arguments, code, message):

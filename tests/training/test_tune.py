@@ -104,6 +104,9 @@ def test_wrong_searches_are_refused(tmp_path):
         tiny_search(tmp_path / "a", 0)
     with pytest.raises(RunError, match="leave out devices"):
         search(tiny_config(devices=2), tmp_path / "a", 1, task=tiny_task())
+    names = ("k", "collection", "hidden_channels", "dropout", "readout", "lr", "weight_decay")
+    with pytest.raises(RunError, match=r"nothing to search: all of k, collection, .*, weight_decay are given"):
+        tiny_search(tmp_path / "a", 1, fixed=names)
     with pytest.raises(RunError, match="Expected a database of Optuna"):
         tiny_search(tmp_path / "b", 1, storage="nonsense")
     tiny_search(tmp_path / "c", 1)

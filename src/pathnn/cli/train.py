@@ -94,7 +94,7 @@ def train_command(
         from pathnn.training import RunFolder, run, run_ensemble
 
         chosen, options = read_options(given, config)
-        _check_table_options(data, chosen, baselines=baselines)
+        check_table_options(data, chosen, baselines=baselines)
         kind: Member | None = "seed" if seeds is not None else "fold" if folds is not None else None
         modes = {"resume": resume, "overwrite": overwrite}
         base, task = _prepare(data, out, chosen, options, kind, **modes)
@@ -246,7 +246,7 @@ def _note_copies(task: Task) -> None:
 TABLE_OPTIONS = ("target", "kind", "smiles", "clean", "splits", "descriptors")
 
 
-def _check_table_options(data: str, chosen: dict[str, Any], *, baselines: bool) -> None:
+def check_table_options(data: str, chosen: dict[str, Any], *, baselines: bool = False) -> None:
     """Refuse options of tables for other data, which would ignore them."""
     from pathnn.data import find_data
 

@@ -9,7 +9,7 @@ import typer
 
 from pathnn.cli.console import print_json, result_only, say, score_text
 from pathnn.cli.options import Data, Json, check_usage, options_from
-from pathnn.cli.train import ConfigFile, ModelOptions, load_table, read_options
+from pathnn.cli.train import ConfigFile, ModelOptions, check_table_options, load_table, read_options
 from pathnn.training.config import RunConfig
 
 Out = Annotated[
@@ -49,6 +49,7 @@ def tune_command(
         from pathnn.training.tune import search
 
         chosen, options = read_options(given, config)
+        check_table_options(data, chosen)
         first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})
         task = load_table(first_look, out)
         base = fill_in(data, task, chosen, options)

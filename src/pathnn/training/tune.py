@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pathnn.data.targets import with_metric
 from pathnn.data.task import Task
 from pathnn.device import resolve
 from pathnn.paths.count import PathExplosionError
@@ -26,7 +27,7 @@ from pathnn.training.errors import NotFiniteError, RunError, RunFolderError
 from pathnn.training.loop import train
 from pathnn.training.run_folder import BLUE, LOCK, ORANGE, Folder, check_free, is_leftover, write_file
 from pathnn.training.runs import load_task
-from pathnn.training.setup import build_model, data_key, make_loaders
+from pathnn.training.setup import Model, build_model, data_key, make_loaders
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,9 +83,12 @@ def search(
         raise RunError(f"trials={trials}, jobs={jobs}: expected at least 1.")
     if config.devices * config.num_nodes > 1:
         raise RunError("each trial runs in one process: leave out devices and num_nodes, and give jobs instead.")
-    task = load_task(config) if task is None else task
-    defaults = default_params(config, task, fixed)
-    make_loaders(task, config, build_model(config, task), device="cpu")  # raises the errors of a run
+    task = load_task(config) if task is None else with_metric(task, config.metric)
+    model = build_model(config, task)
+    defaults = searched(config, model, fixed)
+    if not defaults:
+        raise RunError(f"there is nothing to search: all of {', '.join(searched(config, model))} are given.")
+    task = task.with_graphs(make_loaders(task, config, model, device="cpu").task.graphs)  # raises the errors of a run
     check_free(out, lambda name: name in FILES or is_leftover(name, FILES))
     folder = Folder(out)
     folder.make()
@@ -110,13 +114,11 @@ def search(
     return study
 
 
-def default_params(config: RunConfig, task: Task, fixed: Collection[str]) -> dict[str, Any]:
-    """Return the options that are searched, with their values in `config`."""
-    model = build_model(config, task).config
-    paths = {"k": config.k, "collection": config.collection} if config.model == "pathnn" else {}
-    network = {"hidden_channels": model.hidden_channels, "dropout": model.dropout, "readout": model.readout}
-    every = {**paths, **network, "lr": config.lr, "weight_decay": config.weight_decay}
-    return {name: value for name, value in every.items() if name not in fixed}
+def searched(config: RunConfig, model: Model, fixed: Collection[str] = ()) -> dict[str, Any]:
+    """Return the options that are searched, with their values in `config` and its model."""
+    names = [*(["k", "collection"] if config.model == "pathnn" else []), "hidden_channels", "dropout", "readout"]
+    every = {**vars(model.config), **vars(config)}
+    return {name: every[name] for name in (*names, "lr", "weight_decay") if name not in fixed}
 
 
 def suggest(trial: Trial, name: str, default: Any) -> Any:
