@@ -84,15 +84,12 @@ def test_a_search_in_two_processes_continues_after_a_kill(molecules, tmp_path):
     out = tmp_path / "search"
     command = [sys.executable, "-m", "pathnn.cli", "tune", molecules, "--trials", 6, "--jobs", 2, "--out", out, *SMALL]
     options = [*map(str, command), "--epochs", "20"]
-    search = subprocess.Popen(options, stderr=subprocess.PIPE, text=True)
-    assert search.stderr is not None
-    for line in search.stderr:
-        if "finished" in line:
-            os.kill(search.pid, signal.SIGKILL)
-            break
-    search.wait()
+    with subprocess.Popen(options, stderr=subprocess.PIPE, text=True) as search:
+        assert search.stderr is not None
+        next(line for line in search.stderr if "finished" in line)
+        os.kill(search.pid, signal.SIGKILL)
     time.sleep(5)  # the other processes see that the command is gone
     assert subprocess.run(options, check=False).returncode == 0
-    (study,) = (optuna.load_study(study_name=None, storage=f"sqlite:///{out}/tune.db"),)
+    study = optuna.load_study(study_name=None, storage=f"sqlite:///{out}/tune.db")
     finished = [trial for trial in study.trials if trial.state.name in ("COMPLETE", "PRUNED")]
-    assert len(finished) == 6
+    assert len(finished) in (6, 7)  # two processes may begin the last trial at the same moment
