@@ -9,8 +9,7 @@ import pytest
 
 from engine_tasks import one_thread as one_thread
 from engine_tasks import tiny_config, tiny_task
-from pathnn.training import RunConfig, RunError, RunFolderError, run, tune
-from pathnn.training.tune import search
+from pathnn.training import Epoch, RunConfig, RunError, RunFolderError, run, search_options, tune
 
 pytest.importorskip("optuna", reason="a search needs optuna (extra tune)")
 
@@ -26,7 +25,7 @@ def states(study: Any) -> list[str]:
 
 
 def tiny_search(out: Path, trials: int, **options: Any) -> Any:
-    return search(tiny_config(epochs=2), out, trials, **{"task": tiny_task(), "fixed": FIXED, **options})
+    return search_options(tiny_config(epochs=2), out, trials, **{"task": tiny_task(), "fixed": FIXED, **options})
 
 
 def test_the_first_trial_is_the_default_and_the_best_is_written(tmp_path, monkeypatch):
@@ -86,24 +85,18 @@ def test_a_bad_trial_is_pruned(tmp_path, monkeypatch):
     def flat(model, loaders, config):
         score = next(scores)
         for number in range(1, 9):
-            yield tune_epoch(number, score)
+            yield Epoch(number, 1.0, 1.0, score, None, True, 1e-3, 0.0)
 
     monkeypatch.setattr(tune, "train", flat)
-    study = search(tiny_config(epochs=8), tmp_path, 7, task=tiny_task(), fixed=FIXED)
+    study = search_options(tiny_config(epochs=8), tmp_path, 7, task=tiny_task(), fixed=FIXED)
     assert states(study) == [*["COMPLETE"] * 6, "PRUNED"]
-
-
-def tune_epoch(number: int, score: float) -> Any:
-    from pathnn.training import Epoch
-
-    return Epoch(number, 1.0, 1.0, score, None, True, 1e-3, 0.0)
 
 
 def test_wrong_searches_are_refused(tmp_path):
     with pytest.raises(RunError, match="trials=0"):
         tiny_search(tmp_path / "a", 0)
     with pytest.raises(RunError, match="leave out devices"):
-        search(tiny_config(devices=2), tmp_path / "a", 1, task=tiny_task())
+        search_options(tiny_config(devices=2), tmp_path / "a", 1, task=tiny_task())
     names = ("k", "collection", "hidden_channels", "dropout", "readout", "lr", "weight_decay")
     with pytest.raises(RunError, match=r"nothing to search: all of k, collection, .*, weight_decay are given"):
         tiny_search(tmp_path / "a", 1, fixed=names)

@@ -45,15 +45,15 @@ def tune_command(
     with result_only(json):
         import optuna  # noqa: F401  # fail now, not after reading the data
 
+        from pathnn.training import search_options
         from pathnn.training.recipes import fill_in
-        from pathnn.training.tune import search
 
         chosen, options = read_options(given, config)
         check_table_options(data, chosen)
         first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})
         task = load_table(first_look, out)
         base = fill_in(data, task, chosen, options)
-        study = search(base, out, trials, fixed=given, task=task, jobs=jobs, storage=storage)
+        study = search_options(base, out, trials, fixed=given, task=task, jobs=jobs, storage=storage)
     best, file = study.best_trial, out / "config.yaml"
     if json:
         print_json({"metric": task.metric_name, "val_score": best.value, "trial": best.number, "best": best.params,

@@ -55,7 +55,7 @@ class Search:
     trials: int
 
 
-def search(
+def search_options(
     config: RunConfig,
     out: Path,
     trials: int,
@@ -75,7 +75,7 @@ def search(
     ```python
     task = load_data("molecules.csv", targets="logS")
     config = RunConfig.from_dict({"data": "molecules.csv", "target": "logS", **default_options(task), "epochs": 2})
-    study = search(config, Path("search"), 2, task=task)
+    study = search_options(config, Path("search"), 2, task=task)
     print(study.best_value, study.best_params)
     ```
     """
