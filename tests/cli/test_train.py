@@ -440,7 +440,7 @@ def test_an_interrupted_run_says_how_to_go_on(molecules, tmp_path, monkeypatch, 
 
         yield report
 
-    monkeypatch.setattr(epoch_line, "epoch_line", interrupting)
+    monkeypatch.setattr("pathnn.cli.train.epoch_line", interrupting)
     out = tmp_path / "run"
     result = call("train", molecules, "--out", out, "--target", "size", *SMALL, "--epochs", "3", *seeds)
     assert result.exit_code == 130

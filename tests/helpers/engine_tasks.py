@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from pathnn.data import PackedGraphs, Task, task_from_graphs
 from pathnn.training import RunConfig, run
+from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +24,13 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+def largest_shape(graphs: PackedGraphs, batch_size: int, *, paths: bool = True) -> PaddedShape:
+    """The shape that holds any batch of `batch_size` graphs."""
+    sizes = graph_sizes(graphs, paths=paths).sort(dim=0, descending=True).values
+    shape = PaddedShape.holding(sizes[:batch_size].sum(dim=0), batch_size)
+    return shape if paths else shape.with_room()
 
 
 def random_graph(num_nodes: int, generator: torch.Generator) -> torch.Tensor:

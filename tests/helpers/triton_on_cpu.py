@@ -101,8 +101,6 @@ def _no_streams(patch: pytest.MonkeyPatch) -> None:
 def _no_graphs(patch: pytest.MonkeyPatch) -> None:
     """Steps that would be replayed are run again."""
     from pathnn.training.cuda_graphs import capture as graphs
-    from pathnn.training.cuda_graphs import padded_batch as graphs_batch
-    from pathnn.training.cuda_graphs import padded_edges as graphs_edges
 
     def capture(run: Callable[[], None], pool: Any = None) -> Any:
         run()
@@ -122,9 +120,6 @@ def _no_graphs(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(graphs, "capture_cuda_graph", capture)
     patch.setattr(graphs.CudaGraphStep, "_capture", capture_step)
-    patch.setattr(graphs, "_check_backend", lambda model: None)
-    patch.setattr(graphs_batch, "on_gpu", lambda graphs: True)
-    patch.setattr(graphs_edges, "on_gpu", lambda graphs: True)
     patch.setattr(Tensor, "pin_memory", lambda self: self)
     patch.setattr(torch.cuda, "get_rng_state", torch.get_rng_state)
     patch.setattr(torch.cuda, "set_rng_state", torch.set_rng_state)

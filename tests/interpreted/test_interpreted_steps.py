@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from engine_tasks import largest_shape
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.baselines import BaselineName
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
-from pathnn.training.cuda_graphs.padded_batch import PaddedBatches, PaddedShape, graph_sizes
-from pathnn.training.cuda_graphs.padded_edges import with_room
+from pathnn.training.cuda_graphs.padded_batch import PaddedBatches
+from pathnn.training.cuda_graphs.padded_modules import can_be_padded
 from pathnn.training.setup import Model
 from triton_on_cpu import Interpreted, difference, large_batches, same_dropout
 
@@ -90,7 +91,7 @@ def test_step(
     graphs = random_graphs(collection=collection, k=k, bonds=bonds)
     options: Any = {"collection": collection, "k": k, "edge_channels": bonds, "dropout": dropout, "readout": "mean"}
     model = PathNN(ATOMS, 20, 1, phi="mlp", **options)
-    capacity = PaddedShape.typical(graphs, 4, margin=8.0)
+    capacity = largest_shape(graphs, 4)
     step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity, recompute=recompute)
     assert isinstance(step.batches, PaddedBatches)
     step.batches.block, step.batches.parts = 16, 3 if recompute else 1  # as where a graph has very many paths
@@ -101,7 +102,7 @@ def test_step(
 def test_step_of_a_baseline(name: Any, interpreted: Interpreted) -> None:
     graphs = random_graphs()
     model = Baseline(name, ATOMS, 16, 1, num_layers=2, edge_channels=BONDS)
-    capacity = with_room(PaddedShape.of_sizes(graph_sizes(graphs, paths=False), 4, margin=8.0))
+    capacity = largest_shape(graphs, 4, paths=False)
     step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity)
     assert_same_step(model, graphs, step, interpreted)
 
@@ -109,7 +110,7 @@ def test_step_of_a_baseline(name: Any, interpreted: Interpreted) -> None:
 def test_prediction(interpreted: Interpreted) -> None:
     graphs = random_graphs()
     model = PathNN(ATOMS, 20, 1, collection="ap", k=2, edge_channels=BONDS, phi="mlp").eval()
-    predict = CudaGraphForward(model, graphs, capacity=PaddedShape.typical(graphs, 4, margin=8.0))
+    predict = CudaGraphForward(model, graphs, capacity=largest_shape(graphs, 4))
     with torch.inference_mode():
         value = predict(torch.arange(4))
         with interpreted.off():
@@ -122,6 +123,5 @@ def test_graphs_with_loops_are_not_captured(name: Any, interpreted: Interpreted)
     graphs = replace(graphs, edge_index=graphs.edge_index.clone())
     graphs.edge_index[:, 0] = 0
     model = Baseline(name, ATOMS, 16, 1, edge_channels=BONDS)
-    capacity = with_room(PaddedShape.of_sizes(graph_sizes(graphs, paths=False), 4, margin=8.0))
-    with pytest.raises(ValueError, match=f"the graphs have self-loops, which {name} replaces"):
-        CudaGraphStep(model, graphs, nn.L1Loss(), capacity=capacity)(torch.arange(4))
+    assert can_be_padded(Baseline("gin", ATOMS, 16, 1, edge_channels=BONDS), graphs)
+    assert not can_be_padded(model, graphs)

@@ -37,11 +37,35 @@ def test_it_imports_nothing_heavy() -> None:
         ({"splits": 3}, "splits=3: expected a text"),
         ({"split_by": 4}, "split_by=4: expected a text"),
         ({"smiles": ["a"]}, "smiles=.*: expected a text"),
+        ({"epochs": 3.0}, "epochs=3.0: expected a whole number of at least 1"),
+        ({"epochs": True}, "epochs=True: expected a whole number"),
+        ({"folds": 1}, "folds=1: expected a whole number of at least 2"),
+        ({"patience": "auto"}, "patience='auto': expected a whole number of at least 0"),
+        ({"max_entries": 0}, "max_entries=0: expected a whole number of at least 1"),
+        ({"seed": None}, "seed=None: expected a whole number"),
+        ({"lr": 0}, "lr=0: expected a number above 0"),
+        ({"lr": float("inf")}, "lr=inf: expected a number above 0"),
+        ({"weight_decay": -0.1}, "weight_decay=-0.1: expected a number of at least 0"),
+        ({"stop_at": float("nan")}, "stop_at=nan: expected a number"),
+        ({"plateau_factor": 1}, "plateau_factor=1: expected a number between 0 and 1"),
     ],
 )
 def test_values_of_a_wrong_type_are_named(options: dict[str, object], message: str) -> None:
     with pytest.raises(RunError, match=message):
         RunConfig.from_dict({"data": "a.csv", **options})
+
+
+@pytest.mark.parametrize("name", ["device", "model", "precision", "optimizer", "schedule", "variant"])
+@pytest.mark.parametrize("value", [None, "other", ["cpu"]])
+def test_unknown_names_are_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"{name}=.* is unknown: expected one of"):
+        RunConfig.from_dict({"data": "a.csv", name: value})
+
+
+def test_options_without_a_value_may_be_none() -> None:
+    none = dict.fromkeys(["kind", "metric", "clean", "loss", "patience", "max_entries", "split_seed", "clip", "ema"])
+    config = RunConfig.from_dict({"data": "a.csv", "weight_decay": 0, "min_lr": -1, "max_entries": "auto"})
+    assert (config.max_entries, RunConfig.from_dict({"data": "a.csv", **none}).max_entries) == ("auto", None)
 
 
 def test_names_of_columns_that_yaml_reads_as_numbers_are_text() -> None:

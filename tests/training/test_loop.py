@@ -32,8 +32,8 @@ from pathnn.training import (
 from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.loop import EagerStepper, _mean_loss
 from pathnn.training.recipes import RUNS, exp, paper_run, peptides_func, zinc
-from pathnn.training.scoring import Evaluation, apply, measure
-from pathnn.training.setup import UNSCALED, batch_indices, own_share
+from pathnn.training.scoring import Evaluation, apply
+from pathnn.training.setup import UNSCALED, own_share
 
 
 def start(config: RunConfig, task=None):
@@ -237,7 +237,7 @@ def test_the_loss_of_a_regression_is_that_of_the_config(name):
     config = tiny_config(loss=name, options={"hidden_channels": 8, "dropout": 0.0}, batch_size=100, epochs=1)
     for task in (tiny_task(), partly_known_task()):
         model, loaders, state = start(config, task)
-        batch = loaders.train.batch(batch_indices(loaders.train, 0)[0])
+        batch = loaders.train.batch(loaders.train.indices(0)[0])
         with torch.no_grad():
             out = apply(copy.deepcopy(model).train(), batch)
         wrong = (out - batch.y)[~batch.y.isnan()].abs()
@@ -260,7 +260,7 @@ def test_rare_classes_weigh_more(kind, precision):
     config = tiny_config(class_weights=True, batch_size=100, epochs=1, precision=precision,
                          options={"hidden_channels": 8, "dropout": 0.0})  # fmt: skip
     model, loaders, state = start(config, task)
-    batch = loaders.train.batch(batch_indices(loaders.train, 0)[0])
+    batch = loaders.train.batch(loaders.train.indices(0)[0])
     with torch.no_grad():
         out = apply(copy.deepcopy(model).train(), batch)
     if kind == "class":
@@ -310,13 +310,6 @@ def test_evaluation_is_the_plain_metric_of_all_graphs():
     torch.testing.assert_close(model_outputs(model, loader), out)
 
 
-def test_a_metric_that_is_used_again_has_forgotten_what_it_saw():
-    task, y = tiny_task(), torch.tensor([[1.0], [2.0]])
-    metric = task.metric()
-    scores = [measure(y + error, y, task, UNSCALED, metric=metric).score for error in (3.0, 0.0, 1.0)]
-    assert scores == pytest.approx([3.0, 0.0, 1.0])
-
-
 def replace_shuffle(loader):
     loader.shuffle = False
     return loader
@@ -330,7 +323,7 @@ def test_a_last_single_graph_is_left_out_with_batch_norm_only():
     ):
         config = tiny_config(batch_size=4, options=options)
         _, loaders, _ = start(config, task)
-        assert [batch.numel() for batch in batch_indices(loaders.train, 0)] == sizes
+        assert [batch.numel() for batch in loaders.train.indices(0)] == sizes
 
 
 @given(st.integers(1, 5), st.lists(st.integers(1, 9), min_size=1, max_size=5))

@@ -23,10 +23,12 @@ from pathnn.cli.paths import EXAMPLE as PATHS_EXAMPLE
 from pathnn.cli.paths import paths_command
 from pathnn.cli.predict import predict_command
 from pathnn.cli.train import train_command
+from pathnn.cli.tune import tune_command
 
 EXTRAS = {
     "rdkit": "pathnn[mol]", "matplotlib": "pathnn[plot]", "igraph": "pathnn-reproduction[bench]",
     "sklearn": "pathnn[chem]", "lightgbm": "pathnn[chem]", "pyarrow": "pathnn[chem]", "scipy": "pathnn[plot]",
+    "optuna": "pathnn[tune]",
 }  # fmt: skip
 """The extra of pathnn that installs a package."""
 
@@ -149,6 +151,7 @@ def make_app() -> typer.Typer:
     app.command("paths", epilog=PATHS_EXAMPLE)(paths_command)
     app.command("distinguish", epilog=DISTINGUISH_EXAMPLE)(distinguish_command)
     app.command("train", epilog="Example: pathnn train molecules.csv --out RUN")(train_command)
+    app.command("tune", epilog="Example: pathnn tune molecules.csv --epochs 30 --trials 30 --out SEARCH")(tune_command)
     app.command("evaluate", epilog="Example: pathnn evaluate RUN molecules.csv")(evaluate_command)
     app.command("compare", epilog="Example: pathnn compare RUN OTHER -o compared.svg")(compare_command)
     app.command("predict", epilog="Example: pathnn predict RUN new.csv -o predictions.csv")(predict_command)

@@ -42,11 +42,13 @@ def compare_command(runs: Runs, metric: Metric = None, out: Out = None, json: Js
         raise typer.BadParameter(f"{out}: expected the name of a file that ends in .svg or .png.", param_hint="--out")
     with result_only(json):
         from pathnn.evaluation import compare_runs
+        from pathnn.evaluation.figures import draw_comparison
+        from pathnn.plots.trees import save
 
         with progress("comparing"):
             found = compare_runs(runs, metric=metric)
         if out is not None:
-            _draw(out, found)
+            save(draw_comparison(found), out)
     if json:
         models = [
             {**asdict(model), "distinguishable": model.difference and model.difference.distinguishable}
@@ -81,12 +83,3 @@ def _print(found: Comparison) -> None:
 
 def _text(form: str, *numbers: float) -> str:
     return UNDEFINED if any(map(math.isnan, numbers)) else form.format(*numbers)
-
-
-def _draw(out: Path, found: Comparison) -> None:
-    from pathnn.evaluation.figures import draw_comparison
-    from pathnn.files import atomic_write
-
-    figure = draw_comparison(found)
-    with atomic_write(out) as file:
-        figure.savefig(file, format=out.suffix[1:].lower(), dpi=150)

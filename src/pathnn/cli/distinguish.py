@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pathnn.cli.console import note, number_text, print_json, print_table, progress, result_only, say
-from pathnn.cli.options import Data, Json, SkipInvalid, Smiles, check_usage, options_from, pick_device
+from pathnn.cli.options import Data, Json, SkipInvalid, Smiles, check_usage, one_of, options_from, pick_device
 from pathnn.paths.options import PathOptions
 
 if TYPE_CHECKING:
@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: pathnn distinguish sr251256 --collection ap --k 4"
 
 PHIS = ("identity", "relu", "tanh", "mlp")
-
-
-def _phi(value: str) -> str:
-    if value not in PHIS:
-        raise typer.BadParameter(f"{value!r} is unknown: expected one of {', '.join(PHIS)}.")
-    return value
-
 
 Residual = Annotated[
     bool,
@@ -36,8 +29,9 @@ Hidden = Annotated[int, typer.Option("--hidden", min=1, help="Width of the untra
 Seeds = Annotated[int, typer.Option("--seeds", min=0, help="Number of untrained networks; 0 for the exact test only.")]
 Phi = Annotated[
     str,
-    typer.Option("--phi", metavar="|".join(PHIS), callback=_phi, help="The function after each layer: identity "
-                 "in the paper; tanh (with BatchNorm over all graphs) distinguishes as much as the exact test."),
+    typer.Option("--phi", metavar="|".join(PHIS), callback=one_of(*PHIS),
+                 help="The function after each layer: identity in the paper; tanh (with BatchNorm over all graphs) "
+                 "distinguishes as much as the exact test."),
 ]  # fmt: skip
 Threshold = Annotated[
     float, typer.Option("--threshold", min=0, help="Representations that are closer are not distinguished.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pathnn.cli.console import note, note_not_read, print_json, progress, result_only, say, scores_text
-from pathnn.cli.options import Data, Device, Json, Run, SkipInvalid, Smiles, pick_device
+from pathnn.cli.options import Data, Device, Json, Run, SkipInvalid, Smiles, one_of, pick_device
 from pathnn.training.config import METRICS
 
 if TYPE_CHECKING:
@@ -17,16 +17,9 @@ if TYPE_CHECKING:
 
 PARTS = ("train", "val", "test", "all")
 
-
-def _part(value: str | None) -> str | None:
-    if value in (None, *PARTS):
-        return value
-    raise typer.BadParameter(f"{value!r} is unknown: expected train, val, test or all.")
-
-
 Part = Annotated[
     str | None,
-    typer.Option("--split", metavar="|".join(PARTS), show_default=False, callback=_part,
+    typer.Option("--split", metavar="|".join(PARTS), show_default=False, callback=one_of(*PARTS),
                  help="Which graphs; by default the test graphs of the training data, or all graphs of other data."),
 ]  # fmt: skip
 Target = Annotated[

@@ -97,7 +97,7 @@ def _parameter(entry: Field[Any], kind: Any, default: Any) -> inspect.Parameter:
         help=entry.metadata["help"],
         metavar=entry.metadata.get("metavar"),
         show_default=default is not None,
-        callback=_choose(choices) if choices else None,
+        callback=one_of(*choices) if choices else None,
     )
     return inspect.Parameter(
         entry.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[given | None, option]
@@ -118,7 +118,9 @@ def _option_type(kind: Any) -> tuple[Any, tuple[str, ...]]:
     return _option_type(parts[0]) if parts else (kind, ())
 
 
-def _choose(choices: tuple[str, ...]) -> Callable[[str | None], str | None]:
+def one_of(*choices: str) -> Callable[[str | None], str | None]:
+    """Return the callback of an option that must be one of some names, in upper or lower case."""
+
     def check(value: str | None) -> str | None:
         if value is None or value.lower() in choices:
             return value and value.lower()

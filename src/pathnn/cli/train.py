@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pathnn.cli.console import (
+    epoch_line,
     note,
+    note_not_read,
     number_text,
     print_json,
     progress,
@@ -26,6 +28,7 @@ from pathnn.training.config import RunConfig, option
 if TYPE_CHECKING:
     from pathnn.data import BadRow, Task
     from pathnn.training import EnsembleFolder, RunFolder
+    from pathnn.training.run_folder import Member
 
 Out = Annotated[
     Path, typer.Option("--out", "-o", metavar="RUN", help="The folder to write the run to.", show_default=False)
@@ -81,100 +84,95 @@ def train_command(
     --resume continues a run that was stopped. With --seeds or --folds, the folder has a run folder for each seed or
     fold. A run on a table of molecules also has test_predictions.csv (of folds: out_of_fold.csv) and report.html.
     """
-    _check_members(seeds, folds, given)
-    names = [entry.name for entry in fields(ModelOptions)]
-    options = {name: given.pop(name) for name in names if name in given}
+    if folds is not None and seeds is not None:
+        raise typer.BadParameter("--seeds and --folds exclude each other: give one of them.", param_hint="--folds")
+    if folds is not None and "fold" in given:
+        raise typer.BadParameter("it trains all folds: leave out --fold.", param_hint="--folds")
     with result_only(json):
-        several = {"seeds": seeds, "folds": folds}
-        result = _train(data, out, config, given, options, **several, baselines=baselines, resume=resume,
-                        overwrite=overwrite)  # fmt: skip
         from pathnn.device import is_first_process
+        from pathnn.evaluation import cross_validate
+        from pathnn.training import RunFolder, run, run_ensemble
 
-        first = is_first_process()
+        chosen, options = read_options(given, config)
+        check_table_options(data, chosen, baselines=baselines)
+        kind: Member | None = "seed" if seeds is not None else "fold" if folds is not None else None
+        modes = {"resume": resume, "overwrite": overwrite}
+        base, task = _prepare(data, out, chosen, options, kind, **modes)
+        try:
+            with epoch_line(several=kind is not None) as report:
+                settings: dict[str, Any] = {"task": task, "report": report, **modes}
+                if seeds is not None:
+                    result = run_ensemble(base, out, seeds, **settings)
+                elif folds is not None:
+                    result = cross_validate(base, out, folds, **settings)
+                else:
+                    result = run(base, out, **settings)
+            first = is_first_process()
+            result |= _evaluate(out, task, data, folds, baselines=baselines) if first else {}
+        except KeyboardInterrupt:
+            has_checkpoint = RunFolder(out).state.exists() or any(out.glob("*-*/last.ckpt"))
+            if has_checkpoint and is_first_process():
+                note(f"stopped; the checkpoint is in {out}, and --resume resumes the run")
+            raise
     if first and json:
         print_json({**result, "out": out})
     elif first:
         _say_result(result, out)
 
 
-def _train(
-    data: str,
-    out: Path,
-    file: Path | None,
-    chosen: dict[str, Any],
-    options: dict[str, Any],
-    *,
-    seeds: int | None,
-    folds: int | None,
-    baselines: bool,
-    resume: bool,
-    overwrite: bool,
-) -> dict[str, Any]:
-    """Fill in a config and run it, with one seed or several; write what a table of molecules has besides."""
-    from pathnn.cli.console import epoch_line
-    from pathnn.device import is_first_process
-    from pathnn.evaluation import cross_validate
-    from pathnn.training import RunFolder, run, run_ensemble
-    from pathnn.training.checkpoint import checked_config
+def read_options(given: dict[str, Any], file: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of the command line and of a config file: those of the run, and those of the model."""
     from pathnn.training.config import yaml_options
-    from pathnn.training.recipes import fill_in
 
-    if file is not None:
-        chosen = {**yaml_options(file.read_text()), **chosen}
+    names = [entry.name for entry in fields(ModelOptions)]
+    chosen = {} if file is None else yaml_options(file.read_text())
     listed = chosen.pop("options", None) or {}
     if not isinstance(listed, dict):
         raise ValueError(f"{file}: options={listed!r}: expected names and values below it, as hidden_channels: 64.")
-    options = {**listed, **options}
-    _check_table_options(data, chosen, baselines=baselines)
+    chosen |= {name: value for name, value in given.items() if name not in names}
+    return chosen, {**listed, **{name: value for name, value in given.items() if name in names}}
+
+
+def _prepare(
+    data: str,
+    out: Path,
+    chosen: dict[str, Any],
+    options: dict[str, Any],
+    kind: Member | None,
+    *,
+    resume: bool,
+    overwrite: bool,
+) -> tuple[RunConfig, Task]:
+    """Check the folder, load the data, and fill in the config of a new run or of one to resume."""
+    from pathnn.training import RunFolder
+    from pathnn.training.checkpoint import checked_config
+    from pathnn.training.recipes import fill_in
+
     first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})  # before reading the data
-    folder = _folder(out, "seed" if seeds is not None else "fold" if folds is not None else None)
+    folder = _folder(out, kind)
     first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.numbers, default=0))
     if resume and first.begun:
         saved = checked_config(first).to_dict()
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
-        task = _load(base, out)
-    else:
-        folder.check(resume=resume, overwrite=overwrite)
-        task = _load(first_look, out)
-        base = fill_in(data, task, chosen, options)
-    settings: dict[str, Any] = {"task": task, "resume": resume, "overwrite": overwrite}
-    try:
-        with epoch_line(several=seeds is not None or folds is not None) as report:
-            if seeds is not None:
-                result = run_ensemble(base, out, seeds, report=report, **settings)
-            elif folds is not None:
-                result = cross_validate(base, out, folds, report=report, **settings)
-            else:
-                result = run(base, out, report=report, **settings)
-        return {**result, **_evaluate(out, task, data, folds, baselines=baselines)}
-    except KeyboardInterrupt:
-        has_checkpoint = RunFolder(out).state.exists() or any(out.glob("*-*/last.ckpt"))
-        if has_checkpoint and is_first_process():
-            note(f"stopped; the checkpoint is in {out}, and --resume resumes the run")
-        raise
-
-
-def _check_members(seeds: int | None, folds: int | None, given: dict[str, Any]) -> None:
-    if folds is not None and seeds is not None:
-        raise typer.BadParameter("--seeds and --folds exclude each other: give one of them.", param_hint="--folds")
-    if folds is not None and "fold" in given:
-        raise typer.BadParameter("it trains all folds: leave out --fold.", param_hint="--folds")
+        return base, load_table(base, out)
+    folder.check(resume=resume, overwrite=overwrite)
+    task = load_table(first_look, out)
+    return fill_in(data, task, chosen, options), task
 
 
 def _evaluate(out: Path, task: Task, data: str, folds: int | None, *, baselines: bool) -> dict[str, Any]:
     """Write predictions, baselines and a report of a run on a table of molecules; return the baselines' scores."""
     from pathnn.data import find_data
-    from pathnn.device import is_first_process
     from pathnn.evaluation import write_evaluation
 
-    if find_data(data).kind != "table" or not is_first_process():
+    if find_data(data).kind != "table":
         return {}
     with progress("evaluating" if not baselines else "training baselines", 4 * (folds or 1)) as step:
         found = write_evaluation(out, task, baselines=baselines, step=step)
     return {"baselines": found} if found else {}
 
 
-def _folder(out: Path, kind: Literal["seed", "fold"] | None) -> RunFolder | EnsembleFolder:
+def _folder(out: Path, kind: Member | None) -> RunFolder | EnsembleFolder:
     """Return the folder of a run or of several seeds or folds; refuse a folder of several for a single run."""
     from pathnn.training import EnsembleFolder, RunFolder
 
@@ -189,9 +187,8 @@ def _folder(out: Path, kind: Literal["seed", "fold"] | None) -> RunFolder | Ense
     return RunFolder(out) if kind is None else EnsembleFolder(out, kind)
 
 
-def _load(config: RunConfig, out: Path) -> Task:
+def load_table(config: RunConfig, out: Path) -> Task:
     """Load the data; write its bad rows to a file next to the run folder, and its split if `splits` does not exist."""
-    from pathnn.cli.console import note_not_read
     from pathnn.data import BadRowsError, DataError, write_split
     from pathnn.device import is_first_process
     from pathnn.training import load_task
@@ -246,59 +243,10 @@ def _note_copies(task: Task) -> None:
         note(f"{number_text(across, 'molecule')} for validation and test with copies in the training data")
 
 
-def _say_result(result: dict[str, Any], out: Path) -> None:
-    if not _can_draw():
-        note("without curves.png, which needs matplotlib: pip install 'pathnn[plot]'")
-    if "folds" in result:
-        _say_folds(result)
-    elif "seeds" in result:
-        _say_several(result)
-    else:
-        _say_one(result)
-    for part, scores in result.get("scores", {}).items():  # not in the results of earlier versions
-        say(f"{part}: {scores_text(scores)}")
-    _say_baselines(result)
-    page = out / "report.html"
-    say(f"wrote {out}; {page} is the report" if page.exists() else f"wrote {out}")
-
-
-def _say_one(result: dict[str, Any]) -> None:
-    score = result["test_score"]
-    test = "not defined, or no test graphs" if score is None else score_text(score)
-    say(
-        f"{result['metric']}: test {test}, validation {score_text(result['val_score'])}, in epoch "
-        f"{result['best_epoch']} of {result['epochs']} (stopped: {result['stopped']}); "
-        f"{result['parameters']:,} parameters, {time_text(result['seconds'])}"
-    )
-
-
-def _say_folds(result: dict[str, Any]) -> None:
-    mean, std, count = result["test_mean"], result["test_std"], len(result["folds"])
-    each = "not defined" if mean is None else f"{mean:.4g} ± {std:.2g}"
-    test = "" if result["test_score"] is None else f"; test part {score_text(result['test_score'])}"
-    say(
-        f"{result['metric']} of {count} folds: each {each}, all held-out predictions together "
-        f"{score_text(result['out_of_fold_score'])}{test}; {time_text(result['seconds'])}"
-    )
-
-
-def _say_baselines(result: dict[str, Any]) -> None:
-    for name, scores in result.get("baselines", {}).items():
-        say(f"{name}: {scores_text(scores)}")
-
-
-def _can_draw() -> bool:
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 TABLE_OPTIONS = ("target", "kind", "smiles", "clean", "splits", "descriptors", "calibration")
 
 
-def _check_table_options(data: str, chosen: dict[str, Any], *, baselines: bool) -> None:
+def check_table_options(data: str, chosen: dict[str, Any], *, baselines: bool = False) -> None:
     """Refuse options of tables for other data, which would ignore them."""
     from pathnn.data import find_data
 
@@ -312,12 +260,37 @@ def _check_table_options(data: str, chosen: dict[str, Any], *, baselines: bool) 
         raise typer.BadParameter(f"{', '.join(given)}: for tables of molecules, which {data} is not.")
 
 
-def _say_several(result: dict[str, Any]) -> None:
-    score, count = result["test_score"], len(result["seeds"])
+def _say_result(result: dict[str, Any], out: Path) -> None:
+    if not any(out.rglob("curves.png")):
+        note("without curves.png, which needs matplotlib: pip install 'pathnn[plot]'")
+    say(_result_text(result))
+    for part, scores in result.get("scores", {}).items():  # not in the results of earlier versions
+        say(f"{part}: {scores_text(scores)}")
+    for name, scores in result.get("baselines", {}).items():
+        say(f"{name}: {scores_text(scores)}")
+    page = out / "report.html"
+    say(f"wrote {out}; {page} is the report" if page.exists() else f"wrote {out}")
+
+
+def _result_text(result: dict[str, Any]) -> str:
+    """Return the main scores of one run, of several seeds, or of folds."""
+    metric, score, seconds = result["metric"], result["test_score"], time_text(result["seconds"])
     spread = {part: f"{result[f'{part}_mean']:.4g} ± {result[f'{part}_std']:.2g}"
-              for part in ("test", "val") if result[f"{part}_mean"] is not None}  # fmt: skip
-    test = "not defined, or no test graphs" if "test" not in spread else f"{score:.4g}, each {spread['test']}"
-    say(
-        f"{result['metric']}, the mean of {count} networks: test {test}; validation, each "
-        f"{spread.get('val', 'not defined')}; {result['parameters']:,} parameters each, {time_text(result['seconds'])}"
+              for part in ("test", "val") if result.get(f"{part}_mean") is not None}  # fmt: skip
+    undefined = "not defined, or no test graphs"
+    if "folds" in result:
+        test = "" if score is None else f"; test part {score_text(score)}"
+        together = f"all held-out predictions together {score_text(result['out_of_fold_score'])}"
+        each = spread.get("test", "not defined")
+        return f"{metric} of {len(result['folds'])} folds: each {each}, {together}{test}; {seconds}"
+    if "seeds" in result:
+        test = f"{score:.4g}, each {spread['test']}" if "test" in spread else undefined
+        return (
+            f"{metric}, the mean of {len(result['seeds'])} networks: test {test}; validation, each "
+            f"{spread.get('val', 'not defined')}; {result['parameters']:,} parameters each, {seconds}"
+        )
+    return (
+        f"{metric}: test {undefined if score is None else score_text(score)}, validation "
+        f"{score_text(result['val_score'])}, in epoch {result['best_epoch']} of {result['epochs']} (stopped: "
+        f"{result['stopped']}); {result['parameters']:,} parameters, {seconds}"
     )

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pathnn.training.setup import Loaders as Loaders
     from pathnn.training.setup import build_model as build_model
     from pathnn.training.setup import make_loaders as make_loaders
+    from pathnn.training.tune import search_options as search_options
 
 EXPORTS = {
     "checkpoint": ("TaskSignature", "TrainedModel", "load_model", "training_overlap"),
@@ -50,6 +51,7 @@ EXPORTS = {
     "runs": ("Run", "load_task", "run"),
     "scoring": ("Evaluation", "evaluate", "model_outputs", "predict"),
     "setup": ("Loaders", "build_model", "make_loaders"),
+    "tune": ("search_options",),
 }
 
 __all__ = [name for names in EXPORTS.values() for name in names]

@@ -67,8 +67,8 @@ class TaskSignature:
             name=task.name,
             target=task.target,
             out_channels=task.out_channels,
-            node_features=_features(task.node_features),
-            edge_features=_features(task.edge_features),
+            node_features=feature_width(task.node_features),
+            edge_features=feature_width(task.edge_features),
             metric_name=task.metric_name,
             maximize=task.maximize,
             scale=task.scale,
@@ -96,7 +96,7 @@ class TaskSignature:
     def molecule_features(self) -> MoleculeFeatures:
         """Return which features of SMILES the model reads, if it reads any."""
         mine = self.node_features, self.edge_features
-        known = {name: tuple(_features(entry) for entry in pair) for name, pair in FEATURES.items()}
+        known = {name: tuple(feature_width(entry) for entry in pair) for name, pair in FEATURES.items()}
         return next((name for name, sizes in known.items() if sizes == mine), "cip")
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,8 +120,8 @@ class TaskSignature:
     def check_inputs(self, task: Task) -> None:
         """Raise `MismatchError` unless the model can read the features of `task`."""
         for name, expected, came in (
-            ("vertex features", self.node_features, _features(task.node_features)),
-            ("edge features", self.edge_features, _features(task.edge_features)),
+            ("vertex features", self.node_features, feature_width(task.node_features)),
+            ("edge features", self.edge_features, feature_width(task.edge_features)),
         ):
             if not _fits(came, expected):
                 raise MismatchError(
@@ -145,7 +145,8 @@ class TaskSignature:
             )
 
 
-def _features(features: Features | None) -> int | list[int] | None:
+def feature_width(features: Features | None) -> int | list[int] | None:
+    """Return the number of features, or the sizes of categories; None without features."""
     if isinstance(features, Categorical):
         return list(features.sizes)
     return None if features is None else features.channels

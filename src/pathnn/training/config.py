@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
@@ -49,6 +50,28 @@ DESCRIPTORS = ("standard", "rdkit", "morgan")
 """Descriptors that are computed from molecules (`pathnn.data.readers.descriptors`); other names are columns."""
 
 
+CHOICES: dict[str, tuple[str, ...]] = {
+    "model": MODELS, "kind": KINDS, "metric": METRICS, "clean": get_args(Clean), "variant": ("paper", "released"),
+    "device": get_args(Device), "precision": get_args(Precision), "plateau_direction": get_args(Direction),
+    "optimizer": get_args(OptimizerName), "schedule": get_args(Schedule), "loss": get_args(Loss),
+}  # fmt: skip
+"""The options of a run that are one of some names."""
+
+_WHOLE = {name: (least, math.inf, f"a whole number of at least {least}") for name, least in {
+    "batch_size": 1, "epochs": 1, "devices": 1, "num_nodes": 1, "max_entries": 1, "folds": 2,
+    "fold": 0, "seed": 0, "split_seed": 0, "patience": 0, "plateau_patience": 0, "warmup": 0,
+}.items()}  # fmt: skip
+_ABOVE_0 = math.ulp(0.0)
+_POSITIVE, _SHARE = (_ABOVE_0, math.inf, "a number above 0"), (_ABOVE_0, 1.0, "a number between 0 and 1")
+_ANY = (-sys.float_info.max, math.inf, "a number")
+
+NUMBERS: dict[str, tuple[float, float, str]] = {
+    **_WHOLE, "lr": _POSITIVE, "clip": _POSITIVE, "weight_decay": (0.0, math.inf, "a number of at least 0"),
+    "min_lr": _ANY, "stop_at": _ANY, "plateau_factor": _SHARE, "ema": _SHARE, "calibration": _SHARE,
+}  # fmt: skip
+"""The options of a run that are numbers: the least, a limit that is not reached, and what is expected."""
+
+
 def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str | None = None) -> Any:
     """Return a field with a default that is an option of the command line (`option_help`)."""
     return field(default=default, metadata=option_help(text, *flags, metavar=metavar))
@@ -56,7 +79,9 @@ def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """The options of one training run. `pathnn.training.recipes` has those of the paper.
+    """The options of one training run; the texts of the fields describe the simple ones.
+
+    `pathnn.training.recipes` has the options of the paper's runs.
 
     >>> config = RunConfig(data="zinc", collection="ap", k=4, options={"hidden_channels": 140})
     >>> RunConfig.from_yaml(config.to_yaml()) == config
@@ -69,7 +94,6 @@ class RunConfig:
     Attributes:
         data: the name of a dataset, or the path of a file. The name, or the content of the file, seeds the run together
             with `fold` and `seed`.
-        fold: the number of the task's split.
         folds: cross-validate: split the data into this many folds, and hold out the fold number `fold`. The number
             `folds` itself stands for all folds together: it holds out only a test part that `split_by` names.
         split_seed: use a random split from this seed instead of the task's splits.
@@ -84,15 +108,12 @@ class RunConfig:
         descriptors: numbers of each molecule of a table that the head reads next to the graph: "standard" (Morgan
             counts and fast descriptors of RDKit), "rdkit" (all its descriptors), "morgan", or columns of the table.
             All but counts are standardised with the training part.
-        model: "pathnn", or the name of a baseline.
         options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
         preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.
         variant: of the preset; "released" follows the authors' code where it differs from the text.
         collection, k: the paths; baselines do not read them.
-        batch_size: graphs per step, over all processes together.
         drop_single: leave out a last training batch of one graph; None: only if the model has BatchNorm.
         max_entries: trie entries that are computed at once; "auto": as many as half of the memory holds.
-        epochs: the largest number of epochs.
         optimizer: "adam", or "adamw", which differs from it if `weight_decay` is not 0.
         patience: stop after this many epochs without a validation score at least as good as the best.
         min_lr: stop when the learning rate has fallen to this value.
@@ -103,7 +124,6 @@ class RunConfig:
         plateau_factor, plateau_patience: of ReduceLROnPlateau on the validation score; None for no scheduler.
         plateau_direction: "metric" for the direction of the metric; "released" takes lower for better, as the authors'
             code does (it differs for average precision on Peptides-func).
-        clip: the largest norm of the gradient; None for no limit.
         ema: the decay of an exponential moving average over all steps, such as 0.99, of weights and statistics; the
             averages are evaluated and saved. None: the weights themselves.
         loss: of a regression, in the unit of the network ("huber" with delta 1); None for "l1".
@@ -182,55 +202,32 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         PathOptions(self.collection, self.k)  # checks them
-        check_choice("model", self.model, MODELS)
-        if self.kind is not None:
-            check_choice("kind", self.kind, KINDS)
-        if self.metric is not None:
-            check_choice("metric", self.metric, METRICS)
-        if self.clean is not None:
-            check_choice("clean", self.clean, get_args(Clean))
-        check_choice("variant", self.variant, ("paper", "released"))
-        check_choice("device", self.device, get_args(Device))
-        check_choice("precision", self.precision, get_args(Precision))
-        check_choice("plateau_direction", self.plateau_direction, get_args(Direction))
-        check_choice("optimizer", self.optimizer, get_args(OptimizerName))
-        check_choice("schedule", self.schedule, get_args(Schedule))
-        if self.loss is not None:
-            check_choice("loss", self.loss, get_args(Loss))
-        for name in ("batch_size", "epochs", "devices", "num_nodes"):
-            _at_least(name, self.__dict__[name], 1)
-        for name in ("fold", "seed", "split_seed", "patience", "plateau_patience", "warmup"):
-            _at_least(name, self.__dict__[name], 0)
-        if self.folds is not None:
-            _at_least("folds", self.folds, 2)
-            if self.calibration is not None:
-                raise RunError("folds calibrate intervals with what they hold out: leave out calibration.")
-        for name in ("lr", "clip"):
-            _positive(name, self.__dict__[name])
-        for name in ("weight_decay", "min_lr", "stop_at", "plateau_factor", "ema", "calibration"):
-            _number(name, self.__dict__[name])
-        if self.weight_decay < 0:
-            raise RunError(f"weight_decay={self.weight_decay}: expected a number of at least 0.")
-        for name in ("plateau_factor", "ema", "calibration"):
-            value = self.__dict__[name]
-            if value is not None and not 0 < value < 1:
-                raise RunError(f"{name}={value}: expected a number between 0 and 1.")
-        if self.max_entries != "auto":
-            _at_least("max_entries", self.max_entries, 1)
-        target: Any = self.target
-        if target is not None:
-            object.__setattr__(self, "target", (target,) if isinstance(target, str) else tuple(target))
+        for name, choices in CHOICES.items():
+            if self.__dict__[name] != type(self).__dict__[name]:  # not the default, which may be None
+                check_choice(name, self.__dict__[name], choices)
+        for name, (low, high, words) in NUMBERS.items():
+            value, default = self.__dict__[name], type(self).__dict__[name]
+            if value in (None, default) and not isinstance(default, int | float):
+                continue
+            number = isinstance(value, int if isinstance(low, int) else int | float) and not isinstance(value, bool)
+            if not number or not low <= value < high:
+                raise RunError(f"{name}={value!r}: expected {words}.")
+        if self.folds is not None and self.calibration is not None:
+            raise RunError("folds calibrate intervals with what they hold out: leave out calibration.")
         for name in ("split_by", "splits", "smiles"):
             if not isinstance(self.__dict__[name], str | None):
                 raise RunError(f"{name}={self.__dict__[name]!r}: expected a text.")
+        if not isinstance(self.options, Mapping):
+            raise RunError(f"options={self.options!r}: expected names and values, such as {{'hidden_channels': 64}}.")
+        object.__setattr__(self, "options", _plain(self.options))
+        target: Any = self.target
+        if target is not None:
+            object.__setattr__(self, "target", (target,) if isinstance(target, str) else tuple(target))
         columns: Any = self.descriptors
         if columns is not None and columns not in DESCRIPTORS:
             parts = columns.split(",") if isinstance(columns, str) else columns
             names = tuple(str(part).strip() for part in parts)
             object.__setattr__(self, "descriptors", tuple(name for name in names if name) or None)
-        if not isinstance(self.options, Mapping):
-            raise RunError(f"options={self.options!r}: expected names and values, such as {{'hidden_channels': 64}}.")
-        object.__setattr__(self, "options", _plain(self.options))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON or YAML: tuples become lists."""
@@ -253,7 +250,13 @@ class RunConfig:
 
     def to_yaml(self) -> str:
         """Return the options as YAML, in the order of the attributes."""
-        return write_yaml(self.to_dict())
+        import yaml
+
+        class Dumper(yaml.SafeDumper):
+            """Quotes text that `yaml_options` would take for a number."""
+
+        Dumper.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
+        return str(yaml.dump(self.to_dict(), Dumper=Dumper, sort_keys=False))
 
     @classmethod
     def from_yaml(cls, text: str) -> RunConfig:
@@ -269,10 +272,10 @@ EXPONENT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
 """Numbers such as 1e-4, which PyYAML reads as text."""
 
 
-def read_yaml(text: str) -> Any:
-    """Return the plain values of a YAML text; raise `yaml.YAMLError` for anything else.
+def yaml_options(text: str) -> dict[str, Any]:
+    """Return the options in a YAML text of plain values without checking them.
 
-    >>> read_yaml("lr: 1e-4")
+    >>> yaml_options("lr: 1e-4")
     {'lr': 0.0001}
     """
     import yaml
@@ -281,41 +284,13 @@ def read_yaml(text: str) -> Any:
         """Reads 1e-4 as a number."""
 
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
-    return yaml.load(text, Loader=Loader)
-
-
-def write_yaml(values: Any) -> str:
-    """Return plain values as YAML, in their order.
-
-    >>> write_yaml({"lr": 1e-4, "target": "1e5"})
-    "lr: 0.0001\\ntarget: '1e5'\\n"
-    """
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        """Quotes text that `read_yaml` would take for a number."""
-
-    Dumper.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
-    return str(yaml.dump(values, Dumper=Dumper, sort_keys=False))
-
-
-def yaml_options(text: str) -> dict[str, Any]:
-    """Return the options in a YAML text without checking them.
-
-    >>> yaml_options("epochs: 3")
-    {'epochs': 3}
-    """
-    import yaml
-
     try:
-        values = read_yaml(text)
+        values = yaml.load(text, Loader=Loader)
     except yaml.YAMLError as error:
         raise RunError(f"the config is not YAML of plain values: {error}") from error
-    if values is None:
-        return {}
-    if not isinstance(values, dict):
+    if not isinstance(values, dict | None):
         raise RunError(f"the config holds a {type(values).__name__}: expected lines like 'epochs: 100'.")
-    return values
+    return values or {}
 
 
 def _plain(value: Any) -> Any:
@@ -330,27 +305,6 @@ def _closest(name: str, known: list[str]) -> str:
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
     return f"known are {', '.join(known)}."
-
-
-def _at_least(name: str, value: Any, least: int) -> None:
-    if value is None and name in ("patience", "max_entries", "split_seed"):
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise RunError(f"{name}={value!r}: expected a whole number of at least {least}.")
-
-
-def _number(name: str, value: Any) -> None:
-    if value is None and name != "weight_decay":
-        return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise RunError(f"{name}={value!r}: expected a number.")
-
-
-def _positive(name: str, value: Any) -> None:
-    if value is None and name == "clip":
-        return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise RunError(f"{name}={value!r}: expected a number above 0.")
 
 
 def run_seed(config: RunConfig, data: str, *parts: int | str) -> int:

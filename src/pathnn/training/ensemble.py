@@ -24,7 +24,7 @@ from pathnn.training.checkpoint import TaskSignature, TrainedModel, checked_conf
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import MismatchError, RunError, RunFolderError
 from pathnn.training.loop import Epoch, fabric_for
-from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, RunFolder, finite
+from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, config_differences, finite
 from pathnn.training.runs import Run, load_task, run
 from pathnn.training.scoring import Evaluation, comparable, graphs_to_read, measure, predict, target_scores, targets
 from pathnn.training.setup import (
@@ -53,7 +53,8 @@ class Ensemble:
                     f"the networks of {_member(first)} and {_member(other)} were trained on different data, or on "
                     "different splits: expected the same. Train them again with --overwrite."
                 )
-            different = _different(first.config, other.config)
+            may = MAY_DIFFER | ({"fold"} if first.config.folds is not None else set())
+            different = [name for name, *_ in config_differences(first.config, other.config) if name not in may]
             if different:
                 raise MismatchError(
                     f"the networks of {_member(first)} and {_member(other)} were trained with different options "
@@ -80,12 +81,6 @@ class Ensemble:
 
 MAY_DIFFER = {"seed", "data", "max_entries", *RESUMABLE}
 """Options that may differ between the networks: the name of the data may, since its fingerprint is compared."""
-
-
-def _different(first: RunConfig, other: RunConfig) -> list[str]:
-    mine, theirs = first.to_dict(), other.to_dict()
-    may = MAY_DIFFER | ({"fold"} if first.folds is not None else set())
-    return [name for name in mine if name not in may and mine[name] != theirs[name]]
 
 
 def _member(trained: TrainedModel) -> str:
@@ -303,15 +298,18 @@ def run_members(
             f"to {wanted[-1]}. Ask for at least these, or start again with --overwrite."
         )
     saved = {n: checked_config(folder.member(n)) for n in wanted if resume and folder.member(n).begun}
-    for one in {one.fold: one for one in configs.values()}.values():
-        task = _checked(one, task)  # check all before one of them is trained
-    entries = _max_entries(config, task) if not saved else next(iter(saved.values())).max_entries
+    fabric_for(config)
+    for one in {one.fold: one for one in configs.values()}.values():  # before files are removed, or a network trained
+        model = build_model(one, task)
+        task = task.with_graphs(make_loaders(task, one, model, device="cpu").task.graphs)  # with paths, once for all
+    begun = next(iter(saved.values()), config)
+    entries = resolve_max_entries(begun.max_entries, model, resolve(config.device))
     automatic = [n for n, one in configs.items() if one.max_entries == "auto" and n not in saved]
     configs = {**configs, **{n: replace(configs[n], max_entries=entries) for n in automatic}}  # the same for all
     new = not out.exists()
-    RunFolder(out).make()
+    folder.make()
     try:
-        with RunFolder(out).lock():
+        with folder.lock():
             if overwrite:
                 folder.clear({*folder.numbers, *wanted})
             results = _train(configs, folder, task, shared or {}, resume=resume, report=report)
@@ -320,18 +318,7 @@ def run_members(
             return result
     finally:
         if new and not folder.begun:
-            RunFolder(out).abandon()
-
-
-def _max_entries(config: RunConfig, task: Task) -> int | None:
-    return resolve_max_entries(config.max_entries, build_model(config, task), resolve(config.device))
-
-
-def _checked(config: RunConfig, task: Task) -> Task:
-    """Return the task with its paths; raise the errors of a run now, before any file is removed or network trained."""
-    fabric_for(config)
-    loaders = make_loaders(task, config, build_model(config, task), device="cpu")
-    return task.with_graphs(loaders.task.graphs)
+            folder.abandon()
 
 
 def _train(

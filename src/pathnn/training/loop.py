@@ -21,10 +21,10 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from pathnn.data.loader import PackedLoader
 from pathnn.device import make_fabric, share_buffers
-from pathnn.training.config import RunConfig
+from pathnn.training.config import RunConfig, run_seed
 from pathnn.training.errors import NotFiniteError, RunError
-from pathnn.training.scoring import Evaluation, Handle, Step, apply, as_targets, evaluate, targets
-from pathnn.training.setup import Loaders, Model, batch_indices, own_share, seed_torch
+from pathnn.training.scoring import Evaluation, Step, apply, as_targets, evaluate, targets
+from pathnn.training.setup import Loaders, Model, own_share
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -195,7 +195,7 @@ class EagerStepper:
     def train_step(self, index: Tensor, share: float) -> Tensor:
         """Compute the gradients of a batch of training graphs, and return its loss times `share`."""
         state, loaders = self.state, self.loaders
-        out = state.step(Handle(loaders.train.batch(index)))
+        out = state.step(lambda: loaders.train.batch(index))
         y = loaders.scale.encode(targets(loaders.task, index))
         loss: Tensor = self.loss.to(out)(out, as_targets(y, out)) * share
         state.optimizer.zero_grad()
@@ -289,9 +289,9 @@ def scheduled_rate(config: RunConfig, epoch: int) -> float | None:
 def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, stepper: Stepper) -> float:
     """Train on all graphs once, with random numbers that depend on the epoch, and return the mean loss."""
     fabric = state.fabric
-    seed_torch(config, loaders.data_key, "epoch", state.epoch, fabric.global_rank)
+    torch.manual_seed(run_seed(config, loaders.data_key, "epoch", state.epoch, fabric.global_rank))
     state.model.train()
-    batches = batch_indices(loaders.train, state.epoch)
+    batches = loaders.train.indices(state.epoch)
     losses: list[Tensor] = []
     for index, share in own_share(batches, fabric.global_rank, fabric.world_size):
         losses.append(stepper.train_step(index, share))

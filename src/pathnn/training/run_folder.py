@@ -1,7 +1,11 @@
-"""Name, write and check the files of a run folder, and of a folder with runs of several seeds or folds."""
+"""Name, write and check the files of a run folder, and of a folder with runs of several seeds or folds.
+
+`draw_curves` draws the losses and scores of a run.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -17,7 +21,11 @@ from pathnn.training.config import RunConfig
 from pathnn.training.errors import CheckpointError, RunError, RunFolderError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from pathnn.training.loop import Epoch
+
+LOCK = ".lock"
 
 RESUMABLE = ("device", "devices", "num_nodes", "epochs")
 """Options that a resumed run may change: where it runs, and how long."""
@@ -45,33 +53,12 @@ class File:
 
 
 @dataclass(frozen=True)
-class RunFolder:
-    """The files of a run.
-
-    `config.yaml` has all options; `metrics.jsonl` one line per epoch; `model.safetensors` the best model by validation
-    score; `last.ckpt` the state after the last epoch; `result.json` the scores; `curves.png` losses and scores. All but
-    `metrics.jsonl` are written as a whole. A line is added to `metrics.jsonl` *before* the state is saved, so it never
-    has fewer epochs than the state; after a kill, `truncate` removes the lines that the state does not have.
-    """
+class Folder:
+    """A folder that training writes, with a `result.json`."""
 
     path: Path
 
-    config = File("config.yaml")
-    metrics = File("metrics.jsonl")
-    model = File("model.safetensors")
-    state = File("last.ckpt")
     result = File("result.json")
-    curves = File("curves.png")
-
-    @property
-    def begun(self) -> bool:
-        """Return whether the folder holds a run, even if its `config.yaml` was removed."""
-        return self.config.exists() or self.state.exists() or self.model.exists()
-
-    def create(self, *, resume: bool = False, overwrite: bool = False) -> None:
-        """Check the folder, and create it."""
-        self.check(resume=resume, overwrite=overwrite)
-        self.make()
 
     def make(self) -> None:
         """Create the folder if it does not exist."""
@@ -83,6 +70,55 @@ class RunFolder:
         with suppress(OSError):
             (self.path / LOCK).unlink(missing_ok=True)
             self.path.rmdir()
+
+    def write_result(self, result: Mapping[str, Any]) -> None:
+        """Write `result.json`."""
+        write_file(self.result, (json.dumps(finite(dict(result)), indent=1) + "\n").encode())
+
+    def read_result(self) -> dict[str, Any] | None:
+        """Return `result.json`, or None while a run is unfinished."""
+        if not self.result.exists():
+            return None
+        try:
+            return dict(json.loads(self.result.read_text()))
+        except ValueError as error:
+            raise CheckpointError(f"{self.result} is damaged: {error}.") from error
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Lock the folder against training by other processes; a killed process leaves no lock."""
+        with ExitStack() as lock:
+            try:
+                lock.enter_context(locked_file(self.path / LOCK, wait=False))
+            except BlockingIOError as error:
+                raise RunFolderError(
+                    f"{self.path} is being written by another process: wait for it, or give another folder."
+                ) from error
+            except OSError as error:
+                raise RunFolderError(f"{self.path / LOCK} cannot be locked: {error.strerror}.") from error
+            yield
+
+
+@dataclass(frozen=True)
+class RunFolder(Folder):
+    """The files of a run.
+
+    `config.yaml` has all options; `metrics.jsonl` one line per epoch; `model.safetensors` the best model by validation
+    score; `last.ckpt` the state after the last epoch; `result.json` the scores; `curves.png` losses and scores. All but
+    `metrics.jsonl` are written as a whole. A line is added to `metrics.jsonl` *before* the state is saved, so it never
+    has fewer epochs than the state; after a kill, `truncate` removes the lines that the state does not have.
+    """
+
+    config = File("config.yaml")
+    metrics = File("metrics.jsonl")
+    model = File("model.safetensors")
+    state = File("last.ckpt")
+    curves = File("curves.png")
+
+    @property
+    def begun(self) -> bool:
+        """Return whether the folder holds a run, even if its `config.yaml` was removed."""
+        return self.config.exists() or self.state.exists() or self.model.exists()
 
     def check(self, *, resume: bool = False, overwrite: bool = False) -> None:
         """Raise `RunFolderError` if the folder must not be written.
@@ -168,36 +204,6 @@ class RunFolder:
             )
         write_file(self.metrics, "".join(json.dumps(epoch) + "\n" for epoch in kept).encode())
 
-    def write_result(self, result: Mapping[str, Any]) -> None:
-        """Write `result.json`."""
-        write_file(self.result, (json.dumps(finite(dict(result)), indent=1) + "\n").encode())
-
-    def read_result(self) -> dict[str, Any] | None:
-        """Return `result.json`, or None while the run is unfinished."""
-        if not self.result.exists():
-            return None
-        try:
-            return dict(json.loads(self.result.read_text()))
-        except ValueError as error:
-            raise CheckpointError(f"{self.result} is damaged: {error}.") from error
-
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Lock the folder against training by other processes; a killed process leaves no lock."""
-        with ExitStack() as lock:
-            try:
-                lock.enter_context(locked_file(self.path / LOCK, wait=False))
-            except BlockingIOError as error:
-                raise RunFolderError(
-                    f"{self.path} is being written by another process: wait for it, or give another folder."
-                ) from error
-            except OSError as error:
-                raise RunFolderError(f"{self.path / LOCK} cannot be locked: {error.strerror}.") from error
-            yield
-
-
-LOCK = ".lock"
-
 
 def config_differences(one: RunConfig, other: RunConfig) -> list[tuple[str, Any, Any]]:
     """Return the options that differ, with both values; options of the model have names such as `options.phi`.
@@ -281,14 +287,13 @@ MEMBER = re.compile(r"(seed|fold)-(0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True)
-class EnsembleFolder:
+class EnsembleFolder(Folder):
     """The files of runs that differ in the seed, or in the fold that is held out (`kind`).
 
     `ensemble.json` has the seeds or folds, `seed-0`, `seed-1`, ... or `fold-0`, `fold-1`, ... are run folders, and
     `result.json` has the scores. It exists only while all runs are finished.
     """
 
-    path: Path
     kind: Member = "seed"
 
     @classmethod
@@ -298,7 +303,6 @@ class EnsembleFolder:
         return cls(path, "fold") if folder.begun and "folds" in folder.read_members() else folder
 
     members_file = File("ensemble.json")
-    result = File("result.json")
 
     def member(self, number: int) -> RunFolder:
         """Return the run folder of a seed or fold."""
@@ -372,15 +376,52 @@ class EnsembleFolder:
                 member.clear()
                 member.abandon()
 
-    def write_result(self, result: Mapping[str, Any]) -> None:
-        """Write `result.json`."""
-        RunFolder(self.path).write_result(result)
-
-    def read_result(self) -> dict[str, Any] | None:
-        """Return `result.json`, or None while runs are unfinished."""
-        return RunFolder(self.path).read_result()
-
 
 def _is_ensemble_file(name: str) -> bool:
     known = ("ensemble.json", "result.json", *EVALUATION_FILES, LOCK)
     return name in known or MEMBER.fullmatch(name) is not None or is_leftover(name, known)
+
+
+INK, BLUE, ORANGE = "#333333", "#0072B2", "#D55E00"
+
+
+def draw_curves(epochs: Sequence[Mapping[str, Any]], *, metric_name: str) -> Figure:
+    """Draw the lines of `metrics.jsonl`: losses, and the validation score with its best epoch.
+
+    >>> epoch = {"epoch": 1, "train_loss": 2.0, "val_loss": 2.1, "val_score": 10.0, "best": True}
+    >>> len(draw_curves([epoch], metric_name="accuracy").axes)
+    2
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    FigureCanvasAgg(figure)  # without a display
+    losses, scores = figure.subplots(1, 2)
+    numbers = [epoch["epoch"] for epoch in epochs]
+    marker = "o" if len(epochs) < 3 else None
+    for name, color, label in (("train_loss", BLUE, "training"), ("val_loss", ORANGE, "validation")):
+        losses.plot(numbers, _column(epochs, name), color=color, label=label, marker=marker)
+    losses.set(xlabel="epoch", ylabel="loss")
+    losses.legend(frameon=False)
+    scores.plot(numbers, _column(epochs, "val_score"), color=ORANGE, marker=marker)
+    best = [epoch for epoch in epochs if epoch["best"] and epoch["val_score"] is not None]
+    if best:
+        scores.plot(best[-1]["epoch"], best[-1]["val_score"], "o", color=INK, label="best")
+        scores.legend(frameon=False)
+    scores.set(xlabel="epoch", ylabel=f"validation {metric_name}")
+    for axes in (losses, scores):
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def save_curves(folder: RunFolder, *, metric_name: str) -> None:
+    """Write the curves of a run, if matplotlib (extra `plot`) is installed."""
+    with suppress(ImportError):
+        figure, content = draw_curves(folder.read_epochs(), metric_name=metric_name), io.BytesIO()
+        figure.savefig(content, format="png", dpi=120, metadata={"Software": None})
+        write_file(folder.curves, content.getvalue())
+
+
+def _column(epochs: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    return [float("nan") if epoch[name] is None else epoch[name] for epoch in epochs]

@@ -31,12 +31,11 @@ from pathnn.training.checkpoint import (
     training_fingerprints,
 )
 from pathnn.training.config import RunConfig
-from pathnn.training.curves import save_curves
 from pathnn.training.errors import RunError, RunStoppedError
 from pathnn.training.loop import Epoch, TrainState, fabric_for, train
-from pathnn.training.run_folder import RESUMABLE, RunFolder, config_differences, finite
+from pathnn.training.run_folder import RESUMABLE, RunFolder, config_differences, finite, save_curves
 from pathnn.training.scoring import evaluate
-from pathnn.training.setup import Loaders, build_model, make_loaders, resolve
+from pathnn.training.setup import Loaders, build_model, make_loaders, resolve_max_entries
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -99,7 +98,7 @@ def run(
         if result is not None:
             return result
         train_run(ready, report=report, checkpoint_every=checkpoint_every, stop=stop)
-        on_first(ready.fabric, lambda: _draw_curves(ready))
+        on_first(ready.fabric, lambda: save_curves(ready.folder, metric_name=ready.loaders.task.metric_name))
         scores = best_scores(ready)
         return on_first(ready.fabric, lambda: finish_run(ready, scores))
 
@@ -112,7 +111,8 @@ def open_run(
     task = load_task(config) if task is None else with_metric(task, config.metric)
     fabric = fabric_for(config)
     folder, new = RunFolder(out), not out.exists()
-    on_first(fabric, lambda: folder.create(resume=resume, overwrite=overwrite))
+    on_first(fabric, lambda: folder.check(resume=resume, overwrite=overwrite))
+    on_first(fabric, folder.make)
     with folder.lock() if fabric.is_global_zero else nullcontext():
         try:
             ready = prepare(config, task, folder, fabric, resume=resume)
@@ -140,10 +140,6 @@ def train_run(
             on_first(run.fabric, checkpoints.save)
             raise RunStoppedError(f"{run.folder.path} was stopped after epoch {epoch.epoch}: resume with --resume.")
     on_first(run.fabric, checkpoints.save)
-
-
-def _draw_curves(run: Run) -> None:
-    save_curves(run.folder.curves, run.folder.read_epochs(), metric_name=run.loaders.task.metric_name)
 
 
 def load_task(
@@ -305,8 +301,8 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
         config = on_first(fabric, lambda: _agree(config, checked_config(folder), any_place=data is not None))
     model = build_model(config, task)
     if not resumed:
-        config = resolve(config, model, fabric.device)
-        config = fabric.broadcast(config)
+        entries = resolve_max_entries(config.max_entries, model, fabric.device)
+        config = fabric.broadcast(replace(config, max_entries=entries))
     loaders = make_loaders(task, config, model, device=fabric.device)
     _check_data(config.data, data, loaders.data)
     if saved is not None and saved.get(SAMPLED) != loaders.sampled:
@@ -324,15 +320,11 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     ready = Run(config, folder, fabric, loaders, state, history, training_graphs)
     if saved is not None:
         state.load_state_dict(saved)
-        on_first(fabric, lambda: _restore(ready))
+        on_first(fabric, lambda: folder.truncate(state.epoch))
+        on_first(fabric, lambda: save_best(ready))
     elif resumed:
         on_first(fabric, lambda: folder.truncate(0))
     return ready
-
-
-def _restore(run: Run) -> None:
-    run.folder.truncate(run.state.epoch)
-    save_best(run)
 
 
 def _check_data(name: str, before: DataFingerprint | None, now: DataFingerprint) -> None:
@@ -349,8 +341,14 @@ def _agree(asked: RunConfig, saved: RunConfig, *, any_place: bool) -> RunConfig:
 
     With `any_place` the data may have any name: its fingerprint is compared.
     """
-    fixed = ("epochs",) if saved.schedule == "cosine" else ()  # they determine the learning rates
-    may = {name: asked.to_dict()[name] for name in RESUMABLE if name not in fixed}
+    if saved.schedule == "cosine" and asked.epochs != saved.epochs:
+        raise RunError(
+            f"the run began with epochs={saved.epochs}, and cannot be resumed with epochs={asked.epochs}: with the "
+            "cosine schedule, the number of epochs determines every learning rate. Resume without --epochs, or start "
+            f"a new run of {asked.epochs} epochs with --overwrite or in another folder. A run with --schedule plateau "
+            "can be resumed with more epochs."
+        )
+    may = {name: vars(asked)[name] for name in RESUMABLE}
     automatic: dict[str, Any] = {"max_entries": saved.max_entries} if asked.max_entries == "auto" else {}
     automatic |= {"data": saved.data} if any_place or same_place(asked.data, saved.data) else {}
     different = config_differences(replace(asked, **automatic), replace(saved, **may))

@@ -22,7 +22,6 @@ from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.errors import MismatchError, RunError
 from pathnn.training.setup import (
     Model,
-    batch_indices,
     check_finite,
     check_finite_targets,
     has_paths,
@@ -32,7 +31,6 @@ from pathnn.training.setup import (
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
-    from torchmetrics import Metric
 
 
 @dataclass(frozen=True)
@@ -81,19 +79,14 @@ def evaluate(
     return measure(out, targets(task, loader.index), task, scale)
 
 
-def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale, *, metric: Metric | None = None) -> Evaluation:
-    """Return loss and score of a network's outputs (in its own unit) for some targets.
-
-    `metric` is a metric of `task` to use again.
-    """
+def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale) -> Evaluation:
+    """Return loss and score of a network's outputs (in its own unit) for some targets."""
     if task.loss is None or task.metric is None:
         raise RunError(f"{task.name} has no targets: expected a task with a loss and a metric.")
     y, decoded = y.to(out.device), scale.decode(out)
     loss = float(loss_for(task.loss, y).to(out)(out, as_targets(scale.encode(y), out)))
-    if metric is None:
-        metric = task.metric().to(out.device)
-        metric.set_dtype(decoded.dtype)
-    metric.reset()
+    metric = task.metric().to(out.device)
+    metric.set_dtype(decoded.dtype)
     metric.update(*task.metric_inputs(decoded, y))
     score = float(metric.compute()) * task.scale
     return Evaluation(loss, score, out.size(0), partial(all_scores, decoded, y, task))
@@ -142,22 +135,15 @@ Forward = Callable[[Tensor], Tensor]
 
 
 class Step(nn.Module):
-    """A model as a function of a `Handle`, so that Fabric does not look for tensors in a batch."""
+    """A model as a function of a function that returns a batch, so that Fabric does not look for tensors in it."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, batch: Handle) -> Tensor:
+    def forward(self, batch: Callable[[], GraphBatch]) -> Tensor:
         """Return the outputs for the graphs of a batch."""
-        return apply(self.model, batch.content)
-
-
-class Handle:
-    """A batch that Fabric passes on unchanged."""
-
-    def __init__(self, content: GraphBatch) -> None:
-        self.content = content
+        return apply(self.model, batch())
 
 
 def apply(model: Model, batch: GraphBatch) -> Tensor:
@@ -185,6 +171,10 @@ def features(model: Model, x: Tensor | None, edge_attr: Tensor | None) -> tuple[
     return _cast(x, dtype), _cast(edge_attr, dtype) if reads_edges and edge_attr is not None else None
 
 
+def _cast(values: Tensor, dtype: torch.dtype) -> Tensor:
+    return values.to(dtype) if values.is_floating_point() else values
+
+
 def model_outputs(
     model: Model, loader: PackedLoader, *, fabric: Fabric | None = None, forward: Forward | None = None
 ) -> Tensor:
@@ -202,7 +192,7 @@ def model_outputs(
     """
     rank, world_size = (0, 1) if fabric is None else (fabric.global_rank, fabric.world_size)
     model.eval()
-    batches = batch_indices(loader, 0)
+    batches = loader.indices(0)
     rows = torch.split(torch.arange(loader.index.numel()), [batch.numel() for batch in batches])
     width = model.config.out_channels or model.config.hidden_channels
     dtype = torch.promote_types(next(model.parameters()).dtype, torch.float32)
@@ -219,10 +209,6 @@ def model_outputs(
         # Every row is filled in one process and 0 in the others: the sum is exact.
         outputs = fabric.all_reduce(outputs, reduce_op="sum")
     return outputs.clone()  # a tensor made in inference mode cannot be used in training
-
-
-def _cast(values: Tensor, dtype: torch.dtype) -> Tensor:
-    return values.to(dtype) if values.is_floating_point() else values
 
 
 def target_scores(out: Tensor, y: Tensor, task: Task) -> tuple[float, ...]:

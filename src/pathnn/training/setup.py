@@ -18,12 +18,13 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.data.paths import ShardedTries
 from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, deal, fold_splits, random_task_split, split_groups
 from pathnn.data.targets import TargetScale, loss_for, regression_loss, weighted_loss
-from pathnn.data.task import Categorical, Features, Split, Task
+from pathnn.data.task import Categorical, Split, Task
 from pathnn.device import default_max_entries, free_memory
-from pathnn.nn import Baseline, BaselineConfig, PathNN, PathNNConfig, paper_config
+from pathnn.nn import Baseline, PathNN, PathNNConfig, paper_config
 from pathnn.nn.model_file import Model as Model
 from pathnn.nn.readout import GraphScale
 from pathnn.paths.ragged import RaggedTries
+from pathnn.training.checkpoint import feature_width
 from pathnn.training.config import RunConfig, run_seed
 from pathnn.training.errors import NotFiniteError, RunError
 
@@ -44,11 +45,6 @@ def data_key(config: RunConfig, task: Task) -> str:
     return f"{data.graphs} {data.targets}"
 
 
-def seed_torch(config: RunConfig, data: str, *parts: int | str) -> None:
-    """Seed torch's generators (CPU and every GPU) for a run or a part of it."""
-    torch.manual_seed(run_seed(config, data, *parts))
-
-
 def build_model(config: RunConfig, task: Task) -> Model:
     """Build the untrained model of a run: its seed gives the weights, its task the widths.
 
@@ -59,13 +55,16 @@ def build_model(config: RunConfig, task: Task) -> Model:
     model = build_model(RunConfig(data="csl", collection="sp+", k=3), task)
     ```
     """
-    seed_torch(config, data_key(config, task), "weights")
+    torch.manual_seed(run_seed(config, data_key(config, task), "weights"))
     options = {**_fitting(task), **config.options}
     model: Model
     try:
         if config.model == "pathnn":
-            paths = {"collection": config.collection, "k": config.k}
-            model = PathNN.from_config({**_preset(config), **options, **paths})
+            paths: dict[str, Any] = {"collection": config.collection, "k": config.k}
+            preset: dict[str, Any] = {"hidden_channels": 64}
+            if config.preset is not None:
+                preset = paper_config(config.preset, variant=config.variant, **paths).to_dict()
+            model = PathNN.from_config({**preset, **options, **paths})
         else:
             model = Baseline.from_config({"hidden_channels": 64, **options, "name": config.model})
     except TypeError as error:
@@ -75,17 +74,6 @@ def build_model(config: RunConfig, task: Task) -> Model:
         counts = 0 if task.descriptors is None else task.descriptors.counts
         model.graph_scale.fit(values[choose_split(task, config).train.to(values.device)].cpu(), counts=counts)
     return model
-
-
-def path_options(model: Model) -> PathNNConfig | None:
-    """Return the config with the paths that a model reads; None for a baseline."""
-    return None if isinstance(model.config, BaselineConfig) else model.config
-
-
-def _preset(config: RunConfig) -> dict[str, Any]:
-    if config.preset is None:
-        return {"hidden_channels": 64}
-    return paper_config(config.preset, collection=config.collection, k=config.k, variant=config.variant).to_dict()
 
 
 def _fitting(task: Task) -> dict[str, Any]:
@@ -101,16 +89,12 @@ def _fitting(task: Task) -> dict[str, Any]:
     if task.node_features is None:
         raise RunError(f"{task.name} has no vertex features: give graphs an x, or pack them with ones.")
     return {
-        "in_channels": _width(task.node_features),
+        "in_channels": feature_width(task.node_features),
         "encoder": "categorical" if isinstance(task.node_features, Categorical) else "mlp",
-        "edge_channels": None if task.edge_features is None else _width(task.edge_features),
+        "edge_channels": feature_width(task.edge_features),
         "out_channels": task.out_channels,
         "graph_channels": 0 if task.graphs.graph_attr is None else task.graphs.graph_attr.size(1),
     }
-
-
-def _width(features: Features) -> int | tuple[int, ...]:
-    return features.sizes if isinstance(features, Categorical) else features.channels
 
 
 UNSCALED = TargetScale()
@@ -147,7 +131,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     check_finite(task)
     check_finite_targets(task)
     split = choose_split(task, config)
-    check_answers(task, split)
+    check_split(task, split)
     precise = config.standardize or config.precision == "64-true"
     check_precision(task, split.train, torch.float64 if precise else torch.float32)
     data, key = DataFingerprint.of(task, split), data_key(config, task)
@@ -162,7 +146,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             "least 2 (--batch-size)."
         )
 
-    def loader(index: Tensor, *, train: bool) -> PackedLoader:
+    def loader(index: Tensor, *, train: bool = False) -> PackedLoader:
         return PackedLoader(
             task.graphs,
             index,
@@ -174,28 +158,28 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             device=device,
         )
 
-    y = task.graphs.y
-    if config.standardize and task.target != "regression":
-        raise RunError(
-            f"standardize=True is for regression, but the target of {task.name} is of the kind {task.target!r}: "
-            "expected standardize=False (in a config file: standardize: false)."
-        )
+    train, val, test = loader(split.train, train=True), loader(split.val), loader(split.test)
+    scale, y = UNSCALED, task.graphs.y
     if y is not None:
-        task = _with_loss(task, config, y[split.train.to(y.device)])
-    scale = TargetScale.of(y[split.train]) if config.standardize and y is not None else UNSCALED
-    val, test = loader(split.val, train=False), loader(split.test, train=False)
-    return Loaders(task, loader(split.train, train=True), val, test, data, key, scale)
+        known = y[split.train.to(y.device)]
+        task = _with_loss(task, config, known)
+        scale = TargetScale.of(known) if config.standardize else UNSCALED
+    return Loaders(task, train, val, test, data, key, scale)
 
 
 def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
     """Return the task with the loss that a config asks for; `y` has the targets of the training graphs."""
-    numbers, wrong = task.target == "regression", None
-    if config.class_weights and numbers:
-        wrong = "class_weights=True is for classes and labels"
-    if config.loss is not None and not numbers:
-        wrong = f"loss={config.loss!r} is for regression"
-    if wrong is not None:
-        raise RunError(f"{wrong}, but the target of {task.name} is of the kind {task.target!r}: leave the option out.")
+    numbers = task.target == "regression"
+    for name, kind, wrong in (
+        ("class_weights", "classes and labels", config.class_weights and numbers),
+        ("loss", "regression", config.loss is not None and not numbers),
+        ("standardize", "regression", config.standardize and not numbers),
+    ):
+        if wrong:
+            raise RunError(
+                f"{name}={vars(config)[name]!r} is for {kind}, but the target of {task.name} is of the kind "
+                f"{task.target!r}: leave the option out."
+            )
     if config.loss is not None:
         task = replace(task, loss=regression_loss(task, config.loss))
     if config.class_weights:
@@ -210,24 +194,24 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 
     Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
     """
-    reads = path_options(model)
-    if reads is not None and not _are_read(graphs.tries, reads):
+    if isinstance(model, PathNN) and not _are_read(graphs.tries, model.config):
+        options: dict[str, Any] = {
+            name: vars(model.config)[name] for name in ("collection", "k", "distances", "extend")
+        }
         if isinstance(graphs.tries, ShardedTries):
+            expected = ", ".join(f"{name}={value!r}" for name, value in options.items())
             raise RunError(
-                f"the model does not read the paths on disk: expected collection={reads.collection!r}, k={reads.k}, "
-                f"distances={reads.distances}, extend={reads.extend}. Call build_shards with these options."
+                f"the model does not read the paths on disk: expected {expected}. Call build_shards with these options."
             )
-        graphs = graphs.with_paths(
-            collection=reads.collection, k=reads.k, distances=reads.distances, extend=reads.extend
-        )
+        graphs = graphs.with_paths(**options)
     fits = torch.device(device).type == "cpu" or graphs.nbytes <= free_memory(device) // 2
     return graphs.to(device) if fits else graphs
 
 
 def has_paths(graphs: PackedGraphs, model: Model) -> bool:
     """Return whether graphs have paths to keep: those that `model` reads, or any on disk."""
-    reads = path_options(model)
-    return reads is not None and (isinstance(graphs.tries, ShardedTries) or _are_read(graphs.tries, reads))
+    given = graphs.tries
+    return isinstance(model, PathNN) and (isinstance(given, ShardedTries) or _are_read(given, model.config))
 
 
 def _in_memory(tries: object) -> RaggedTries | None:
@@ -244,11 +228,6 @@ def _are_read(given: object, reads: PathNNConfig) -> bool:
         and (tries.collection, tries.k, tries.extended) == (reads.collection, reads.k, reads.extend)
         and (tries.distance is not None) == reads.distances
     )
-
-
-def batch_indices(loader: PackedLoader, epoch: int) -> list[Tensor]:
-    """Return the graphs of each batch of an epoch, in order."""
-    return loader.indices(epoch)
 
 
 def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tuple[Tensor, float]]:
@@ -335,15 +314,6 @@ def resolve_max_entries(
     return 1 << (most.bit_length() - 1)
 
 
-def resolve(config: RunConfig, model: Model, device: torch.device | str) -> RunConfig:
-    """Return the config with a number for `max_entries="auto"`."""
-    return replace(config, max_entries=resolve_max_entries(config.max_entries, model, device))
-
-
-COARSE = 0.01
-"""Rounding may change targets by at most this share of their standard deviation."""
-
-
 def check_finite(task: Task) -> None:
     """Raise `NotFiniteError`, which names a graph, if a feature is NaN or infinite."""
     graphs = task.graphs
@@ -351,13 +321,10 @@ def check_finite(task: Task) -> None:
         ("vertex features", graphs.x, graphs.node_ptr),
         ("edge features", graphs.edge_attr, graphs.edge_ptr),
     ):
-        row = _first(values, lambda rows: ~rows.isfinite().all(dim=1))
+        row = _first_row(values, lambda rows: ~rows.isfinite().all(dim=1))
         if row is not None:
             graph = int(torch.searchsorted(ptr, torch.tensor(row), right=True)) - 1
-            raise NotFiniteError(
-                f"the {name} of graph {graph} of {task.name}, counted from 0, have a NaN or an infinity: expected "
-                "finite numbers. Fix or leave out that graph."
-            )
+            raise _not_finite(task, name, graph, "have a NaN or an infinity: expected finite numbers")
 
 
 def check_finite_targets(task: Task) -> None:
@@ -365,19 +332,31 @@ def check_finite_targets(task: Task) -> None:
 
     If `task.has_missing_targets`, some targets of a graph may be NaN, but not all.
     """
-    y = task.graphs.y
-    infinite = _first(y, lambda rows: rows.isinf().any(dim=1))
+    some, y = task.has_missing_targets, task.graphs.y
+    infinite = _first_row(y, lambda rows: rows.isinf().any(dim=1))
     if infinite is not None:
-        raise NotFiniteError(
-            f"the targets of graph {infinite} of {task.name}, counted from 0, have an infinity: expected finite "
-            "numbers. Fix or leave out that graph."
-        )
-    unknown = _first(y, lambda rows: rows.isnan().all(dim=1) if task.has_missing_targets else rows.isnan().any(dim=1))
+        raise _not_finite(task, "targets", infinite, "have an infinity: expected finite numbers")
+    unknown = _first_row(y, lambda rows: rows.isnan().all(dim=1) if some else rows.isnan().any(dim=1))
     if unknown is not None:
-        raise NotFiniteError(
-            f"the targets of graph {unknown} of {task.name}, counted from 0, are NaN: expected a number"
-            f"{' for one of them at least' if task.has_missing_targets else ''}. Leave out that graph."
-        )
+        which = " for one of them at least" if some else ""
+        raise _not_finite(task, "targets", unknown, f"are NaN: expected a number{which}")
+
+
+def _first_row(values: Tensor | None, wrong: Callable[[Tensor], Tensor]) -> int | None:
+    """Return the first row of floating-point numbers that is wrong, or None."""
+    if values is None or not values.is_floating_point() or bool(values.isfinite().all()):
+        return None
+    found = wrong(values.reshape(values.size(0), -1)).nonzero()
+    return int(found[0]) if found.numel() else None
+
+
+def _not_finite(task: Task, what: str, graph: int, problem: str) -> NotFiniteError:
+    where = f"the {what} of graph {graph} of {task.name}, counted from 0,"
+    return NotFiniteError(f"{where} {problem}. Fix or leave out that graph.")
+
+
+COARSE = 0.01
+"""Rounding may change targets by at most this share of their standard deviation."""
 
 
 def check_precision(task: Task, index: Tensor, dtype: torch.dtype) -> None:
@@ -389,7 +368,11 @@ def check_precision(task: Task, index: Tensor, dtype: torch.dtype) -> None:
     if task.target != "regression" or y is None:
         return
     given, read = torch.finfo(y.dtype), torch.finfo(dtype)
-    number = given if given.eps > read.eps else read
+    number, advice = read, "Subtract a constant from it, or give it in another unit."
+    if given.eps > read.eps:
+        number, advice = given, "Give the targets as float64, or subtract a constant from them."
+    elif read.dtype == "float32":
+        advice = "Standardize it (in a config file: standardize: true), or subtract a constant from it."
     for i, column in enumerate(y[index.to(y.device)].double().cpu().unbind(dim=1)):
         values = column[~column.isnan()]
         if values.numel() == 0 or values.min() == values.max():
@@ -397,65 +380,15 @@ def check_precision(task: Task, index: Tensor, dtype: torch.dtype) -> None:
         deviation = float(values.std(correction=0))
         rounding = max(number.eps / 2 * float(values.abs().max()), number.tiny)
         if rounding > COARSE * deviation:
-            name = repr(task.classes[i]) if task.classes else f"number {i}"
             raise RunError(
-                f"the target {name} of {task.name} varies by {deviation:.3g} around {float(values.mean()):.10g}, and "
-                f"{number.dtype} rounds it by {rounding:.3g}: too coarse to learn from. {_finer(given, read)}"
+                f"the target {_target_name(task, i)} of {task.name} varies by {deviation:.3g} around "
+                f"{float(values.mean()):.10g}, and {number.dtype} rounds it by {rounding:.3g}: too coarse to learn "
+                f"from. {advice}"
             )
 
 
-def _finer(given: torch.finfo, read: torch.finfo) -> str:
-    if given.eps > read.eps:
-        return "Give the targets as float64, or subtract a constant from them."
-    if read.dtype == "float32":
-        return "Standardize it (in a config file: standardize: true), or subtract a constant from it."
-    return "Subtract a constant from it, or give it in another unit."
-
-
-def _first(values: Tensor | None, wrong: Callable[[Tensor], Tensor]) -> int | None:
-    """Return the first row of floating-point numbers that is wrong, or None."""
-    if values is None or not values.is_floating_point() or bool(values.isfinite().all()):
-        return None
-    found = wrong(values.reshape(values.size(0), -1)).nonzero()
-    return int(found[0]) if found.numel() else None
-
-
-def check_answers(task: Task, split: Split) -> None:
-    """Raise `RunError` if a split has nothing to learn, or no best epoch.
-
-    That is so if a binary target is the same in all training or validation graphs, if one of several targets is not
-    known for any training graph, or if the metric is not defined for any target of the validation graphs.
-    """
-    y = task.graphs.y
-    if y is None:
-        return
-    if task.has_missing_targets:
-        _check_known(task, y[split.train.to(y.device)])
-    if task.target == "multilabel" and task.score is not None:
-        truth = y[split.val.to(y.device)]
-        if bool(score_targets(task.score, torch.zeros_like(truth), truth).isnan().all()):
-            raise RunError(
-                f"{task.metric_name} is not defined for any target of the {split.val.numel()} validation graphs of "
-                f"{task.name}: expected both 0 and 1 in one of them. Give more data, or another split (--split-seed)."
-            )
-    if task.target != "binary":
-        return
-    for part, index in (("training", split.train), ("validation", split.val)):
-        if torch.unique(y[index.to(y.device)]).numel() < 2:
-            raise RunError(
-                f"the {index.numel()} {part} graphs of {task.name} all have the target {float(y[index[0]].item()):g}: "
-                "expected both 0 and 1. Give more data, or another split (--split-seed)."
-            )
-
-
-def _check_known(task: Task, y: Tensor) -> None:
-    never = y.isnan().all(dim=0).nonzero().flatten().tolist()
-    if never:
-        name = repr(task.classes[never[0]]) if task.classes else f"number {never[0]}"
-        raise RunError(
-            f"the target {name} of {task.name} is not known for any of the {y.size(0)} training graphs, so it "
-            "cannot be learned. Leave it out, give more data, or another split (--split-seed)."
-        )
+def _target_name(task: Task, number: int) -> str:
+    return repr(task.classes[number]) if task.classes else f"number {number}"
 
 
 def check_targets(task: Task) -> None:
@@ -468,3 +401,36 @@ def check_targets(task: Task) -> None:
     first = y.nan_to_num(-torch.inf).amax(dim=0) if task.has_missing_targets else y[:1]
     if task.target != "class" and bool(((y == first) | (y.isnan() & task.has_missing_targets)).all()):
         raise RunError(f"all targets of {task.name} are the same: there is nothing to learn. Name another --target.")
+
+
+OTHER_SPLIT = "Give more data, or another split (--split-seed)."
+
+
+def check_split(task: Task, split: Split) -> None:
+    """Raise `RunError` if a split has nothing to learn, or no best epoch.
+
+    That is so if a binary target is the same in all training or validation graphs, if one of several targets is not
+    known for any training graph, or if the metric is not defined for any target of the validation graphs.
+    """
+    if task.graphs.y is None:
+        return
+    y = task.graphs.y.cpu()
+    train, val = y[split.train], y[split.val]
+    never = train.isnan().all(dim=0).nonzero().flatten().tolist() if task.has_missing_targets else []
+    if never:
+        raise RunError(
+            f"the target {_target_name(task, never[0])} of {task.name} is not known for any of the {len(train)} "
+            f"training graphs, so it cannot be learned. Leave it out. {OTHER_SPLIT}"
+        )
+    score = task.score if task.target == "multilabel" else None
+    if score is not None and bool(score_targets(score, torch.zeros_like(val), val).isnan().all()):
+        raise RunError(
+            f"{task.metric_name} is not defined for any target of the {len(val)} validation graphs of {task.name}: "
+            f"expected both 0 and 1 in one of them. {OTHER_SPLIT}"
+        )
+    for part, values in (("training", train), ("validation", val)):
+        if task.target == "binary" and torch.unique(values).numel() < 2:
+            raise RunError(
+                f"the {len(values)} {part} graphs of {task.name} all have the target {float(values[0].item()):g}: "
+                f"expected both 0 and 1. {OTHER_SPLIT}"
+            )

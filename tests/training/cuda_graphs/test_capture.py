@@ -10,10 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from engine_tasks import largest_shape
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathNN
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
-from pathnn.training.cuda_graphs.padded_batch import PaddedBatches, PaddedShape
+from pathnn.training.cuda_graphs.padded_batch import PaddedBatches
 
 pytestmark = [
     pytest.mark.cuda,
@@ -70,7 +71,7 @@ def test_step_is_the_same_step(extend: bool, kinds: tuple[int, ...], complete: i
     graphs = random_graphs(64, extend=extend, kinds=kinds, complete=complete)
     model = model_for(extend=extend, kinds=kinds)
     twin, loss = copy.deepcopy(model), nn.L1Loss()
-    step = CudaGraphStep(twin, graphs, loss, capacity=PaddedShape.typical(graphs, 16, margin=5.0), recompute=recompute)
+    step = CudaGraphStep(twin, graphs, loss, capacity=largest_shape(graphs, 16), recompute=recompute)
     assert isinstance(step.batches, PaddedBatches)
     assert (step.batches.parts > 1) == (complete > 0)
     done = 0
@@ -94,7 +95,7 @@ def test_step_is_the_same_step(extend: bool, kinds: tuple[int, ...], complete: i
 
 def test_prediction_is_the_same_prediction() -> None:
     graphs, model = random_graphs(64), model_for()
-    predict = CudaGraphForward(model, graphs, capacity=PaddedShape.typical(graphs, 16, margin=5.0))
+    predict = CudaGraphForward(model, graphs, capacity=largest_shape(graphs, 16))
     fitting = [index for index in torch.randperm(64).split(16) if predict.fits(index)]
     assert len(fitting) >= 3
     for index in fitting:
@@ -104,7 +105,7 @@ def test_prediction_is_the_same_prediction() -> None:
 
 def trained() -> list[Tensor]:
     graphs, model = random_graphs(64), model_for()
-    step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=PaddedShape.typical(graphs, 16, margin=5.0))
+    step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=largest_shape(graphs, 16))
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     fitting = [index for index in torch.arange(64).split(16) if step.fits(index)]
     assert len(fitting) >= 3
@@ -120,7 +121,7 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 
 def test_a_batch_that_does_not_fit_is_refused() -> None:
     graphs, model = random_graphs(64), model_for()
-    step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=PaddedShape.typical(graphs, 16, margin=5.0))
+    step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=largest_shape(graphs, 16))
     assert not step.fits(torch.arange(15))
     with pytest.raises(ValueError, match="fits"):
         step(torch.arange(15))
@@ -129,7 +130,7 @@ def test_a_batch_that_does_not_fit_is_refused() -> None:
 def test_no_step_waits_for_the_gpu() -> None:
     graphs, model = random_graphs(64), model_for()
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
-    step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=PaddedShape.typical(graphs, 16, margin=6.0))
+    step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=largest_shape(graphs, 16))
     batches = [index for index in torch.arange(64).split(16) if step.fits(index)]
     assert batches
     step(batches[0])

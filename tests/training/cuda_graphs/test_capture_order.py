@@ -15,7 +15,6 @@ from pathnn.training.cuda_graphs import run_steps as graphed
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.run_steps import CudaGraphStepper
 from pathnn.training.loop import EagerStepper, TrainState
-from pathnn.training.setup import batch_indices
 
 
 class StubStep:
@@ -54,7 +53,7 @@ def test_the_largest_shape_is_captured_first(order: list[int]):
     steps = CudaGraphStepper(EagerStepper(state, loaders), config)
     shapes = PaddedShape.shapes(graph_sizes(loaders.train.graphs)[loaders.train.index], 8)
     for epoch in range(4):
-        for index in batch_indices(loaders.train, epoch):
+        for index in loaders.train.indices(epoch):
             if index.numel() == 8:
                 steps.train_step(index, 1.0)
     assert sorted(order) == sorted(sum(shape.levels) for shape in shapes)

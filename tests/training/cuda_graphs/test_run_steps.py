@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from engine_tasks import largest_shape, random_graph, tiny_config, tiny_task
 from engine_tasks import one_thread as one_thread
-from engine_tasks import random_graph, tiny_config, tiny_task
 from pathnn.data import Task, task_from_graphs
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathLSTM
@@ -23,11 +23,9 @@ from pathnn.training import RunConfig, TrainState, build_model, fabric_for, make
 from pathnn.training.cuda_graphs import run_steps
 from pathnn.training.cuda_graphs.capture import CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
-from pathnn.training.cuda_graphs.padded_edges import with_room
 from pathnn.training.cuda_graphs.run_steps import CudaGraphStepper
 from pathnn.training.loop import make_stepper
 from pathnn.training.scoring import apply
-from pathnn.training.setup import batch_indices
 
 pytestmark = [
     pytest.mark.cuda,
@@ -105,7 +103,7 @@ def test_the_step_of_a_baseline_is_the_same_step(name: str) -> None:
     model = build_model(config, task).cuda()
     loaders = make_loaders(task, config, model, device="cuda")
     graphs, index, loss = loaders.train.graphs, loaders.train.index[:8], torch.nn.L1Loss()
-    capacity = with_room(PaddedShape.of_sizes(graph_sizes(graphs, paths=False), 8, margin=5.0))
+    capacity = largest_shape(graphs, 8, paths=False)
     before = {key: value.clone() for key, value in model.state_dict().items()}
     value = CudaGraphStep(model, graphs, loss, capacity=capacity)(index)
     grads = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).clone()
@@ -147,7 +145,8 @@ def test_less_precision_gives_about_the_same(precision: Any, tolerance: float) -
 
 def test_batches_that_fit_no_graph_are_trained_on_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     expected, _ = trained(config_of())
-    monkeypatch.setattr(PaddedShape, "shapes", lambda sizes, number: [PaddedShape.of_sizes(sizes, number, margin=-1.0)])
+    small = lambda sizes, number: [PaddedShape.holding((sizes.double().mean(dim=0) * number).long(), number)]  # noqa: E731
+    monkeypatch.setattr(PaddedShape, "shapes", small)  # holds about half of the batches
     values, _ = trained(config_of())
     torch.testing.assert_close(torch.tensor(values), torch.tensor(expected), rtol=2e-3, atol=2e-3)
 
@@ -193,7 +192,7 @@ def test_several_shapes_take_little_more_memory_than_the_largest() -> None:
         graphed = make_stepper(state, loaders, config)
         assert isinstance(graphed, CudaGraphStepper)
         amounts = graph_sizes(loaders.train.graphs)
-        batches = [index for epoch in range(4) for index in batch_indices(loaders.train, epoch) if index.numel() == 32]
+        batches = [index for epoch in range(4) for index in loaders.train.indices(epoch) if index.numel() == 32]
         batches.sort(key=lambda index: int(amounts[index].sum()), reverse=largest_only)
         release_memory()
         before = torch.cuda.memory_reserved()

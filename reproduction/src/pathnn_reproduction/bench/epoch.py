@@ -22,7 +22,7 @@ from pathnn.training.config import RunConfig
 from pathnn.training.loop import EagerStepper, Stepper, TrainState, fabric_for, make_stepper, train_epoch
 from pathnn.training.runs import load_task
 from pathnn.training.scoring import evaluate
-from pathnn.training.setup import Loaders, batch_indices, build_model, make_loaders
+from pathnn.training.setup import Loaders, build_model, make_loaders
 
 
 @dataclass
@@ -96,7 +96,7 @@ def _measure(config: RunConfig, backend: str, epochs: int, graphs: int | None) -
         "inference": 1e3 * statistics.median(seconds(training.evaluate, epochs)),
         "mib": (torch.cuda.max_memory_allocated() - before) / 2**20 if cuda else None,
         "graphs": training.loaders.train.index.numel(),
-        "steps": len(batch_indices(training.loaders.train, 0)),
+        "steps": len(training.loaders.train.indices(0)),
         "cuda_graphs": cuda_graphs,
     }
 

@@ -80,12 +80,11 @@ class Bench:
 
 
 def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> PaddedShape:
-    """Return the smallest of several typical shapes that holds all these batches."""
+    """Return the smallest shape of training that holds all these batches."""
     from pathnn.training.cuda_graphs.padded_batch import graph_sizes
 
     sizes = graph_sizes(graphs)
-    for margin in (1.0, 2.0, 3.0, 4.0, 6.0, 10.0):
-        capacity = PaddedShape.typical(graphs, batches[0].numel(), margin=margin)
+    for capacity in PaddedShape.shapes(sizes, batches[0].numel()):
         if all(capacity.holds(sizes[index].sum(dim=0)) for index in batches):
             return capacity
     raise ValueError("no shape holds these batches: expected random batches of one size.")

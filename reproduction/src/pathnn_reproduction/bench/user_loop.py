@@ -25,7 +25,7 @@ from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
 from pathnn.training.recipes import zinc
-from pathnn.training.setup import batch_indices, build_model
+from pathnn.training.setup import build_model
 from pathnn.transforms import AddPaths
 from pathnn_reproduction.bench.batch import zinc_graphs
 from pathnn_reproduction.bench.epoch import Training, seconds
@@ -77,7 +77,7 @@ def run(
     data = {TRIE: with_paths, EDGE_INDEX: plain, GINE: plain}
     passes = {way: _epoch(user_step(models[way], way), data[way], batch_size, device) for way in data}
     per_epoch = _medians({**passes, OWN: own.epoch}, epochs)
-    per_step[OWN] = per_epoch[OWN] / len(batch_indices(own.loaders.train, 0))
+    per_step[OWN] = per_epoch[OWN] / len(own.loaders.train.indices(0))
 
     parameters = {DENSE: _parameters(path_nn), OWN: _parameters(path_nn)}
     parameters |= {way: _parameters(model) for way, model in models.items()}

@@ -11,10 +11,8 @@ from torch import Tensor, nn
 
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathNN
-from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget
-from pathnn.training.cuda_graphs.padded_batch import PaddedBatches, PaddedRows, PaddedShape
-from pathnn.training.cuda_graphs.padded_edges import PaddedEdges
+from pathnn.training.cuda_graphs.padded_batch import PaddedBatches, PaddedEdges, PaddedRows, PaddedShape
 from pathnn.training.cuda_graphs.padded_modules import padded_copy
 from pathnn.training.scoring import features
 from pathnn.training.setup import Model
@@ -55,11 +53,47 @@ def capture_cuda_graph(run: Callable[[], None], pool: Any = None) -> torch.cuda.
     return graph
 
 
-class CudaGraphStep:
+class _Captured:
+    """A model on padded batches of some graphs, and the CUDA graph that is captured with the first batch."""
+
+    def __init__(
+        self, model: Model, graphs: PackedGraphs, *, capacity: PaddedShape, autocast: bool = False, pool: Any = None
+    ) -> None:
+        self.model, self._autocast, self._pool = model, autocast, pool
+        batches = PaddedBatches if isinstance(model, PathNN) else PaddedEdges
+        self.batches: PaddedRows = batches(graphs, capacity)
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def fits(self, index: Tensor) -> bool:
+        """Return whether the batch of these graphs fits the padded shape."""
+        return self.batches.fits(index)
+
+    def _load(self, index: Tensor) -> None:
+        if not self.fits(index):
+            raise ValueError(
+                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}. Check fits(index) first, "
+                "and compute such batches without a CUDA graph."
+            )
+        self.batches.load(index)
+
+    def _forward(self, model: Model, budget: Budget) -> tuple[Tensor, Tensor | None]:
+        """Return the outputs of `model` for the loaded graphs without the padding, and their targets."""
+        x, edge_attr, y = self.batches.assemble()
+        x, edge_attr = features(model, x, edge_attr)
+        size = self.batches.capacity.graphs
+        structure: dict[str, Any] = {"trie": self.batches.trie, "batch": self.batches.batch, "batch_size": size + 1}
+        structure |= {"budget": budget} if isinstance(model, PathNN) else {}
+        # Without cached weights: a CUDA graph would read the values from its capture.
+        with torch.autocast("cuda", torch.bfloat16, enabled=self._autocast, cache_enabled=False):
+            out: Tensor = model(x, self.batches.edge_index, edge_attr=edge_attr, **structure)
+        return out[:size].float(), y
+
+
+class CudaGraphStep(_Captured):
     """Compute the batch, outputs, loss and gradients of a training step in one launch (not the optimizer step).
 
     ```python
-    step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=PaddedShape.typical(graphs, 128, margin=3.0))
+    step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=PaddedShape.shapes(graph_sizes(graphs), 128)[-1])
     for index in batches:                      # graph numbers, on the CPU
         loss = step(index)                     # gradients are in p.grad, as after loss.backward()
         optimizer.step()
@@ -70,13 +104,12 @@ class CudaGraphStep:
     first batch, and then restores its running statistics and the state of the random generator.
 
     Args:
-        model: on the GPU; its head must not have BatchNorm.
-        graphs: on the GPU, with paths and targets.
+        model: on the GPU, in float32, for which `can_be_padded` is true.
+        graphs: on the GPU, with targets, and with paths for a PathNN.
         loss: from the predictions and the targets of the batch to a scalar.
-        capacity: the shape of the padded batch.
-        autocast: whether to compute under `torch.autocast` in bfloat16.
         recompute: whether the backward pass recomputes gates; otherwise it takes up to twice the memory.
-        pool: memory shared with CUDA graphs that never run at the same time (`torch.cuda.graph_pool_handle()`): one may
+        options: `capacity`, the shape of the padded batch; `autocast`, whether to compute in bfloat16; and `pool`,
+            memory shared with CUDA graphs that never run at the same time (`torch.cuda.graph_pool_handle()`): one may
             then overwrite the gradients of another.
     """
 
@@ -86,31 +119,16 @@ class CudaGraphStep:
         graphs: PackedGraphs,
         loss: Callable[[Tensor, Tensor], Tensor],
         *,
-        capacity: PaddedShape,
-        autocast: bool = False,
         recompute: bool = True,
-        pool: Any = None,
+        **options: Any,
     ) -> None:
-        _check_backend(model)
-        self._autocast, self._recompute, self._pool = autocast, recompute, pool
-        self.batches = padded_batches(model, graphs, capacity)
-        self.model = model
-        self._loss_function = loss
-        self._graph: torch.cuda.CUDAGraph | None = None
+        super().__init__(model, graphs, **options)
+        self._recompute, self._loss_function = recompute, loss
         self._loss: Tensor | None = None
         self._grads: list[tuple[nn.Parameter, Tensor]] = []
 
-    def fits(self, index: Tensor) -> bool:
-        """Return whether the batch of these graphs fits the padded shape."""
-        return self.batches.fits(index)
-
     def __call__(self, index: Tensor) -> Tensor:
         """Compute the step for the graphs `index`; return the loss. Gradients are in `p.grad` until the next step."""
-        if not self.fits(index):
-            raise ValueError(
-                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}. Check fits(index) first, "
-                "and compute such batches without a CUDA graph."
-            )
         self.prepare(index)
         assert self._graph is not None
         assert self._loss is not None
@@ -121,19 +139,23 @@ class CudaGraphStep:
 
     def prepare(self, index: Tensor) -> None:
         """Load the batch of these graphs, which must fit; capture the step if it has not been captured yet."""
-        self.batches.load(index)
+        self._load(index)
         if self._graph is None:
             self._capture()
 
     def _capture(self) -> None:
         self.model.train()
-        padded = padded_copy(self.model, self.batches.graphs, self.batches.valid)
+        padded = padded_copy(self.model, self.batches.valid)
         random = torch.cuda.get_rng_state()
         buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
 
         def run() -> None:
             self.model.zero_grad(set_to_none=True)
-            self._loss = self._run(padded)
+            out, y = self._forward(padded, Budget(recompute=self._recompute))
+            assert y is not None
+            loss = self._loss_function(out, y)
+            loss.backward()  # type: ignore[no-untyped-call]
+            self._loss = loss.detach()
 
         self._graph = capture_cuda_graph(run, self._pool)
         self._grads = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
@@ -141,49 +163,27 @@ class CudaGraphStep:
             buffer.copy_(before)
         torch.cuda.set_rng_state(random)
 
-    def _run(self, padded: Model) -> Tensor:
-        with autocast(self._autocast):
-            out, y = predict_padded(padded, self.batches, Budget(recompute=self._recompute))
-            if y is None:
-                raise ValueError("the graphs have no targets y: expected one for each graph.")
-            loss = self._loss_function(out.float(), y)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss.detach()
 
-
-class CudaGraphForward:
+class CudaGraphForward(_Captured):
     """Compute the outputs of a model in evaluation mode for a batch of graphs, in one launch.
 
     ```python
-    predict = CudaGraphForward(model, graphs, capacity=PaddedShape.typical(graphs, 128, margin=3.0))
+    predict = CudaGraphForward(model, graphs, capacity=PaddedShape.shapes(graph_sizes(graphs), 128)[-1])
     out = predict(index)                       # [len(index), out_channels]
     ```
     """
 
-    def __init__(
-        self, model: Model, graphs: PackedGraphs, *, capacity: PaddedShape, autocast: bool = False, pool: Any = None
-    ) -> None:
-        _check_backend(model)
-        self._autocast, self._pool = autocast, pool
-        self.batches = padded_batches(model, graphs, capacity)
-        self.model = model
-        self._padded = model if isinstance(model, PathNN) else padded_copy(model, graphs, self.batches.valid).eval()
-        self._graph: torch.cuda.CUDAGraph | None = None
+    def __init__(self, model: Model, graphs: PackedGraphs, **options: Any) -> None:
+        super().__init__(model, graphs, **options)
+        paths = isinstance(model, PathNN)
+        self._padded = model if paths else padded_copy(model, self.batches.valid).eval()
         self._out: Tensor | None = None
-
-    def fits(self, index: Tensor) -> bool:
-        """Return whether the batch of these graphs fits the padded shape."""
-        return self.batches.fits(index)
 
     @torch.inference_mode()
     def __call__(self, index: Tensor) -> Tensor:
         """Return the outputs for the graphs `index`, `[len(index), out_channels]`."""
-        if not self.fits(index):
-            raise ValueError(
-                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}: check fits(index) first."
-            )
+        self._load(index)
         self.model.eval()
-        self.batches.load(index)
         if self._graph is None:
             self._graph = capture_cuda_graph(self._predict, self._pool)
         self._graph.replay()
@@ -191,34 +191,4 @@ class CudaGraphForward:
         return self._out.clone()
 
     def _predict(self) -> None:
-        with autocast(self._autocast):
-            self._out = predict_padded(self._padded, self.batches)[0].float()
-
-
-def autocast(enabled: bool) -> torch.autocast:
-    """Autocast to bfloat16 without cached weights: a CUDA graph would read the values from its capture."""
-    return torch.autocast("cuda", torch.bfloat16, enabled=enabled, cache_enabled=False)
-
-
-def padded_batches(model: Model, graphs: PackedGraphs, capacity: PaddedShape) -> PaddedRows:
-    """Make padded batches with the paths (`PathNN`) or the edges (baselines) of graphs."""
-    return PaddedBatches(graphs, capacity) if isinstance(model, PathNN) else PaddedEdges(graphs, capacity)
-
-
-def predict_padded(model: Model, batches: PaddedRows, budget: Budget | None = None) -> tuple[Tensor, Tensor | None]:
-    """Return the outputs for the graphs of a padded batch without the padding, and their targets."""
-    x, edge_attr, y = batches.assemble()
-    x, edge_attr = features(model, x, edge_attr)
-    size = batches.capacity.graphs
-    structure: dict[str, Any] = {"trie": batches.trie, "batch": batches.batch, "batch_size": size + 1}
-    structure |= {"budget": budget or Budget()} if isinstance(model, PathNN) else {}
-    out: Tensor = model(x, batches.edge_index, edge_attr=edge_attr, **structure)
-    return out[:size], y
-
-
-def _check_backend(model: Model) -> None:
-    if not base.on_triton(next(model.parameters())):
-        raise ValueError(
-            "a CUDA graph needs a float32 model on an NVIDIA GPU and the Triton backend: "
-            "move the model there, and do not set PATHNN_TRITON=0."
-        )
+        self._out = self._forward(self._padded, Budget())[0]

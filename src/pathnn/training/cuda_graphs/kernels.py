@@ -80,12 +80,14 @@ def gather_entries(
 
 @triton.jit
 def gather_rows(
-    layout, origin, out_node, out_edge, out_batch, valid, batch, nodes, edges,
+    layout, origin, edge_index, out_node, out_edge, out_batch, out_edge_index, valid, all_edges, batch, nodes, edges,
     LEVELS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Write the rows of the features of the vertices and edges of the batch, and the graph of each vertex.
 
-    Padding is row 0 of the features and graph number `batch`. `valid` becomes the number of vertices of the batch.
+    Padding is row 0 of the features and graph number `batch`. `valid` becomes the number of vertices of the batch. With
+    `edge_index`, which counts vertices within a graph, also write the ends of the edges, `[2, edges]`; padding is loops
+    at the padded vertices.
     """
     b = tl.program_id(0)
     mine = layout + b * (LEVELS + 3)
@@ -106,34 +108,15 @@ def gather_rows(
         tl.store(out_batch + j, tl.zeros([BLOCK], dtype=tl.int64) + b, mask=on)
     for begin in range(link, last_link, BLOCK):
         j = begin + tl.arange(0, BLOCK)
-        tl.store(out_edge + j, tl.where(more, first_edge + (j - link), 0), mask=j < last_link)
+        on = j < last_link
+        tl.store(out_edge + j, tl.where(more, first_edge + (j - link), 0), mask=on)
+        if edge_index is not None:
+            loop = node + (j - link) % (nodes - node)
+            for end in tl.static_range(2):
+                v = tl.load(edge_index + end * all_edges + first_edge + (j - link), mask=on & more, other=0)
+                to = out_edge_index + end * edges + j
+                tl.store(to, tl.where(more, v.to(tl.int32) + node, loop).to(tl.int64), mask=on)
     tl.store(valid, node, mask=b == batch)
-
-
-@triton.jit
-def gather_edges(
-    layout, origin, edge_index, out, all_edges, batch, nodes, edges, LEVELS: tl.constexpr, BLOCK: tl.constexpr
-):  # fmt: skip
-    """Gather the ends of the edges of the batch, `[2, edges]`; `edge_index` counts vertices within a graph.
-
-    Padding is loops at the padded vertices.
-    """
-    b = tl.program_id(0)
-    mine = layout + b * (LEVELS + 3)
-    node = tl.load(mine + LEVELS)
-    link = tl.load(mine + LEVELS + 1)
-    more = b < batch
-    last = tl.where(more, tl.load(mine + 2 * LEVELS + 4, mask=more, other=0), edges)
-    graph = tl.load(mine + LEVELS + 2).to(tl.int64)
-    first = tl.load(origin + graph * 4 + 1, mask=more, other=0)
-    for begin in range(link, last, BLOCK):
-        j = begin + tl.arange(0, BLOCK)
-        on = j < last
-        true = on & more
-        loop = node + (j - link) % (nodes - node)
-        for end in tl.static_range(2):
-            v = tl.load(edge_index + end * all_edges + first + (j - link), mask=true, other=0)
-            tl.store(out + end * edges + j, tl.where(more, v.to(tl.int32) + node, loop).to(tl.int64), mask=on)
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""Padded batches: batches of one fixed shape, assembled on the GPU, for CUDA graphs."""
+"""Padded batches: batches of one fixed shape, with paths or edges, assembled on the GPU for CUDA graphs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from pathnn.paths.trie import PathTrie
 SAMPLE, SHARES, STEP = 512, (0.96, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2), 1.06
 """Shapes are chosen to hold these shares of `SAMPLE` random batches, and differ by at least a factor of `STEP`."""
 
+LOOPS = 64
+"""Padded vertices for the loops of padded edges: many loops at few vertices would give large sums."""
+
 BLOCKS_PER_PART, MOST_PARTS = 8, 64
 """A level of a graph is gathered in parts of about `BLOCKS_PER_PART` blocks, in at most `MOST_PARTS` parts."""
 
@@ -29,26 +32,6 @@ class PaddedShape:
     nodes: int
     edges: int
     levels: tuple[int, ...]
-
-    @classmethod
-    def typical(cls, graphs: PackedGraphs, batch_size: int, *, margin: float) -> PaddedShape:
-        """Return a shape for random batches: the mean and `margin` standard deviations, plus padding.
-
-        >>> edge = torch.tensor([[0, 1], [1, 0]])
-        >>> packed = PackedGraphs.from_edges([edge] * 4, [2] * 4).with_paths(collection="sp", k=1)
-        >>> PaddedShape.typical(packed, 2, margin=1.0)
-        PaddedShape(graphs=2, nodes=5, edges=5, levels=(5, 5))
-        """
-        return cls.of_sizes(graph_sizes(graphs), batch_size, margin=margin)
-
-    @classmethod
-    def of_sizes(cls, sizes: Tensor, batch_size: int, *, margin: float) -> PaddedShape:
-        """Return the shape of `typical` from the sizes of the graphs (see `graph_sizes`)."""
-        sizes = sizes.double()
-        spread = sizes.std(dim=0, correction=0) * batch_size**0.5
-        largest = sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0)
-        need = torch.minimum(sizes.mean(dim=0) * batch_size + margin * spread, largest).ceil().long()
-        return cls.holding(need, batch_size)
 
     @classmethod
     def shapes(cls, sizes: Tensor, batch_size: int) -> list[PaddedShape]:
@@ -77,6 +60,10 @@ class PaddedShape:
         """Return the smallest shape that holds a batch with these totals and padding."""
         *levels, nodes, edges = (totals + 1).tolist()
         return cls(batch_size, nodes, edges, tuple(levels))
+
+    def with_room(self) -> PaddedShape:
+        """Return a shape with `LOOPS` more padded vertices, for batches with edges: padded edges are loops there."""
+        return replace(self, nodes=self.nodes + LOOPS)
 
     def holds(self, totals: Tensor) -> bool:
         """Return whether a batch with these totals (levels, vertices, edges) and one padding row of each fits."""
@@ -109,8 +96,7 @@ def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
     counts = torch.stack([graphs.node_ptr.diff(), graphs.edge_ptr.diff()], dim=1)
     if not paths:
         return counts
-    if graphs.tries is None:
-        raise ValueError("these graphs have no paths: call with_paths(collection=..., k=...) first.")
+    assert graphs.tries is not None
     return torch.cat([graphs.tries.sizes, counts], dim=1)
 
 
@@ -123,6 +109,8 @@ class PaddedRows:
     """
 
     trie: PathTrie | None = None
+    edges: Tensor | None = None
+    """The edges of the dataset, if the model reads edges."""
 
     def __init__(self, graphs: PackedGraphs, capacity: PaddedShape, sizes: Tensor, origin: Tensor) -> None:
         self.graphs, self.capacity, self.sizes, self._origin = graphs, capacity, sizes, origin
@@ -131,12 +119,13 @@ class PaddedRows:
         self.valid = torch.zeros(1, dtype=torch.int32, device=device)
         self._node = torch.zeros(capacity.nodes, dtype=torch.int64, device=device)
         self._edge = torch.zeros(capacity.edges, dtype=torch.int64, device=device)
+        self._ends = None if self.edges is None else torch.zeros(2, capacity.edges, dtype=torch.int64, device=device)
         self.batch = torch.zeros_like(self._node)
 
     @property
     def edge_index(self) -> Tensor | None:
-        """The edges of the batch, or None if the model does not read them."""
-        return None
+        """The edges of the batch, as a new tensor at each call: layers must not cache what they derive from it."""
+        return None if self._ends is None else self._ends.view(2, -1)
 
     def fits(self, index: Tensor) -> bool:
         """Return whether a batch has the number of graphs of this shape and fits into it."""
@@ -155,13 +144,23 @@ class PaddedRows:
 
         capacity, graphs = self.capacity, self.graphs
         gather_rows[(capacity.graphs + 1,)](
-            self.layout, self._origin, self._node, self._edge, self.batch, self.valid,
-            capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
+            self.layout, self._origin, self.edges, self._node, self._edge, self.batch, self._ends, self.valid,
+            graphs.edge_index.size(1), capacity.graphs, capacity.nodes, capacity.edges, LEVELS=self._levels, BLOCK=128,
         )  # fmt: skip
         x = None if graphs.x is None else widen(graphs.x[self._node])
         edge_attr = None if graphs.edge_attr is None else widen(graphs.edge_attr[self._edge])
         y = None if graphs.y is None else graphs.y[self.layout[:-1, -1].long()]
         return x, edge_attr, y
+
+
+class PaddedEdges(PaddedRows):
+    """Padded batches with their edges, for the baselines; padded edges are loops at padded vertices."""
+
+    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
+        starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1)
+        origin = torch.cat([starts, torch.zeros_like(starts)], dim=1).to(graphs.device)
+        self.edges = graphs.edge_index.contiguous()
+        super().__init__(graphs, capacity, graph_sizes(graphs, paths=False), origin)
 
 
 class PaddedBatches(PaddedRows):
@@ -173,7 +172,8 @@ class PaddedBatches(PaddedRows):
     trie: PathTrie
 
     def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
-        self.tries = tries = _resident(graphs)
+        assert isinstance(graphs.tries, RaggedTries)
+        self.tries = tries = graphs.tries
         device, levels = graphs.device, len(capacity.levels)
         self._table, origin = _tables(graphs, tries)
         super().__init__(graphs, capacity, graph_sizes(graphs), origin)
@@ -182,8 +182,8 @@ class PaddedBatches(PaddedRows):
         first_child = [
             -1 if is_root else at for is_root, at in zip(root, accumulate(children, initial=0), strict=False)
         ]
-        self._first = _ints(list(accumulate(sizes, initial=0))[:-1], device)
-        self._first_child, self._capacity = _ints(first_child, device), _ints(sizes, device)
+        starts = [list(accumulate(sizes, initial=0))[:-1], first_child, sizes]
+        self._first, self._first_child, self._capacity = torch.tensor(starts, dtype=torch.int32, device=device)
         self.trie = _empty_trie(tries, sizes, sum(children), capacity.nodes, capacity.edges)
         self._planner = Planner(self.trie)
         self.block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
@@ -202,17 +202,6 @@ class PaddedBatches(PaddedRows):
         )  # fmt: skip
         self.trie = replace(trie, plans=self._planner.plan(trie))
         return super().assemble()
-
-
-def on_gpu(graphs: PackedGraphs) -> bool:
-    """Return whether the graphs are on a GPU, where padded batches can be assembled."""
-    return graphs.device.type == "cuda"
-
-
-def _resident(graphs: PackedGraphs) -> RaggedTries:
-    if not isinstance(graphs.tries, RaggedTries) or not on_gpu(graphs):
-        raise ValueError(f"{graphs}: expected graphs with paths that are on a GPU: graphs.to('cuda').")
-    return graphs.tries
 
 
 def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
@@ -241,7 +230,3 @@ def _empty_trie(tries: RaggedTries, sizes: list[int], children: int, nodes: int,
         sampled=tries.sampled,
         directed=tries.directed,
     )
-
-
-def _ints(values: list[int], device: torch.device) -> Tensor:
-    return torch.tensor(values, dtype=torch.int32, device=device)

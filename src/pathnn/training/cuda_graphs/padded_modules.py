@@ -1,12 +1,11 @@
 """Copy a model for padded batches: replace the modules that must ignore padding, or that can be faster on a GPU.
 
-`REPLACEMENTS` lists the replacements. PyG's layers are captured as they are.
+PyG's layers are captured as they are.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -32,49 +31,33 @@ PROGRAMS, MOST_TIMES = 512, 8
 """With more than `PROGRAMS` programs, each normalises up to `MOST_TIMES` times `ROWS` rows: all read all statistics."""
 
 
-def padding_problem(model: Model, graphs: PackedGraphs) -> str | None:
-    """Return why a model cannot work on padded batches of these graphs, or None if it can."""
-    if model.readout is None:
-        return "a model without readout predicts for vertices: expected one that predicts for graphs."
-    if model.config.graph_channels:
-        return "padded batches have no features of graphs (graph_channels): train without CUDA graphs."
-    custom = _custom_module(model)
-    if custom is not None:
-        return f"{custom} is a custom module, which may wait for the GPU or read padding: train without CUDA graphs."
-    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
-        return "the head has BatchNorm, which would also normalise the padded graph: train without CUDA graphs."
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm1d) and (
-            not module.affine or not module.track_running_stats or module.momentum is None
-        ):
-            return f"{module}: expected affine=True, track_running_stats=True and a momentum."
-    if isinstance(model, Baseline) and model.loops is not None:
-        source, target = graphs.edge_index
-        if bool((source == target).any()):
-            return f"the graphs have self-loops, which {model.config.name} replaces: train without CUDA graphs."
-    return None
-
-
-def _custom_module(model: Model) -> str | None:
-    """Return the name of a custom module where the library must know what is padding, or None."""
-    known: list[tuple[str, nn.Module | None, type[nn.Module]]] = [
-        ("readout", model.readout, Readout),
-        ("edge_encoder", model.edge_encoder, CategoricalEncoder),
-    ]
+def can_be_padded(model: Model, graphs: PackedGraphs) -> bool:
+    """Return whether a model can work on padded batches of these graphs."""
+    if model.readout is None or model.config.graph_channels:
+        return False  # it predicts for vertices, or reads features of graphs
+    known: list[tuple[nn.Module | None, type[nn.Module]]] = [
+        (model.readout, Readout), (model.edge_encoder, CategoricalEncoder)
+    ]  # fmt: skip
     if isinstance(model, PathNN):
-        known += [("lstm", model.lstm, PathLSTM), *(("convs", conv, PathConv) for conv in model.convs)]
-    return next((name for name, part, kind in known if part is not None and not isinstance(part, kind)), None)
+        known += [(model.lstm, PathLSTM), *((conv, PathConv) for conv in model.convs)]
+    if any(part is not None and not isinstance(part, kind) for part, kind in known):
+        return False  # a custom module may wait for the GPU or read padding
+    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):
+        return False  # it would also normalise the padded graph
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm1d)]
+    if not all(norm.affine and norm.track_running_stats and norm.momentum is not None for norm in norms):
+        return False
+    source, target = graphs.edge_index
+    replaces_loops = isinstance(model, Baseline) and model.loops is not None
+    return not (replaces_loops and bool((source == target).any()))
 
 
-def padded_copy(model: Model, graphs: PackedGraphs, valid: Tensor) -> Model:
-    """Return a model for padded batches of `graphs` that shares the parameters and buffers of `model`.
+def padded_copy(model: Model, valid: Tensor) -> Model:
+    """Return a model for padded batches that shares the parameters and buffers of `model` (`can_be_padded`).
 
     Its BatchNorms read only the first `valid` rows, a tensor `[1]`, int32, on the GPU. A ReLU after a BatchNorm becomes
-    part of it. Raises `ValueError` with the `padding_problem` of the model.
+    part of it.
     """
-    problem = padding_problem(model, graphs)
-    if problem is not None:
-        raise ValueError(problem)
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     padded = copy.deepcopy(model, shared)
     for parent in [module for module in padded.modules() if not isinstance(module, PathLSTM)]:
@@ -83,7 +66,7 @@ def padded_copy(model: Model, graphs: PackedGraphs, valid: Tensor) -> Model:
         for name, child in list(modules.items()):
             if child is None or isinstance(child, PathLSTM):
                 continue
-            new = next((new for make in REPLACEMENTS if (new := make(child, valid)) is not None), child)
+            new = _replacement(child, valid)
             if isinstance(new, PaddedBatchNorm1d) and isinstance(modules.get(following.get(name, "")), nn.ReLU):
                 new.relu = True
                 modules[following[name]] = nn.Identity()
@@ -221,22 +204,12 @@ class TallLinear(nn.Module):
         return tall_linear(x, self.linear.weight, self.linear.bias)
 
 
-def _batch_norm(module: nn.Module, valid: Tensor) -> nn.Module | None:
-    return PaddedBatchNorm1d(module, valid) if isinstance(module, nn.BatchNorm1d) else None
-
-
-def _embedding(module: nn.Module, valid: Tensor) -> nn.Module | None:
-    small = isinstance(module, nn.Embedding) and module.num_embeddings <= MOST_ROWS
-    return SmallEmbedding(module) if small else None  # type: ignore[arg-type]
-
-
-def _linear(module: nn.Module, valid: Tensor) -> nn.Module | None:
-    return TallLinear(module) if isinstance(module, nn.Linear) else None
-
-
-def _self_loops(module: nn.Module, valid: Tensor) -> nn.Module | None:
-    return SelfLoops(replace=False) if isinstance(module, SelfLoops) else None
-
-
-REPLACEMENTS: list[Callable[[nn.Module, Tensor], nn.Module | None]] = [_batch_norm, _embedding, _linear, _self_loops]
-"""Functions from a module and the number of valid rows to the module that replaces it, or None."""
+def _replacement(module: nn.Module, valid: Tensor) -> nn.Module:
+    """Return the module that replaces another one in a padded batch with `valid` rows: itself if it needs no other."""
+    if isinstance(module, nn.BatchNorm1d):
+        return PaddedBatchNorm1d(module, valid)
+    if isinstance(module, nn.Embedding) and module.num_embeddings <= MOST_ROWS:
+        return SmallEmbedding(module)
+    if isinstance(module, nn.Linear):
+        return TallLinear(module)
+    return SelfLoops(replace=False) if isinstance(module, SelfLoops) else module

@@ -20,10 +20,8 @@ from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
-from pathnn.training.cuda_graphs.padded_edges import with_room
-from pathnn.training.cuda_graphs.padded_modules import padding_problem
+from pathnn.training.cuda_graphs.padded_modules import can_be_padded
 from pathnn.training.scoring import as_targets
-from pathnn.training.setup import batch_indices
 
 if TYPE_CHECKING:
     from pathnn.training.loop import EagerStepper
@@ -37,8 +35,7 @@ class CudaGraphStepper:
         loaders, task = self._loaders, self._loaders.task
         self._paths = isinstance(self._model, PathNN)
         assert task.loss is not None
-        encode = loaders.scale.encoder(loaders.train.device)
-        self._loss = partial(_loss, task.loss(), encode)
+        self._loss = partial(_loss, task.loss(), loaders.scale.encoder(loaders.train.device))
         self._options: dict[str, Any] = {
             "autocast": config.precision == "bf16-mixed",
             "pool": torch.cuda.graph_pool_handle(),
@@ -87,13 +84,13 @@ class CudaGraphStepper:
         return [shape for shape in shapes if fits_memory(shape, loader)]
 
     def _room(self, capacity: PaddedShape) -> PaddedShape:
-        return capacity if self._paths else with_room(capacity)
+        return capacity if self._paths else capacity.with_room()
 
     def _make_forwards(self, loader: PackedLoader) -> dict[int, CudaGraphForward]:
         """Return for each size of the loader's batches how to compute them, if the largest fits into memory."""
         sizes = graph_sizes(loader.graphs, paths=self._paths)
         forwards: dict[int, CudaGraphForward] = {}
-        batches = batch_indices(loader, 0)
+        batches = loader.indices(0)
         for number in {batch.numel() for batch in batches}:
             totals = torch.stack([sizes[batch].sum(dim=0) for batch in batches if batch.numel() == number])
             capacity = self._room(PaddedShape.holding(totals.amax(dim=0), number))
@@ -110,16 +107,16 @@ def _loss(function: nn.Module, encode: Callable[[Tensor], Tensor], out: Tensor, 
 def make_cuda_graph_stepper(eager: EagerStepper, config: RunConfig) -> CudaGraphStepper | None:
     """Return how to compute the batches of a run as CUDA graphs, or None if it cannot use them."""
     model, fabric, loaders = eager.state.model, eager.state.fabric, eager.loaders
+    graphs = loaders.train.graphs
     if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in PRECISIONS:
         return None
-    graphs = loaders.train.graphs
-    if not base.on_triton(next(model.parameters())) or padding_problem(model, graphs) is not None:
+    if graphs.x is None or graphs.device.type != "cuda" or not base.on_triton(next(model.parameters())):
         return None
-    if isinstance(model, PathNN) and model.lstm.backend not in ("auto", "triton"):
+    if not can_be_padded(model, graphs):
         return None
-    if graphs.x is None or graphs.device.type != "cuda":
-        return None
-    if isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries):
+    if isinstance(model, PathNN) and (
+        model.lstm.backend not in ("auto", "triton") or not isinstance(graphs.tries, RaggedTries)
+    ):
         return None
     return CudaGraphStepper(eager, config)
 

@@ -1,0 +1,65 @@
+"""`pathnn tune`: search for good options of `pathnn train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pathnn.cli.console import print_json, result_only, say, score_text
+from pathnn.cli.options import Data, Json, check_usage, options_from
+from pathnn.cli.train import ConfigFile, ModelOptions, check_table_options, load_table, read_options
+from pathnn.training.config import RunConfig
+
+Out = Annotated[
+    Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the search.", show_default=False)
+]
+Trials = Annotated[int, typer.Option("--trials", min=1, help="How many trials to finish, with those of earlier calls.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Processes on this machine.")]
+Storage = Annotated[
+    str | None,
+    typer.Option("--storage", metavar="URL", show_default=False,
+                 help="A database that several machines share, such as postgresql://...; by default a file in FOLDER."),
+]  # fmt: skip
+
+
+@options_from(RunConfig, ModelOptions)
+def tune_command(
+    data: Data,
+    out: Out,
+    trials: Trials = 30,
+    jobs: Jobs = 1,
+    storage: Storage = None,
+    config: ConfigFile = None,
+    json: Json = False,
+    *,
+    given: dict[str, Any],
+) -> None:
+    """Search for good options with Optuna, by the validation score; the first trial has the defaults of train.
+
+    K, collection, width, dropout, readout, learning rate and weight decay are searched; an option that is given keeps
+    its value. Repeat the command to continue a search that was stopped. FOLDER/config.yaml has the best setting, for
+    train --config; FOLDER/search.png shows the search.
+    """
+    with result_only(json):
+        import optuna  # noqa: F401  # fail now, not after reading the data
+
+        from pathnn.training import search_options
+        from pathnn.training.recipes import fill_in
+
+        chosen, options = read_options(given, config)
+        check_table_options(data, chosen)
+        first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})
+        task = load_table(first_look, out)
+        base = fill_in(data, task, chosen, options)
+        study = search_options(base, out, trials, fixed=given, task=task, jobs=jobs, storage=storage)
+    best, file = study.best_trial, out / "config.yaml"
+    if json:
+        print_json({"metric": task.metric_name, "val_score": best.value, "trial": best.number, "best": best.params,
+                    "trials": len(study.trials), "config": file})  # fmt: skip
+    else:
+        say(f"{task.metric_name}: validation {score_text(best.value)} in trial {best.number} of {len(study.trials)}")
+        say(", ".join(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+                      for name, value in best.params.items()))  # fmt: skip
+        say(f"wrote {file}: pathnn train {data} --config {file} --out RUN")
