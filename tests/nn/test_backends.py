@@ -17,7 +17,7 @@ from pathnn.nn import EdgeTypes, PathLSTM
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget, Inputs, LevelTokens, Piece, cut
 from pathnn.nn.backends.levels import Levels
-from pathnn.nn.cells import CellWeights, PathCell, State, dense_loop, lstm_step
+from pathnn.nn.cells import CellWeights, PathCell, State, lstm_step
 from pathnn.paths import LengthTrie, extract_paths
 
 CHANNELS, EDGE_CHANNELS, K = 6, 3, 3
@@ -25,7 +25,7 @@ EDGE_INDEX, N = graph()
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
-class GRU(nn.Module):
+class GRU(PathCell):
     """A cell that exists for these tests alone: reset and update gate, and a candidate."""
 
     gates, states = 3, 1
@@ -46,9 +46,6 @@ class GRU(nn.Module):
         (z_reset, z_update, z_new), (r_reset, r_update, r_new) = z.chunk(3, dim=1), r.chunk(3, dim=1)
         update = (z_update + r_update).sigmoid()
         return ((1 - update) * (z_new + (z_reset + r_reset).sigmoid() * r_new).tanh() + update * before,)
-
-    def dense(self, steps: Tensor) -> Tensor:
-        return dense_loop(self, steps)
 
 
 def results(name: str, cell: Any, inputs: list[Tensor | None], types: bool, trie: Any, **options: Any) -> list[Tensor]:
@@ -116,7 +113,7 @@ def test_the_step_of_the_lstm_is_torch_s() -> None:
     torch.manual_seed(0)
     lstm = PathLSTM(CHANNELS).double()
     steps = torch.randn(4, 5, CHANNELS, dtype=torch.float64)
-    torch.testing.assert_close(dense_loop(lstm, steps), lstm.dense(steps), rtol=0, atol=1e-14)
+    torch.testing.assert_close(PathCell.dense(lstm, steps), lstm.dense(steps), rtol=0, atol=1e-14)
 
 
 def test_a_cell_like_the_lstm_is_differentiated_by_its_step() -> None:

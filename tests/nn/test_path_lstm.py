@@ -148,13 +148,24 @@ def test_pieces_keep_no_states():
     lstm = PathLSTM(CHANNELS)
     h = torch.randn(n, CHANNELS, requires_grad=True)
 
-    def saved() -> int:
-        return sum(x.numel() for x in lstm(h, trie).grad_fn.saved_tensors if x is not None)
+    def kept() -> int:
+        parts = lstm(h, trie).grad_fn.kept or []
+        return sum(x.numel() for part in parts for level in part.inner for x in (*level.state, *level.products))
 
-    everything = saved()
-    lstm.max_entries = 17
     inner = sum(len(level) for level in trie.levels[:-1])
-    assert everything - saved() == 6 * inner * CHANNELS  # h, c and the four gates of W_hh h
+    assert kept() == 6 * inner * CHANNELS  # h, c and the four gates of W_hh h
+    lstm.max_entries = 17
+    assert kept() == 0
+
+
+def test_a_second_backward_pass_recomputes_the_states():
+    edge_index, n = graph()
+    trie = trie_of(edge_index, n, "ap", K).length(K)
+    lstm, h = PathLSTM(CHANNELS), torch.randn(n, CHANNELS, requires_grad=True)
+    out = lstm(h, trie)
+    first, second = (torch.autograd.grad(out.sum(), h, retain_graph=True)[0] for _ in range(2))
+    assert out.grad_fn.kept is None
+    assert torch.equal(first, second)
 
 
 def test_products_are_recomputed_where_they_are_many(monkeypatch):

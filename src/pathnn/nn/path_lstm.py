@@ -14,7 +14,7 @@ from pathnn._lazy import not_compiled
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, PathReader, Shared
-from pathnn.nn.cells import CellWeights, lstm_step
+from pathnn.nn.cells import CellWeights, PathCell, lstm_step
 from pathnn.paths.trie import LengthTrie
 
 Aggregation = Literal["sum", "mean"]
@@ -22,7 +22,7 @@ Edges = Tensor | EdgeTypes | Shared | None
 """Edge features, or the result of `prepare` for them."""
 
 
-class PathLSTM(PathReader, nn.LSTM):
+class PathLSTM(PathReader, PathCell, nn.LSTM):
     r"""Aggregate the representations of all paths of one length at their sources (Michel et al. 2023, equation 1).
 
     $$a_v = \sum_{\pi \in \mathcal{P}_v^k} \mathrm{LSTM}\big([h_{\pi(k+1)}, \dots, h_{\pi(1)}]\big)$$
