@@ -74,6 +74,7 @@ def assert_backends_agree(
     1e-12 and 1e-10 in float64. The model keeps its backend, its mode and its gradients.
 
     >>> from pathnn.nn import PathNN
+    >>> _ = torch.manual_seed(0)
     >>> model = PathNN(2, 8, 1, collection="ap", k=2, norm=None)
     >>> assert_backends_agree(model, torch.rand(3, 2), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
     """

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathnn.nn.encoders import CategoricalEncoder as CategoricalEncoder
     from pathnn.nn.encoders import MLPEncoder as MLPEncoder
     from pathnn.nn.encoders import OneHotEncoder as OneHotEncoder
-    from pathnn.nn.path_conv import PathConv as PathConv
     from pathnn.nn.path_lstm import PathLSTM as PathLSTM
+    from pathnn.nn.path_nn import PathConv as PathConv
     from pathnn.nn.path_nn import PathNN as PathNN
     from pathnn.nn.path_nn import PathNNConfig as PathNNConfig
     from pathnn.nn.presets import paper_config as paper_config
@@ -23,9 +23,8 @@ EXPORTS = {
     "backends.base": ("EdgeTypes",),
     "baselines": ("Baseline", "BaselineConfig"),
     "encoders": ("CategoricalEncoder", "MLPEncoder", "OneHotEncoder"),
-    "path_conv": ("PathConv",),
     "path_lstm": ("PathLSTM",),
-    "path_nn": ("PathNN", "PathNNConfig"),
+    "path_nn": ("PathConv", "PathNN", "PathNNConfig"),
     "presets": ("paper_config",),
     "readout": ("MLPHead", "Readout"),
 }

@@ -1,4 +1,4 @@
-"""The path neural network, and its options as plain values."""
+"""The path neural network, its layers, and its options as plain values."""
 
 from __future__ import annotations
 
@@ -6,30 +6,26 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast, get_args
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn._lazy import not_compiled
+from pathnn.checks import check_choice, check_flag
 from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
-from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
-from pathnn.nn.model_config import ModelConfig
-from pathnn.nn.path_conv import NormName, PathConv, PhiName
+from pathnn.nn.encoders import EncoderName, check_features, mlp_layers
+from pathnn.nn.graph_model import GraphModel, ModelConfig, read_out
 from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, check_rows
-from pathnn.nn.readout import (
-    HeadName,
-    ReadoutName,
-    join_graph_attr,
-    make_graph_scale,
-    make_head,
-    make_readout,
-    read_out,
-)
+from pathnn.nn.readout import HeadName, ReadoutName
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.csr import warn_parallel_edges
 from pathnn.paths.options import Collection, PathOptions
-from pathnn.paths.trie import PathTrie
+from pathnn.paths.trie import LengthTrie, PathTrie
 from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
+
+NormName = Literal["batch"]
+PhiName = Literal["identity", "relu", "mlp"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +59,7 @@ class PathNNConfig(ModelConfig):
         return PathOptions(self.collection, self.k, self.distances, self.extend)
 
 
-class PathNN(nn.Module):
+class PathNN(GraphModel):
     r"""A path neural network (Michel et al., "Path Neural Networks: Expressive and Accurate Graph Neural Networks",
     ICML 2023).
 
@@ -104,6 +100,9 @@ class PathNN(nn.Module):
     torch.Size([1, 2])
     """
 
+    config_class = PathNNConfig
+    config: PathNNConfig
+
     def __init__(
         self,
         in_channels: int | tuple[int, ...],
@@ -130,61 +129,32 @@ class PathNN(nn.Module):
         max_paths_per_source: int | None = None,
         seed: int | None = None,
     ) -> None:
-        super().__init__()
-        self.config = config = PathNNConfig(
+        config = PathNNConfig(
             in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, collection=collection,
             k=k, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels, distances=distances,
             extend=extend, norm=norm, normalize=normalize, phi=phi, aggregation=aggregation, readout=readout, head=head,
             dropout=dropout, graph_channels=graph_channels,
         )  # fmt: skip
+        super().__init__(config)
         self.path_options = config.paths
         if max_paths_per_source is not None:
             self.path_options = replace(config.paths, max_paths_per_source=max_paths_per_source, seed=seed)
         self._warned = False  # of a trie with distances that are not read
-        width, k = config.hidden_channels, config.k
-        extend, normalize, dropout = config.extend, config.normalize, config.dropout
-        self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=config.encoder_norm)
-        edges = config.edge_channels
-        self.edge_encoder: nn.Module | None = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
+        width, k, dropout = config.hidden_channels, config.k, config.dropout
         self.lstm = PathLSTM(
             width,
-            distances=k + 1 + extend if config.distances else None,
-            edge_channels=width if isinstance(edges, tuple) else edges,
-            extended=extend,
+            distances=k + 1 + config.extend if config.distances else None,
+            edge_channels=self.edge_width,
+            extended=config.extend,
             aggregation=aggregation,
             backend=backend,
             dropout=dropout,
             max_entries=max_entries,
         )
         self.convs = nn.ModuleList(
-            PathConv(width, norm=norm, normalize=normalize, phi=phi, dropout=dropout) for _ in range(k)
+            PathConv(width, norm=norm, normalize=config.normalize, phi=phi, dropout=dropout) for _ in range(k)
         )
-        self.readout: nn.Module | None = make_readout(readout)
-        graph_channels = config.graph_channels
-        self.graph_scale: nn.Module | None = make_graph_scale(graph_channels)
-        self.head = make_head(head, width, config.out_channels, graph_channels=graph_channels, dropout=dropout)
-
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None = None,
-        *,
-        trie: PathTrie | None = None,
-        batch: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        graph_attr: Tensor | None = None,
-        batch_size: int | None = None,
-        budget: Budget | None = None,
-    ) -> Tensor:
-        """Predict `[num_graphs, out_channels]`, or `[num_nodes, out_channels]` with `readout=None`.
-
-        Give the `trie` of the whole batch, or `edge_index`, from which each call extracts the paths. `batch_size`, the
-        number of graphs, is computed from `batch` if it is None; `budget` limits memory (default: `max_entries` of the
-        model). `graph_attr` has the features of the graphs, `[num_graphs, graph_channels]`.
-        """
-        h = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size, budget=budget)
-        out: Tensor = self.head(join_graph_attr(h, graph_attr, self.graph_scale))
-        return out
+        self._add_head()
 
     def embed(
         self,
@@ -197,7 +167,7 @@ class PathNN(nn.Module):
         batch_size: int | None = None,
         budget: Budget | None = None,
     ) -> Tensor:
-        """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
+        """Return the input of the head."""
         trie = self._trie(x, edge_index, trie, batch, edge_attr)
         edges = self._prepare(edge_attr, trie, budget)
         h = self.encoder(x)
@@ -230,13 +200,6 @@ class PathNN(nn.Module):
             representations.append(self.lstm.path_representations(conv.scale(h), trie.length(length), edges))
             h = conv(h, self.lstm, trie.length(length), edges)
         return representations
-
-    def reset_parameters(self) -> None:
-        """Draw all weights again."""
-        from torch_geometric.nn.inits import reset  # takes a second
-
-        for part in self.children():
-            reset(part)
 
     def _prepare(self, edge_attr: Tensor | None, trie: PathTrie, budget: Budget | None) -> Edges:
         """Return the edges as the LSTM reads them; a custom module gets the features of every edge."""
@@ -357,25 +320,7 @@ class PathNN(nn.Module):
         return features
 
     @classmethod
-    def from_config(
-        cls, config: PathNNConfig | Mapping[str, Any], *, backend: str = "auto", max_entries: int | None = None
-    ) -> Self:
-        """Return the untrained model of a config or its `to_dict`."""
-        config = config if isinstance(config, PathNNConfig) else PathNNConfig.from_dict(config)
-        return cls(**config.to_dict(), backend=backend, max_entries=max_entries)
-
-    @classmethod
-    def from_paper(
-        cls,
-        name: str,
-        *,
-        collection: Collection,
-        k: int | None = None,
-        hidden_channels: int | None = None,
-        dropout: float | None = None,
-        in_channels: int | None = None,
-        variant: str = "paper",
-    ) -> Self:
+    def from_paper(cls, name: str, *, collection: Collection, variant: str = "paper", **changes: Any) -> Self:
         """Return the untrained model of an experiment of the paper; see `pathnn.nn.presets.paper_config`.
 
         >>> model = PathNN.from_paper("zinc", collection="ap")
@@ -384,11 +329,7 @@ class PathNN(nn.Module):
         """
         from pathnn.nn.presets import paper_config
 
-        config = paper_config(
-            name, collection=collection, k=k, hidden_channels=hidden_channels, dropout=dropout, in_channels=in_channels,
-            variant=variant,
-        )  # fmt: skip
-        return cls.from_config(config)
+        return cls.from_config(paper_config(name, collection=collection, variant=variant, **changes))
 
     @classmethod
     def from_pretrained(cls, name: str) -> Self:
@@ -422,3 +363,75 @@ class PathNN(nn.Module):
         own = cls.from_config(model.config).to(next(model.parameters()))
         own.load_state_dict(model.state_dict())
         return own.train(model.training)
+
+
+class PathConv(nn.Module):
+    r"""One layer of a path neural network (Michel et al., ICML 2023, equations 2 and 3).
+
+    $$h_v^{(k)} = \phi\big(\mathrm{NORM}(h_v^{(k-1)} + \sum_{\pi \in \mathcal{P}_v^k} \mathrm{LSTM}(\pi))\big)$$
+
+    All layers share one LSTM, so it is an argument of the call and not a part of the layer. For vertices without a
+    path the sum is zero.
+
+    Args:
+        channels: the width of the representations.
+        norm: "batch" for BatchNorm, or None.
+        normalize: whether to divide h by its Euclidean norm before the layer; the residual also reads the divided h.
+        phi: "identity", "relu", or "mlp" (dropout, then twice Linear, BatchNorm, ReLU).
+        dropout: the rate before the MLP.
+
+    Shapes: `h` is `[num_nodes, channels]`; returns the same.
+
+    >>> import torch
+    >>> from pathnn.paths.trie import PathTrie
+    >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
+    >>> trie = PathTrie.from_paths([edge_index.t()], edge_index, 3, collection="sp")
+    >>> PathConv(8)(torch.ones(3, 8), PathLSTM(8), trie.length(1)).shape
+    torch.Size([3, 8])
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        *,
+        norm: NormName | None = "batch",
+        normalize: bool = False,
+        phi: PhiName = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_choice("norm", norm, (*get_args(NormName), None))
+        self.norm = nn.Identity() if norm is None else nn.BatchNorm1d(channels)
+        self.normalize = check_flag("normalize", normalize)
+        self.phi = _make_phi(check_choice("phi", phi, get_args(PhiName)), channels, dropout)
+
+    def forward(self, h: Tensor, lstm: PathLSTM, trie: LengthTrie, edges: Edges = None) -> Tensor:
+        """Return the next representations from the paths of one length; `lstm` is called like a `PathLSTM`."""
+        if isinstance(lstm, nn.LSTM) and not isinstance(lstm, PathLSTM):
+            raise ValueError("lstm is an nn.LSTM, which does not read tries: expected a PathLSTM.")
+        h = self.scale(h)
+        out: Tensor = self.phi(self.norm(h + lstm(h, trie, edges)))
+        return out
+
+    def reset_parameters(self) -> None:
+        """Draw all weights of the layer again."""
+        from torch_geometric.nn.inits import reset  # takes a second
+
+        for part in self.children():
+            reset(part)
+
+    def scale(self, h: Tensor) -> Tensor:
+        """Return `h`, divided by its Euclidean norm if `normalize`."""
+        return F.normalize(h, dim=-1) if self.normalize else h
+
+    def extra_repr(self) -> str:
+        """Return the text that `print(model)` shows."""
+        return f"normalize={self.normalize}"
+
+
+def _make_phi(phi: PhiName, channels: int, dropout: float) -> nn.Module:
+    if phi == "identity":
+        return nn.Identity()
+    if phi == "relu":
+        return nn.ReLU()
+    return nn.Sequential(nn.Dropout(dropout), *mlp_layers([channels] * 3, norm=True))

@@ -32,24 +32,16 @@ TU_SETS: dict[str, tuple[int, int]] = {
 """The width of the input (a column per label or degree; ENZYMES has 18 attributes more) and the number of classes."""
 
 
-def paper_config(
-    name: str,
-    *,
-    collection: Collection,
-    k: int | None = None,
-    hidden_channels: int | None = None,
-    dropout: float | None = None,
-    in_channels: int | None = None,
-    variant: str = "paper",
-) -> PathNNConfig:
+def paper_config(name: str, *, collection: Collection, variant: str = "paper", **changes: Any) -> PathNNConfig:
     """Return the options of the paper's model for `name`.
 
     Names: "zinc", "molhiv", "peptides-func", "peptides-struct"; "csl", "exp", "cexp" (classification), "exp-iso", "sr"
     (untrained, without a head, for float64); "dd", "proteins", "nci1", "enzymes", "imdb-binary", "imdb-multi", for
     which the paper chooses hidden_channels from 32 and 64 and dropout from 0 and 0.5, and reports k = 1, 2, 3.
 
-    Options that are not None replace those of the paper. `variant="released"` follows the authors' code where it
-    differs from the text: on CSL, EXP and SR, a ReLU after each layer and a head of two layers.
+    Other options of `PathNNConfig`, such as `k`, replace those of the paper if they are not None.
+    `variant="released"` follows the authors' code where it differs from the text: on CSL, EXP and SR, a ReLU after each
+    layer and a head of two layers.
 
     >>> paper_config("zinc", collection="sp").hidden_channels
     152
@@ -59,9 +51,7 @@ def paper_config(
     if name not in PRESETS:
         raise ValueError(f"{name!r} is not an experiment of the paper: expected one of {', '.join(PRESETS)}.")
     config = PRESETS[name](collection, variant == "released")
-    given = {"k": k, "hidden_channels": hidden_channels, "dropout": dropout, "in_channels": in_channels}
-    changes: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
-    return replace(config, **changes)
+    return replace(config, **{option: value for option, value in changes.items() if value is not None})
 
 
 def _zinc(collection: Collection, released: bool) -> PathNNConfig:

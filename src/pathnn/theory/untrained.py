@@ -13,7 +13,7 @@ from pathnn.checks import check_choice
 from pathnn.data.paths import graph_ranges
 from pathnn.nn import PathNN, paper_config
 from pathnn.nn.backends.base import Budget
-from pathnn.nn.path_conv import PhiName
+from pathnn.nn.path_nn import PhiName
 from pathnn.paths import count_paths, extract_paths
 from pathnn.paths.options import Collection
 from pathnn.theory.fingerprints import PathAnnotations

@@ -20,8 +20,8 @@ from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, power_
 from pathnn.nn.backends.triton.ops import MOST_ROWS, lookup, tall_linear
 from pathnn.nn.baselines import Baseline, SelfLoops
 from pathnn.nn.encoders import CategoricalEncoder
-from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
+from pathnn.nn.path_nn import PathConv
 from pathnn.nn.readout import Readout
 from pathnn.training.setup import Model
 
