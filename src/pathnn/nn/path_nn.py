@@ -340,20 +340,12 @@ class PathNN(GraphModel):
 
     @classmethod
     def load_released(
-        cls,
-        source: Mapping[str, Tensor] | str | PathLike[str],
-        *,
-        collection: Collection,
-        aggregation: Aggregation = "sum",
-        readout: ReadoutName = "sum",
-        normalize: bool = False,
+        cls, source: Mapping[str, Tensor] | str | PathLike[str], *, collection: Collection, **options: Any
     ) -> Self:
         """Return a trained model of the authors from a `state_dict` or its file; see `pathnn.nn.released`."""
         from pathnn.nn.released import load_released
 
-        return cls._of(
-            load_released(source, collection=collection, aggregation=aggregation, readout=readout, normalize=normalize)
-        )
+        return cls._of(load_released(source, collection=collection, **options))
 
     @classmethod
     def _of(cls, model: PathNN) -> Self:
