@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.nn.path_lstm import PathLSTM
+from pathnn.nn.path_lstm import PathLSTM, PathRNN
 
 
 def assert_permutation_invariant(
@@ -85,8 +85,9 @@ def assert_backends_agree(
     for backend in ("dense", None):
         twin = copy.deepcopy(model).eval()
         for module in twin.modules():
-            if isinstance(module, PathLSTM):
+            if isinstance(module, PathRNN):
                 module.backend = backend or ("auto" if module.backend == "dense" else module.backend)
+            if isinstance(module, PathLSTM):
                 module.flatten_parameters()  # a copy's are not; cuDNN would warn
         twin.zero_grad()
         with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # on by default for nn.LSTM on a GPU

@@ -8,10 +8,12 @@ if TYPE_CHECKING:
     from pathnn.nn.backends.base import EdgeTypes as EdgeTypes
     from pathnn.nn.baselines import Baseline as Baseline
     from pathnn.nn.baselines import BaselineConfig as BaselineConfig
+    from pathnn.nn.cells import PathCell as PathCell
     from pathnn.nn.encoders import CategoricalEncoder as CategoricalEncoder
     from pathnn.nn.encoders import MLPEncoder as MLPEncoder
     from pathnn.nn.encoders import OneHotEncoder as OneHotEncoder
     from pathnn.nn.path_lstm import PathLSTM as PathLSTM
+    from pathnn.nn.path_lstm import PathRNN as PathRNN
     from pathnn.nn.path_nn import PathConv as PathConv
     from pathnn.nn.path_nn import PathNN as PathNN
     from pathnn.nn.path_nn import PathNNConfig as PathNNConfig
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 EXPORTS = {
     "backends.base": ("EdgeTypes",),
     "baselines": ("Baseline", "BaselineConfig"),
+    "cells": ("PathCell",),
     "encoders": ("CategoricalEncoder", "MLPEncoder", "OneHotEncoder"),
-    "path_lstm": ("PathLSTM",),
+    "path_lstm": ("PathLSTM", "PathRNN"),
     "path_nn": ("PathConv", "PathNN", "PathNNConfig"),
     "presets": ("paper_config",),
     "readout": ("MLPHead", "Readout"),

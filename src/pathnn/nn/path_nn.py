@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from pathnn._lazy import not_compiled
 from pathnn.checks import check_choice, check_flag
 from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
+from pathnn.nn.cells import CellName, PathCell
 from pathnn.nn.encoders import EncoderName, check_features, mlp_layers
 from pathnn.nn.graph_model import GraphModel, ModelConfig, read_out
-from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, check_rows
+from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, PathRNN, check_rows
 from pathnn.nn.readout import HeadName, ReadoutName
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.csr import warn_parallel_edges
@@ -45,7 +46,8 @@ class PathNNConfig(ModelConfig):
     extend: bool = False
     normalize: bool = False
     phi: PhiName = "relu"
-    aggregation: Aggregation = "sum"
+    aggregation: str = "sum"
+    cell: str = "lstm"
 
     def __post_init__(self) -> None:
         paths = self.paths
@@ -63,10 +65,10 @@ class PathNN(GraphModel):
     r"""A path neural network (Michel et al., "Path Neural Networks: Expressive and Accurate Graph Neural Networks",
     ICML 2023).
 
-    Layer i reads the paths of length exactly i, with one LSTM for all layers. The readout and the head turn the
-    representations of the vertices after layer K into a prediction per graph, or per vertex with `readout=None`. Every
-    part is an attribute (`encoder`, `edge_encoder`, `lstm`, `convs`, `readout`, `head`) and may be replaced by another
-    module; docs/model.md describes how each is called.
+    Layer i reads the paths of length exactly i, with one LSTM (or another cell) for all layers. The readout and the
+    head turn the representations of the vertices after layer K into a prediction per graph, or per vertex with
+    `readout=None`. Every part is an attribute (`encoder`, `edge_encoder`, `lstm`, `convs`, `readout`, `head`) and may
+    be replaced by another module; docs/model.md describes how each is called.
 
     Args:
         in_channels: the width of the features; the number of labels with `encoder="one-hot"`; the sizes of the
@@ -82,7 +84,9 @@ class PathNN(GraphModel):
         distances: whether tokens have the distance to the source; None for the default of the collection.
         extend: whether paths are extended by dummy tokens.
         norm, normalize, phi: see `PathConv`.
-        aggregation: "sum" or "mean" over the paths of a vertex.
+        aggregation: "sum", "mean", "max" or "attention" over the paths of a vertex, or an aggregation of PyG.
+        cell: "lstm", "gru", "mingru", a subclass of `PathCell`, or a cell. In `config`, a cell or aggregation without a
+            name is "custom".
         readout: "sum" or "mean" over the vertices of a graph; None for one output per vertex.
         head: "mlp", "linear" or None.
         dropout: the rate on the input of the LSTM, before the MLP of phi, and in the head.
@@ -119,7 +123,8 @@ class PathNN(GraphModel):
         norm: NormName | None = "batch",
         normalize: bool = False,
         phi: PhiName = "relu",
-        aggregation: Aggregation = "sum",
+        aggregation: Aggregation | nn.Module = "sum",
+        cell: CellName | type[PathCell] | PathCell = "lstm",
         readout: ReadoutName | None = "sum",
         head: HeadName | None = "mlp",
         dropout: float = 0.0,
@@ -132,8 +137,9 @@ class PathNN(GraphModel):
         config = PathNNConfig(
             in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, collection=collection,
             k=k, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels, distances=distances,
-            extend=extend, norm=norm, normalize=normalize, phi=phi, aggregation=aggregation, readout=readout, head=head,
-            dropout=dropout, graph_channels=graph_channels,
+            extend=extend, norm=norm, normalize=normalize, phi=phi, readout=readout, head=head, dropout=dropout,
+            graph_channels=graph_channels, aggregation=aggregation if isinstance(aggregation, str) else "custom",
+            cell=cell if isinstance(cell, str) else "custom",
         )  # fmt: skip
         super().__init__(config)
         self.path_options = config.paths
@@ -141,15 +147,13 @@ class PathNN(GraphModel):
             self.path_options = replace(config.paths, max_paths_per_source=max_paths_per_source, seed=seed)
         self._warned = False  # of a trie with distances that are not read
         width, k, dropout = config.hidden_channels, config.k, config.dropout
-        self.lstm = PathLSTM(
-            width,
-            distances=k + 1 + config.extend if config.distances else None,
-            edge_channels=self.edge_width,
-            extended=config.extend,
-            aggregation=aggregation,
-            backend=backend,
-            dropout=dropout,
-            max_entries=max_entries,
+        reader: dict[str, Any] = {
+            "distances": k + 1 + config.extend if config.distances else None, "edge_channels": self.edge_width,
+            "extended": config.extend, "aggregation": aggregation, "backend": backend, "dropout": dropout,
+            "max_entries": max_entries,
+        }  # fmt: skip
+        self.lstm: PathLSTM = (  # for users; with another cell, a PathRNN
+            PathLSTM(width, **reader) if cell == "lstm" else PathRNN(width, cell=cell, **reader)  # type: ignore[assignment]
         )
         self.convs = nn.ModuleList(
             PathConv(width, norm=norm, normalize=config.normalize, phi=phi, dropout=dropout) for _ in range(k)
@@ -274,7 +278,7 @@ class PathNN(GraphModel):
                 "paths with distances=False, or make the model with distances=True.",
                 stacklevel=4,
             )
-        if trie.vertex.device.type == "cpu" and isinstance(self.lstm, PathLSTM):  # its kernels do not check indices
+        if trie.vertex.device.type == "cpu" and isinstance(self.lstm, PathRNN):  # its kernels do not check indices
             read = sum(sum(levels) for levels in trie.sizes[: config.k])
             distance = None if trie.distance is None else trie.distance[:read]
             check_rows(
@@ -397,7 +401,7 @@ class PathConv(nn.Module):
         self.normalize = check_flag("normalize", normalize)
         self.phi = _make_phi(check_choice("phi", phi, get_args(PhiName)), channels, dropout)
 
-    def forward(self, h: Tensor, lstm: PathLSTM, trie: LengthTrie, edges: Edges = None) -> Tensor:
+    def forward(self, h: Tensor, lstm: nn.Module, trie: LengthTrie, edges: Edges = None) -> Tensor:
         """Return the next representations from the paths of one length; `lstm` is called like a `PathLSTM`."""
         if isinstance(lstm, nn.LSTM) and not isinstance(lstm, PathLSTM):
             raise ValueError("lstm is an nn.LSTM, which does not read tries: expected a PathLSTM.")

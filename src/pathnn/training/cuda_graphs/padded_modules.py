@@ -63,6 +63,8 @@ def _custom_module(model: Model) -> str | None:
     ]
     if isinstance(model, PathNN):
         known += [("lstm", model.lstm, PathLSTM), *(("convs", conv, PathConv) for conv in model.convs)]
+        if isinstance(model.lstm, PathLSTM) and model.lstm.aggr is not None:
+            return "aggregation"
     return next((name for name, part, kind in known if part is not None and not isinstance(part, kind)), None)
 
 
