@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathnn import theory as theory
     from pathnn import training as training
     from pathnn.nn import PathConv as PathConv
+    from pathnn.nn import PathLayer as PathLayer
     from pathnn.nn import PathLSTM as PathLSTM
     from pathnn.nn import PathNN as PathNN
     from pathnn.paths import PathExplosionError as PathExplosionError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 EXPORTS = {
-    "nn": ("PathConv", "PathLSTM", "PathNN"),
+    "nn": ("PathConv", "PathLSTM", "PathLayer", "PathNN"),
     "paths": ("PathExplosionError", "PathTrie", "count_paths", "extract_paths", "list_paths"),
     "paths.options": ("Collection", "PathOptions"),
     "transforms": ("AddPaths",),

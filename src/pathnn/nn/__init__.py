@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathnn.nn.encoders import CategoricalEncoder as CategoricalEncoder
     from pathnn.nn.encoders import MLPEncoder as MLPEncoder
     from pathnn.nn.encoders import OneHotEncoder as OneHotEncoder
+    from pathnn.nn.path_layer import PathLayer as PathLayer
     from pathnn.nn.path_lstm import PathLSTM as PathLSTM
     from pathnn.nn.path_lstm import PathRNN as PathRNN
     from pathnn.nn.path_nn import PathConv as PathConv
@@ -26,6 +27,7 @@ EXPORTS = {
     "baselines": ("Baseline", "BaselineConfig"),
     "cells": ("PathCell",),
     "encoders": ("CategoricalEncoder", "MLPEncoder", "OneHotEncoder"),
+    "path_layer": ("PathLayer",),
     "path_lstm": ("PathLSTM", "PathRNN"),
     "path_nn": ("PathConv", "PathNN", "PathNNConfig"),
     "presets": ("paper_config",),

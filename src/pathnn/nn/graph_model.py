@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args
 
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag, check_widths
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, make_encoder
 from pathnn.nn.readout import GraphScale, HeadName, Readout, ReadoutName, join_graph_attr, make_head
+from pathnn.paths.storage import KEY, is_packed
+from pathnn.paths.trie import PathTrie
 
 if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
     from pathnn.nn.backends.base import Budget
-    from pathnn.paths.trie import PathTrie
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +101,7 @@ class GraphModel(nn.Module):
 
     def forward(
         self,
-        x: Tensor,
+        x: Tensor | Data,
         edge_index: Tensor | None = None,
         *,
         trie: PathTrie | None = None,
@@ -113,11 +116,29 @@ class GraphModel(nn.Module):
         Give the `trie` of the whole batch, or `edge_index`, from which each call extracts the paths; baselines read
         `edge_index`. `batch_size`, the number of graphs, is computed from `batch` if it is None; `budget` limits the
         memory of a `PathNN` (default: its `max_entries`). `graph_attr` has the features of the graphs,
-        `[num_graphs, graph_channels]`.
+        `[num_graphs, graph_channels]`. All of these can come from a PyG `Data` or `Batch`: `model(data)` reads the
+        paths that `AddPaths` has added, or extracts them, and of the features those that the model reads.
         """
+        if not isinstance(x, Tensor) and isinstance(getattr(x, "edge_index", None), Tensor):
+            return self(**self._inputs_of(x), budget=budget)
+        x = cast("Tensor", x)
         h = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size, budget=budget)
         out: Tensor = self.head(join_graph_attr(h, graph_attr, self.graph_scale))
         return out
+
+    def _inputs_of(self, data: Any) -> dict[str, Any]:
+        """Return what the model reads of PyG data as arguments of `forward`."""
+        with_trie = isinstance(getattr(data, "trie", None), PathTrie) or is_packed(getattr(data, KEY, None))
+        batch = getattr(data, "batch", None)
+        return {
+            "x": data.x,
+            "edge_index": data.edge_index,
+            "trie": PathTrie.from_data(data) if with_trie else None,
+            "batch": batch,
+            "edge_attr": None if self.config.edge_channels is None else getattr(data, "edge_attr", None),
+            "graph_attr": getattr(data, "graph_attr", None) if self.config.graph_channels else None,
+            "batch_size": None if batch is None else getattr(data, "num_graphs", None),
+        }
 
     def embed(
         self,

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Self, cast, get_args
 
 import torch.nn.functional as F
@@ -336,11 +337,24 @@ class PathNN(GraphModel):
         return cls.from_config(paper_config(name, collection=collection, variant=variant, **changes))
 
     @classmethod
-    def from_pretrained(cls, name: str) -> Self:
-        """Return a trained model by name, such as "zinc-ap", in evaluation mode; see `pathnn.hub`."""
+    def from_pretrained(cls, source: str | PathLike[str]) -> Self:
+        """Return a trained model in evaluation mode; checksums are verified, and no code is executed.
+
+        `source` is a name such as "zinc-ap", a folder that `save_pretrained` or `pathnn train` wrote, or a repository
+        "owner/name" of the Hugging Face Hub, which is downloaded (extra `hub`).
+        """
         from pathnn.nn.model_file import load_pretrained
 
-        return cls._of(load_pretrained(name))
+        return cls._of(load_pretrained(source))
+
+    def save_pretrained(self, folder: str | PathLike[str]) -> None:
+        """Write `model.safetensors` and `config.json` into a folder, for `from_pretrained` and for the Hub.
+
+        Raises `ValueError` for models with custom modules, which a config cannot describe.
+        """
+        from pathnn.nn.model_file import save_pretrained
+
+        save_pretrained(self, Path(folder))
 
     @classmethod
     def load_released(
