@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_count
-from pathnn.nn.backends.base import Budget
-from pathnn.nn.encoders import EncoderName, check_features
-from pathnn.nn.graph_model import GraphModel, ModelConfig, read_out
+from pathnn.nn.encoders import EncoderName
+from pathnn.nn.graph_model import GraphModel, ModelConfig
 from pathnn.nn.readout import HeadName, ReadoutName
-from pathnn.paths.trie import PathTrie
 
 BaselineName = Literal["gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp"]
 
@@ -85,29 +83,17 @@ class Baseline(GraphModel):
         self.dropout = nn.Dropout(dropout)
         self._add_head()
 
-    def embed(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None = None,
-        *,
-        trie: PathTrie | None = None,
-        batch: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        batch_size: int | None = None,
-        budget: Budget | None = None,
-    ) -> Tensor:
-        """Return the input of the head; `trie` and `budget` are not read."""
-        check_features(x)
+    def _vertices(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, budget: Any) -> Tensor:
         if edge_index is None and len(self.convs):
             raise ValueError(f"edge_index is missing: {self.config.name} passes messages along edges.")
         arguments = self._edge_arguments(edge_attr)
         if self.loops is not None:
             edge_index, arguments = self.loops(edge_index, arguments, x.size(0))
-        h = self.encoder(x)
+        h: Tensor = self.encoder(x)
         for conv, norm in zip(self.convs, self.norms, strict=True):
             message = self.dropout(norm(conv(h, edge_index, **arguments)).relu())
             h = h + message if self.config.residual else message
-        return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
+        return h
 
     def _edge_arguments(self, edge_attr: Tensor | None) -> dict[str, Tensor]:
         if self.config.edge_channels is None or self.config.name not in READS_EDGES:

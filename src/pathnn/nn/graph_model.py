@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag, check_widths
-from pathnn.nn.encoders import CategoricalEncoder, EncoderName, make_encoder
+from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
 from pathnn.nn.readout import GraphScale, HeadName, Readout, ReadoutName, join_graph_attr, make_head
 from pathnn.paths.storage import KEY, is_packed
 from pathnn.paths.trie import PathTrie
@@ -152,6 +152,12 @@ class GraphModel(nn.Module):
         budget: Budget | None = None,
     ) -> Tensor:
         """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
+        check_features(x)
+        h = self._vertices(x, edge_index, trie, batch, edge_attr, budget)
+        return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
+
+    def _vertices(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, budget: Any) -> Tensor:
+        """Return the representations of all vertices after the last layer; the arguments are those of `embed`."""
         raise NotImplementedError
 
     def reset_parameters(self) -> None:

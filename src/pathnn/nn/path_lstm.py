@@ -48,23 +48,7 @@ class PathRNN(PathReader):
         dropout: float = 0.0,
         max_entries: int | None = None,
     ) -> None:
-        super().__init__()
-        width = _token_width(channels, distances, edge_channels)
-        self.cell = make_cell(cell, width, channels)
-        self._configure(channels, distances, edge_channels, extended, aggregation, backend, dropout, max_entries)
-
-    def _configure(
-        self,
-        channels: int,
-        distances: int | None,
-        edge_channels: int | None,
-        extended: bool,
-        aggregation: Aggregation | nn.Module,
-        backend: str,
-        dropout: float,
-        max_entries: int | None,
-    ) -> None:
-        """Check and store the options, and make what belongs to any cell."""
+        self._make_cell(cell, _token_width(channels, distances, edge_channels), channels)
         check_dropout(dropout)
         self.channels = int(channels)
         self.edge_channels = edge_channels
@@ -76,6 +60,10 @@ class PathRNN(PathReader):
         self.distance_encoder = None if distances is None else nn.Embedding(int(distances), self.channels)
         self.dummy = nn.Parameter(torch.randn(self.channels)) if check_flag("extended", extended) else None
         self.aggr = _make_aggregation(aggregation, self.channels)
+
+    def _make_cell(self, cell: CellName | type[PathCell] | PathCell, width: int, channels: int) -> None:
+        super().__init__()
+        self.cell = make_cell(cell, width, channels)
 
     def reset_parameters(self) -> None:
         """Draw all weights again."""
@@ -165,8 +153,12 @@ class PathRNN(PathReader):
         features = edges.expand() if isinstance(edges, EdgeTypes) else edges
         return F.dropout(features.to(dtype), self.input_dropout, self.training)
 
-    def _check(self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None) -> None:
-        _check_one_length(trie)
+    def _check(self, h: Tensor, trie: Any, edges: Tensor | EdgeTypes | None) -> None:
+        if not isinstance(trie, LengthTrie):
+            raise ValueError(
+                f"trie is a {type(trie).__name__}: expected the paths of one length, a LengthTrie. "
+                "For a PathTrie, pass trie.length(k), with k from 1 to trie.k."
+            )
         _check_vertices(h, trie, self.channels)
         if self.distance_encoder is not None and trie.levels[0].distance is None:
             raise ValueError(
@@ -245,9 +237,13 @@ class PathLSTM(PathRNN, PathCell, nn.LSTM):  # type: ignore[misc]
         dropout: float = 0.0,
         max_entries: int | None = None,
     ) -> None:
-        width = _token_width(channels, distances, edge_channels)
+        super().__init__(
+            channels, cell="lstm", distances=distances, edge_channels=edge_channels, extended=extended,
+            aggregation=aggregation, backend=backend, dropout=dropout, max_entries=max_entries,
+        )  # fmt: skip
+
+    def _make_cell(self, cell: Any, width: int, channels: int) -> None:
         nn.LSTM.__init__(self, width, channels)
-        self._configure(channels, distances, edge_channels, extended, aggregation, backend, dropout, max_entries)
 
     def reset_parameters(self) -> None:
         """Draw all weights again."""
@@ -304,14 +300,6 @@ def _token_width(channels: int, distances: Any, edge_channels: int | None) -> in
         )
     width = check_count("channels", channels) * (1 if distances is None else 2)
     return width + (0 if edge_channels is None else check_count("edge_channels", edge_channels))
-
-
-def _check_one_length(trie: Any) -> None:
-    if not isinstance(trie, LengthTrie):
-        raise ValueError(
-            f"trie is a {type(trie).__name__}: expected the paths of one length, a LengthTrie. "
-            "For a PathTrie, pass trie.length(k), with k from 1 to trie.k."
-        )
 
 
 def _check_vertices(h: Tensor, trie: LengthTrie, channels: int) -> None:

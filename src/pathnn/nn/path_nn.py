@@ -17,7 +17,7 @@ from pathnn.checks import check_choice, check_flag
 from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
 from pathnn.nn.cells import CellName, PathCell
 from pathnn.nn.encoders import EncoderName, check_features, mlp_layers
-from pathnn.nn.graph_model import GraphModel, ModelConfig, read_out
+from pathnn.nn.graph_model import GraphModel, ModelConfig
 from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, PathRNN, check_rows
 from pathnn.nn.readout import HeadName, ReadoutName
 from pathnn.paths.count import PathExplosionError
@@ -161,24 +161,13 @@ class PathNN(GraphModel):
         )
         self._add_head()
 
-    def embed(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None = None,
-        *,
-        trie: PathTrie | None = None,
-        batch: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        batch_size: int | None = None,
-        budget: Budget | None = None,
-    ) -> Tensor:
-        """Return the input of the head."""
+    def _vertices(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, budget: Any) -> Tensor:
         trie = self._trie(x, edge_index, trie, batch, edge_attr)
         edges = self._prepare(edge_attr, trie, budget)
-        h = self.encoder(x)
+        h: Tensor = self.encoder(x)
         for length, conv in enumerate(self.convs, start=1):
             h = conv(h, self.lstm, trie.length(length), edges)
-        return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
+        return h
 
     def path_representations(
         self,
@@ -192,6 +181,7 @@ class PathNN(GraphModel):
 
         Rows are in the order of `trie.to_paths()`. Differentiable like `forward`.
         """
+        check_features(x)
         trie = self._trie(x, edge_index, trie, None, edge_attr)
         edges = self._prepare(edge_attr, trie, None)
         h = self.encoder(x)
@@ -223,7 +213,6 @@ class PathNN(GraphModel):
         edge_attr: Tensor | None,
     ) -> PathTrie:
         """Return `trie` if this model can read it, or the paths of `edge_index`."""
-        check_features(x)
         if trie is not None:
             trie = self._check_trie(trie, x.size(0))
             if isinstance(edge_index, Tensor) and edge_index.dim() == 2:

@@ -195,7 +195,7 @@ class Levels:
         scratch: Tensor | None = None  # the gradient of the products of a block; new memory would cost more than zeros
         for t in range(len(levels) - 1, -1, -1):
             parents = inner[t - 1] if t else None
-            above = () if parents is None else self._zero_gradients(cell, parents.state)
+            above = () if parents is None else tuple(map(torch.zeros_like, parents.state))
             for block in self._blocks(levels[t], weight, parents):
                 level = block.level
                 own = tuple(x[block.entries] for x in grad_state) or (grad.index_select(0, level.vertex),)
@@ -208,17 +208,10 @@ class Levels:
                     scratch = torch.empty_like(level.projected)
                 d_projected = scratch[:number].zero_()
                 self.backward_level(cell, level, tables, own, grads, d_projected, d_parents)
-                through_weight = self.product(d_projected, weight)
-                d_parents[0].copy_(through_weight) if cell.step is lstm_step else d_parents[0].add_(through_weight)
+                d_parents[0].add_(self.product(d_projected, weight))
                 grad_weight += self.product(level.state[0].t(), d_projected)
             grad_state = above
         return [vertex, edge, distance, None if grad_weight is None else grad_weight.t().contiguous()]
-
-    @staticmethod
-    def _zero_gradients(cell: PathCell, state: State) -> State:
-        """Return where the gradients of states are added; that of an LSTM's h is written as a whole."""
-        hidden = torch.empty_like(state[0]) if cell.step is lstm_step else torch.zeros_like(state[0])
-        return (hidden, *map(torch.zeros_like, state[1:]))
 
     def product(self, a: Tensor, b: Tensor) -> Tensor:
         """Return `a @ b`."""
