@@ -389,7 +389,7 @@ def test_errors_say_what_was_expected():
         PathLSTM(CHANNELS)(h, trie, edge_attr)
     with pytest.raises(ValueError, match="the table has 2 rows"):
         PathLSTM(CHANNELS, distances=2)(h, trie)
-    with pytest.raises(ValueError, match="aggregation='max' is unknown: expected one of 'sum', 'mean'"):
-        PathLSTM(CHANNELS, aggregation="max")
+    with pytest.raises(ValueError, match="aggregation='min' is unknown: expected one of 'sum', 'mean', 'max'"):
+        PathLSTM(CHANNELS, aggregation="min")
     with pytest.raises(ValueError, match="max_entries=-1"):
         PathLSTM(CHANNELS, max_entries=-1)(h, trie)

@@ -48,18 +48,21 @@ class PathRNN(PathReader):
         dropout: float = 0.0,
         max_entries: int | None = None,
     ) -> None:
-        self._make_cell(cell, _token_width(channels, distances, edge_channels), channels)
+        channels = check_count("channels", channels)
+        edge_channels = None if edge_channels is None else check_count("edge_channels", edge_channels)
+        _check_rows(distances)
         check_dropout(dropout)
-        self.channels = int(channels)
-        self.edge_channels = edge_channels
+        width = channels * (1 if distances is None else 2) + (edge_channels or 0)
+        self._make_cell(cell, width, channels)
+        self.channels, self.edge_channels = channels, edge_channels
         custom = isinstance(aggregation, nn.Module)
         self.aggregation = "custom" if custom else check_choice("aggregation", aggregation, get_args(Aggregation))
         self.backend = base.check_backend(backend)
         self.input_dropout = dropout
         self.max_entries = None if max_entries is None else check_count("max_entries", max_entries)
-        self.distance_encoder = None if distances is None else nn.Embedding(int(distances), self.channels)
-        self.dummy = nn.Parameter(torch.randn(self.channels)) if check_flag("extended", extended) else None
-        self.aggr = _make_aggregation(aggregation, self.channels)
+        self.distance_encoder = None if distances is None else nn.Embedding(int(distances), channels)
+        self.dummy = nn.Parameter(torch.randn(channels)) if check_flag("extended", extended) else None
+        self.aggr = _make_aggregation(aggregation, channels)
 
     def _make_cell(self, cell: CellName | type[PathCell] | PathCell, width: int, channels: int) -> None:
         super().__init__()
@@ -291,15 +294,12 @@ def _make_aggregation(aggregation: str | nn.Module, channels: int) -> nn.Module 
     return aggr.AttentionalAggregation(nn.Linear(channels, 1))
 
 
-def _token_width(channels: int, distances: Any, edge_channels: int | None) -> int:
-    """Check the widths of the parts of a token, `[vertex, distance, edge]`, and return their sum."""
+def _check_rows(distances: Any) -> None:
     if distances is not None and (isinstance(distances, bool) or not isinstance(distances, Integral) or distances < 1):
         raise ValueError(
             f"distances={distances!r}: expected the rows of the table of distances, K + 1 (K + 2 with dummy tokens), "
             "or None to ignore distances."
         )
-    width = check_count("channels", channels) * (1 if distances is None else 2)
-    return width + (0 if edge_channels is None else check_count("edge_channels", edge_channels))
 
 
 def _check_vertices(h: Tensor, trie: LengthTrie, channels: int) -> None:
