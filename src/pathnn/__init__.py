@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathnn.estimators import PathClassifier as PathClassifier
     from pathnn.estimators import PathRegressor as PathRegressor
     from pathnn.nn import PathConv as PathConv
+    from pathnn.nn import PathLayer as PathLayer
     from pathnn.nn import PathLSTM as PathLSTM
     from pathnn.nn import PathNN as PathNN
     from pathnn.paths import PathExplosionError as PathExplosionError
@@ -33,7 +34,7 @@ __version__ = "0.1.0"
 
 EXPORTS = {
     "estimators": ("PathClassifier", "PathRegressor"),
-    "nn": ("PathConv", "PathLSTM", "PathNN"),
+    "nn": ("PathConv", "PathLSTM", "PathLayer", "PathNN"),
     "paths": ("PathExplosionError", "PathTrie", "count_paths", "extract_paths", "list_paths"),
     "paths.options": ("Collection", "PathOptions"),
     "transforms": ("AddPaths",),

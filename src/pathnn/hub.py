@@ -1,10 +1,13 @@
-"""Find trained models by name: in the user's cache, in the installed package, or in a clone of the repository.
+"""Find trained models: by name in the user's cache, in the installed package, or in a clone of the repository; in a
+folder that `save_pretrained` wrote; or on the Hugging Face Hub.
 
-`pathnn reproduce TARGET --export` writes these files; a card `models/NAME.md` describes each.
+`pathnn reproduce TARGET --export` writes the files with names; a card `models/NAME.md` describes each.
 """
 
 from __future__ import annotations
 
+import re
+from os import PathLike, fspath
 from pathlib import Path
 
 from pathnn.files import cache_dir
@@ -45,3 +48,37 @@ def pretrained_file(name: str) -> Path:
     places = ", ".join(map(str, model_folders()))
     hint = f"expected one of {', '.join(known)}" if known else "none is installed"
     raise ValueError(f"there is no trained model {name!r} here: {hint} (searched {places}).")
+
+
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+"""The files of a folder of a trained model, the only ones that are downloaded."""
+
+
+def find_model(source: str | PathLike[str]) -> Path:
+    """Return the model file of a folder, of a name, or of a repository "owner/name" of the Hugging Face Hub.
+
+    A repository is downloaded, which needs the extra `hub`, unless there is a folder of this name.
+    """
+    name = fspath(source)
+    if Path(name).is_dir():
+        return Path(name) / WEIGHTS
+    if isinstance(source, str) and re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name):
+        return _download(name) / WEIGHTS
+    return pretrained_file(name)
+
+
+def _download(repository: str) -> Path:
+    """Return a local folder with the weights and the config of a repository."""
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise ValueError(
+            f"there is no folder {repository!r} here. If it is a model of the Hugging Face Hub, install the extra hub: "
+            "pip install 'pathnn[hub]'."
+        ) from None
+    try:
+        return Path(snapshot_download(repository, allow_patterns=[WEIGHTS, CONFIG]))
+    except (OSError, ValueError) as error:  # no such repository, no network, no access
+        raise ValueError(
+            f"{repository!r} is no folder here, and the Hugging Face Hub gives no model: {error}"
+        ) from error

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pathnn.nn.path_lstm import PathLSTM
+from pathnn.nn.path_lstm import PathLSTM, PathRNN
 
 
 def assert_permutation_invariant(
@@ -74,6 +74,7 @@ def assert_backends_agree(
     1e-12 and 1e-10 in float64. The model keeps its backend, its mode and its gradients.
 
     >>> from pathnn.nn import PathNN
+    >>> _ = torch.manual_seed(0)
     >>> model = PathNN(2, 8, 1, collection="ap", k=2, norm=None)
     >>> assert_backends_agree(model, torch.rand(3, 2), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
     """
@@ -84,8 +85,9 @@ def assert_backends_agree(
     for backend in ("dense", None):
         twin = copy.deepcopy(model).eval()
         for module in twin.modules():
-            if isinstance(module, PathLSTM):
+            if isinstance(module, PathRNN):
                 module.backend = backend or ("auto" if module.backend == "dense" else module.backend)
+            if isinstance(module, PathLSTM):
                 module.flatten_parameters()  # a copy's are not; cuDNN would warn
         twin.zero_grad()
         with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # on by default for nn.LSTM on a GPU

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import Tensor
 
 from nn_graphs import graph, trie_of
 from path_checks import cycle, line
@@ -17,38 +17,12 @@ from pathnn.nn import EdgeTypes, PathLSTM
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget, Inputs, LevelTokens, Piece, cut
 from pathnn.nn.backends.levels import Levels
-from pathnn.nn.cells import CellWeights, PathCell, State, dense_loop, lstm_step
+from pathnn.nn.cells import GRUCell, PathCell, State, lstm_step
 from pathnn.paths import LengthTrie, extract_paths
 
 CHANNELS, EDGE_CHANNELS, K = 6, 3, 3
 EDGE_INDEX, N = graph()
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
-
-
-class GRU(nn.Module):
-    """A cell that exists for these tests alone: reset and update gate, and a candidate."""
-
-    gates, states = 3, 1
-
-    def __init__(self, width: int, channels: int) -> None:
-        super().__init__()
-        self.channels = channels
-        self.weight = nn.Parameter(torch.randn(3 * channels, width) / 2)
-        self.bias = nn.Parameter(torch.randn(3 * channels))
-        self.recurrent = nn.Parameter(torch.randn(3 * channels, channels) / 2)
-
-    def weights(self) -> CellWeights:
-        return CellWeights(self.weight, self.bias, self.recurrent)
-
-    def step(self, z: Tensor, r: Tensor | None, state: State) -> State:
-        r = torch.zeros_like(z) if r is None else r
-        before = state[0] if state else z.new_zeros(z.size(0), self.channels)
-        (z_reset, z_update, z_new), (r_reset, r_update, r_new) = z.chunk(3, dim=1), r.chunk(3, dim=1)
-        update = (z_update + r_update).sigmoid()
-        return ((1 - update) * (z_new + (z_reset + r_reset).sigmoid() * r_new).tanh() + update * before,)
-
-    def dense(self, steps: Tensor) -> Tensor:
-        return dense_loop(self, steps)
 
 
 def results(name: str, cell: Any, inputs: list[Tensor | None], types: bool, trie: Any, **options: Any) -> list[Tensor]:
@@ -107,7 +81,7 @@ def test_lstm(name: str, dtype: torch.dtype, collection: str, edges: str, distan
 @pytest.mark.parametrize("distances", [False, True])
 def test_another_cell(edges: str, distances: bool) -> None:
     torch.manual_seed(1)
-    cell = GRU(width_of(edges, distances), CHANNELS).double()
+    cell = GRUCell(width_of(edges, distances), CHANNELS).double()
     assert_like_dense("auto", cell, torch.float64, "ap", edges, distances)
     assert base.choose("auto", cell.float(), torch.ones(1)).name == "torch"
 
@@ -116,7 +90,7 @@ def test_the_step_of_the_lstm_is_torch_s() -> None:
     torch.manual_seed(0)
     lstm = PathLSTM(CHANNELS).double()
     steps = torch.randn(4, 5, CHANNELS, dtype=torch.float64)
-    torch.testing.assert_close(dense_loop(lstm, steps), lstm.dense(steps), rtol=0, atol=1e-14)
+    torch.testing.assert_close(PathCell.dense(lstm, steps), lstm.dense(steps), rtol=0, atol=1e-14)
 
 
 def test_a_cell_like_the_lstm_is_differentiated_by_its_step() -> None:

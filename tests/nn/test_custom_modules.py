@@ -14,8 +14,8 @@ from nn_graphs import graph
 from pathnn import PathNN, extract_paths
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import Baseline
-from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
+from pathnn.nn.path_nn import PathConv
 from pathnn.paths.count import PathExplosionError
 from pathnn.training.cuda_graphs.padded_modules import can_be_padded
 

@@ -142,19 +142,31 @@ def test_pieces_give_the_same_result(dtype):
         assert difference(lstm.path_representations(h, trie, edge_attr), paths) <= TOLERANCE[dtype]
 
 
+def kept_numbers(out: Tensor) -> int:
+    parts = out.grad_fn.kept or []
+    return sum(x.numel() for part in parts for level in part.inner for x in (*level.state, *level.products))
+
+
 def test_pieces_keep_no_states():
     edge_index, n = graph()
     trie = trie_of(edge_index, n, "ap", K).length(K)
     lstm = PathLSTM(CHANNELS)
     h = torch.randn(n, CHANNELS, requires_grad=True)
 
-    def saved() -> int:
-        return sum(x.numel() for x in lstm(h, trie).grad_fn.saved_tensors if x is not None)
-
-    everything = saved()
-    lstm.max_entries = 17
     inner = sum(len(level) for level in trie.levels[:-1])
-    assert everything - saved() == 6 * inner * CHANNELS  # h, c and the four gates of W_hh h
+    assert kept_numbers(lstm(h, trie)) == 6 * inner * CHANNELS  # h, c and the four gates of W_hh h
+    lstm.max_entries = 17
+    assert kept_numbers(lstm(h, trie)) == 0
+
+
+def test_a_second_backward_pass_recomputes_the_states():
+    edge_index, n = graph()
+    trie = trie_of(edge_index, n, "ap", K).length(K)
+    lstm, h = PathLSTM(CHANNELS), torch.randn(n, CHANNELS, requires_grad=True)
+    out = lstm(h, trie)
+    first, second = (torch.autograd.grad(out.sum(), h, retain_graph=True)[0] for _ in range(2))
+    assert out.grad_fn.kept is None
+    assert torch.equal(first, second)
 
 
 def test_products_are_recomputed_where_they_are_many(monkeypatch):
@@ -163,9 +175,9 @@ def test_products_are_recomputed_where_they_are_many(monkeypatch):
     h, edge_attr = inputs(n, edge_index.size(1), torch.float32)
     lstm = PathLSTM(CHANNELS, distances=K + 1, edge_channels=EDGE_CHANNELS)
     kept = run(lstm, h, trie, edge_attr, [h, edge_attr])
-    numbers = sum(x.numel() for x in lstm(h, trie, edge_attr).grad_fn.saved_tensors if x is not None)
+    numbers = kept_numbers(lstm(h, trie, edge_attr))
     monkeypatch.setattr(levels, "MOST_KEPT", 0)
-    fewer = sum(x.numel() for x in lstm(h, trie, edge_attr).grad_fn.saved_tensors if x is not None)
+    fewer = kept_numbers(lstm(h, trie, edge_attr))
     assert numbers - fewer == 4 * CHANNELS * sum(len(level) for level in trie.levels[:-1])
     for value, expected in zip(run(lstm, h, trie, edge_attr, [h, edge_attr]), kept, strict=True):
         assert torch.equal(value, expected)
@@ -377,7 +389,7 @@ def test_errors_say_what_was_expected():
         PathLSTM(CHANNELS)(h, trie, edge_attr)
     with pytest.raises(ValueError, match="the table has 2 rows"):
         PathLSTM(CHANNELS, distances=2)(h, trie)
-    with pytest.raises(ValueError, match="aggregation='max' is unknown: expected one of 'sum', 'mean'"):
-        PathLSTM(CHANNELS, aggregation="max")
+    with pytest.raises(ValueError, match="aggregation='min' is unknown: expected one of 'sum', 'mean', 'max'"):
+        PathLSTM(CHANNELS, aggregation="min")
     with pytest.raises(ValueError, match="max_entries=-1"):
         PathLSTM(CHANNELS, max_entries=-1)(h, trie)

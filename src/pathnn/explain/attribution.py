@@ -15,8 +15,9 @@ from pathnn.explain.explanation import Explanation
 from pathnn.nn import PathNN
 from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader, Shared
 from pathnn.nn.encoders import check_features
-from pathnn.nn.path_lstm import Edges, PathLSTM, divide_by_paths
-from pathnn.nn.readout import join_graph_attr, read_out
+from pathnn.nn.graph_model import read_out
+from pathnn.nn.path_lstm import Edges, PathRNN, divide_by_paths
+from pathnn.nn.readout import join_graph_attr
 from pathnn.paths.csr import check_edge_index
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
@@ -36,13 +37,13 @@ class WeightedPaths(PathReader):
     mean over paths divides by the number of all paths, whatever their weights.
     """
 
-    def __init__(self, lstm: PathLSTM) -> None:
+    def __init__(self, lstm: PathRNN) -> None:
         super().__init__()
         self.lstm = lstm
         self.weights: list[Tensor] = []
 
     def prepare(self, edges: Tensor | EdgeTypes | None, budget: Budget | None = None) -> Shared:
-        """Prepare edges as `PathLSTM.prepare` does."""
+        """Prepare edges as `PathRNN.prepare` does."""
         return self.lstm.prepare(edges, budget)
 
     def forward(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:
@@ -362,10 +363,13 @@ def weighted_copy(model: PathNN, reference: Tensor | None = None) -> PathNN:
     """Copy the model, in evaluation mode, with weights for its vertices and paths."""
     if not isinstance(model, PathNN):
         raise ValueError(f"model is a {type(model).__name__}: expected a PathNN, which has paths to explain.")
-    if not isinstance(model.lstm, PathLSTM):
+    if not isinstance(model.lstm, PathRNN):
         raise ValueError(
-            f"the model's lstm is a {type(model.lstm).__name__}: expected a PathLSTM, whose paths can be weighted."
+            f"the model's lstm is a {type(model.lstm).__name__}: expected a PathLSTM or a PathRNN, whose paths can be "
+            "weighted."
         )
+    if model.lstm.aggr is not None:
+        raise ValueError("the model's paths are not summed or averaged: paths of other aggregations have no weights.")
     if model.readout is None:
         raise ValueError("the model has readout=None, an output for each vertex: expected a readout.")
     weighted = deepcopy(model).eval().requires_grad_(False)

@@ -8,11 +8,14 @@ if TYPE_CHECKING:
     from pathnn.nn.backends.base import EdgeTypes as EdgeTypes
     from pathnn.nn.baselines import Baseline as Baseline
     from pathnn.nn.baselines import BaselineConfig as BaselineConfig
+    from pathnn.nn.cells import PathCell as PathCell
     from pathnn.nn.encoders import CategoricalEncoder as CategoricalEncoder
     from pathnn.nn.encoders import MLPEncoder as MLPEncoder
     from pathnn.nn.encoders import OneHotEncoder as OneHotEncoder
-    from pathnn.nn.path_conv import PathConv as PathConv
+    from pathnn.nn.path_layer import PathLayer as PathLayer
     from pathnn.nn.path_lstm import PathLSTM as PathLSTM
+    from pathnn.nn.path_lstm import PathRNN as PathRNN
+    from pathnn.nn.path_nn import PathConv as PathConv
     from pathnn.nn.path_nn import PathNN as PathNN
     from pathnn.nn.path_nn import PathNNConfig as PathNNConfig
     from pathnn.nn.presets import paper_config as paper_config
@@ -22,10 +25,11 @@ if TYPE_CHECKING:
 EXPORTS = {
     "backends.base": ("EdgeTypes",),
     "baselines": ("Baseline", "BaselineConfig"),
+    "cells": ("PathCell",),
     "encoders": ("CategoricalEncoder", "MLPEncoder", "OneHotEncoder"),
-    "path_conv": ("PathConv",),
-    "path_lstm": ("PathLSTM",),
-    "path_nn": ("PathNN", "PathNNConfig"),
+    "path_layer": ("PathLayer",),
+    "path_lstm": ("PathLSTM", "PathRNN"),
+    "path_nn": ("PathConv", "PathNN", "PathNNConfig"),
     "presets": ("paper_config",),
     "readout": ("MLPHead", "Readout"),
 }

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_count
-from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
-from pathnn.nn.model_config import ModelConfig
-from pathnn.nn.readout import (
-    HeadName,
-    ReadoutName,
-    join_graph_attr,
-    make_graph_scale,
-    make_head,
-    make_readout,
-    read_out,
-)
-from pathnn.paths.trie import PathTrie
+from pathnn.nn.encoders import EncoderName
+from pathnn.nn.graph_model import GraphModel, ModelConfig
+from pathnn.nn.readout import HeadName, ReadoutName
 
 BaselineName = Literal["gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp"]
 
@@ -46,7 +36,7 @@ class BaselineConfig(ModelConfig):
         super().__post_init__()
 
 
-class Baseline(nn.Module):
+class Baseline(GraphModel):
     r"""A message-passing network, called like `PathNN`: `h = h + dropout(relu(norm(conv(h))))` in each layer.
 
     Names: "gin" (GINE if there are edge features), "gcn", "gatedgcn" (`ResGatedGraphConv`), "gat", "graphsage", and
@@ -58,6 +48,9 @@ class Baseline(nn.Module):
     >>> model(torch.ones(3, 4), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).shape
     torch.Size([1, 2])
     """
+
+    config_class = BaselineConfig
+    config: BaselineConfig
 
     def __init__(
         self,
@@ -77,72 +70,30 @@ class Baseline(nn.Module):
         dropout: float = 0.0,
         graph_channels: int = 0,
     ) -> None:
-        super().__init__()
-        self.config = config = BaselineConfig(
+        config = BaselineConfig(
             name=name, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels,
             num_layers=num_layers, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels,
             norm=norm, residual=residual, readout=readout, head=head, dropout=dropout, graph_channels=graph_channels,
         )  # fmt: skip
-        width = hidden_channels
-        self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=encoder_norm)
-        edges = config.edge_channels if name in READS_EDGES else None
-        self.edge_encoder: nn.Module | None = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
-        edge_width = width if isinstance(edges, tuple) else edges
+        super().__init__(config, reads_edges=name in READS_EDGES)
         self.loops = SelfLoops() if name in ADDS_LOOPS else None
-        layers = 0 if name == "mlp" else num_layers
-        self.convs = nn.ModuleList(_make_conv(name, width, edge_width) for _ in range(layers))
+        width, layers = hidden_channels, 0 if name == "mlp" else num_layers
+        self.convs = nn.ModuleList(_make_conv(name, width, self.edge_width) for _ in range(layers))
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) if norm == "batch" else nn.Identity() for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
-        self.readout: nn.Module | None = make_readout(readout)
-        graph_channels = config.graph_channels
-        self.graph_scale: nn.Module | None = make_graph_scale(graph_channels)
-        self.head = make_head(head, width, out_channels, graph_channels=graph_channels, dropout=dropout)
+        self._add_head()
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None = None,
-        *,
-        trie: PathTrie | None = None,
-        batch: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        graph_attr: Tensor | None = None,
-        batch_size: int | None = None,
-    ) -> Tensor:
-        """Predict `[num_graphs, out_channels]`, or one row per vertex with `readout=None`. `trie` is not read."""
-        h = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size)
-        out: Tensor = self.head(join_graph_attr(h, graph_attr, self.graph_scale))
-        return out
-
-    def embed(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None = None,
-        *,
-        trie: PathTrie | None = None,
-        batch: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        batch_size: int | None = None,
-    ) -> Tensor:
-        """Return one representation per graph (or vertex), `[num_graphs, hidden_channels]`, for the head."""
-        check_features(x)
+    def _vertices(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, budget: Any) -> Tensor:
         if edge_index is None and len(self.convs):
             raise ValueError(f"edge_index is missing: {self.config.name} passes messages along edges.")
         arguments = self._edge_arguments(edge_attr)
         if self.loops is not None:
             edge_index, arguments = self.loops(edge_index, arguments, x.size(0))
-        h = self.encoder(x)
+        h: Tensor = self.encoder(x)
         for conv, norm in zip(self.convs, self.norms, strict=True):
             message = self.dropout(norm(conv(h, edge_index, **arguments)).relu())
             h = h + message if self.config.residual else message
-        return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
-
-    def reset_parameters(self) -> None:
-        """Draw all weights again."""
-        from torch_geometric.nn.inits import reset  # takes a second
-
-        for part in self.children():
-            reset(part)
+        return h
 
     def _edge_arguments(self, edge_attr: Tensor | None) -> dict[str, Tensor]:
         if self.config.edge_channels is None or self.config.name not in READS_EDGES:
@@ -152,12 +103,6 @@ class Baseline(nn.Module):
         if self.edge_encoder is not None:
             return {"edge_attr": self.edge_encoder(edge_attr)}
         return {"edge_attr": edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr}
-
-    @classmethod
-    def from_config(cls, config: BaselineConfig | Mapping[str, Any]) -> Baseline:
-        """Return the untrained model of a config or its `to_dict`."""
-        config = config if isinstance(config, BaselineConfig) else BaselineConfig.from_dict(config)
-        return cls(**config.to_dict())
 
 
 class SelfLoops(nn.Module):

@@ -1,17 +1,19 @@
-"""Read the network of a model file: its config and its weights.
+"""Read and write the network of a model file: its config and its weights.
 
-`pathnn.training.checkpoint` writes these files, and adds the config of the run and the signature of the task.
+`pathnn.training.checkpoint` also writes these files, and adds the config of the run and the signature of the task.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from pathnn.checks import check_choice
-from pathnn.files import FileError, read_tensors
-from pathnn.hub import pretrained_file
+from pathnn.files import FileError, atomic_write, read_tensors, sha256, write_tensors
+from pathnn.hub import CONFIG, WEIGHTS, find_model
 from pathnn.nn.baselines import Baseline
 from pathnn.nn.path_nn import PathNN
 
@@ -49,9 +51,37 @@ def read_model(path: Path) -> tuple[Model, dict[str, Any]]:
     return model.eval(), meta
 
 
-def load_pretrained(name: str) -> PathNN:
-    """Return a trained PathNN by name, in evaluation mode."""
-    model, _ = read_model(pretrained_file(name))
+def save_pretrained(model: PathNN, folder: Path) -> None:
+    """Write the weights of a model and its config, with the checksum of the weights, into a folder."""
+    description, weights = describe(model), model.state_dict()
+    try:
+        from_description(description).to(next(model.parameters()).dtype).load_state_dict(weights)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"the config of this model does not describe it, so it could not be loaded again: {error} Save its "
+            "state_dict() instead."
+        ) from error
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / WEIGHTS
+    write_tensors(file, weights, kind=MODEL, version=MODEL_VERSION, meta={"model": description})
+    with atomic_write(folder / CONFIG) as out:
+        out.write(json.dumps({**description, "sha256": sha256(file)}, indent=2).encode())
+
+
+def load_pretrained(source: str | PathLike[str]) -> PathNN:
+    """Return a trained PathNN from a name, a folder or a repository of the Hub, in evaluation mode."""
+    file = find_model(source)
+    model, _ = read_model(file)
+    config = file.with_name(CONFIG)
+    if file.name == WEIGHTS and config.exists():  # a run folder has none
+        try:
+            expected = json.loads(config.read_bytes())["sha256"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise FileError(
+                f"{config} is damaged: expected the JSON that save_pretrained wrote ({error!r})."
+            ) from error
+        if sha256(file) != expected:
+            raise FileError(f"{file} is not the file of {config}: its checksum differs. Use a copy of both.")
     if not isinstance(model, PathNN):
-        raise ValueError(f"the trained model {name!r} is a {type(model).__name__}, not a PathNN: use load_model.")
+        raise ValueError(f"the trained model {source!r} is a {type(model).__name__}, not a PathNN: use load_model.")
     return model

@@ -1,4 +1,4 @@
-"""The LSTM that reads every path of one length from its far end to its source."""
+"""The LSTM, or another cell, that reads every path of one length from its far end to its source."""
 
 from __future__ import annotations
 
@@ -14,15 +14,175 @@ from pathnn._lazy import not_compiled
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, PathReader, Shared
-from pathnn.nn.cells import CellWeights, lstm_step
+from pathnn.nn.cells import CellName, CellWeights, PathCell, lstm_step, make_cell
 from pathnn.paths.trie import LengthTrie
 
-Aggregation = Literal["sum", "mean"]
+Aggregation = Literal["sum", "mean", "max", "attention"]
 Edges = Tensor | EdgeTypes | Shared | None
 """Edge features, or the result of `prepare` for them."""
 
 
-class PathLSTM(PathReader, nn.LSTM):
+class PathRNN(PathReader):
+    r"""Aggregate the representations of all paths of one length, read by any cell, at their sources.
+
+    `cell` is "gru", "mingru", a subclass of `PathCell`, or a cell that reads tokens `[vertex, distance, edge]`. The
+    other options are those of `PathLSTM`.
+
+    >>> from pathnn.paths.trie import PathTrie
+    >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
+    >>> trie = PathTrie.from_paths([edge_index.t()], edge_index, 3, collection="sp")
+    >>> PathRNN(8, cell="gru")(torch.ones(3, 8), trie.length(1)).shape
+    torch.Size([3, 8])
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        *,
+        cell: CellName | type[PathCell] | PathCell,
+        distances: int | None = None,
+        edge_channels: int | None = None,
+        extended: bool = False,
+        aggregation: Aggregation | nn.Module = "sum",
+        backend: str = "auto",
+        dropout: float = 0.0,
+        max_entries: int | None = None,
+    ) -> None:
+        channels = check_count("channels", channels)
+        edge_channels = None if edge_channels is None else check_count("edge_channels", edge_channels)
+        _check_rows(distances)
+        check_dropout(dropout)
+        width = channels * (1 if distances is None else 2) + (edge_channels or 0)
+        self._make_cell(cell, width, channels)
+        self.channels, self.edge_channels = channels, edge_channels
+        custom = isinstance(aggregation, nn.Module)
+        self.aggregation = "custom" if custom else check_choice("aggregation", aggregation, get_args(Aggregation))
+        self.backend = base.check_backend(backend)
+        self.input_dropout = dropout
+        self.max_entries = None if max_entries is None else check_count("max_entries", max_entries)
+        self.distance_encoder = None if distances is None else nn.Embedding(int(distances), channels)
+        self.dummy = nn.Parameter(torch.randn(channels)) if check_flag("extended", extended) else None
+        self.aggr = _make_aggregation(aggregation, channels)
+
+    def _make_cell(self, cell: CellName | type[PathCell] | PathCell, width: int, channels: int) -> None:
+        super().__init__()
+        self.cell = make_cell(cell, width, channels)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights again."""
+        self.cell.reset_parameters()
+        self._reset_tables()
+
+    def _reset_tables(self) -> None:
+        if self.distance_encoder is not None:
+            self.distance_encoder.reset_parameters()
+        if self.dummy is not None:
+            nn.init.normal_(self.dummy)
+        if self.aggr is not None:
+            from torch_geometric.nn.inits import reset
+
+            reset(self.aggr)
+
+    def _cell(self) -> PathCell:
+        return self.cell
+
+    def forward(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:
+        """Aggregate the representations of the paths in `trie` at their sources: `[num_nodes, channels]`."""
+        if self.aggr is None:
+            out = self._run(h, trie, edges, summed=True)
+            return divide_by_paths(out, trie) if self.aggregation == "mean" else out
+        order = trie.source.argsort(stable=True)  # some aggregations need it, and sums have a fixed order
+        rows = self._run(h, trie, edges, summed=False).index_select(0, order)
+        out = self.aggr(rows, trie.source.index_select(0, order), dim_size=trie.num_nodes)
+        if out.shape != (trie.num_nodes, self.channels):
+            raise ValueError(
+                f"aggregation: expected a result of shape {(trie.num_nodes, self.channels)} (vertices, channels), got "
+                f"{tuple(out.shape)} from {type(self.aggr).__name__}."
+            )
+        return out
+
+    def path_representations(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:
+        """Return the representation of each path of `trie`, in its order: `[num_paths, channels]`."""
+        return self._run(h, trie, edges, summed=False)
+
+    @not_compiled
+    def prepare(self, edges: Tensor | EdgeTypes | None, budget: Budget | None = None) -> Shared:
+        """Compute what the layers of one forward pass share; pass the result to them in place of the edges.
+
+        These calls do not check the trie again: it must belong to these edges. Dropout on edges is drawn per layer, so
+        each layer then prepares its own edges.
+        """
+        _check_edges(edges, self.edge_channels)
+        budget = Budget(self.max_entries) if budget is None else budget
+        backend = base.choose(self.backend, self._cell(), self._like())
+        if self.training and self.input_dropout > 0 and edges is not None:
+            return PerLayer(backend=backend, budget=budget, edges=edges)
+        return self._prepare(backend, edges, budget)
+
+    def _prepare(self, backend: base.Backend, edges: Tensor | EdgeTypes | None, budget: Budget) -> Shared:
+        distances = None if self.distance_encoder is None else self.distance_encoder.weight
+        return backend.prepare(self._cell(), Inputs(self._edges(edges), distances), budget)
+
+    @not_compiled
+    def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, summed: bool) -> Tensor:
+        if isinstance(edges, Shared):
+            _check_vertices(h, trie, self.channels)
+            shared = edges
+        else:
+            self._check(h, trie, edges)
+            shared = self.prepare(edges)
+        if isinstance(shared, PerLayer):
+            shared = self._prepare(shared.backend, shared.edges, shared.budget)
+        with torch.autocast(h.device.type, enabled=False):
+            return shared.backend.run(shared, self._vertices(h), trie, summed=summed)
+
+    def _like(self) -> Tensor:
+        return next(self.parameters())
+
+    def _vertices(self, h: Tensor) -> Tensor:
+        """Return `h` in the dtype of the cell, with dropout, and with the vector of the dummy token as last row."""
+        h = F.dropout(h.to(self._like().dtype), self.input_dropout, self.training)
+        return h if self.dummy is None else torch.cat([h, self.dummy.unsqueeze(0)])
+
+    def _edges(self, edges: Tensor | EdgeTypes | None) -> Tensor | EdgeTypes | None:
+        """Return the edges in the dtype of the cell, with dropout."""
+        dtype = self._like().dtype
+        masked = self.training and self.input_dropout > 0
+        if edges is None:
+            return None
+        if isinstance(edges, EdgeTypes) and not masked:
+            components = None if edges.components is None else edges.components.to(dtype)
+            return edges._replace(table=edges.table.to(dtype), components=components)
+        features = edges.expand() if isinstance(edges, EdgeTypes) else edges
+        return F.dropout(features.to(dtype), self.input_dropout, self.training)
+
+    def _check(self, h: Tensor, trie: Any, edges: Tensor | EdgeTypes | None) -> None:
+        if not isinstance(trie, LengthTrie):
+            raise ValueError(
+                f"trie is a {type(trie).__name__}: expected the paths of one length, a LengthTrie. "
+                "For a PathTrie, pass trie.length(k), with k from 1 to trie.k."
+            )
+        _check_vertices(h, trie, self.channels)
+        if self.distance_encoder is not None and trie.levels[0].distance is None:
+            raise ValueError(
+                f"this {type(self).__name__} reads distances, but the trie has none. Extract paths with "
+                "distances=True, or create it with distances=None."
+            )
+        _check_edges(edges, self.edge_channels)
+        if h.device.type == "cpu":
+            _check_bounds(trie, edges, self.distance_encoder, extended=self.dummy is not None)
+
+    def extra_repr(self) -> str:
+        """Return the text that `print(model)` shows."""
+        rows = None if self.distance_encoder is None else self.distance_encoder.num_embeddings
+        read = {"edge_channels": self.edge_channels, "distances": rows, "extended": self.dummy is not None or None}
+        chosen = {name: value for name, value in {**read, "max_entries": self.max_entries}.items() if value is not None}
+        words = {"aggregation": self.aggregation, **chosen}
+        words |= {"input_dropout": self.input_dropout, "backend": self.backend}
+        return ", ".join([str(self.channels), *(f"{name}={value!r}" for name, value in words.items())])
+
+
+class PathLSTM(PathRNN, PathCell, nn.LSTM):  # type: ignore[misc]
     r"""Aggregate the representations of all paths of one length at their sources (Michel et al. 2023, equation 1).
 
     $$a_v = \sum_{\pi \in \mathcal{P}_v^k} \mathrm{LSTM}\big([h_{\pi(k+1)}, \dots, h_{\pi(1)}]\big)$$
@@ -39,7 +199,8 @@ class PathLSTM(PathReader, nn.LSTM):
         distances: the rows of the table of distances (K + 1, or K + 2 with dummy tokens), or None to ignore distances.
         edge_channels: the width of the edge features, or None to ignore edges.
         extended: whether tries may contain dummy tokens.
-        aggregation: "sum" or "mean" over the paths of a source; a source without a path gets zeros.
+        aggregation: "sum", "mean", "max" or "attention" (a learned softmax) over the paths of a source, or an
+            aggregation of PyG, whose result has `channels` columns. By name, a source without a path gets zeros.
         backend: how to compute: "auto" (the fastest), "torch", "cpu" or "triton", which share prefixes, or "dense",
             which runs `nn.LSTM` over every path. The results are the same up to rounding.
         dropout: the rate on the input, stored as `input_dropout` (`dropout` of an `nn.LSTM` is between layers).
@@ -74,34 +235,27 @@ class PathLSTM(PathReader, nn.LSTM):
         distances: int | None = None,
         edge_channels: int | None = None,
         extended: bool = False,
-        aggregation: Aggregation = "sum",
+        aggregation: Aggregation | nn.Module = "sum",
         backend: str = "auto",
         dropout: float = 0.0,
         max_entries: int | None = None,
     ) -> None:
-        _check_rows(distances)
-        check_dropout(dropout)
-        channels, extended = check_count("channels", channels), check_flag("extended", extended)
-        edge_channels = None if edge_channels is None else check_count("edge_channels", edge_channels)
-        distances = None if distances is None else int(distances)
-        width = channels + (0 if distances is None else channels) + (edge_channels or 0)
+        super().__init__(
+            channels, cell="lstm", distances=distances, edge_channels=edge_channels, extended=extended,
+            aggregation=aggregation, backend=backend, dropout=dropout, max_entries=max_entries,
+        )  # fmt: skip
+
+    def _make_cell(self, cell: Any, width: int, channels: int) -> None:
         nn.LSTM.__init__(self, width, channels)
-        self.channels = channels
-        self.edge_channels = edge_channels
-        self.aggregation = check_choice("aggregation", aggregation, get_args(Aggregation))
-        self.backend = base.check_backend(backend)
-        self.input_dropout = dropout
-        self.max_entries = None if max_entries is None else check_count("max_entries", max_entries)
-        self.distance_encoder = None if distances is None else nn.Embedding(distances, channels)
-        self.dummy = nn.Parameter(torch.randn(channels)) if extended else None
 
     def reset_parameters(self) -> None:
         """Draw all weights again."""
         nn.LSTM.reset_parameters(self)
-        if getattr(self, "distance_encoder", None) is not None:  # not while `nn.LSTM` is being made
-            self.distance_encoder.reset_parameters()  # type: ignore[union-attr]
-        if getattr(self, "dummy", None) is not None:
-            nn.init.normal_(self.dummy)  # type: ignore[arg-type]
+        if hasattr(self, "channels"):  # not while `nn.LSTM` is being made
+            self._reset_tables()
+
+    def _cell(self) -> PathCell:
+        return self
 
     def weights(self) -> CellWeights:
         """Return the weights as backends read them; see `PathCell`."""
@@ -121,84 +275,6 @@ class PathLSTM(PathReader, nn.LSTM):
         _, last, _ = torch.lstm(steps, (start, start), weights, *options)
         return last[0]
 
-    def forward(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:  # type: ignore[override]
-        """Aggregate the representations of the paths in `trie` at their sources: `[num_nodes, channels]`."""
-        return self._run(h, trie, edges, summed=True)
-
-    def path_representations(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:
-        """Return the representation of each path of `trie`, in its order: `[num_paths, channels]`."""
-        return self._run(h, trie, edges, summed=False)
-
-    @not_compiled
-    def prepare(self, edges: Tensor | EdgeTypes | None, budget: Budget | None = None) -> Shared:
-        """Compute what the layers of one forward pass share; pass the result to them in place of the edges.
-
-        These calls do not check the trie again: it must belong to these edges. Dropout on edges is drawn per layer, so
-        each layer then prepares its own edges.
-        """
-        _check_edges(edges, self.edge_channels)
-        budget = Budget(self.max_entries) if budget is None else budget
-        backend = base.choose(self.backend, self, self.weight_hh_l0)
-        if self.training and self.input_dropout > 0 and edges is not None:
-            return PerLayer(backend=backend, budget=budget, edges=edges)
-        return self._prepare(backend, edges, budget)
-
-    def _prepare(self, backend: base.Backend, edges: Tensor | EdgeTypes | None, budget: Budget) -> Shared:
-        distances = None if self.distance_encoder is None else self.distance_encoder.weight
-        return backend.prepare(self, Inputs(self._edges(edges), distances), budget)
-
-    @not_compiled
-    def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, summed: bool) -> Tensor:
-        if isinstance(edges, Shared):
-            _check_vertices(h, trie, self.channels)
-            shared = edges
-        else:
-            self._check(h, trie, edges)
-            shared = self.prepare(edges)
-        if isinstance(shared, PerLayer):
-            shared = self._prepare(shared.backend, shared.edges, shared.budget)
-        with torch.autocast(h.device.type, enabled=False):
-            out = shared.backend.run(shared, self._vertices(h), trie, summed=summed)
-        return divide_by_paths(out, trie) if self.aggregation == "mean" and summed else out
-
-    def _vertices(self, h: Tensor) -> Tensor:
-        """Return `h` in the dtype of the LSTM, with dropout, and with the vector of the dummy token as last row."""
-        h = F.dropout(h.to(self.weight_ih_l0.dtype), self.input_dropout, self.training)
-        return h if self.dummy is None else torch.cat([h, self.dummy.unsqueeze(0)])
-
-    def _edges(self, edges: Tensor | EdgeTypes | None) -> Tensor | EdgeTypes | None:
-        """Return the edges in the dtype of the LSTM, with dropout."""
-        dtype = self.weight_ih_l0.dtype
-        masked = self.training and self.input_dropout > 0
-        if edges is None:
-            return None
-        if isinstance(edges, EdgeTypes) and not masked:
-            components = None if edges.components is None else edges.components.to(dtype)
-            return edges._replace(table=edges.table.to(dtype), components=components)
-        features = edges.expand() if isinstance(edges, EdgeTypes) else edges
-        return F.dropout(features.to(dtype), self.input_dropout, self.training)
-
-    def _check(self, h: Tensor, trie: LengthTrie, edges: Tensor | EdgeTypes | None) -> None:
-        _check_one_length(trie)
-        _check_vertices(h, trie, self.channels)
-        if self.distance_encoder is not None and trie.levels[0].distance is None:
-            raise ValueError(
-                "this PathLSTM reads distances, but the trie has none. Extract paths with distances=True, "
-                "or create the PathLSTM with distances=None."
-            )
-        _check_edges(edges, self.edge_channels)
-        if h.device.type == "cpu":
-            _check_bounds(trie, edges, self.distance_encoder, extended=self.dummy is not None)
-
-    def extra_repr(self) -> str:
-        """Return the text that `print(model)` shows."""
-        rows = None if self.distance_encoder is None else self.distance_encoder.num_embeddings
-        read = {"edge_channels": self.edge_channels, "distances": rows, "extended": self.dummy is not None or None}
-        chosen = {name: value for name, value in {**read, "max_entries": self.max_entries}.items() if value is not None}
-        words = {"aggregation": self.aggregation, **chosen}
-        words |= {"input_dropout": self.input_dropout, "backend": self.backend}
-        return ", ".join([str(self.channels), *(f"{name}={value!r}" for name, value in words.items())])
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PerLayer(Shared):
@@ -207,19 +283,22 @@ class PerLayer(Shared):
     edges: Tensor | EdgeTypes
 
 
+def _make_aggregation(aggregation: str | nn.Module, channels: int) -> nn.Module | None:
+    """Return the aggregation of PyG; None for "sum" and "mean", which backends compute without one row per path."""
+    if isinstance(aggregation, nn.Module) or aggregation in ("sum", "mean"):
+        return aggregation if isinstance(aggregation, nn.Module) else None
+    from torch_geometric.nn import aggr  # takes a second
+
+    if aggregation == "max":
+        return aggr.MaxAggregation()
+    return aggr.AttentionalAggregation(nn.Linear(channels, 1))
+
+
 def _check_rows(distances: Any) -> None:
     if distances is not None and (isinstance(distances, bool) or not isinstance(distances, Integral) or distances < 1):
         raise ValueError(
             f"distances={distances!r}: expected the rows of the table of distances, K + 1 (K + 2 with dummy tokens), "
             "or None to ignore distances."
-        )
-
-
-def _check_one_length(trie: Any) -> None:
-    if not isinstance(trie, LengthTrie):
-        raise ValueError(
-            f"trie is a {type(trie).__name__}: expected the paths of one length, a LengthTrie. "
-            "For a PathTrie, pass trie.length(k), with k from 1 to trie.k."
         )
 
 

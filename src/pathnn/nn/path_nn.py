@@ -1,4 +1,4 @@
-"""The path neural network, and its options as plain values."""
+"""The path neural network, its layers, and its options as plain values."""
 
 from __future__ import annotations
 
@@ -6,30 +6,28 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, Self, cast
+from pathlib import Path
+from typing import Any, Literal, Self, cast, get_args
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pathnn._lazy import not_compiled
+from pathnn.checks import check_choice, check_flag
 from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
-from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
-from pathnn.nn.model_config import ModelConfig
-from pathnn.nn.path_conv import NormName, PathConv, PhiName
-from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, check_rows
-from pathnn.nn.readout import (
-    HeadName,
-    ReadoutName,
-    join_graph_attr,
-    make_graph_scale,
-    make_head,
-    make_readout,
-    read_out,
-)
+from pathnn.nn.cells import CellName, PathCell
+from pathnn.nn.encoders import EncoderName, check_features, mlp_layers
+from pathnn.nn.graph_model import GraphModel, ModelConfig
+from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, PathRNN, check_rows
+from pathnn.nn.readout import HeadName, ReadoutName
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.csr import warn_parallel_edges
 from pathnn.paths.options import Collection, PathOptions
-from pathnn.paths.trie import PathTrie
+from pathnn.paths.trie import LengthTrie, PathTrie
 from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
+
+NormName = Literal["batch"]
+PhiName = Literal["identity", "relu", "mlp"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +47,8 @@ class PathNNConfig(ModelConfig):
     extend: bool = False
     normalize: bool = False
     phi: PhiName = "relu"
-    aggregation: Aggregation = "sum"
+    aggregation: str = "sum"
+    cell: str = "lstm"
 
     def __post_init__(self) -> None:
         paths = self.paths
@@ -63,14 +62,14 @@ class PathNNConfig(ModelConfig):
         return PathOptions(self.collection, self.k, self.distances, self.extend)
 
 
-class PathNN(nn.Module):
+class PathNN(GraphModel):
     r"""A path neural network (Michel et al., "Path Neural Networks: Expressive and Accurate Graph Neural Networks",
     ICML 2023).
 
-    Layer i reads the paths of length exactly i, with one LSTM for all layers. The readout and the head turn the
-    representations of the vertices after layer K into a prediction per graph, or per vertex with `readout=None`. Every
-    part is an attribute (`encoder`, `edge_encoder`, `lstm`, `convs`, `readout`, `head`) and may be replaced by another
-    module; docs/model.md describes how each is called.
+    Layer i reads the paths of length exactly i, with one LSTM (or another cell) for all layers. The readout and the
+    head turn the representations of the vertices after layer K into a prediction per graph, or per vertex with
+    `readout=None`. Every part is an attribute (`encoder`, `edge_encoder`, `lstm`, `convs`, `readout`, `head`) and may
+    be replaced by another module; docs/model.md describes how each is called.
 
     Args:
         in_channels: the width of the features; the number of labels with `encoder="one-hot"`; the sizes of the
@@ -86,7 +85,9 @@ class PathNN(nn.Module):
         distances: whether tokens have the distance to the source; None for the default of the collection.
         extend: whether paths are extended by dummy tokens.
         norm, normalize, phi: see `PathConv`.
-        aggregation: "sum" or "mean" over the paths of a vertex.
+        aggregation: "sum", "mean", "max" or "attention" over the paths of a vertex, or an aggregation of PyG.
+        cell: "lstm", "gru", "mingru", a subclass of `PathCell`, or a cell. In `config`, a cell or aggregation without a
+            name is "custom".
         readout: "sum" or "mean" over the vertices of a graph; None for one output per vertex.
         head: "mlp", "linear" or None.
         dropout: the rate on the input of the LSTM, before the MLP of phi, and in the head.
@@ -104,6 +105,9 @@ class PathNN(nn.Module):
     torch.Size([1, 2])
     """
 
+    config_class = PathNNConfig
+    config: PathNNConfig
+
     def __init__(
         self,
         in_channels: int | tuple[int, ...],
@@ -120,7 +124,8 @@ class PathNN(nn.Module):
         norm: NormName | None = "batch",
         normalize: bool = False,
         phi: PhiName = "relu",
-        aggregation: Aggregation = "sum",
+        aggregation: Aggregation | nn.Module = "sum",
+        cell: CellName | type[PathCell] | PathCell = "lstm",
         readout: ReadoutName | None = "sum",
         head: HeadName | None = "mlp",
         dropout: float = 0.0,
@@ -130,80 +135,39 @@ class PathNN(nn.Module):
         max_paths_per_source: int | None = None,
         seed: int | None = None,
     ) -> None:
-        super().__init__()
-        self.config = config = PathNNConfig(
+        config = PathNNConfig(
             in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, collection=collection,
             k=k, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels, distances=distances,
-            extend=extend, norm=norm, normalize=normalize, phi=phi, aggregation=aggregation, readout=readout, head=head,
-            dropout=dropout, graph_channels=graph_channels,
+            extend=extend, norm=norm, normalize=normalize, phi=phi, readout=readout, head=head, dropout=dropout,
+            graph_channels=graph_channels, aggregation=aggregation if isinstance(aggregation, str) else "custom",
+            cell=cell if isinstance(cell, str) else "custom",
         )  # fmt: skip
+        super().__init__(config)
         self.path_options = config.paths
         if max_paths_per_source is not None:
             self.path_options = replace(config.paths, max_paths_per_source=max_paths_per_source, seed=seed)
         self._warned = False  # of a trie with distances that are not read
-        width, k = config.hidden_channels, config.k
-        extend, normalize, dropout = config.extend, config.normalize, config.dropout
-        self.encoder = make_encoder(config.encoder, config.in_channels, width, norm=config.encoder_norm)
-        edges = config.edge_channels
-        self.edge_encoder: nn.Module | None = CategoricalEncoder(edges, width) if isinstance(edges, tuple) else None
-        self.lstm = PathLSTM(
-            width,
-            distances=k + 1 + extend if config.distances else None,
-            edge_channels=width if isinstance(edges, tuple) else edges,
-            extended=extend,
-            aggregation=aggregation,
-            backend=backend,
-            dropout=dropout,
-            max_entries=max_entries,
+        width, k, dropout = config.hidden_channels, config.k, config.dropout
+        reader: dict[str, Any] = {
+            "distances": k + 1 + config.extend if config.distances else None, "edge_channels": self.edge_width,
+            "extended": config.extend, "aggregation": aggregation, "backend": backend, "dropout": dropout,
+            "max_entries": max_entries,
+        }  # fmt: skip
+        self.lstm: PathLSTM = (  # for users; with another cell, a PathRNN
+            PathLSTM(width, **reader) if cell == "lstm" else PathRNN(width, cell=cell, **reader)  # type: ignore[assignment]
         )
         self.convs = nn.ModuleList(
-            PathConv(width, norm=norm, normalize=normalize, phi=phi, dropout=dropout) for _ in range(k)
+            PathConv(width, norm=norm, normalize=config.normalize, phi=phi, dropout=dropout) for _ in range(k)
         )
-        self.readout: nn.Module | None = make_readout(readout)
-        graph_channels = config.graph_channels
-        self.graph_scale: nn.Module | None = make_graph_scale(graph_channels)
-        self.head = make_head(head, width, config.out_channels, graph_channels=graph_channels, dropout=dropout)
+        self._add_head()
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None = None,
-        *,
-        trie: PathTrie | None = None,
-        batch: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        graph_attr: Tensor | None = None,
-        batch_size: int | None = None,
-        budget: Budget | None = None,
-    ) -> Tensor:
-        """Predict `[num_graphs, out_channels]`, or `[num_nodes, out_channels]` with `readout=None`.
-
-        Give the `trie` of the whole batch, or `edge_index`, from which each call extracts the paths. `batch_size`, the
-        number of graphs, is computed from `batch` if it is None; `budget` limits memory (default: `max_entries` of the
-        model). `graph_attr` has the features of the graphs, `[num_graphs, graph_channels]`.
-        """
-        h = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size, budget=budget)
-        out: Tensor = self.head(join_graph_attr(h, graph_attr, self.graph_scale))
-        return out
-
-    def embed(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None = None,
-        *,
-        trie: PathTrie | None = None,
-        batch: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        batch_size: int | None = None,
-        budget: Budget | None = None,
-    ) -> Tensor:
-        """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
+    def _vertices(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, budget: Any) -> Tensor:
         trie = self._trie(x, edge_index, trie, batch, edge_attr)
         edges = self._prepare(edge_attr, trie, budget)
-        h = self.encoder(x)
+        h: Tensor = self.encoder(x)
         for length, conv in enumerate(self.convs, start=1):
             h = conv(h, self.lstm, trie.length(length), edges)
-        return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
+        return h
 
     def path_representations(
         self,
@@ -217,6 +181,7 @@ class PathNN(nn.Module):
 
         Rows are in the order of `trie.to_paths()`. Differentiable like `forward`.
         """
+        check_features(x)
         trie = self._trie(x, edge_index, trie, None, edge_attr)
         edges = self._prepare(edge_attr, trie, None)
         h = self.encoder(x)
@@ -230,13 +195,6 @@ class PathNN(nn.Module):
             representations.append(self.lstm.path_representations(conv.scale(h), trie.length(length), edges))
             h = conv(h, self.lstm, trie.length(length), edges)
         return representations
-
-    def reset_parameters(self) -> None:
-        """Draw all weights again."""
-        from torch_geometric.nn.inits import reset  # takes a second
-
-        for part in self.children():
-            reset(part)
 
     def _prepare(self, edge_attr: Tensor | None, trie: PathTrie, budget: Budget | None) -> Edges:
         """Return the edges as the LSTM reads them; a custom module gets the features of every edge."""
@@ -255,7 +213,6 @@ class PathNN(nn.Module):
         edge_attr: Tensor | None,
     ) -> PathTrie:
         """Return `trie` if this model can read it, or the paths of `edge_index`."""
-        check_features(x)
         if trie is not None:
             trie = self._check_trie(trie, x.size(0))
             if isinstance(edge_index, Tensor) and edge_index.dim() == 2:
@@ -311,7 +268,7 @@ class PathNN(nn.Module):
                 "paths with distances=False, or make the model with distances=True.",
                 stacklevel=4,
             )
-        if trie.vertex.device.type == "cpu" and isinstance(self.lstm, PathLSTM):  # its kernels do not check indices
+        if trie.vertex.device.type == "cpu" and isinstance(self.lstm, PathRNN):  # its kernels do not check indices
             read = sum(sum(levels) for levels in trie.sizes[: config.k])
             distance = None if trie.distance is None else trie.distance[:read]
             check_rows(
@@ -357,25 +314,7 @@ class PathNN(nn.Module):
         return features
 
     @classmethod
-    def from_config(
-        cls, config: PathNNConfig | Mapping[str, Any], *, backend: str = "auto", max_entries: int | None = None
-    ) -> Self:
-        """Return the untrained model of a config or its `to_dict`."""
-        config = config if isinstance(config, PathNNConfig) else PathNNConfig.from_dict(config)
-        return cls(**config.to_dict(), backend=backend, max_entries=max_entries)
-
-    @classmethod
-    def from_paper(
-        cls,
-        name: str,
-        *,
-        collection: Collection,
-        k: int | None = None,
-        hidden_channels: int | None = None,
-        dropout: float | None = None,
-        in_channels: int | None = None,
-        variant: str = "paper",
-    ) -> Self:
+    def from_paper(cls, name: str, *, collection: Collection, variant: str = "paper", **changes: Any) -> Self:
         """Return the untrained model of an experiment of the paper; see `pathnn.nn.presets.paper_config`.
 
         >>> model = PathNN.from_paper("zinc", collection="ap")
@@ -384,35 +323,36 @@ class PathNN(nn.Module):
         """
         from pathnn.nn.presets import paper_config
 
-        config = paper_config(
-            name, collection=collection, k=k, hidden_channels=hidden_channels, dropout=dropout, in_channels=in_channels,
-            variant=variant,
-        )  # fmt: skip
-        return cls.from_config(config)
+        return cls.from_config(paper_config(name, collection=collection, variant=variant, **changes))
 
     @classmethod
-    def from_pretrained(cls, name: str) -> Self:
-        """Return a trained model by name, such as "zinc-ap", in evaluation mode; see `pathnn.hub`."""
+    def from_pretrained(cls, source: str | PathLike[str]) -> Self:
+        """Return a trained model in evaluation mode; checksums are verified, and no code is executed.
+
+        `source` is a name such as "zinc-ap", a folder that `save_pretrained` or `pathnn train` wrote, or a repository
+        "owner/name" of the Hugging Face Hub, which is downloaded (extra `hub`).
+        """
         from pathnn.nn.model_file import load_pretrained
 
-        return cls._of(load_pretrained(name))
+        return cls._of(load_pretrained(source))
+
+    def save_pretrained(self, folder: str | PathLike[str]) -> None:
+        """Write `model.safetensors` and `config.json` into a folder, for `from_pretrained` and for the Hub.
+
+        Raises `ValueError` for models with custom modules, which a config cannot describe.
+        """
+        from pathnn.nn.model_file import save_pretrained
+
+        save_pretrained(self, Path(folder))
 
     @classmethod
     def load_released(
-        cls,
-        source: Mapping[str, Tensor] | str | PathLike[str],
-        *,
-        collection: Collection,
-        aggregation: Aggregation = "sum",
-        readout: ReadoutName = "sum",
-        normalize: bool = False,
+        cls, source: Mapping[str, Tensor] | str | PathLike[str], *, collection: Collection, **options: Any
     ) -> Self:
         """Return a trained model of the authors from a `state_dict` or its file; see `pathnn.nn.released`."""
         from pathnn.nn.released import load_released
 
-        return cls._of(
-            load_released(source, collection=collection, aggregation=aggregation, readout=readout, normalize=normalize)
-        )
+        return cls._of(load_released(source, collection=collection, **options))
 
     @classmethod
     def _of(cls, model: PathNN) -> Self:
@@ -422,3 +362,75 @@ class PathNN(nn.Module):
         own = cls.from_config(model.config).to(next(model.parameters()))
         own.load_state_dict(model.state_dict())
         return own.train(model.training)
+
+
+class PathConv(nn.Module):
+    r"""One layer of a path neural network (Michel et al., ICML 2023, equations 2 and 3).
+
+    $$h_v^{(k)} = \phi\big(\mathrm{NORM}(h_v^{(k-1)} + \sum_{\pi \in \mathcal{P}_v^k} \mathrm{LSTM}(\pi))\big)$$
+
+    All layers share one LSTM, so it is an argument of the call and not a part of the layer. For vertices without a
+    path the sum is zero.
+
+    Args:
+        channels: the width of the representations.
+        norm: "batch" for BatchNorm, or None.
+        normalize: whether to divide h by its Euclidean norm before the layer; the residual also reads the divided h.
+        phi: "identity", "relu", or "mlp" (dropout, then twice Linear, BatchNorm, ReLU).
+        dropout: the rate before the MLP.
+
+    Shapes: `h` is `[num_nodes, channels]`; returns the same.
+
+    >>> import torch
+    >>> from pathnn.paths.trie import PathTrie
+    >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
+    >>> trie = PathTrie.from_paths([edge_index.t()], edge_index, 3, collection="sp")
+    >>> PathConv(8)(torch.ones(3, 8), PathLSTM(8), trie.length(1)).shape
+    torch.Size([3, 8])
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        *,
+        norm: NormName | None = "batch",
+        normalize: bool = False,
+        phi: PhiName = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_choice("norm", norm, (*get_args(NormName), None))
+        self.norm = nn.Identity() if norm is None else nn.BatchNorm1d(channels)
+        self.normalize = check_flag("normalize", normalize)
+        self.phi = _make_phi(check_choice("phi", phi, get_args(PhiName)), channels, dropout)
+
+    def forward(self, h: Tensor, lstm: nn.Module, trie: LengthTrie, edges: Edges = None) -> Tensor:
+        """Return the next representations from the paths of one length; `lstm` is called like a `PathLSTM`."""
+        if isinstance(lstm, nn.LSTM) and not isinstance(lstm, PathLSTM):
+            raise ValueError("lstm is an nn.LSTM, which does not read tries: expected a PathLSTM.")
+        h = self.scale(h)
+        out: Tensor = self.phi(self.norm(h + lstm(h, trie, edges)))
+        return out
+
+    def reset_parameters(self) -> None:
+        """Draw all weights of the layer again."""
+        from torch_geometric.nn.inits import reset  # takes a second
+
+        for part in self.children():
+            reset(part)
+
+    def scale(self, h: Tensor) -> Tensor:
+        """Return `h`, divided by its Euclidean norm if `normalize`."""
+        return F.normalize(h, dim=-1) if self.normalize else h
+
+    def extra_repr(self) -> str:
+        """Return the text that `print(model)` shows."""
+        return f"normalize={self.normalize}"
+
+
+def _make_phi(phi: PhiName, channels: int, dropout: float) -> nn.Module:
+    if phi == "identity":
+        return nn.Identity()
+    if phi == "relu":
+        return nn.ReLU()
+    return nn.Sequential(nn.Dropout(dropout), *mlp_layers([channels] * 3, norm=True))

@@ -32,24 +32,16 @@ TU_SETS: dict[str, tuple[int, int]] = {
 """The width of the input (a column per label or degree; ENZYMES has 18 attributes more) and the number of classes."""
 
 
-def paper_config(
-    name: str,
-    *,
-    collection: Collection,
-    k: int | None = None,
-    hidden_channels: int | None = None,
-    dropout: float | None = None,
-    in_channels: int | None = None,
-    variant: str = "paper",
-) -> PathNNConfig:
+def paper_config(name: str, *, collection: Collection, variant: str = "paper", **changes: Any) -> PathNNConfig:
     """Return the options of the paper's model for `name`.
 
     Names: "zinc", "molhiv", "peptides-func", "peptides-struct"; "csl", "exp", "cexp" (classification), "exp-iso", "sr"
     (untrained, without a head, for float64); "dd", "proteins", "nci1", "enzymes", "imdb-binary", "imdb-multi", for
     which the paper chooses hidden_channels from 32 and 64 and dropout from 0 and 0.5, and reports k = 1, 2, 3.
 
-    Options that are not None replace those of the paper. `variant="released"` follows the authors' code where it
-    differs from the text: on CSL, EXP and SR, a ReLU after each layer and a head of two layers.
+    Other options of `PathNNConfig`, such as `k`, replace those of the paper if they are not None.
+    `variant="released"` follows the authors' code where it differs from the text: on CSL, EXP and SR, a ReLU after each
+    layer and a head of two layers.
 
     >>> paper_config("zinc", collection="sp").hidden_channels
     152
@@ -59,39 +51,24 @@ def paper_config(
     if name not in PRESETS:
         raise ValueError(f"{name!r} is not an experiment of the paper: expected one of {', '.join(PRESETS)}.")
     config = PRESETS[name](collection, variant == "released")
-    given = {"k": k, "hidden_channels": hidden_channels, "dropout": dropout, "in_channels": in_channels}
-    changes: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
-    return replace(config, **changes)
+    return replace(config, **{option: value for option, value in changes.items() if value is not None})
 
 
-def _zinc(collection: Collection, released: bool) -> PathNNConfig:
-    hidden = 140 if collection == "ap" else 152
+def _molecules(
+    collection: Collection,
+    released: bool,
+    *,
+    hidden: tuple[int, int],
+    k: tuple[int, int],
+    atoms: tuple[int, ...] = OGB_ATOMS,
+    bonds: tuple[int, ...] = OGB_BONDS,
+    **options: Any,
+) -> PathNNConfig:
+    """Return a config for molecules; `hidden` and `k` are those of AP and of the other collections."""
+    other = collection != "ap"
     return PathNNConfig(
-        in_channels=ZINC_ATOMS, edge_channels=ZINC_BONDS, hidden_channels=hidden, out_channels=1,
-        collection=collection, k=4, phi="mlp",
-    )  # fmt: skip
-
-
-def _molhiv(collection: Collection, released: bool) -> PathNNConfig:
-    return PathNNConfig(
-        in_channels=OGB_ATOMS, edge_channels=OGB_BONDS, hidden_channels=128, out_channels=1,
-        collection=collection, k=2, phi="mlp", readout="mean", dropout=0.5,
-    )  # fmt: skip
-
-
-def _peptides_func(collection: Collection, released: bool) -> PathNNConfig:
-    k, hidden = (7, 122) if collection == "ap" else (8, 128)
-    return PathNNConfig(
-        in_channels=OGB_ATOMS, edge_channels=OGB_BONDS, hidden_channels=hidden, out_channels=10,
-        collection=collection, k=k, phi="mlp", readout="mean",
-    )  # fmt: skip
-
-
-def _peptides_struct(collection: Collection, released: bool) -> PathNNConfig:
-    hidden = 136 if collection == "ap" else 144
-    return PathNNConfig(
-        in_channels=OGB_ATOMS, edge_channels=OGB_BONDS, hidden_channels=hidden, out_channels=11,
-        collection=collection, k=4, phi="mlp", norm=None, aggregation="mean",
+        in_channels=atoms, edge_channels=bonds, hidden_channels=hidden[other], collection=collection, k=k[other],
+        phi="mlp", **options,
     )  # fmt: skip
 
 
@@ -114,10 +91,10 @@ def _tu(name: str, collection: Collection, released: bool) -> PathNNConfig:
 
 
 PRESETS: dict[str, Callable[[Collection, bool], PathNNConfig]] = {
-    "zinc": _zinc,
-    "molhiv": _molhiv,
-    "peptides-func": _peptides_func,
-    "peptides-struct": _peptides_struct,
+    "zinc": partial(_molecules, atoms=ZINC_ATOMS, bonds=ZINC_BONDS, out_channels=1, hidden=(140, 152), k=(4, 4)),
+    "molhiv": partial(_molecules, out_channels=1, hidden=(128, 128), k=(2, 2), readout="mean", dropout=0.5),
+    "peptides-func": partial(_molecules, out_channels=10, hidden=(122, 128), k=(7, 8), readout="mean"),
+    "peptides-struct": partial(_molecules, out_channels=11, hidden=(136, 144), k=(4, 4), norm=None, aggregation="mean"),
     "csl": partial(_synthetic, k=11, k_ap=5, classes=10),
     "exp": partial(_synthetic, k=10, k_ap=5, classes=2),
     "cexp": partial(_synthetic, k=10, k_ap=5, classes=2),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Literal, get_args
 
 import torch
@@ -69,37 +68,6 @@ class Readout(nn.Module):
         return repr(self.kind)
 
 
-def read_out(readout: nn.Module, h: Tensor, batch: Tensor | None, batch_size: int | None) -> Tensor:
-    """Call a readout: a `Readout`, an aggregation of PyG, or a custom module.
-
-    A custom module is called as `readout(h, batch)`, with `batch_size=` if it takes that.
-
-    >>> from torch_geometric.nn import MaxAggregation
-    >>> read_out(MaxAggregation(), torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1]), None).tolist()
-    [[3.0], [5.0]]
-    """
-    kind = getattr(readout, "_orig_mod", readout)  # what torch.compile has wrapped
-    out: Tensor
-    if isinstance(kind, Readout):
-        out = readout(h, batch, batch_size=batch_size)
-        return out
-    from torch_geometric.nn import Aggregation
-
-    if isinstance(kind, Aggregation):
-        out = readout(h, batch, dim_size=1 if batch is None else batch_size)
-        return out
-    takes = signature(kind.forward).parameters.values()
-    sized = any(one.name == "batch_size" or one.kind is one.VAR_KEYWORD for one in takes)
-    out = readout(h, batch, batch_size=batch_size) if sized else readout(h, batch)
-    return out
-
-
-def make_readout(readout: ReadoutName | None) -> Readout | None:
-    """Return the readout of a name; None for one output per vertex."""
-    check_choice("readout", readout, (*get_args(ReadoutName), None))
-    return None if readout is None else Readout(readout)
-
-
 def _check_batch_size(batch_size: int, batch: Tensor) -> None:
     """Raise `ValueError` if `batch` has more graphs; only on a CPU, since reading it would wait for a GPU."""
     if batch.device.type != "cpu" or not batch.numel() or torch.compiler.is_compiling():
@@ -164,11 +132,6 @@ class GraphScale(nn.Module):
             )
         values = (graph_attr.to(self.mean) - self.mean) * self.factor
         return torch.where(values.isfinite(), values, 0.0).clamp(-self.limit, self.limit)
-
-
-def make_graph_scale(graph_channels: int) -> GraphScale | None:
-    """Return how the features of graphs are standardised; None for a model that reads none."""
-    return GraphScale(graph_channels) if graph_channels else None
 
 
 def join_graph_attr(h: Tensor, graph_attr: Tensor | None, scale: nn.Module | None) -> Tensor:

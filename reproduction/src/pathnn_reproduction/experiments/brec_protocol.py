@@ -23,8 +23,7 @@ from torch import Tensor, nn
 
 from pathnn.data import load_dataset
 from pathnn.nn import PathNN, paper_config
-from pathnn.nn.path_conv import PathConv
-from pathnn.nn.path_nn import PathNNConfig
+from pathnn.nn.path_nn import PathConv, PathNNConfig
 from pathnn.paths import extract_paths
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import LengthTrie, PathTrie

@@ -3,8 +3,7 @@
 A backend has a `name` and three methods: `supports(cell, like)`, `prepare(cell, inputs, budget)`, which computes once
 what the layers of one forward pass share, and `run(shared, h, trie, summed=...)`, which each layer calls. To add one:
 
-1. Subclass `Levels` (plain torch, level by level) and override its slow methods, or subclass `PieceBackend`, which has
-   the autograd function and the loop over pieces, or write `prepare` and `run`.
+1. Subclass `Levels` (plain torch, level by level) and override its slow methods, or write `prepare` and `run`.
 2. Call `register(YourBackend())`. `backend="auto"` then tries it before the others.
 3. Add it to the parity test, `tests/nn/test_backends.py`.
 """
@@ -15,6 +14,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -27,8 +27,13 @@ from pathnn.checks import check_choice
 from pathnn.nn.cells import PathCell
 from pathnn.paths.trie import LengthTrie
 
-BACKENDS = ("auto", "dense", "torch", "cpu", "triton")
-"""The names of the built-in backends."""
+_BUILT_IN = {
+    "dense": ("dense", "Dense"), "torch": ("levels", "Levels"), "cpu": ("cpu", "Cpu"),
+    "triton": ("triton.backend", "Triton"),
+}  # fmt: skip
+"""The module and the class of each built-in backend."""
+
+BACKENDS = ("auto", *_BUILT_IN)
 
 
 class Budget(NamedTuple):
@@ -160,21 +165,9 @@ def _candidates(like: Tensor) -> Iterator[Backend]:
 @cache
 def _built_in(name: str) -> Backend:
     """Import a backend when it is needed: numba and Triton take a second."""
-    if name == "dense":
-        from pathnn.nn.backends.dense import Dense
-
-        return Dense()
-    if name == "torch":
-        from pathnn.nn.backends.levels import Levels
-
-        return Levels()
-    if name == "cpu":
-        from pathnn.nn.backends.cpu import Cpu
-
-        return Cpu()
-    from pathnn.nn.backends.triton.backend import Triton
-
-    return Triton()
+    module, title = _BUILT_IN[name]
+    backend: Backend = getattr(import_module(f"pathnn.nn.backends.{module}"), title)()
+    return backend
 
 
 def _find(name: str) -> Backend:
@@ -209,6 +202,53 @@ def check_once() -> None:
         )
 
 
+class ProjectedInputs(NamedTuple):
+    """The projected inputs, and `W_hh`; a gate before activation is the sum of one row of each table and of `W_hh h`.
+
+    Shapes: `vertex` is `[num_nodes, gates * d]`, with the bias added, and one more row for a dummy token; `edge` is
+    `[num_types + 1, gates * d]`, whose last row, zeros, is for "no edge"; `distance` is `[rows, gates * d]`;
+    `recurrent` is `[gates * d, d]`. None for what is not read.
+    """
+
+    vertex: Tensor
+    edge: Tensor | None
+    distance: Tensor | None
+    recurrent: Tensor | None = None
+
+
+def project_small(
+    distances: Tensor | None, edges: Tensor | EdgeTypes | None, *, weight_ih: Tensor, channels: int
+) -> tuple[Tensor | None, Tensor | None]:
+    """Return the projected tables of edges and of distances, which are the same in every layer.
+
+    `W_ih [h; d; e]` is split by columns: one product per vertex, per distance and per edge (or type of edge).
+    """
+    split = channels if distances is None else 2 * channels
+    distance = None if distances is None else F.linear(distances, weight_ih[:, channels:split])
+    if edges is None:
+        return None, distance
+    features = edges.table if isinstance(edges, EdgeTypes) else edges
+    edge = _linear(features, weight_ih[:, split:])
+    return torch.cat([edge, edge.new_zeros(1, edge.size(1))]), distance
+
+
+def _linear(features: Tensor, weight: Tensor) -> Tensor:
+    if not on_triton(features):
+        return F.linear(features, weight)
+    from pathnn.nn.backends.triton.ops import tall_linear
+
+    return tall_linear(features, weight)
+
+
+def edge_rows(edge: Tensor, edges: Tensor | EdgeTypes) -> Tensor:
+    """Return the row of each edge; -1, no edge, is the row after the last."""
+    if isinstance(edges, EdgeTypes):
+        none = edges.table.size(0)
+        index = torch.cat([edges.types.to(torch.int32), edges.types.new_full((1,), none, dtype=torch.int32)])
+        return index[edge.long()]
+    return torch.where(edge < 0, edges.size(0), edge)
+
+
 class LevelTokens(NamedTuple):
     """The rows of the parent and of each input for each entry of a level, int32; None for inputs that are not read."""
 
@@ -231,99 +271,6 @@ class LevelTokens(NamedTuple):
 
 Piece = list[LevelTokens]
 """The levels of a trie, or of its part below some roots."""
-
-Tensors = tuple[Tensor | None, ...]
-
-
-class Saved(NamedTuple):
-    """The tensors, and anything else, that `forward` keeps for `backward`."""
-
-    tensors: list[Tensor]
-    context: Any = None
-
-
-class PieceBackend:
-    """A backend that computes one piece of a trie at a time: forward, and backward from kept or recomputed states.
-
-    It has the autograd function. `project` widens half precision, and `run` narrows it.
-    """
-
-    def tokens(self, shared: Any, trie: LengthTrie) -> Piece:
-        """Return the rows of `project` that each entry of the trie reads."""
-        raise NotImplementedError
-
-    def project(self, shared: Any, h: Tensor) -> Tensors:
-        """Return the tensors that `forward` reads, differentiable and no narrower than float32."""
-        raise NotImplementedError
-
-    def forward(self, shared: Any, tensors: Tensors, piece: Piece, out: Tensor, *, summed: bool, keep: bool) -> Saved:
-        """Compute the paths of a piece: add them to the rows of their sources if `summed`, else write one row each."""
-        raise NotImplementedError
-
-    def backward(
-        self, shared: Any, tensors: Tensors, piece: Piece, saved: Saved | None, grad: Tensor, *, summed: bool
-    ) -> Tensors:
-        """Return the gradients of `tensors`; without `saved`, recompute the states first."""
-        raise NotImplementedError
-
-    def run(self, shared: Shared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
-        """Return the last hidden state of every path, or their sums at the sources; differentiable once."""
-        tokens, tensors = self.tokens(shared, trie), self.project(shared, h)
-        most = shared.budget.max_entries
-        pieces = cut(tokens, most) if most else [tokens]
-        keep = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
-        job = _Job(self, shared, pieces, trie.num_nodes if summed else trie.num_paths, summed, keep)
-        out: Tensor = _Run.apply(job, *tensors)  # type: ignore[no-untyped-call]
-        return out.to(h.dtype)
-
-
-class _Job(NamedTuple):
-    backend: PieceBackend
-    shared: Shared
-    pieces: list[Piece]
-    rows: int
-    summed: bool
-    keep: bool
-
-    def rows_of_pieces(self, all_rows: Tensor) -> Iterator[tuple[Piece, Tensor]]:
-        """Yield each piece and its rows of the output: all rows if `summed`."""
-        first = 0
-        for piece in self.pieces:
-            last = first + piece[-1].num_entries
-            yield piece, all_rows if self.summed else all_rows[first:last]
-            first = last
-
-
-class _Run(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, job: _Job, *tensors: Tensor | None) -> Tensor:
-        backend, summed = job.backend, job.summed
-        keep = job.keep and len(job.pieces) == 1
-        weight = next(tensor for tensor in reversed(tensors) if tensor is not None)
-        out = weight.new_zeros(job.rows, weight.size(1))
-        saved = Saved([])
-        for piece, rows in job.rows_of_pieces(out):
-            saved = backend.forward(job.shared, tensors, piece, rows, summed=summed, keep=keep)
-        ctx.job, ctx.context, ctx.kept, ctx.inputs = job, saved.context, keep, len(tensors)
-        ctx.save_for_backward(*tensors, *(saved.tensors if keep else ()))
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        check_once()
-        job, (tensors, states) = ctx.job, (ctx.saved_tensors[: ctx.inputs], ctx.saved_tensors[ctx.inputs :])
-        saved = Saved(list(states), ctx.context) if ctx.kept else None
-        totals: list[Tensor | None] = [None] * len(tensors)
-        with torch.autocast(grad.device.type, enabled=False):  # backward() may be called under autocast
-            for piece, rows in job.rows_of_pieces(grad.contiguous()):
-                found = job.backend.backward(job.shared, tensors, piece, saved, rows, summed=job.summed)
-                totals = [add(total, more) for total, more in zip(totals, found, strict=True)]
-        return None, *totals
-
-
-def add(total: Tensor | None, more: Tensor | None) -> Tensor | None:
-    """Return the sum, computed in place in `total`."""
-    return more if total is None else total.add_(more) if more is not None else total
 
 
 def cut(levels: Piece, max_entries: int) -> list[Piece]:

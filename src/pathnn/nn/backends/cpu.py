@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.nn.backends.base import Tensors, check_once, wide
-from pathnn.nn.backends.levels import LevelInput, Levels, LevelsShared, ProjectedInputs
-from pathnn.nn.cells import PathCell, State, is_lstm
+from pathnn.nn.backends.base import ProjectedInputs, check_once, wide
+from pathnn.nn.backends.levels import LevelInput, Levels, LevelsShared
+from pathnn.nn.cells import PathCell, State, lstm_step
 
 _ONE_DNN = torch._C._has_mkldnn and platform.machine() in ("x86_64", "AMD64")
 
@@ -38,7 +38,7 @@ class Cpu(Levels):
     def supports(self, cell: PathCell, like: Tensor) -> bool:
         """Return whether it is an LSTM on a CPU in float32 or in half precision, which is widened."""
         narrow = like.dtype in (torch.float32, torch.bfloat16, torch.float16)
-        return is_lstm(cell) and like.device.type == "cpu" and narrow
+        return cell.step is lstm_step and like.device.type == "cpu" and narrow
 
     def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
         """Write the states of a level into `out`, which has only h if no later step reads c."""
@@ -78,10 +78,10 @@ class Cpu(Levels):
         out: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.t(), None, "none", [], "")
         return out
 
-    def project(self, shared: LevelsShared, h: Tensor) -> Tensors:
-        """Return the projected vertices, edges and distances, and `W_hh`."""
+    def project(self, shared: LevelsShared, h: Tensor) -> Tensor:
+        """Return the projected vertices."""
         vertex: Tensor = _Linear.apply(wide(h), wide(shared.weight).contiguous(), wide(shared.bias), self)  # type: ignore[no-untyped-call]
-        return vertex, shared.edge, shared.distance, shared.recurrent
+        return vertex
 
     def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
         """Add row j to `target[index[j]]`, for every j, in order."""

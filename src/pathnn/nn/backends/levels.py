@@ -17,9 +17,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice, pairwise
+from itertools import accumulate, pairwise
 from threading import Barrier
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -32,35 +32,18 @@ from pathnn.nn.backends.base import (
     Inputs,
     LevelTokens,
     Piece,
-    PieceBackend,
-    Saved,
+    ProjectedInputs,
     Shared,
-    Tensors,
+    check_once,
+    edge_rows,
+    project_small,
     wide,
 )
-from pathnn.nn.cells import PathCell, State, is_lstm
+from pathnn.nn.cells import PathCell, State, lstm_step
 from pathnn.paths.trie import LengthTrie
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
-
-
-class ProjectedInputs(NamedTuple):
-    """The projected inputs; a gate before activation is the sum of one row of each.
-
-    Shapes: `vertex` is `[num_nodes, gates * d]`, with the bias added, and one more row for a dummy token; `edge` is
-    `[num_types + 1, gates * d]`, whose last row, zeros, is for "no edge"; `distance` is `[rows, gates * d]`.
-    """
-
-    vertex: Tensor
-    edge: Tensor | None
-    distance: Tensor | None
-
-    def zeros_like(self) -> ProjectedInputs:
-        """Return zeros of the same shapes, to add up gradients."""
-        vertex, edge, distance = (None if table is None else torch.zeros_like(table) for table in self)
-        assert vertex is not None
-        return ProjectedInputs(vertex, edge, distance)
 
 
 MOST_KEPT = 1 << 26
@@ -88,10 +71,10 @@ class LevelsShared(Shared):
     bias: Tensor
     edge: Tensor | None
     distance: Tensor | None
-    recurrent: Tensor
+    recurrent: Tensor | None
 
 
-class Levels(PieceBackend):
+class Levels:
     """Compute all levels, one after the other. `Cpu` overrides `forward_level`, `backward_level` and `sum_rows`."""
 
     name = "torch"
@@ -118,131 +101,124 @@ class Levels(PieceBackend):
             bias=weights.bias,
             edge=None if edge is None else wide(edge),
             distance=None if distance is None else wide(distance),
-            recurrent=wide(weights.recurrent),
+            recurrent=None if weights.recurrent is None else wide(weights.recurrent),
         )
 
-    def project(self, shared: LevelsShared, h: Tensor) -> Tensors:
-        """Return the projected vertices, edges and distances, and `W_hh`."""
-        vertex = wide(F.linear(h, shared.weight, shared.bias))
-        return vertex, shared.edge, shared.distance, shared.recurrent
+    def run(self, shared: LevelsShared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
+        """Return the last hidden state of every path, or their sums at the sources; differentiable once."""
+        tokens, most = self.tokens(shared, trie), shared.budget.max_entries
+        pieces = base.cut(tokens, most) if most else [tokens]
+        tables = ProjectedInputs(self.project(shared, h), shared.edge, shared.distance, shared.recurrent)
+        keep = torch.is_grad_enabled() and any(table is not None and table.requires_grad for table in tables)
+        job = _Job(self, shared.cell, pieces, summed, keep and len(pieces) == 1)
+        rows = trie.num_nodes if summed else trie.num_paths
+        out: Tensor = _Run.apply(job, rows, *tables)  # type: ignore[no-untyped-call]
+        return out.to(h.dtype)
+
+    def project(self, shared: LevelsShared, h: Tensor) -> Tensor:
+        """Return the projected vertices, no narrower than float32."""
+        return wide(F.linear(h, shared.weight, shared.bias))
 
     def tokens(self, shared: LevelsShared, trie: LengthTrie) -> Piece:
         """Return the rows of the tables that each entry reads, level by level."""
         levels = []
         for level in trie.levels:
             vertex = torch.where(level.vertex < 0, trie.num_nodes, level.vertex)
-            edge = None if shared.edges is None or level.edge is None else _edge_rows(level.edge, shared.edges)
+            edge = None if shared.edges is None or level.edge is None else edge_rows(level.edge, shared.edges)
             distance = None if shared.distance is None else level.distance
             levels.append(LevelTokens(level.parent, vertex.contiguous(), edge, distance))
         return levels
 
-    def forward(
-        self, shared: LevelsShared, tensors: Tensors, piece: Piece, out: Tensor, *, summed: bool, keep: bool
-    ) -> Saved:
-        """Compute the parts of a piece in threads; keep the states of the inner entries, and their products if few."""
-        parts = _parts(piece, out)
-        rows, first = [], 0
-        for part in parts:  # a part has its own sums, or its own rows of `out`
-            last = first + part[-1].num_entries
-            rows.append(out[first:last] if not summed else out if first == 0 else torch.zeros_like(out))
-            first = last
+    def forward(self, job: _Job, tables: ProjectedInputs, piece: Piece, out: Tensor) -> list[_Kept]:
+        """Compute the parts of a piece in threads: add their paths to the rows of their sources, or write one row each.
+
+        Returns the parts; with `job.keep`, with the states of their inner entries, and their products if few.
+        """
+        parts = _with_rows(_parts(piece, out), out, summed=job.summed)
+        if job.summed:  # each part has its own sums
+            parts[1:] = [(part, torch.zeros_like(out)) for part, _ in parts[1:]]
         inner = sum(level.num_entries for level in piece[:-1])
-        products = keep and inner * shared.recurrent.size(0) <= MOST_KEPT
+        products = job.keep and inner * tables.vertex.size(1) <= MOST_KEPT
 
-        def compute(job: tuple[Piece, Tensor]) -> list[_Inner]:
-            levels = self._down(shared.cell, tensors, *job, summed=summed, products=products)
-            return levels if keep else []
+        def compute(one: tuple[Piece, Tensor]) -> _Kept:
+            part, rows = one
+            levels = self._down(job, tables, part, rows, products=products)
+            return _Kept(part, levels if job.keep else None)
 
-        kept = run_in_threads(compute, list(zip(parts, rows, strict=True)))
-        for more in rows[1:] if summed else ():
+        kept = run_in_threads(compute, parts)
+        for _, more in parts[1:] if job.summed else ():
             out += more
-        counts = [[len(level.products) for level in levels] for levels in kept]
-        return Saved(
-            [x for levels in kept for level in levels for x in (*level.state, *level.products)], (parts, counts)
-        )
+        return kept
 
-    def backward(
-        self, shared: LevelsShared, tensors: Tensors, piece: Piece, saved: Saved | None, grad: Tensor, *, summed: bool
-    ) -> Tensors:
-        """Add up the gradients of the parts of a piece."""
-        parts: list[Piece] = _parts(piece, grad) if saved is None else saved.context[0]
-        jobs: list[tuple[Piece, Tensor, list[_Inner] | None]] = []
-        inner = None if saved is None else _unflatten(saved.tensors, shared.cell.states, saved.context[1])
-        first = 0
-        for i, part in enumerate(parts):
-            last = first + part[-1].num_entries
-            jobs.append((part, grad if summed else grad[first:last], None if inner is None else inner[i]))
-            first = last
+    def backward(self, job: _Job, tables: ProjectedInputs, kept: list[_Kept], grad: Tensor) -> list[Tensor | None]:
+        """Add up the gradients of the parts of a piece; states that were not kept are recomputed."""
+        parts = _with_rows([part for part, _ in kept], grad, summed=job.summed)
 
-        def compute(job: tuple[Piece, Tensor, list[_Inner] | None]) -> list[Tensor | None]:
-            part, rows, kept = job
-            kept = self._down(shared.cell, tensors, part, None, summed=summed, products=True) if kept is None else kept
-            return self._up(shared.cell, tensors, part, kept, rows, summed=summed)
+        def compute(one: tuple[_Kept, tuple[Piece, Tensor]]) -> list[Tensor | None]:
+            (part, inner), (_, rows) = one
+            inner = self._down(job, tables, part, None, products=True) if inner is None else inner
+            return self._up(job, tables, part, inner, rows)
 
-        totals, *others = run_in_threads(compute, jobs)
+        totals, *others = run_in_threads(compute, list(zip(kept, parts, strict=True)))
         for found in others:
-            totals = [base.add(total, more) for total, more in zip(totals, found, strict=True)]
-        return tuple(totals)
+            totals = _add(totals, found)
+        return totals
 
     def _down(
-        self, cell: PathCell, tensors: Tensors, levels: Piece, out: Tensor | None, *, summed: bool, products: bool
+        self, job: _Job, tables: ProjectedInputs, levels: Piece, out: Tensor | None, *, products: bool
     ) -> list[_Inner]:
         """Run all levels and return the inner ones; without `out`, leave out the last level."""
-        tables, weight = _split(tensors)
-        inner: list[_Inner] = []
+        cell, inner = job.cell, list[_Inner]()
         for rows in levels[:-1]:
-            state = tuple(tables.vertex.new_empty(rows.num_entries, weight.size(1)) for _ in range(cell.states))
-            for block in self._blocks(rows, weight, inner[-1] if inner else None, keep=products):
+            state = tuple(tables.vertex.new_empty(rows.num_entries, cell.channels) for _ in range(cell.states))
+            for block in self._blocks(rows, tables.recurrent, inner[-1] if inner else None, keep=products):
                 self.forward_level(cell, block.level, tables, tuple(x[block.entries] for x in state))
             inner.append(_Inner(state, []))
-        for block in [] if out is None else self._blocks(levels[-1], weight, inner[-1], keep=products):
+        for block in [] if out is None else self._blocks(levels[-1], tables.recurrent, inner[-1], keep=products):
             assert out is not None
-            hidden = out.new_empty(block.level.vertex.numel(), out.size(1)) if summed else out[block.entries]
+            hidden = out.new_empty(block.level.vertex.numel(), out.size(1)) if job.summed else out[block.entries]
             self.forward_level(cell, block.level, tables, (hidden,))
-            if summed:
+            if job.summed:
                 self.sum_rows(out, block.level.vertex, hidden)
         return inner
 
     def _up(
-        self, cell: PathCell, tensors: Tensors, levels: Piece, inner: list[_Inner], grad: Tensor, *, summed: bool
+        self, job: _Job, tables: ProjectedInputs, levels: Piece, inner: list[_Inner], grad: Tensor
     ) -> list[Tensor | None]:
-        """Return the gradients of `tensors`, where `grad` is that of the output of `_down`."""
-        tables, weight = _split(tensors)
-        grads, grad_weight = tables.zeros_like(), torch.zeros_like(weight.t(), memory_format=torch.contiguous_format)
-        grad_state: State = () if summed else (grad,)
+        """Return the gradients of `tables`, where `grad` is that of the output of `_down`."""
+        cell, weight = job.cell, tables.recurrent
+        vertex, edge, distance = (None if table is None else torch.zeros_like(table) for table in tables[:3])
+        assert vertex is not None
+        grads = ProjectedInputs(vertex, edge, distance)
+        grad_weight = None if weight is None else weight.new_zeros(weight.size(1), weight.size(0))
+        grad_state: State = () if job.summed else (grad,)
         scratch: Tensor | None = None  # the gradient of the products of a block; new memory would cost more than zeros
         for t in range(len(levels) - 1, -1, -1):
             parents = inner[t - 1] if t else None
-            above = () if parents is None else self._zero_gradients(cell, parents.state)
+            above = () if parents is None else tuple(map(torch.zeros_like, parents.state))
             for block in self._blocks(levels[t], weight, parents):
                 level = block.level
                 own = tuple(x[block.entries] for x in grad_state) or (grad.index_select(0, level.vertex),)
-                if level.projected is None:
-                    self.backward_level(cell, level, tables, own, grads, None, ())
+                d_parents = tuple(x[block.parents] for x in above)
+                if level.projected is None or weight is None or grad_weight is None:
+                    self.backward_level(cell, level, tables, own, grads, None, d_parents)
                     continue
                 number = level.projected.size(0)
                 if scratch is None or scratch.size(0) < number:
                     scratch = torch.empty_like(level.projected)
-                d_projected, d_parents = scratch[:number].zero_(), tuple(x[block.parents] for x in above)
+                d_projected = scratch[:number].zero_()
                 self.backward_level(cell, level, tables, own, grads, d_projected, d_parents)
-                through_weight = self.product(d_projected, weight)
-                d_parents[0].copy_(through_weight) if is_lstm(cell) else d_parents[0].add_(through_weight)
+                d_parents[0].add_(self.product(d_projected, weight))
                 grad_weight += self.product(level.state[0].t(), d_projected)
             grad_state = above
-        return [*grads, grad_weight.t().contiguous()]
-
-    @staticmethod
-    def _zero_gradients(cell: PathCell, state: State) -> State:
-        """Return where the gradients of states are added; that of an LSTM's h is written as a whole."""
-        hidden = torch.empty_like(state[0]) if is_lstm(cell) else torch.zeros_like(state[0])
-        return (hidden, *map(torch.zeros_like, state[1:]))
+        return [vertex, edge, distance, None if grad_weight is None else grad_weight.t().contiguous()]
 
     def product(self, a: Tensor, b: Tensor) -> Tensor:
         """Return `a @ b`."""
         return a @ b
 
     def _blocks(
-        self, rows: LevelTokens, weight: Tensor, parents: _Inner | None, *, keep: bool = False
+        self, rows: LevelTokens, weight: Tensor | None, parents: _Inner | None, *, keep: bool = False
     ) -> Iterator[_Block]:
         """Yield a level in blocks of parents, with `W_hh h` of the parents of each: kept, or computed (and `keep`)."""
         if parents is None or rows.parent is None:
@@ -258,14 +234,14 @@ class Levels(PieceBackend):
         for i, ((a, b), (first, last)) in enumerate(zip(pairwise([*starts, number]), pairwise(bounds), strict=True)):
             block = rows.slice(first, last, parent_start=a) if len(starts) > 1 else rows
             state = tuple(x[a:b] for x in parents.state)
-            projected = kept[i] if kept else self.product(state[0], weight.t())
-            if keep:
+            projected = kept[i] if kept else None if weight is None else self.product(state[0], weight.t())
+            if keep and projected is not None:
                 parents.products.append(projected)
             yield _Block(slice(a, b), slice(first, last), LevelInput(*block, projected=projected, state=state))
 
     def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
         """Write the states of a level into `out`, which has only h if no later step reads the others."""
-        if not is_lstm(cell):
+        if cell.step is not lstm_step:
             state = cell.step(_projected(level, tables), _of_parents(level.projected, level), _parent_state(level))
             for target, value in zip(out, state, strict=False):
                 target.copy_(value)
@@ -290,18 +266,20 @@ class Levels(PieceBackend):
 
         `grad` is the gradient of the states, or only of h.
         """
-        differentiate = _lstm_gradients if is_lstm(cell) else _step_gradients
+        differentiate = _lstm_gradients if cell.step is lstm_step else _step_gradients
         grad_z, grad_r, grad_states = differentiate(cell, level, tables, grad)
         self.sum_rows(grads.vertex, level.vertex, grad_z)
         if grads.edge is not None and level.edge is not None:
             self._sum_small_table(grads.edge, level.edge, grad_z)
         if grads.distance is not None and level.distance is not None:
             self._sum_small_table(grads.distance, level.distance, grad_z)
-        if grad_projected is not None and level.parent is not None:
+        if level.parent is None:
+            return
+        if grad_projected is not None:
             self.sum_rows(grad_projected, level.parent, grad_r)
-            for target, rows in zip(grad_parents, grad_states, strict=True):
-                if rows is not None:
-                    target.index_add_(0, level.parent, rows)
+        for target, rows in zip(grad_parents, grad_states, strict=True):
+            if rows is not None:
+                target.index_add_(0, level.parent, rows)
 
     def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
         """Add row j to `target[index[j]]` for every j, in order on a CPU, in any order on other devices."""
@@ -317,46 +295,6 @@ class Levels(PieceBackend):
         target.addmm_(one_hot, rows)
 
 
-def project_small(
-    distances: Tensor | None, edges: Tensor | EdgeTypes | None, *, weight_ih: Tensor, channels: int
-) -> tuple[Tensor | None, Tensor | None]:
-    """Return the projected tables of edges and of distances, which are the same in every layer.
-
-    `W_ih [h; d; e]` is split by columns: one product per vertex, per distance and per edge (or type of edge).
-    """
-    split = channels if distances is None else 2 * channels
-    distance = None if distances is None else F.linear(distances, weight_ih[:, channels:split])
-    if edges is None:
-        return None, distance
-    features = edges.table if isinstance(edges, EdgeTypes) else edges
-    edge = _linear(features, weight_ih[:, split:])
-    return torch.cat([edge, edge.new_zeros(1, edge.size(1))]), distance
-
-
-def _linear(features: Tensor, weight: Tensor) -> Tensor:
-    if not base.on_triton(features):
-        return F.linear(features, weight)
-    from pathnn.nn.backends.triton.ops import tall_linear
-
-    return tall_linear(features, weight)
-
-
-def _edge_rows(edge: Tensor, edges: Tensor | EdgeTypes) -> Tensor:
-    """Return the row of each edge; -1, no edge, is the row after the last."""
-    if isinstance(edges, EdgeTypes):
-        none = edges.table.size(0)
-        index = torch.cat([edges.types.to(torch.int32), edges.types.new_full((1,), none, dtype=torch.int32)])
-        return index[edge.long()]
-    return torch.where(edge < 0, edges.size(0), edge)
-
-
-def _split(tensors: Tensors) -> tuple[ProjectedInputs, Tensor]:
-    vertex, edge, distance, weight = tensors
-    assert vertex is not None
-    assert weight is not None
-    return ProjectedInputs(vertex, edge, distance), weight
-
-
 class _Inner(NamedTuple):
     """The states of an inner level, and its products `W_hh h`, one for each block of its entries; none: not kept."""
 
@@ -364,10 +302,62 @@ class _Inner(NamedTuple):
     products: list[Tensor]
 
 
-def _unflatten(tensors: Sequence[Tensor], states: int, counts: list[list[int]]) -> list[list[_Inner]]:
-    """Return the inner levels of each part from their tensors, one after the other, and their numbers of products."""
-    rest = iter(tensors)
-    return [[_Inner(tuple(islice(rest, states)), list(islice(rest, number))) for number in levels] for levels in counts]
+class _Kept(NamedTuple):
+    """A part of a trie, and its inner levels; None: not kept."""
+
+    part: Piece
+    inner: list[_Inner] | None
+
+
+class _Job(NamedTuple):
+    """What one call of `_Run` computes; `keep` says whether the backward pass reads kept states."""
+
+    backend: Levels
+    cell: PathCell
+    pieces: list[Piece]
+    summed: bool
+    keep: bool
+
+
+class _Run(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, job: _Job, rows: int, *tensors: Any) -> Tensor:
+        tables = ProjectedInputs(*tensors)
+        out = tables.vertex.new_zeros(rows, job.cell.channels)
+        ctx.job, ctx.kept = job, None
+        for piece, own in _with_rows(job.pieces, out, summed=job.summed):
+            kept = job.backend.forward(job, tables, piece, own)
+            ctx.kept = kept if job.keep else None
+        ctx.save_for_backward(*tensors)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        check_once()
+        job, tables, totals = ctx.job, ProjectedInputs(*ctx.saved_tensors), list[Tensor | None]([None] * 4)
+        all_kept, ctx.kept = ctx.kept, None  # frees the states; another backward pass recomputes them
+        with torch.autocast(grad.device.type, enabled=False):  # backward() may be called under autocast
+            for piece, rows in _with_rows(job.pieces, grad.contiguous(), summed=job.summed):
+                kept = all_kept or [_Kept(part, None) for part in _parts(piece, grad)]
+                totals = _add(totals, job.backend.backward(job, tables, kept, rows))
+        return None, None, *totals
+
+
+def _add(totals: list[Tensor | None], found: list[Tensor | None]) -> list[Tensor | None]:
+    """Return the sums, computed in place in `totals`."""
+    return [
+        more if total is None else total if more is None else total.add_(more)
+        for total, more in zip(totals, found, strict=True)
+    ]
+
+
+def _with_rows(pieces: list[Piece], rows: Tensor, *, summed: bool) -> list[tuple[Piece, Tensor]]:
+    """Return each piece with its paths' rows of the output or its gradient: all rows if `summed`."""
+    bounds = accumulate((piece[-1].num_entries for piece in pieces), initial=0)
+    return [
+        (piece, rows if summed else rows[first:last])
+        for piece, (first, last) in zip(pieces, pairwise(bounds), strict=True)
+    ]
 
 
 class _Block(NamedTuple):
@@ -407,8 +397,8 @@ def _step_gradients(cell: PathCell, level: LevelInput, tables: ProjectedInputs, 
     with torch.enable_grad():
         after = cell.step(z, None if r is None else r.requires_grad_(), before)
     inputs = [z, *([] if r is None else [r]), *before]
-    grad_z, *others = torch.autograd.grad(after[: len(grad)], inputs, grad, allow_unused=True, materialize_grads=True)
-    return grad_z, others[0] if others else grad_z, others[1:]
+    found = torch.autograd.grad(after[: len(grad)], inputs, grad, allow_unused=True, materialize_grads=True)
+    return found[0], found[0] if r is None else found[1], found[len(found) - len(before) :]
 
 
 def _lstm_gates(level: LevelInput, tables: ProjectedInputs) -> tuple[Tensor, ...]:

@@ -19,8 +19,8 @@ from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, power_
 from pathnn.nn.backends.triton.ops import MOST_ROWS, lookup, tall_linear
 from pathnn.nn.baselines import Baseline, SelfLoops
 from pathnn.nn.encoders import CategoricalEncoder
-from pathnn.nn.path_conv import PathConv
 from pathnn.nn.path_lstm import PathLSTM
+from pathnn.nn.path_nn import PathConv
 from pathnn.nn.readout import Readout
 from pathnn.training.setup import Model
 
@@ -40,6 +40,8 @@ def can_be_padded(model: Model, graphs: PackedGraphs) -> bool:
     ]  # fmt: skip
     if isinstance(model, PathNN):
         known += [(model.lstm, PathLSTM), *((conv, PathConv) for conv in model.convs)]
+        if isinstance(model.lstm, PathLSTM) and model.lstm.aggr is not None:
+            return False
     if any(part is not None and not isinstance(part, kind) for part, kind in known):
         return False  # a custom module may wait for the GPU or read padding
     if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.head.modules()):

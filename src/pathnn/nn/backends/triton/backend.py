@@ -17,11 +17,20 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, LevelTokens, Shared, check_once, cut
-from pathnn.nn.backends.levels import ProjectedInputs, project_small
+from pathnn.nn.backends.base import (
+    Budget,
+    EdgeTypes,
+    Inputs,
+    LevelTokens,
+    ProjectedInputs,
+    Shared,
+    check_once,
+    cut,
+    project_small,
+)
 from pathnn.nn.backends.triton.kernels.blocks import cover
 from pathnn.nn.backends.triton.order import LengthPlan, Order, child_starts, flat, order_by_vertex
-from pathnn.nn.cells import PathCell, is_lstm
+from pathnn.nn.cells import PathCell, lstm_step
 from pathnn.paths.trie import LengthTrie
 
 if TYPE_CHECKING:
@@ -59,7 +68,7 @@ class Triton:
 
     def supports(self, cell: PathCell, like: Tensor) -> bool:
         """Return whether it is an LSTM in float32 on an NVIDIA GPU, and Triton is installed."""
-        return is_lstm(cell) and base.on_triton(like)
+        return cell.step is lstm_step and base.on_triton(like)
 
     def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> TritonShared:
         """Project edges and distances, and split the weights for the products on tensor cores."""
@@ -68,6 +77,7 @@ class Triton:
         from pathnn.nn.backends.triton.sweep import SMALL_ROWS
 
         number, (weight, bias, weight_hh) = terms(), cell.weights()  # `terms` reads whether autocast is on
+        assert weight_hh is not None
         edges, distances = inputs
         with torch.autocast(weight.device.type, enabled=False), torch.cuda.device(weight.device):
             if isinstance(edges, EdgeTypes) and edges.components is not None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from pathnn.nn.backends.levels import ProjectedInputs
+from pathnn.nn.backends.base import ProjectedInputs
 
 if TYPE_CHECKING:
     from pathnn.nn.backends.triton.backend import Tokens

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from pathnn.nn.backends.base import LevelTokens
-from pathnn.nn.backends.levels import ProjectedInputs
+from pathnn.nn.backends.base import LevelTokens, ProjectedInputs
 from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, parts_of, power_above
 from pathnn.nn.backends.triton.kernels.level import backward_children, forward_entries
 from pathnn.nn.backends.triton.kernels.segment import sum_segments, sum_small_tables
