@@ -27,7 +27,7 @@ from pathnn.training.scoring import Evaluation, Handle, Step, apply, as_targets,
 from pathnn.training.setup import Loaders, Model, batch_indices, own_share, seed_torch
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 
 @dataclass(frozen=True)
