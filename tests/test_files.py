@@ -123,7 +123,7 @@ def test_without_file_locks_training_warns_that_the_folder_is_not_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
-    with pytest.warns(RuntimeWarning, match=r"\.lock is not locked: this system has no file locks"):
-        with RunFolder(tmp_path).lock():
-            pass
+    warning = pytest.warns(RuntimeWarning, match=r"\.lock is not locked: this system has no file locks")
+    with warning, RunFolder(tmp_path).lock():
+        pass
     assert (tmp_path / ".lock").exists()

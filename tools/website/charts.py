@@ -25,12 +25,13 @@ def write_charts(root: Path, folder: Path) -> None:
     """Write the charts of speed and accuracy as SVG."""
     steps, errors = step_times(root / "benchmarks" / "results"), zinc_errors(root / "results")
     for mode, ink in INK.items():
-        speed = Figure(figsize=(7, 2.6))
-        for axes, (title, bars) in zip(speed.subplots(1, len(steps)), steps.items(), strict=True):
+        speed = Figure(figsize=(6, 3.6))
+        rows = speed.subplots(len(steps), gridspec_kw={"height_ratios": [len(bars) for bars in steps.values()]})
+        for axes, (title, bars) in zip(rows, steps.items(), strict=True):
             draw_bars(axes, bars, title, ink, "{:,.1f} ms")
         save(speed, folder / f"speed-{mode}.svg")
-        accuracy = Figure(figsize=(7, 3.2))
-        draw_bars(accuracy.subplots(), errors, "mean absolute error on ZINC12K, less is better", ink, "{:.3f}")
+        accuracy = Figure(figsize=(6, 3.6))
+        draw_bars(accuracy.subplots(), errors, "mean absolute error on ZINC12K (less is better)", ink, "{:.3f}")
         save(accuracy, folder / f"accuracy-{mode}.svg")
 
 
@@ -68,11 +69,11 @@ def draw_bars(axes: Any, bars: list[Bar], title: str, ink: str, text: str) -> No
     """Draw horizontal bars with their labels and values, and nothing else."""
     labels, values, ours = zip(*bars, strict=True)
     places = range(len(bars), 0, -1)
-    drawn = axes.barh(places, values, height=0.62, color=[OURS if mine else OTHERS for mine in ours])
+    drawn = axes.barh(places, values, height=0.66, color=[OURS if mine else OTHERS for mine in ours])
     axes.bar_label(drawn, [text.format(value) for value in values], padding=4, color=ink, fontsize=9)
     axes.set_yticks(places, labels, fontsize=9, color=ink)
     axes.set_title(title, fontsize=10, color=ink, loc="left")
-    axes.set_xlim(0, 1.25 * max(values))
+    axes.set(xlim=(0, 1.25 * max(values)), ylim=(0.5, len(bars) + 0.5))
     axes.set_xticks([])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

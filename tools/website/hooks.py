@@ -24,7 +24,7 @@ def on_config(config: Any) -> Any:
             return fence_examples(lines)
 
     class Examples(Extension):
-        def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 (the name is Markdown's)
+        def extendMarkdown(self, md: Markdown) -> None:
             md.preprocessors.register(FenceExamples(md), "examples", 1000)  # before code blocks are found
 
     config.markdown_extensions.append(Examples())

@@ -126,16 +126,24 @@ def reference_pages() -> dict[str, str]:
     pages = {"pathnn": reference_page("pathnn", root, ())}
     for name in public_packages():
         pages[name] = reference_page(f"pathnn.{name}", public_names(f"pathnn.{name}"), root)
-    rows = [f"| [`{'pathnn' if name == 'pathnn' else 'pathnn.' + name}`]({name}.md) | {first_line(name)} |" for name in pages]
-    head = "# Reference\n\nEvery public name, from its docstring. The examples run as tests.\n\n| module | |\n|---|---|\n"
-    pages["index"] = head + "\n".join(rows) + "\n| [`pathnn` in a shell](../cli.md) | Every command and its options. |\n"
-    return pages
+    rows = [f"| [`{title(name)}`]({name}.md) | {first_line(name)} |" for name in pages]
+    rows.append("| [the command line](../cli.md) | Every command and its options. |")
+    head = ["# Reference", "", "Every public name, from its docstring. The examples run as tests.", "", "| module | |"]
+    return pages | {"index": "\n".join([*head, "|---|---|", *rows, ""])}
 
 
-def first_line(name: str) -> str:
-    """Return the first line of a module's docstring."""
-    module = importlib.import_module("pathnn" if name == "pathnn" else f"pathnn.{name}")
-    return (module.__doc__ or "").strip().splitlines()[0]
+def title(page: str) -> str:
+    """Return the module that a page of the reference describes.
+
+    >>> title("pathnn"), title("nn")
+    ('pathnn', 'pathnn.nn')
+    """
+    return "pathnn" if page == "pathnn" else f"pathnn.{page}"
+
+
+def first_line(page: str) -> str:
+    """Return the first line of the docstring of the module that a page describes."""
+    return (importlib.import_module(title(page)).__doc__ or "").strip().splitlines()[0]
 
 
 def reference_page(module: str, names: list[str], root: list[str] | tuple[str, ...]) -> str:
@@ -144,9 +152,9 @@ def reference_page(module: str, names: list[str], root: list[str] | tuple[str, .
     for name in names:
         elsewhere = name in root and module != "pathnn"
         target = f"pathnn.md#pathnn.{name}" if elsewhere else f"#{module}.{name}"
-        doc = inspect.getdoc(getattr(importlib.import_module(module), name)) or ""
-        known = doc and not doc.startswith(("Built-in", "str("))
-        rows.append(f"| [`{name}`]({target}) | {summary(doc) if known else ''} |")
+        value = getattr(importlib.import_module(module), name)
+        described = inspect.isroutine(value) or inspect.isclass(value)
+        rows.append(f"| [`{name}`]({target}) | {summary(inspect.getdoc(value) or '') if described else f'`{value}`'} |")
         parts += [] if elsewhere else [f"::: {module}.{name}"]
     about = (importlib.import_module(module).__doc__ or "").strip()
     return "\n\n".join([f"# {module}", about, "| name | |\n|---|---|\n" + "\n".join(rows), *parts]) + "\n"
@@ -212,7 +220,8 @@ def output_text(data: Mapping[str, str], path: Path) -> str:
             return f"![output of the code above]({picture.name}){{.output}}"
     if "text/html" in data:
         return f'<div class="output">{data["text/html"]}</div>'
-    return f'```{{.text .output}}\n{data["text/plain"]}\n```'
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data["text/plain"])  # colours of a terminal
+    return f"```{{.text .output}}\n{text}\n```"
 
 
 if __name__ == "__main__":
