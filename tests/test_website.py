@@ -40,6 +40,21 @@ def test_ten_lines_run() -> None:
     assert names["loss"].item() > 0  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_charts_have_the_numbers_of_the_results(mode: str) -> None:
+    charts = tool("charts")
+    times = [bar for bars in charts.step_times(ROOT / "benchmarks" / "results").values() for bar in bars]
+    errors = charts.zinc_errors(ROOT / "results")
+    for name, expected in (
+        ("speed", [f">{ms:,.1f} ms<" for _, ms, _ in times]),
+        ("accuracy", [f">{e:.3f}<" for _, e, _ in errors]),
+    ):
+        picture = (DOCS / "figures" / f"{name}-{mode}.svg").read_text()
+        assert [text for text in expected if text not in picture] == [], "run python tools/website/charts.py"
+    assert len(times) == 5
+    assert len(errors) == 11
+
+
 @pytest.mark.parametrize("page", ["how-to.md", "trie.md"])
 def test_examples_run(page: str) -> None:
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -82,7 +97,9 @@ def test_the_reference_has_every_public_name() -> None:
 def test_every_public_function_has_an_example() -> None:
     pages = tool("pages")
     modules = ["pathnn", *(f"pathnn.{name}" for name in pages.public_packages())]
-    found = [getattr(importlib.import_module(module), name) for module in modules for name in pages.public_names(module)]
+    found = [
+        getattr(importlib.import_module(module), name) for module in modules for name in pages.public_names(module)
+    ]
     functions = [value for value in found if inspect.isfunction(value)]
     assert len(functions) > 50
     assert [f.__qualname__ for f in functions if not re.search(r">>>|```python", f.__doc__ or "")] == []

@@ -1,4 +1,7 @@
-"""Draw the charts of the landing page from the results files, in a light and a dark version."""
+"""Draw the charts of the landing page from the results files: `python tools/website/charts.py` writes docs/figures.
+
+Each chart has a light and a dark version. Numbers in it are text, so that a test can compare them with the results.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from pathnn_reproduction.experiments import get_experiment
@@ -82,4 +86,10 @@ def draw_bars(axes: Any, bars: list[Bar], title: str, ink: str, text: str) -> No
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as a transparent SVG, without a date."""
     figure.tight_layout()
-    figure.savefig(path, transparent=True, metadata={"Date": None})
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem}):
+        figure.savefig(path, transparent=True, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    root = Path(__file__).resolve().parents[2]
+    write_charts(root, root / "docs" / "figures")
