@@ -1,4 +1,4 @@
-"""Write the time of the tests by folder into CONTRIBUTING.md: `python tools/test_times.py build/tests.xml`.
+"""Write the time of the tests by folder into CONTRIBUTING.md: `python tools/durations.py build/tests.xml`.
 
 The file is what `pytest --junitxml` writes. CONTRIBUTING.md says how.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 PAGE = Path(__file__).resolve().parents[1] / "CONTRIBUTING.md"
-BEGIN, END = "<!-- test times: written by tools/test_times.py -->", "<!-- end of test times -->"
+BEGIN, END = "<!-- test times: written by tools/durations.py -->", "<!-- end of test times -->"
 
 
 def times_by_folder(report: str) -> dict[str, list[float]]:
