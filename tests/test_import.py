@@ -38,7 +38,7 @@ def test_import_loads_nothing_heavy():
 
 
 def test_using_the_library_loads_nothing_it_does_not_need():
-    heavy = ("rdkit", "pandas", "matplotlib", "networkx", "lightning", "torchmetrics")
+    heavy = ("rdkit", "pandas", "matplotlib", "networkx", "lightning", "lightning_fabric", "torchmetrics")
     assert _loaded("from pathnn import AddPaths, PathNN, extract_paths", heavy) == "[]"
 
 

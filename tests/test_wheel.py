@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import pathnn
 from pathnn import hub
 from pathnn.hub import NON_COMMERCIAL
 from pathnn.inference.predictor import load_run
@@ -68,3 +69,8 @@ def test_where_to_get_a_model_that_is_not_in_the_wheel(
     cache.mkdir(parents=True)
     (cache / f"{name}.safetensors").write_bytes((ROOT / "models" / f"{name}.safetensors").read_bytes())
     assert isinstance(PathNN.from_pretrained(name), PathNN)
+
+
+def test_the_citation_has_the_version_of_the_package() -> None:
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {pathnn.__version__}\n" in citation

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathnn.paths.options import PathOptions as PathOptions
     from pathnn.transforms import AddPaths as AddPaths
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 EXPORTS = {
     "estimators": ("PathClassifier", "PathRegressor"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
     from torch import nn
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ def make_fabric(device: str = "auto", *, devices: int = 1, num_nodes: int = 1, p
     >>> make_fabric("cpu").device
     device(type='cpu')
     """
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
     accelerator = resolve(device).type
     if accelerator == "cuda" and devices > torch.cuda.device_count():

@@ -15,6 +15,7 @@ import os
 import secrets
 import stat
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,7 +81,8 @@ def locked_file(path: Path, *, wait: bool = True) -> Iterator[BinaryIO]:
     """Open a file for reading and appending, and lock it against other processes that call this function.
 
     The file is created if it does not exist, and is never truncated. Raises `BlockingIOError` if another process has
-    the lock and `wait` is False, and another `OSError` for a symbolic link. A killed process leaves no lock.
+    the lock and `wait` is False, and another `OSError` for a symbolic link. A killed process leaves no lock. Windows
+    has no `flock`: there, nothing is locked, and a warning says so.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, locked_file(Path(folder) / ".lock") as file:
@@ -88,32 +90,15 @@ def locked_file(path: Path, *, wait: bool = True) -> Iterator[BinaryIO]:
     b''
     """
     with open(path, "a+b", opener=plain_file) as file:
-        _lock(file.fileno(), wait=wait)
+        try:
+            import fcntl
+        except ImportError:
+            text = f"{path} is not locked: this system has no file locks. Let only one process write to its folder."
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         file.seek(0)
         yield file
-
-
-@contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder against other processes that call this function; leave no file in it."""
-    if os.name == "nt":  # Windows cannot open a folder
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        _lock(handle, wait=True)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int, *, wait: bool) -> None:
-    """Lock an open file until it is closed; do nothing on Windows, which has no `flock`."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def sha256(path: Path) -> str:

@@ -30,7 +30,8 @@ def provenance(device: str = "cpu") -> dict[str, Any]:
 
 
 PACKAGES = (
-    "pathnn", "torch", "torch_geometric", "lightning", "torchmetrics", "numba", "numpy", "igraph", "triton",
+    "pathnn", "torch", "torch_geometric", "lightning", "lightning_fabric", "torchmetrics", "numba", "numpy", "igraph",
+    "triton",
 )  # fmt: skip
 """Packages that results depend on."""
 

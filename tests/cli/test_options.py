@@ -62,7 +62,7 @@ def test_help_imports_neither_torch_nor_numpy(command: str) -> None:
         "import sys; from pathnn.cli.app import app\n"
         "try: app(sys.argv[1:])\n"
         "except SystemExit as end: assert not end.code\n"
-        "print('loaded', sorted({'torch', 'numpy', 'numba', 'lightning', 'matplotlib'} & set(sys.modules)))"
+        "print('loaded', sorted({'torch', 'numpy', 'numba', 'lightning_fabric', 'matplotlib'} & set(sys.modules)))"
     )
     arguments = [sys.executable, "-c", code, *command.split(), "--help"]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from pathnn.checks import check_choice
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathNN, paper_config
-from pathnn.nn.path_conv import PhiName
+from pathnn.nn.path_nn import PhiName
 from pathnn.paths.options import Collection
 from pathnn.theory.fingerprints import (
     MOST_VERTICES,

@@ -27,7 +27,7 @@ from pathnn.training.scoring import Evaluation, Step, apply, as_targets, evaluat
 from pathnn.training.setup import Loaders, Model, own_share
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 
 @dataclass(frozen=True)

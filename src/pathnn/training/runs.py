@@ -38,7 +38,7 @@ from pathnn.training.scoring import evaluate
 from pathnn.training.setup import Loaders, build_model, make_loaders, resolve_max_entries
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 DATA, HISTORY, SAMPLED = "data", "history", "sampled"
 """Keys of a saved state: the fingerprint of its data, the history of the run, and `max_paths_per_source`."""

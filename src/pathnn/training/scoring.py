@@ -30,7 +30,7 @@ from pathnn.training.setup import (
 )
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 
 @dataclass(frozen=True)
