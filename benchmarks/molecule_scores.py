@@ -35,14 +35,15 @@ def write_rows(path: Path, rows: Rows, *columns: str) -> None:
         csv.writer(file).writerows([columns, *([row[name] for name in columns] for row in rows)])
 
 
-def pathnn(table: Path, folder: Path, *options: str, folds: bool = False) -> tuple[list[float], float, float]:
+def pathnn(table: Path, folder: Path, **options: object) -> tuple[list[float], float, float]:
     """Train and predict with the command line; return predictions for the test molecules, and CPU seconds of both."""
     command = [sys.executable, "-m", "pathnn.cli"]
     known, test, out = folder / "known.csv", folder / "test.csv", folder / "out.csv"
     write_rows(known, rows_of(table, "train", "val"), "smiles", "y", "split")
     write_rows(test, rows_of(table, "test"), "smiles")
-    chosen = ["--folds", "5"] if folds else ["--split-by", "split"]
-    run = ["--target", "y", "--metric", "rmse", *chosen, *options, "--out", str(folder / "run"), "--overwrite"]
+    chosen = {"target": "y", "metric": "rmse", "out": folder / "run", **options}
+    chosen |= {} if "folds" in options else {"split-by": "split"}
+    run = ["--overwrite", *(text for name, value in chosen.items() for text in (f"--{name}", str(value)))]
     train = cpu_seconds([*command, "train", str(known), *run, "--device", "cpu"])
     predict = cpu_seconds([*command, "predict", str(folder / "run"), str(test), "-o", str(out), "--device", "cpu"])
     with out.open(newline="") as file:
@@ -79,7 +80,8 @@ MODELS: dict[str, Callable[[Path, Path], tuple[list[float], float, float]]] = {
     "random forest, descriptors": partial(baseline, "random forest", "descriptors"),
     "LightGBM, descriptors": partial(baseline, "LightGBM", "descriptors"),
     "pathnn": pathnn,
-    "pathnn --folds 5": partial(pathnn, folds=True),
+    "pathnn --descriptors standard": partial(pathnn, descriptors="standard"),
+    "pathnn --folds 5 --descriptors standard": partial(pathnn, descriptors="standard", folds=5),
 }
 
 

@@ -14,7 +14,7 @@ from statistics import fmean
 from pathnn_reproduction.pages import fill
 from pathnn_reproduction.tables import markdown_table
 
-OURS = ("pathnn", "pathnn --folds 5")
+OURS = ("pathnn", "pathnn --descriptors standard", "pathnn --folds 5 --descriptors standard")
 MODELS = (
     *OURS, "chemprop", "random forest, Morgan", "random forest, descriptors", "LightGBM, Morgan",
     "LightGBM, descriptors",
