@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -40,17 +39,6 @@ def make_figure(draw: Callable[[Axes], None], *, width: float = 3.6, height: flo
         draw(axes)
         axes.locator_params(axis="x", nbins=6)
     return figure
-
-
-def svg(figure: Figure, name: str) -> str:
-    """Return a figure as an SVG element for a page; `name` makes its ids different from those of other figures."""
-    from matplotlib import rc_context
-
-    text = io.StringIO()
-    with rc_context({**STYLE, "svg.hashsalt": name}):
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
-    found = text.getvalue()
-    return found[found.index("<svg") :]
 
 
 def scatter(x: Array, y: Array, xlabel: str, ylabel: str, *, diagonal: bool = False) -> Figure:

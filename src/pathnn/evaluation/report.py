@@ -22,6 +22,7 @@ from pathnn.evaluation.baselines import SETTINGS, TRIVIAL, trivial_predictions
 from pathnn.evaluation.predictions import Predictions, interval, paired_difference
 from pathnn.inference.intervals import Coverage
 from pathnn.inference.similarity import TrainingMolecules, nearest
+from pathnn.plots.page import svg
 from pathnn.provenance import versions
 from pathnn.training.ensemble import Ensemble
 from pathnn.training.run_folder import EnsembleFolder, RunFolder, write_file
@@ -168,7 +169,8 @@ def _models(found: Predictions, others: Mapping[str, Predictions]) -> str:
 
 
 def _figure(figure: Any, name: str, caption: str) -> str:
-    return f"<figure>{figures.svg(figure, name)}<figcaption>{escape(caption)}</figcaption></figure>"
+    drawn = svg(figure, name, figures.STYLE, transparent=True)
+    return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def _plots(found: Predictions) -> str:

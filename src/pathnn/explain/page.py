@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,6 +11,7 @@ from string import Template
 from pathnn.explain.dataset import OutputSummary, Pattern, draw_curves
 from pathnn.explain.explanation import Explanation, PathScore
 from pathnn.explain.pictures import LESS, MORE, Picture, hex_color
+from pathnn.plots.page import svg
 
 PICTURES = 24
 """The largest number of rows with a picture."""
@@ -33,14 +33,13 @@ def explanation_page(heading: Heading, found: Explanation, picture: Picture, *, 
     ranked = found.ranked()
     most = abs(ranked[0].score) if ranked else 0.0
     rows = [_row(path, picture, most, drawn=i < PICTURES) for i, path in enumerate(ranked[:top])]
+    more = {}
     if others := ranked[top:]:
-        score = sum(path.score for path in others)
-        rows.append(
-            f'<tr><td colspan="3">the other {len(others):,}</td><td class="number">{score:+#.3g}</td><td></td></tr>'
-        )
+        more[f"the other {len(others):,}"] = sum(path.score for path in others)
     if found.descriptors:
-        adds = f"{found.descriptors:+#.3g}"
-        rows.append(f'<tr><td colspan="3">descriptors</td><td class="number">{adds}</td><td></td></tr>')
+        more["descriptors"] = found.descriptors
+    for name, score in more.items():
+        rows.append(f'<tr><td colspan="3">{name}</td><td class="number">{score:+#.3g}</td><td></td></tr>')
     text = {
         "reference": heading.reference,
         "title": heading.title, "output": heading.output, "made_by": heading.made_by,
@@ -71,9 +70,13 @@ def _bar(score: float, most: float) -> str:
     return f'<td class="bar"><div><span class="{kind}" style="width: {part:.0f}%{shift}"></span></div></td>'
 
 
+def _draw_path(path: PathScore, picture: Picture) -> str:
+    vertices, edges = dict.fromkeys(path.vertices, path.score), dict.fromkeys(path.edges, path.score)
+    return picture.draw(vertices, edges, numbers=False)
+
+
 def _row(path: PathScore, picture: Picture, most: float, *, drawn: bool) -> str:
-    ends, edges = dict.fromkeys(path.vertices, path.score), dict.fromkeys(path.edges, path.score)
-    small = picture.draw(ends, edges, numbers=False) if drawn else ""
+    small = _draw_path(path, picture) if drawn else ""
     return (
         f'<tr><td class="path">{escape(picture.words(path))}</td><td>{small}</td><td class="number">{path.length}</td>'
         f'<td class="number">{path.score:+#.3g}</td>{_bar(path.score, most)}</tr>'
@@ -94,24 +97,20 @@ def _section(summary: OutputSummary, reference: str, top: int) -> str:
         f'<tr><td>{kind}</td><td class="number">{deleted:.3g}</td><td class="number">{inserted:.3g}</td></tr>'
         for kind, (deleted, inserted) in summary.areas().items()
     )
-    figure = io.StringIO()
-    draw_curves(summary).savefig(figure, format="svg", metadata={"Date": None})
     name = escape(summary.output.name)
     return Template(files("pathnn.explain").joinpath("section.html").read_text(encoding="utf-8")).substitute(
         name=name, graphs=f"{summary.graphs:,}", baseline=f"{summary.baseline:.4g}", reference=escape(reference),
         raising="\n".join(_pattern(one, most) for one in raising), rest=f"{summary.rest:.2g}",
         lowering="\n".join(_pattern(one, most) for one in lowering), sample=len(summary.curves), areas=areas,
-        curves=figure.getvalue()[figure.getvalue().index("<svg") :],
+        curves=svg(draw_curves(summary), summary.output.name),
     )  # fmt: skip
 
 
 def _pattern(one: Pattern, most: float) -> str:
     examples = []
     for _, graph, path in one.examples:
-        vertices, edges = dict.fromkeys(path.vertices, path.score), dict.fromkeys(path.edges, path.score)
-        drawn = graph.picture.draw(vertices, edges, numbers=False)
         title = escape(f"{graph.title} ({graph.place}): {path.score:+.3g}")
-        examples.append(f'<span class="example" title="{title}">{drawn}</span>')
+        examples.append(f'<span class="example" title="{title}">{_draw_path(path, graph.picture)}</span>')
     numbers = (f"{one.graphs:,}", f"{one.occurrences:,}", f"{one.mean:+#.3g}", f"{one.std:#.2g}")
     columns = "".join(f'<td class="number">{number}</td>' for number in numbers)
     return (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection as Container
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from pathnn.explain.explanation import Edge, PathScore
 from pathnn.plots.graphs import MAX_VERTICES, graph_layout, sketch
-from pathnn.plots.page import make_page
+from pathnn.plots.page import make_page, svg
 
 Color = tuple[float, float, float]
 """Red, green and blue, from 0 to 1."""
@@ -123,8 +122,8 @@ class Molecule:
             highlightBondColors={bond: tint(score, most) for bond, score in bonds.items()},
         )
         drawer.FinishDrawing()
-        svg: str = drawer.GetDrawingText()
-        return svg[svg.index("<svg") :]
+        drawn: str = drawer.GetDrawingText()
+        return drawn[drawn.index("<svg") :]
 
     @cached_property
     def _prepared(self) -> Any:
@@ -182,8 +181,6 @@ class GraphPicture:
 
     def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
         """Return an SVG with vertices and edges coloured by their scores, or "" for a graph too large for a page."""
-        from matplotlib import rc_context
-
         if not 0 < self.num_nodes <= MAX_VERTICES:
             return ""
         most = max((abs(score) for score in (*vertices.values(), *edges.values())), default=0.0)
@@ -194,11 +191,7 @@ class GraphPicture:
         graph.draw(axes, fills=fills)
         for (u, v), score in edges.items():
             axes.plot(*graph.points[[u, v]].T, color=hex_color(tint(score, most)), linewidth=5, zorder=0.5)
-        text = io.StringIO()
-        with rc_context({"svg.hashsalt": "pathnn"}):  # the same ids in every file
-            figure.savefig(text, format="svg", metadata={"Date": None})
-        svg = text.getvalue()
-        return svg[svg.index("<svg") :]
+        return svg(figure)
 
 
 Picture = Molecule | GraphPicture

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -132,3 +133,14 @@ def lettered(captions: Sequence[str]) -> list[str]:
     if len(captions) < 2:
         return list(captions)
     return [f"({'abcdefghijklmnopqrstuvwxyz'[i % 26]}) {caption}" for i, caption in enumerate(captions)]
+
+
+def svg(figure: Figure, name: str = "pathnn", style: Mapping[str, Any] | None = None, **options: Any) -> str:
+    """Return a figure as an SVG element for a page; `name` makes its ids different from those of other figures."""
+    from matplotlib import rc_context
+
+    text = io.StringIO()
+    with rc_context({**(style or {}), "svg.hashsalt": name}):
+        figure.savefig(text, format="svg", metadata={"Date": None}, **options)
+    found = text.getvalue()
+    return found[found.index("<svg") :]
