@@ -47,7 +47,7 @@ def pathnn(table: Path, folder: Path, **options: object) -> tuple[list[float], f
     train = cpu_seconds([*command, "train", str(known), *run, "--device", "cpu"])
     predict = cpu_seconds([*command, "predict", str(folder / "run"), str(test), "-o", str(out), "--device", "cpu"])
     with out.open(newline="") as file:
-        return [float(row["y"]) for row in csv.DictReader(file)], train, predict
+        return [float(row["predicted_y"]) for row in csv.DictReader(file)], train, predict
 
 
 def baseline(name: str, features: str, table: Path, _: Path) -> tuple[list[float], float, float]:
