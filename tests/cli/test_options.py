@@ -28,7 +28,8 @@ OPTIONS = {
     "tune": "data --out -o --trials --jobs --storage --config --model --collection -c --k -k --hidden --dropout "
     "--epochs --batch-size --lr --weight-decay --patience --stop-at --clip --seed --fold --split-seed --split-by "
     "--splits --device --devices --num-nodes --precision --max-entries --target --kind --metric --smiles "
-    "--skip-invalid --clean --descriptors --optimizer --schedule --warmup --ema --loss --class-weights --json",
+    "--skip-invalid --clean --descriptors --optimizer --schedule --warmup --ema --loss --class-weights --calibration "
+    "--json",
     "compare": "runs --metric --out -o --json",
     "evaluate": "run data --split --target --metric --smiles --skip-invalid --device --json",
     "predict": "run data --out -o --smiles --strict --resume --part --interval --device --json",

@@ -224,7 +224,7 @@ def test_peptides_struct_runs_if_its_published_file_is_there(
     without = json.loads(cli(*arguments).stdout)
     assert (without["done"], without["failed"], list(without["unavailable"])) == (0, [], ["peptides-struct"])
     few = replace(registry.get_spec("peptides-struct"), num_graphs=16)  # the loader expects all 15,535
-    monkeypatch.setitem(registry._specs("peptides"), "peptides-struct", few)
+    monkeypatch.setitem(registry._specs("molecules"), "peptides-struct", few)
     (tmp_path / "mirror").mkdir()
     write_lrgb(tmp_path / "mirror" / "peptidesstruct.zip", 11)
     result = cli(*arguments)

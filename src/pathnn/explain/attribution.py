@@ -154,6 +154,12 @@ def explain_graphs(
     Without `reference`, only the weights of paths go from 0 to 1: $f(0)$ is the output for the vertices alone, and
     `Explanation.descriptors` is what the features of the graph change in it, from the mean of the training graphs.
 
+    >>> from torch_geometric.data import Data
+    >>> line = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+    >>> found, _ = explain_graphs(PathNN(2, 8, 1, collection="sp", k=2), [line, line])
+    >>> [len(rows) for rows in found.paths]
+    [4, 2]
+
     Args:
         model: a `PathNN` with a readout, so that one graph has one row of outputs.
         graphs: PyG graphs as the model reads them: `x`, `edge_index`, `edge_attr`, `graph_attr`.

@@ -31,17 +31,21 @@ def molecules_page(folder: Path) -> str | None:
     if not (ours.exists() and other.exists()):
         return None
     scores = read_scores([*_rows(ours), *({"model": "chemprop", **row} for row in _rows(other))])
-    sets = sorted({dataset for _, dataset, _ in scores}, key=_order)
-    models = [name for name in MODELS if all((name, dataset, "all") in scores for dataset in sets)]
+    models = [name for name in MODELS if any(name == model for model, _, _ in scores)]
+    every = sorted({dataset for _, dataset, _ in scores}, key=_order)
+    sets = [dataset for dataset in every if all((model, dataset, "all") in scores for model in models)]
+    if not sets:
+        return None
     cliffs = [dataset for dataset in sets if _order(dataset)[0] == 2]
     adme = [dataset for dataset in sets if dataset in ADME]
+    missing = [dataset for dataset in every if dataset not in sets]
     groups = [("mean of ADME", adme, "all"), ("mean of MoleculeACE", cliffs, "all"),
               ("MoleculeACE, cliffs", cliffs, "cliff"), ("MoleculeACE, others", cliffs, "noncliff"),
               ("mean of all", sets, "all")]  # fmt: skip
     table = [[dataset, scores["chemprop", dataset, "all"]["molecules"],
               *_marked([_value(scores, model, dataset) for model in models])] for dataset in sets]  # fmt: skip
     means = [[title, "", *_marked([mean(scores, model, names, part) for model in models])]
-             for title, names, part in groups]  # fmt: skip
+             for title, names, part in groups if names]  # fmt: skip
     seconds = [[model, *(f"{_total(scores, model, names):,.0f}" for names in (["ESOL"], adme, cliffs, sets)),
                 f"{sum(_value(scores, model, dataset, 'predict_cpu_seconds') for dataset in sets):,.0f}"]
                for model in models]  # fmt: skip
@@ -54,6 +58,7 @@ def molecules_page(folder: Path) -> str | None:
         seconds=markdown_table(("training, CPU seconds", "ESOL", "ADME", "MoleculeACE", "all", "prediction, all"),
                                seconds),
         near=markdown_table(("model", "first, or near the first", "of chemprop and itself", "datasets"), near),
+        missing="" if not missing else f"\n**Not measured with all models yet: {', '.join(missing)}.**\n",
         chemprop=next(row["chemprop"] for (name, _, _), row in scores.items() if name == "chemprop"),
         commits=", ".join(sorted({row["commit"] for (name, _, _), row in scores.items() if name in OURS})),
     )  # fmt: skip
