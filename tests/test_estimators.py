@@ -113,6 +113,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "check"), CHECKS)
 def test_checks_of_scikit_learn(estimator: Any, check: partial[None]) -> None:
     name = check.func.__name__

@@ -62,7 +62,7 @@ def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr
     """
     check_edge_index(edge_index, num_nodes)
     num_nodes = int(num_nodes)
-    *arrays, one_way = _compress(*edge_index.cpu().long().contiguous().numpy(), num_nodes)
+    *arrays, one_way = _compress(*edge_index.as_subclass(Tensor).cpu().long().contiguous().numpy(), num_nodes)
     if one_way.size and not directed:
         u, v = one_way.tolist()
         raise ValueError(
