@@ -57,11 +57,25 @@ def tables(data: Path) -> dict[str, list[tuple[str, str, str, str]]]:
 
 
 def write_tables(data: Path, work: Path) -> list[Path]:
+    """Write the tables; return their names, the smallest first."""
     work.mkdir(parents=True, exist_ok=True)
+    paths = []
     for name, rows in tables(data).items():
-        with (work / f"{name}.csv").open("w", newline="") as file:
+        paths.append(work / f"{name}.csv")
+        with paths[-1].open("w", newline="") as file:
             csv.writer(file).writerows([("smiles", "y", "cliff", "split"), *rows])
-    return sorted(work.glob("*.csv"))
+    return sorted(paths, key=lambda path: path.stat().st_size)
+
+
+def append_rows(results: Path, rows: list[dict[str, object]]) -> None:
+    """Add rows to a results file, which gets a header if it is new; print the first."""
+    new = not results.exists()
+    with results.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerows(rows)
+    print(rows[0], flush=True)
 
 
 def cpu_seconds(command: list[str]) -> float:
@@ -113,17 +127,9 @@ def measure(path: Path, work: Path) -> list[dict[str, object]]:
 
 def main(data: Path, work: Path, results: Path) -> None:
     done = {row["dataset"] for row in csv.DictReader(results.open())} if results.exists() else set()
-    for path in sorted(write_tables(data, work), key=lambda path: path.stat().st_size):
-        if path.stem in done:
-            continue
-        rows = measure(path, work)
-        new = not results.exists()
-        with results.open("a", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            if new:
-                writer.writeheader()
-            writer.writerows(rows)
-        print(rows[0], flush=True)
+    for path in write_tables(data, work):
+        if path.stem not in done:
+            append_rows(results, measure(path, work))
 
 
 if __name__ == "__main__":

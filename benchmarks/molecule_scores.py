@@ -16,11 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from chemprop_scores import cpu_seconds, score_rows, write_tables
-
-FIELDS = (
-    "model", "dataset", "part", "molecules", "rmse", "pearson", "train_cpu_seconds", "predict_cpu_seconds", "commit",
-)  # fmt: skip
+from chemprop_scores import append_rows, cpu_seconds, score_rows, write_tables
 
 Rows = list[dict[str, str]]
 
@@ -88,7 +84,7 @@ MODELS: dict[str, Callable[[Path, Path], tuple[list[float], float, float]]] = {
 def main(data: Path, work: Path, results: Path, *chosen: str) -> None:
     from pathnn.provenance import commit
 
-    paths = sorted(write_tables(data, work), key=lambda path: path.stat().st_size)
+    paths = write_tables(data, work)
     done = set()
     if results.exists():
         with results.open(newline="") as file:
@@ -100,18 +96,12 @@ def main(data: Path, work: Path, results: Path, *chosen: str) -> None:
             folder = work / "runs" / name.replace(" ", "-") / path.stem
             folder.mkdir(parents=True, exist_ok=True)
             predicted, train, predict = MODELS[name](path, folder)
-            rows = [
+            rows: list[dict[str, object]] = [
                 {"model": name, "dataset": path.stem, **scores, "train_cpu_seconds": round(train, 1),
                  "predict_cpu_seconds": round(predict, 1), "commit": commit()}
                 for scores in score_rows(rows_of(path, "test"), predicted)
             ]  # fmt: skip
-            new = not results.exists()
-            with results.open("a", newline="") as file:
-                writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-                if new:
-                    writer.writeheader()
-                writer.writerows(rows)
-            print(rows[0], flush=True)
+            append_rows(results, rows)
 
 
 if __name__ == "__main__":

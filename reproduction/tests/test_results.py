@@ -29,7 +29,7 @@ def add(results: Results, spec: RunSpec, val: float, **more: Any) -> None:
     ],
 )
 def test_rows_that_were_json_documents_are_the_same(name: str, parts: list[tuple[int, str]]) -> None:
-    """Of `{name}.json` at commit d1f84e5, and of `brec-protocol.json` after `brec.json`; new rows follow them."""
+    """Compare the first rows with those of `{name}.json` at commit d1f84e5; BREC had two files."""
     rows = Results.open(ROOT / "results" / f"{name}.jsonl").rows
     for count, digest in parts:
         assert hashlib.sha256(json.dumps(rows[:count], sort_keys=True).encode()).hexdigest() == digest

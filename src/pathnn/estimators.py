@@ -48,7 +48,7 @@ from pathnn.training.setup import build_model, make_loaders
 Array = np.ndarray[Any, np.dtype[Any]]
 
 NAME = "X"
-"""What messages call the molecules."""
+"""The name of the molecules in messages."""
 
 
 class PathEstimator(BaseEstimator):

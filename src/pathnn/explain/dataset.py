@@ -89,8 +89,9 @@ class OutputSummary:
             self.patterns.setdefault(text, Pattern(text, paths[0].length)).add(graph, paths)
 
     def ranked(self) -> list[Pattern]:
-        """Return the patterns of at least 1 % of the graphs, those that raise the output most first."""
-        common = [one for one in self.patterns.values() if one.graphs >= max(2, self.graphs / 100)]
+        """Return the patterns of at least two graphs and 1 % of them, those that raise the output most first."""
+        least = min(self.graphs, max(2, self.graphs / 100))
+        common = [one for one in self.patterns.values() if one.graphs >= least]
         return sorted(common, key=lambda one: -one.mean)
 
     def extremes(self, top: int) -> list[Pattern]:

@@ -224,7 +224,7 @@ class DatasetStatus:
 
     @property
     def available(self) -> bool:
-        """Whether the dataset can be loaded without the network."""
+        """Return whether the dataset can be loaded without the network."""
         return self.cached or self.files_at_hand or self.built_in
 
 

@@ -31,7 +31,7 @@ Array = np.ndarray[Any, np.dtype[np.float32]]
 
 @dataclass(frozen=True)
 class Descriptors:
-    """Which numbers describe a molecule: Morgan counts, descriptors of RDKit, both, or columns of the user's table.
+    """The numbers that describe a molecule: Morgan counts, descriptors of RDKit, both, or columns of the user's table.
 
     `names` are those of RDKit's descriptors or of the columns; "standard" has Morgan counts before them.
 

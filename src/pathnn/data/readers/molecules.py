@@ -81,7 +81,7 @@ class Molecules(NamedTuple):
 
 
 Problems = dict[int, str]
-"""What is wrong with a SMILES, by its position."""
+"""The reasons why SMILES cannot be read, by their position."""
 
 
 def quiet_rdkit() -> AbstractContextManager[Any]:
