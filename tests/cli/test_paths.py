@@ -15,8 +15,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from path_reference import reference_paths
 from pathnn.paths.options import COLLECTIONS
-from pathnn.paths.reference import reference_paths
 
 KEYS = ["dataset", "collection", "k", "graphs", "mean_paths", "total_paths", "entries", "bytes", "seconds"]
 

@@ -10,8 +10,8 @@ import networkx as nx
 import torch
 from torch import Tensor
 
+from path_reference import to_graph
 from pathnn.paths import PathTrie
-from pathnn.paths.reference import to_graph
 
 Graph = tuple[Tensor, int]
 """`edge_index` and `num_nodes`."""

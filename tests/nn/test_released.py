@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from nn_graphs import graph
+from path_reference import reference_paths, to_graph
 from pathnn.nn import PathNN
-from pathnn.paths.reference import reference_paths, to_graph
 from pathnn.testing import relative_difference
 
 D, K = 6, 3

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 
 from path_checks import clique, cycle, levels_of, line, random_graph, union
+from path_reference import reference_cycles, reference_levels, reference_walks
 from path_strategies import graphs, lengths, quick
 from pathnn.data import PackedGraphs
 from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError, PathOptions, PathTrie, RaggedTries, count_paths, extract_paths, list_paths
-from pathnn.paths.reference import reference_cycles, reference_levels, reference_walks
 from pathnn.transforms import AddPaths
 
 WALKS = ("walks", "nb-walks")

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 
 from path_checks import Graph, clique, distances_of, levels_of, path_set, random_graph, union
+from path_reference import reference_levels, reference_paths
 from path_strategies import COLLECTIONS, collections, graphs, lengths, quick, thorough
 from pathnn.paths import PathOptions, PathTrie, RaggedTries, count_paths, extract, extract_paths, list_paths
 from pathnn.paths.cpu import extract as cpu
 from pathnn.paths.csr import to_csr
-from pathnn.paths.reference import reference_levels, reference_paths
 from pathnn.transforms import AddPaths
 
 

@@ -8,9 +8,9 @@ import torch
 from hypothesis import given
 
 from path_checks import clique, cycle, layered, line, union
+from path_reference import reference_paths
 from path_strategies import COLLECTIONS, atlas, collections, graph_lists, graphs, lengths, quick, thorough
 from pathnn.paths import count_paths, list_paths
-from pathnn.paths.reference import reference_paths
 
 
 @thorough

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from path_checks import clique, levels_of, line
+from path_reference import reference_levels
 from path_strategies import COLLECTIONS, atlas, collections, graphs, lengths, thorough
 from pathnn.paths import PathTrie, extract_paths
-from pathnn.paths.reference import reference_levels
 
 options = st.fixed_dictionaries({"distances": st.booleans(), "extend": st.booleans()})
 

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from path_reference import reference_paths
 from pathnn.paths.options import COLLECTIONS
-from pathnn.paths.reference import reference_paths
 from pathnn.theory import path_tree, wl_tree
 from pathnn.theory.examples import figure_graph
 from pathnn.theory.graphs import edges_to_index

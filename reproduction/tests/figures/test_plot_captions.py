@@ -3,7 +3,7 @@
 import matplotlib
 import pytest
 
-from pathnn.paths.reference import reference_paths, shortest_paths, to_graph
+from path_reference import reference_paths, shortest_paths, to_graph
 from pathnn.plots.page import COOL, WARM
 from pathnn.theory import path_tree, wl_tree
 from pathnn.theory.examples import figure_graph, hexagon, open_triplet, triangle, two_triangles

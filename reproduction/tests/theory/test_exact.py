@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from path_reference import reference_paths, to_graph
 from pathnn.paths.options import COLLECTIONS
-from pathnn.paths.reference import reference_paths, to_graph
 from pathnn.paths.trie import DUMMY
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import edges_to_index

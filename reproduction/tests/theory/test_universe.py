@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pathnn.paths.reference import to_graph
+from path_reference import to_graph
 from pathnn_reproduction.theory.small_graphs import LARGEST, distance_table, small_graphs
 
 

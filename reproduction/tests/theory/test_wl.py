@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathnn.paths.reference import to_graph
+from path_reference import to_graph
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import edges_to_index, neighbors
 from pathnn_reproduction.theory.exact import (

@@ -28,7 +28,7 @@ from pathnn.paths.cpu.extract import bound_per_source, count_per_source
 from pathnn.paths.csr import to_csr
 from pathnn.paths.extract import COUNT_TO, extract_with
 from pathnn.paths.options import UNLIMITED, Collection, PathOptions
-from pathnn.paths.ragged import RaggedTries, by_graph, cat_tries
+from pathnn.paths.ragged import RaggedTries, cat_tries
 from pathnn.paths.storage import from_tensors, to_tensors
 from pathnn.paths.trie import PathTrie
 
@@ -43,7 +43,7 @@ COUNT_NODES = 200_000
 FIRST_LENGTH = 4
 FORMAT = "pathnn-shards"
 VERSION = 2
-TRIES_VERSION = 4
+TRIES_VERSION = 5
 """Raised when extraction gives other tries or the form of the tensors changes."""
 
 
@@ -96,8 +96,7 @@ def chunks_of_paths(
     for start, stop in graph_ranges(sizes, chunk_bytes):
         chunk = graphs.chunk(start, stop)
         trie = extract_with(chunk.union(), chunk.num_nodes, replace(options, max_paths=None))
-        tries = RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
-        yield range(start, stop), by_graph(tries) if tries.vertex.device.type == "cpu" else tries
+        yield range(start, stop), RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
 
 
 def graph_ranges(sizes: Tensor, limit: int, most: int | None = None) -> list[tuple[int, int]]:
@@ -272,9 +271,7 @@ def _write_shards(
 def _pick(tries: RaggedTries, index: Tensor) -> RaggedTries:
     """Copy the tries of some graphs of a shard to memory."""
     trie = tries.select(index)
-    return RaggedTries.from_trie(
-        trie, offsets(tries.segments.num_nodes[index]), offsets(tries.segments.num_edges[index])
-    )
+    return RaggedTries.from_trie(trie, offsets(tries.num_nodes[index]), offsets(tries.num_edges[index]))
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from pathnn.nn.encoders import CategoricalEncoder as CategoricalEncoder
     from pathnn.nn.encoders import MLPEncoder as MLPEncoder
     from pathnn.nn.encoders import OneHotEncoder as OneHotEncoder
-    from pathnn.nn.path_layer import PathLayer as PathLayer
     from pathnn.nn.path_lstm import PathLSTM as PathLSTM
     from pathnn.nn.path_lstm import PathRNN as PathRNN
     from pathnn.nn.path_nn import PathConv as PathConv
+    from pathnn.nn.path_nn import PathLayer as PathLayer
     from pathnn.nn.path_nn import PathNN as PathNN
     from pathnn.nn.path_nn import PathNNConfig as PathNNConfig
     from pathnn.nn.presets import paper_config as paper_config
@@ -27,9 +27,8 @@ EXPORTS = {
     "baselines": ("Baseline", "BaselineConfig"),
     "cells": ("PathCell",),
     "encoders": ("CategoricalEncoder", "MLPEncoder", "OneHotEncoder"),
-    "path_layer": ("PathLayer",),
     "path_lstm": ("PathLSTM", "PathRNN"),
-    "path_nn": ("PathConv", "PathNN", "PathNNConfig"),
+    "path_nn": ("PathConv", "PathLayer", "PathNN", "PathNNConfig"),
     "presets": ("paper_config",),
     "readout": ("MLPHead", "Readout"),
 }

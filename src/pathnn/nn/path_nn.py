@@ -24,7 +24,7 @@ from pathnn.paths.count import PathExplosionError
 from pathnn.paths.csr import warn_parallel_edges
 from pathnn.paths.options import Collection, PathOptions
 from pathnn.paths.trie import LengthTrie, PathTrie
-from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
+from pathnn.paths.trie_checks import check_edges, check_sizes
 
 NormName = Literal["batch"]
 PhiName = Literal["identity", "relu", "mlp"]
@@ -217,8 +217,7 @@ class PathNN(GraphModel):
             trie = self._check_trie(trie, x.size(0))
             if isinstance(edge_index, Tensor) and edge_index.dim() == 2:
                 check_sizes(trie, edges=edge_index.size(1))
-                check = check_edges_exist if self.config.edge_channels is None else check_edge_rows
-                check(trie, edge_index)
+                check_edges(trie, edge_index, rows=self.config.edge_channels is not None)
             return trie
         if edge_index is None:
             raise ValueError("PathNN needs paths: give trie=, or edge_index to extract them from.")
@@ -362,6 +361,38 @@ class PathNN(GraphModel):
         own = cls.from_config(model.config).to(next(model.parameters()))
         own.load_state_dict(model.state_dict())
         return own.train(model.training)
+
+
+class PathLayer(nn.Module):
+    """The layers of a `PathNN` as one layer of PyG: with its own LSTM, without encoder, readout and head.
+
+    It reads the paths of lengths 1 to `k`, one `PathConv` for each length, and can be a layer of
+    `torch_geometric.nn.Sequential` or the local part of `GPSConv`. `options` are those of a `PathNN`, such as
+    `edge_channels`, `norm`, `phi`, `dropout`, `cell` and `aggregation`.
+
+    Shapes: `x` is `[num_nodes, channels]`; returns the same. Without `trie`, each call extracts the paths of
+    `edge_index`.
+
+    >>> import torch
+    >>> edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])           # 0 - 1 - 2
+    >>> PathLayer(8, "ap", 2)(torch.ones(3, 8), edge_index).shape
+    torch.Size([3, 8])
+    """
+
+    def __init__(self, channels: int, collection: Collection, k: int, **options: Any) -> None:
+        super().__init__()
+        self.network = PathNN(channels, channels, None, collection=collection, k=k, readout=None, head=None, **options)
+        self.network.encoder = nn.Identity()
+
+    def forward(
+        self, x: Tensor, edge_index: Tensor | None, edge_attr: Tensor | None = None, *, trie: PathTrie | None = None
+    ) -> Tensor:
+        """Return the next representations of all vertices."""
+        return self.network.embed(x, edge_index, edge_attr=edge_attr, trie=trie)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights again."""
+        self.network.reset_parameters()
 
 
 class PathConv(nn.Module):

@@ -5,7 +5,7 @@ To add a collection whose paths grow step by step:
 1. Add its name to `Collection` and a `PathCollection` to `COLLECTIONS`.
 2. Add its step rule to `may_step` in `paths/cpu/walks.py` and to `sample_walks` in `paths/cpu/samples.py`. It must
    give the same paths when edges are turned around and paths are read from their far end, as the tries are built.
-3. Add its definition to `paths/reference.py`; the tests then compare all implementations with it.
+3. Add its definition to `tests/helpers/path_reference.py`; the tests then compare all implementations with it.
 
 Extraction, counting, models and the command line take everything else from the table. Models read tries and never ask
 what a path is.
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
-from pathnn.checks import check_flag
+from pathnn.checks import check_count, check_flag
 
 if TYPE_CHECKING:
     from pathnn.paths.trie import PathTrie
@@ -48,7 +48,6 @@ class PathCollection:
         distances: whether tokens carry their distance to the source by default.
         by_distance: whether the distance to the root decides where a path may go; a token's distance to the source is
             then its position.
-        unique: whether there is one path per pair, chosen among all paths of a root.
         simpler: what to do about too many paths.
         simple: whether paths visit no vertex twice and come once. Of others, a trie has as many entries at its last
             level as a path occurs.
@@ -59,23 +58,22 @@ class PathCollection:
     rule: int
     distances: bool
     by_distance: bool
-    unique: bool
     simpler: str
     simple: bool = True
 
 
 COLLECTIONS: dict[Collection, PathCollection] = {
-    "sp": PathCollection("sp", "single shortest paths", 2, False, True, True, "split the batch"),
-    "sp+": PathCollection("sp+", "shortest paths", 1, False, True, False, "use collection='sp'"),
-    "ap": PathCollection("ap", "simple paths", 0, True, False, False, "use collection='sp+'"),
+    "sp": PathCollection("sp", "single shortest paths", 2, False, True, "split the batch"),
+    "sp+": PathCollection("sp+", "shortest paths", 1, False, True, "use collection='sp'"),
+    "ap": PathCollection("ap", "simple paths", 0, True, False, "use collection='sp+'"),
 }
 """The collections of the paper, whose paths grow step by step by a rule."""
 
 OTHER_COLLECTIONS: dict[Collection, PathCollection] = {
-    "walks": PathCollection("walks", "random walks", -1, False, False, False, "draw fewer", False),
-    "nb-walks": PathCollection("nb-walks", "non-backtracking walks", -1, False, False, False, "draw fewer", False),
-    "cycles": PathCollection("cycles", "cycles", -1, False, False, False, "split the batch", False),
-    "custom": PathCollection("custom", "custom paths", -1, False, False, False, "split the batch", False),
+    "walks": PathCollection("walks", "random walks", -1, False, False, "draw fewer", False),
+    "nb-walks": PathCollection("nb-walks", "non-backtracking walks", -1, False, False, "draw fewer", False),
+    "cycles": PathCollection("cycles", "cycles", -1, False, False, "split the batch", False),
+    "custom": PathCollection("custom", "custom paths", -1, False, False, "split the batch", False),
 }
 """Collections whose paths are drawn or listed; only extraction knows them."""
 
@@ -145,12 +143,13 @@ class PathOptions:
     def __post_init__(self) -> None:
         known = COLLECTIONS | OTHER_COLLECTIONS
         definition = known[check_collection(self.collection, tuple(known))]
-        max_paths = _check_limit("max_paths", self.max_paths)
+        kept = self.max_paths_per_source
+        max_paths = None if self.max_paths is None else check_count("max_paths", self.max_paths)
         plain = {
             "k": check_length(self.k),
             "distances": definition.distances if self.distances is None else check_flag("distances", self.distances),
             "extend": check_flag("extend", self.extend),
-            "max_paths_per_source": _check_limit("max_paths_per_source", self.max_paths_per_source),
+            "max_paths_per_source": None if kept is None else check_count("max_paths_per_source", kept),
             "seed": _check_seed(self.seed),
             "max_paths": max_paths,
             "directed": check_flag("directed", self.directed),
@@ -257,12 +256,6 @@ def check_length(k: Any) -> int:
             "(distances are stored in a byte, tries have k (k + 3) / 2 levels)."
         )
     return k
-
-
-def _check_limit(name: str, value: Any) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
-        raise ValueError(f"{name}={value!r}: expected an integer of at least 1, or None for no limit.")
-    return None if value is None else int(value)
 
 
 def _check_seed(seed: Any) -> int | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,64 +18,38 @@ from pathnn.paths.trie import PathTrie, owner
 
 Ints = NDArray[np.int32]
 Table = NDArray[np.int64]
+Flat = tuple[Tensor, Tensor, Tensor, Tensor | None]
+"""Vertex, parent, edge and distance."""
 
-
-def by_graph(tries: RaggedTries) -> RaggedTries:
-    """The same tries, on the CPU, laid out graph by graph, not level by level: a batch then reads few places."""
-    old = tries.segments
-    to = Segments.graph_by_graph(old.size.contiguous(), old.num_nodes, old.num_edges, tries.k)
-    vertex, parent, edge, distance = _copied(tries, torch.arange(len(tries)), to)
-    return replace(tries, vertex=vertex, parent=parent, edge=edge, distance=distance, segments=to, device_segments=to)
+TENSORS = ("vertex", "parent", "edge", "distance", "sizes", "num_nodes", "num_edges")
 
 
 def cat_tries(parts: Sequence[RaggedTries]) -> RaggedTries:
     """Concatenate the tries of several sequences of graphs, all with the same options."""
-    if len(parts) == 1:
-        return parts[0]
     if not parts:
         raise ValueError("no tries: expected at least one graph.")
-    entry = child = 0
-    moved = []
-    for part in parts:
-        moved.append(replace(part.segments, entry=part.segments.entry + entry, child=part.segments.child + child))
-        entry, child = entry + part.vertex.numel(), child + part.parent.numel()
-    segments = Segments(*(torch.cat([getattr(each, field.name) for each in moved]) for field in fields(Segments)))
-    distances = [part.distance for part in parts if part.distance is not None]
-    return replace(
-        parts[0],
-        vertex=torch.cat([part.vertex for part in parts]),
-        parent=torch.cat([part.parent for part in parts]),
-        edge=torch.cat([part.edge for part in parts]),
-        distance=torch.cat(distances) if distances else None,
-        segments=segments,
-        device_segments=segments.to(parts[0].vertex.device),
-    )
+    if len(parts) == 1:
+        return parts[0]
+    there = [name for name in TENSORS if getattr(parts[0], name) is not None]
+    return replace(parts[0], **{name: torch.cat([getattr(part, name) for part in parts]) for name in there})
 
 
-def _copied(tries: RaggedTries, index: Tensor, to: Segments) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Vertex, parent, edge and distance of the graphs `index`, at the places and with the numbers of `to`."""
-    old, root = tries.segments, root_columns(tries.k)
-    entries, children = int(to.size.sum()), int((to.size * ~root).sum())
-    vertex, parent, edge = (torch.empty(n, dtype=torch.int32) for n in (entries, children, children))
-    distance = torch.empty(0 if tries.distance is None else entries, dtype=torch.int32)
-    tables = (
-        to.size,
-        old.entry[index],
-        old.child[index],
-        to.entry,
-        to.child,
-        to.parent - old.parent[index],
-        (to.first_node - old.first_node[index])[:, None],
-        (to.first_edge - old.first_edge[index])[:, None],
-    )
-    flat = (tries.vertex, tries.parent, tries.edge, distance[:0] if tries.distance is None else tries.distance)
+def _copied(tries: PathTrie | RaggedTries, size: Tensor, layouts: Sequence[Tensor], shifts: Sequence[Tensor]) -> Flat:
+    """Copy slices of vertex, parent, edge and distance; `layouts` and `shifts` are tables for `_copy`."""
+    root = root_columns(tries.k)
+    entries, children = int(size.sum()), int((size * ~root).sum())
+    nothing = torch.empty(0, dtype=torch.int32)
+    out = [torch.empty(n, dtype=torch.int32) for n in (entries, children, children)]
+    out.append(nothing if tries.distance is None else torch.empty(entries, dtype=torch.int32))
+    flat = tries.vertex, tries.parent, tries.edge, nothing if tries.distance is None else tries.distance
+    tables = (size, *layouts, *(shift if shift.dim() == 2 else shift[:, None] for shift in shifts))
     _copy(
         root.numpy(),
         tries.extended,
         *(table.contiguous().numpy() for table in tables),
-        *(tensor.numpy() for tensor in (*flat, vertex, parent, edge, distance)),
+        *(tensor.numpy() for tensor in (*flat, *out)),
     )
-    return vertex, parent, edge, None if tries.distance is None else distance
+    return out[0], out[1], out[2], None if tries.distance is None else out[3]
 
 
 @njit(cache=True, nogil=True)
@@ -129,59 +105,6 @@ def _copy(
                         out_edge[at + j] = edge[start + j]
 
 
-@dataclass(frozen=True, eq=False)
-class Segments:
-    """Where the entries of each graph and level lie in flat tensors; all int64, on the CPU and again on the device.
-
-    A level is counted through all lengths: 0 and 1 of length 1, then 0, 1 and 2 of length 2, and so on.
-    """
-
-    size: Tensor  # [graphs, levels]
-    entry: Tensor  # [graphs, levels]: first entry among all entries
-    child: Tensor  # [graphs, levels]: first entry among those that have a parent
-    parent: Tensor  # [graphs, levels]: what to subtract from a stored parent
-    num_nodes: Tensor  # [graphs]
-    num_edges: Tensor  # [graphs]
-    first_node: Tensor  # [graphs]: what to subtract from a stored vertex
-    first_edge: Tensor  # [graphs]: what to subtract from a stored edge
-
-    @classmethod
-    def graph_by_graph(cls, size: Tensor, num_nodes: Tensor, num_edges: Tensor, k: int) -> Segments:
-        """Of tries that lie one after the other, with ids counted within each graph."""
-        child = size * ~root_columns(k)
-        nothing = torch.zeros_like(num_nodes)
-        return cls(
-            size=size,
-            entry=_starts(size.reshape(-1)).view(size.shape),
-            child=_starts(child.reshape(-1)).view(size.shape),
-            parent=torch.zeros_like(size),
-            num_nodes=num_nodes,
-            num_edges=num_edges,
-            first_node=nothing,
-            first_edge=nothing,
-        )
-
-    @classmethod
-    def level_by_level(cls, size: Tensor, num_nodes: Tensor, num_edges: Tensor, k: int) -> Segments:
-        """Of the trie of a batch, with ids counted through all its graphs."""
-        inner = ~root_columns(k)
-        within = _starts(size.t()).t()
-        return cls(
-            size=size,
-            entry=_starts(size.t().reshape(-1)).view(size.size(1), -1).t(),
-            child=_starts((size * inner).t().reshape(-1)).view(size.size(1), -1).t(),
-            parent=torch.cat([torch.zeros_like(within[:, :1]), within[:, :-1]], dim=1) * inner,
-            num_nodes=num_nodes,
-            num_edges=num_edges,
-            first_node=_starts(num_nodes),
-            first_edge=_starts(num_edges),
-        )
-
-    def to(self, device: torch.device) -> Segments:
-        """The same on `device`."""
-        return Segments(*(getattr(self, field.name).to(device) for field in fields(self)))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class RaggedTries:
     """The tries of a sequence of graphs as flat tensors; `select` gives the trie of a batch of some of them.
@@ -196,12 +119,13 @@ class RaggedTries:
     [[2, 1, 0], [0, 1, 2], [7, 6, 5], [5, 6, 7]]
     """
 
-    vertex: Tensor
+    vertex: Tensor  # graph by graph, and level by level of each; ids are counted within the graph
     parent: Tensor
     edge: Tensor
     distance: Tensor | None
-    segments: Segments
-    device_segments: Segments
+    sizes: Tensor  # entries of each graph and level, `[graphs, levels]`, counted through all lengths; on the CPU
+    num_nodes: Tensor  # [graphs], on the CPU
+    num_edges: Tensor
     collection: Collection
     k: int
     extended: bool = False
@@ -214,13 +138,11 @@ class RaggedTries:
         if not tries:
             raise ValueError("no tries: expected at least one, of which collection and k are taken.")
         _check_alike(tries)
-        first = tries[0]
         size = torch.tensor([[n for levels in trie.sizes for n in levels] for trie in tries])
         nodes, edges = (torch.tensor([getattr(t, name) for t in tries]) for name in ("num_nodes", "num_edges"))
-        segments = Segments.graph_by_graph(size, nodes, edges, first.k)
-        distance = None if first.distance is None else torch.cat([t.distance for t in tries if t.distance is not None])
         flat = [torch.cat([getattr(trie, name) for trie in tries]) for name in ("vertex", "parent", "edge")]
-        return cls._of(first, flat, distance, segments)
+        distances = [trie.distance for trie in tries if trie.distance is not None]
+        return cls._of(tries[0], (*flat, torch.cat(distances) if distances else None), size, nodes, edges)
 
     @classmethod
     def from_trie(cls, trie: PathTrie, node_ptr: Tensor, edge_ptr: Tensor) -> RaggedTries:
@@ -229,37 +151,28 @@ class RaggedTries:
         for name, ptr, total in (("node_ptr", node_ptr, trie.num_nodes), ("edge_ptr", edge_ptr, trie.num_edges)):
             if not ptr.numel() or int(ptr[0]) or int(ptr[-1]) != total or bool((ptr.diff() < 0).any()):
                 raise ValueError(f"{name}={ptr.tolist()[:8]}...: expected to rise from 0 to the trie's {total}.")
-        bounds = node_ptr.to(trie.device, torch.int32)
-        sizes = [
-            torch.searchsorted(owner(level.vertex), bounds).diff() for one in trie.lengths() for level in one.levels
-        ]
-        size = torch.stack(sizes, dim=1).cpu()
-        segments = Segments.level_by_level(size, node_ptr.diff(), edge_ptr.diff(), trie.k)
-        return cls._of(trie, [trie.vertex, trie.parent, trie.edge], trie.distance, segments)
+        here, bounds = trie.cpu(), node_ptr.int()
+        levels = [level for one in here.lengths() for level in one.levels]
+        size = torch.stack([torch.searchsorted(owner(level.vertex), bounds).diff() for level in levels], dim=1)
+        layouts = *_layout(size, trie.k, by_level=True), *_layout(size, trie.k, by_level=False)
+        flat = _copied(here, size, layouts, (-_above(size), -node_ptr[:-1], -edge_ptr[:-1]))
+        return cls._of(trie, flat, size, node_ptr.diff(), edge_ptr.diff()).to(trie.device)
 
     @classmethod
-    def _of(cls, like: PathTrie, flat: list[Tensor], distance: Tensor | None, segments: Segments) -> RaggedTries:
-        here = segments.to(like.device)
-        return cls(
-            flat[0], flat[1], flat[2], distance, segments, here, like.collection, like.k, like.extended, like.sampled,
-            like.directed,
-        )  # fmt: skip
+    def _of(cls, like: PathTrie, flat: Sequence[Any], size: Tensor, nodes: Tensor, edges: Tensor) -> RaggedTries:
+        options = like.collection, like.k, like.extended, like.sampled, like.directed
+        return cls(*flat, size, nodes, edges, *options)
 
     def __len__(self) -> int:
-        return self.segments.size.size(0)
+        return self.sizes.size(0)
 
     def __repr__(self) -> str:
         leaf = torch.tensor([t == length for length in range(1, self.k + 1) for t in range(length + 1)])
         return (
             f"RaggedTries(graphs={len(self)}, collection={self.collection!r}, k={self.k}, "
-            f"num_paths={int(self.segments.size[:, leaf].sum())}, entries={int(self.segments.size.sum())}, "
+            f"num_paths={int(self.sizes[:, leaf].sum())}, entries={int(self.sizes.sum())}, "
             f"device={str(self.vertex.device)!r})"
         )
-
-    @property
-    def sizes(self) -> Tensor:
-        """Entries per graph and level, `[graphs, levels]`, on the CPU."""
-        return self.segments.size
 
     @property
     def nbytes(self) -> int:
@@ -269,15 +182,13 @@ class RaggedTries:
 
     def to(self, device: torch.device | str) -> RaggedTries:
         """The same on `device`."""
-        device = torch.device(device)
-        return replace(
-            self,
-            vertex=self.vertex.to(device),
-            parent=self.parent.to(device),
-            edge=self.edge.to(device),
-            distance=None if self.distance is None else self.distance.to(device),
-            device_segments=self.segments.to(device),
-        )
+        flat = {name: getattr(self, name) for name in ("vertex", "parent", "edge", "distance")}
+        return replace(self, **{name: x.to(device) for name, x in flat.items() if x is not None})
+
+    @cached_property
+    def tables(self) -> Tensor:
+        """Number of entries, first entry and first child of each graph and level, `[3, graphs, levels]`."""
+        return torch.stack([self.sizes, *_layout(self.sizes, self.k, by_level=False)]).to(self.vertex.device)
 
     def trie(self) -> PathTrie:
         """The trie of all graphs as one batch."""
@@ -288,48 +199,56 @@ class RaggedTries:
         index = index.cpu()
         if self.vertex.device.type != "cpu":
             return self.select_by_index(index)
-        old = self.segments
-        to = Segments.level_by_level(old.size[index], old.num_nodes[index], old.num_edges[index], self.k)
-        vertex, parent, edge, distance = _copied(self, index, to)
-        return self._trie(vertex, parent, edge, distance, index)
+        size, entry, child = self.tables[:, index]
+        shifts = _above(size), _starts(self.num_nodes[index]), _starts(self.num_edges[index])
+        return self._trie(_copied(self, size, (entry, child, *_layout(size, self.k, by_level=True)), shifts), index)
 
-    def _trie(self, vertex: Tensor, parent: Tensor, edge: Tensor, distance: Tensor | None, index: Tensor) -> PathTrie:
+    def _trie(self, flat: Flat, index: Tensor) -> PathTrie:
         """The trie of the graphs `index` from its flat tensors."""
-        chosen = self.segments
         return PathTrie(
-            vertex, parent, edge, distance, sizes_of(chosen.size[index].sum(dim=0), self.k), self.collection,
-            int(chosen.num_nodes[index].sum()), int(chosen.num_edges[index].sum()),
+            *flat, sizes_of(self.sizes[index].sum(dim=0), self.k), self.collection,
+            int(self.num_nodes[index].sum()), int(self.num_edges[index].sum()),
             self.extended, self.sampled, self.directed,
         )  # fmt: skip
 
     def select_by_index(self, index: Tensor) -> PathTrie:
         """What `select` does on a GPU: sizes are known on the host, so nothing waits for the device."""
-        size = self.segments.size[index]  # [batch, levels]
-        root = root_columns(self.k)
-        totals = size.sum(dim=0)
-        here, at = self.device_segments, index.to(self.vertex.device, non_blocking=True)
-        device_size = here.size[at].t().contiguous()  # [levels, batch]: the order of the result
-        node_shift = _starts(here.num_nodes[at]) - here.first_node[at]
-        edge_shift = _starts(here.num_edges[at]) - here.first_edge[at]
-        above = _starts(device_size)
-        parent_shift = torch.cat([above[:1], above[:-1]]) - here.parent[at].t()
+        root, totals = root_columns(self.k), self.sizes[index].sum(dim=0)
+        starts = torch.stack([index, _starts(self.num_nodes[index]), _starts(self.num_edges[index])])
+        at, by_node, by_edge = starts.to(self.vertex.device, non_blocking=True)
+        size, entry, child = self.tables[:, at].transpose(1, 2)  # [levels, batch]: the order of the result
 
         entries = int(totals.sum())
-        segment, source = ragged_index(device_size.view(-1), here.entry[at].t().reshape(-1), entries)
+        segment, source = ragged_index(size.reshape(-1), entry.reshape(-1), entries)
         vertex = self.vertex[source]
-        shift = node_shift.int().expand_as(device_size).reshape(-1)[segment]
+        shift = by_node.int().expand_as(size).reshape(-1)[segment]
         vertex = torch.where(vertex < 0, vertex - shift, vertex + shift) if self.extended else vertex + shift
         distance = None if self.distance is None else self.distance[source]
 
-        below = device_size * ~root.to(device_size.device)[:, None]
-        segment, source = ragged_index(
-            below.view(-1), here.child[at].t().reshape(-1), entries - int(totals[root].sum())
-        )
-        parent = self.parent[source] + parent_shift.int().reshape(-1)[segment]
+        below = size * ~root.to(size.device)[:, None]
+        segment, source = ragged_index(below.reshape(-1), child.reshape(-1), entries - int(totals[root].sum()))
+        parent = self.parent[source] + _above(size.t()).t().int().reshape(-1)[segment]
         edge = self.edge[source]
-        moved = edge + edge_shift.int().expand_as(device_size).reshape(-1)[segment]
+        moved = edge + by_edge.int().expand_as(size).reshape(-1)[segment]
         edge = torch.where(edge < 0, edge, moved) if self.extended else moved
-        return self._trie(vertex, parent, edge, distance, index)
+        return self._trie((vertex, parent, edge, distance), index)
+
+
+def _layout(size: Tensor, k: int, *, by_level: bool) -> list[Tensor]:
+    """First entry, and first among the entries that have a parent, of each graph and level: `[graphs, levels]` each.
+
+    Tries lie level by level, as in a batch, or graph by graph.
+    """
+    tables = size, size * ~root_columns(k)
+    if not by_level:
+        return [_starts(table.reshape(-1)).view(table.shape) for table in tables]
+    return [_starts(table.t().reshape(-1)).view(table.size(1), -1).t() for table in tables]
+
+
+def _above(size: Tensor) -> Tensor:
+    """How many entries of the level above come from the graphs before: what a parent is shifted by in a batch."""
+    within = _starts(size.t()).t()
+    return torch.cat([torch.zeros_like(within[:, :1]), within[:, :-1]], dim=1)
 
 
 def ragged_index(size: Tensor, start: Tensor, total: int) -> tuple[Tensor, Tensor]:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from pathnn.paths.options import COLLECTIONS, OTHER_COLLECTIONS, PathOptions
-from pathnn.paths.ragged import RaggedTries, Segments
+from pathnn.paths.ragged import TENSORS, RaggedTries
 from pathnn.paths.trie import PathTrie
-from pathnn.paths.trie_checks import check_edge_rows, check_edges_exist, check_sizes
+from pathnn.paths.trie_checks import check_edges, check_sizes
 
 KEY = "paths"
 """The attribute of PyG data that holds a packed trie."""
 
 NAMES = tuple(COLLECTIONS | OTHER_COLLECTIONS)
-TABLES = tuple(field.name for field in fields(Segments))
 
 
 def pack(trie: PathTrie) -> dict[str, Tensor]:
@@ -59,13 +57,11 @@ def trie_of(data: Any) -> PathTrie:
     check_sizes(trie, nodes=data.num_nodes)
     if edge_index is None:
         return trie
-    if getattr(data, "edge_attr", None) is None:
-        check_edges_exist(trie, edge_index)
-        return trie
-    if graphs > 1 or edge_index.size(1) < trie.num_edges:
+    rows = getattr(data, "edge_attr", None) is not None
+    if rows and (graphs > 1 or edge_index.size(1) < trie.num_edges):
         # edges that were added later are behind those of a single graph, but between those of several graphs
         check_sizes(trie, edges=edge_index.size(1))
-    check_edge_rows(trie, edge_index)
+    check_edges(trie, edge_index, rows=rows)
     return trie
 
 
@@ -74,10 +70,12 @@ def _unpack(packed: Mapping[str, Tensor]) -> tuple[PathTrie, int]:
     tensors = {name.removeprefix("pathnn_"): tensor for name, tensor in packed.items()}
     facts = tensors["facts"].cpu()
     options = _common_options(facts)
-    segments = Segments.graph_by_graph(tensors["size"].cpu().view(len(facts), -1), facts[:, 5], facts[:, 6], options.k)
+    del tensors["facts"]
     if not options.distances:
         del tensors["distance"]
-    return _tries(tensors, segments, options).trie(), len(facts)
+    tensors |= {"sizes": tensors.pop("size").cpu().view(len(facts), -1)}
+    tensors |= {"num_nodes": facts[:, 5], "num_edges": facts[:, 6]}
+    return from_tensors(tensors, options).trie(), len(facts)
 
 
 def _common_options(facts: Tensor) -> PathOptions:
@@ -101,23 +99,12 @@ def _options(facts: Tensor) -> PathOptions:
 
 def to_tensors(tries: RaggedTries) -> dict[str, Tensor]:
     """Return tries as tensors by name; `from_tensors` reads them back."""
-    tensors = {"vertex": tries.vertex, "parent": tries.parent, "edge": tries.edge}
-    if tries.distance is not None:
-        tensors["distance"] = tries.distance
-    return tensors | {f"segments.{name}": getattr(tries.segments, name) for name in TABLES}
+    return {name: getattr(tries, name) for name in TENSORS if getattr(tries, name) is not None}
 
 
 def from_tensors(tensors: Mapping[str, Tensor], options: PathOptions) -> RaggedTries:
     """Return the tries that `to_tensors` wrote."""
-    return _tries(tensors, Segments(*(tensors[f"segments.{name}"] for name in TABLES)), options)
-
-
-def _tries(tensors: Mapping[str, Tensor], segments: Segments, options: PathOptions) -> RaggedTries:
-    vertex, parent, edge, distance = (tensors.get(name) for name in ("vertex", "parent", "edge", "distance"))
-    assert vertex is not None
-    assert parent is not None
-    assert edge is not None
     return RaggedTries(
-        vertex, parent, edge, distance, segments, segments.to(vertex.device),
-        options.collection, options.k, options.extend, options.max_paths_per_source, options.directed,
+        **{"distance": None, **tensors}, collection=options.collection, k=options.k, extended=options.extend,
+        sampled=options.max_paths_per_source, directed=options.directed,
     )  # fmt: skip

@@ -17,15 +17,16 @@ def check_sizes(trie: PathTrie, *, nodes: int | None = None, edges: int | None =
             )
 
 
-def check_edge_rows(trie: PathTrie, edge_index: Tensor) -> None:
-    """Raise `ValueError` if rows of `edge_index` that the trie names are not the edges that it takes them for.
+def check_edges(trie: PathTrie, edge_index: Tensor, *, rows: bool) -> None:
+    """Raise `ValueError` if paths of length 1 are no edges of the graph.
 
-    Only on the CPU: looking at them would wait for a GPU.
+    With `rows`, they must be the rows of `edge_index` that the trie names, otherwise any. Only on the CPU: looking at
+    them would wait for a GPU.
 
     >>> import torch
     >>> from pathnn import extract_paths
     >>> edge_index = torch.tensor([[1, 0, 2, 1], [0, 1, 1, 2]])
-    >>> check_edge_rows(extract_paths(edge_index, 3, collection="sp", k=2), edge_index.sort(dim=1).values)
+    >>> check_edges(extract_paths(edge_index, 3, collection="sp", k=2), edge_index.sort(dim=1).values, rows=True)
     Traceback (most recent call last):
     ...
     ValueError: the trie's paths go through the edge from vertex 0 to 1 as row 1 of edge_index, where now ...
@@ -35,40 +36,25 @@ def check_edge_rows(trie: PathTrie, edge_index: Tensor) -> None:
     starts, ends = trie.length(1).levels
     assert ends.edge is not None
     assert ends.parent is not None
-    rows, before, after = ends.edge.long(), starts.vertex[ends.parent.long()], ends.vertex
-    if trie.extended:  # dummy tokens have no edge
-        rows, before, after = rows[before >= 0], before[before >= 0], after[before >= 0]
-    if not rows.numel():
-        return
-    if int(rows.max()) >= edge_index.size(1):
-        check_sizes(trie, edges=edge_index.size(1))
-    source, target = edge_index.flip(0) if trie.directed else edge_index
-    wrong = ((source[rows] != before) | (target[rows] != after)).nonzero()
-    if wrong.numel():
-        i = int(wrong[0])
-        row, there = int(rows[i]), [int(end) for end in edge_index[:, int(rows[i])]]
-        before, after = (after, before) if trie.directed else (before, after)
+    steps = torch.stack([starts.vertex[ends.parent.long()], ends.vertex]).long()
+    real = steps[0] >= 0  # dummy tokens have no edge
+    steps, row = steps[:, real].flip(0) if trie.directed else steps[:, real], ends.edge[real].long()
+    if not rows:
+        weights = torch.tensor([[trie.num_nodes], [1]])
+        wrong = ~torch.isin((steps * weights).sum(dim=0), (edge_index * weights).sum(dim=0))
+    else:
+        if row.numel() and int(row.max()) >= edge_index.size(1):
+            check_sizes(trie, edges=edge_index.size(1))
+        wrong = (edge_index[:, row] != steps).any(dim=0)
+    if bool(wrong.any()):
+        i = int(wrong.nonzero()[0])
+        (u, v), there = steps[:, i].tolist(), "that the graph does not have"
+        if rows:
+            now = edge_index[:, row[i]].tolist()
+            there = f"as row {int(row[i])} of edge_index, where now the edge from {now[0]} to {now[1]} is"
         raise ValueError(
-            f"the trie's paths go through the edge from vertex {int(before[i])} to {int(after[i])} as row {row} of "
-            f"edge_index, where now the edge from {there[0]} to {there[1]} is: edges were sorted or changed since. "
+            f"the trie's paths go through the edge from vertex {u} to {v} {there}: edges were sorted or changed since. "
             f"{WAY_OUT}"
-        )
-
-
-def check_edges_exist(trie: PathTrie, edge_index: Tensor) -> None:
-    """Raise `ValueError` if a path of length 1 is no edge of the graph, whatever the order of its edges. CPU only."""
-    if edge_index.device.type != "cpu" or trie.device.type != "cpu" or trie.k < 1 or trie.sampled is not None:
-        return
-    starts, ends = trie.length(1).levels
-    assert ends.parent is not None
-    before = starts.vertex[ends.parent.long()].long()
-    mine = (before * trie.num_nodes + ends.vertex)[before >= 0].sort()[0]
-    source, target = edge_index.flip(0).long() if trie.directed else edge_index.long()
-    theirs = (source * trie.num_nodes + target)[source != target].unique()
-    if not bool(torch.isin(mine, theirs).all()):
-        raise ValueError(
-            "the trie's paths go through edges that the graph does not have: edges were left out, or vertices "
-            f"renumbered, since. {WAY_OUT}"
         )
 
 

@@ -206,10 +206,10 @@ class PaddedBatches(PaddedRows):
 
 def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
     """Return the offsets of entries, features and ids of each graph, for the gather kernels."""
-    here = tries.device_segments
-    table = torch.stack([here.size, here.entry, here.child, here.parent], dim=2).contiguous()
-    starts = [graphs.node_ptr[:-1].to(table.device), graphs.edge_ptr[:-1].to(table.device)]
-    return table, torch.stack([*starts, here.first_node, here.first_edge], dim=1).contiguous()
+    size, entry, child = tries.tables
+    table = torch.stack([size, entry, child, torch.zeros_like(size)], dim=2)  # ids are counted within each graph
+    starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1).to(table.device)
+    return table, torch.cat([starts, torch.zeros_like(starts)], dim=1)
 
 
 def _empty_trie(tries: RaggedTries, sizes: list[int], children: int, nodes: int, edges: int) -> PathTrie:
