@@ -39,7 +39,7 @@ class PathRNN(PathReader):
         self,
         channels: int,
         *,
-        cell: CellName | type[PathCell] | PathCell,
+        cell: CellName | type[PathCell] | PathCell = "lstm",
         distances: int | None = None,
         edge_channels: int | None = None,
         extended: bool = False,
@@ -66,6 +66,8 @@ class PathRNN(PathReader):
 
     def _make_cell(self, cell: CellName | type[PathCell] | PathCell, width: int, channels: int) -> None:
         super().__init__()
+        if cell == "lstm":
+            raise ValueError("cell='lstm': make a PathLSTM, or name another cell.")
         self.cell = make_cell(cell, width, channels)
 
     def reset_parameters(self) -> None:
@@ -228,24 +230,8 @@ class PathLSTM(PathRNN, PathCell, nn.LSTM):  # type: ignore[misc]
     gates, states = 4, 2
     step = staticmethod(lstm_step)
 
-    def __init__(
-        self,
-        channels: int,
-        *,
-        distances: int | None = None,
-        edge_channels: int | None = None,
-        extended: bool = False,
-        aggregation: Aggregation | nn.Module = "sum",
-        backend: str = "auto",
-        dropout: float = 0.0,
-        max_entries: int | None = None,
-    ) -> None:
-        super().__init__(
-            channels, cell="lstm", distances=distances, edge_channels=edge_channels, extended=extended,
-            aggregation=aggregation, backend=backend, dropout=dropout, max_entries=max_entries,
-        )  # fmt: skip
-
     def _make_cell(self, cell: Any, width: int, channels: int) -> None:
+        check_choice("cell", cell, ("lstm",))
         nn.LSTM.__init__(self, width, channels)
 
     def reset_parameters(self) -> None:

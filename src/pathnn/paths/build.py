@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pathnn.checks import check_flag
-from pathnn.paths.cpu.extract import path_distances
+from pathnn.paths.cpu.extract import join, path_distances
 from pathnn.paths.cpu.token_tries import read_tokens, trie_of_tokens
 from pathnn.paths.csr import Csr, sort_by_count, to_csr
 from pathnn.paths.options import Collection, PathOptions
@@ -56,14 +56,17 @@ def trie_of_paths(paths: Sequence[Tensor], csr: Csr, options: PathOptions) -> Pa
         for vertex in vertices.T[::-1]:  # the last token first, each time stably
             order = sort_by_count(np.where(vertex < 0, 2 * ~vertex + 1, 2 * vertex), order, 2 * csr.num_nodes)
         known = distance.flip(1).numpy().astype(np.uint8)
-        count, *flat = trie_of_tokens(vertices[order], edges[order], known[order], not options.definition.simple)
+        tokens = vertices[order], edges[order], known[order]
+        count, vertex, *inner, far = trie_of_tokens(*tokens, not options.definition.simple)
         if count[-1] != len(rows):
             raise ValueError(
                 f"paths of length {len(count) - 1}: a path appears more than once; expected each path once."
             )
         sizes.append(tuple(count.tolist()))
-        parts.append([torch.from_numpy(x) for x in flat])
-    vertex, parent, edge, distance = (torch.cat(part) for part in zip(*parts, strict=True))
+        starts = len(rows) * np.arange(rows.size(1))
+        flat = (vertex, count), (far, count), *((x, count[1:]) for x in inner)
+        parts.append([join([x], [starts[: len(size)]], [size]) for x, size in flat])
+    vertex, distance, parent, edge = (torch.cat(part) for part in zip(*parts, strict=True))
     return PathTrie(
         vertex, parent, edge, distance.masked_fill(vertex < 0, options.k + 1) if options.distances else None,
         tuple(sizes), options.collection, csr.num_nodes, csr.num_edges, options.extend, options.max_paths_per_source,

@@ -55,15 +55,16 @@ class Cpu(Levels):
         grad_parents: State,
     ) -> None:
         """Add the gradients of a level to those of the tables, of the parents' `W_hh h` and of their c."""
-        gradients = Gradients(
-            hidden=_array(grad[0]),
-            cell=_array(grad[1] if len(grad) > 1 else None),
-            vertex_table=_array(grads.vertex),
-            edge_table=_array(grads.edge if level.edge is not None else None),
-            distance_table=_array(grads.distance if level.distance is not None else None),
-            projected=_array(grad_projected),
-            parent_cell=_array(grad_parents[1] if grad_parents else None),
+        rows = (
+            grad[0],
+            grad[1] if len(grad) > 1 else None,
+            grads.vertex,
+            grads.edge if level.edge is not None else None,
+            grads.distance if level.distance is not None else None,
+            grad_projected,
+            grad_parents[1] if grad_parents else None,
         )
+        gradients = Gradients(*map(_array, rows))
         _backward_level(_inputs(level, tables), gradients)
 
     def product(self, a: Tensor, b: Tensor) -> Tensor:
@@ -108,20 +109,14 @@ class _Linear(torch.autograd.Function):
 def _inputs(level: LevelInput, tables: ProjectedInputs) -> LoopInputs:
     width = tables.vertex.size(1)
     nothing = np.zeros(level.vertex.numel(), dtype=np.int32)
-    parent, vertex, edge, distance = (
-        nothing if index is None else index.numpy()
-        for index in (level.parent, level.vertex, level.edge, level.distance)
-    )
+    rows = (level.parent, level.vertex, level.edge, level.distance)
     return LoopInputs(
-        parent=parent,
-        vertex=vertex,
-        edge=edge,
-        distance=distance,
-        projected=_array(level.projected, (1, width)),
-        cell=_array(level.state[1] if level.state else None, (1, width // 4)),
-        vertex_table=_array(tables.vertex),
-        edge_table=_array(tables.edge if level.edge is not None else None, (1, width)),
-        distance_table=_array(tables.distance if level.distance is not None else None, (1, width)),
+        *(nothing if index is None else index.numpy() for index in rows),
+        _array(level.projected, (1, width)),
+        _array(level.state[1] if level.state else None, (1, width // 4)),
+        _array(tables.vertex),
+        _array(tables.edge if level.edge is not None else None, (1, width)),
+        _array(tables.distance if level.distance is not None else None, (1, width)),
     )
 
 

@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 from pathnn.paths.cpu.path_distances import fill_path_distances
 from pathnn.paths.cpu.samples import draw_walks, sample_walks
 from pathnn.paths.cpu.token_tries import component_spans, fill_table, smallest_of_components, walk_tries
-from pathnn.paths.cpu.walks import bound_walks, close_gaps, count_walks, list_walks, scratch
+from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, scratch
 from pathnn.paths.csr import Csr, sort_by_count
 from pathnn.paths.options import OTHER_COLLECTIONS, UNLIMITED, WALKS, PathOptions
 from pathnn.paths.trie import PathTrie
@@ -25,7 +25,6 @@ Ints = npt.NDArray[Any]
 
 T = TypeVar("T")
 Item = TypeVar("Item")
-Range = tuple[int, int]
 
 SMALL = 2048  # roots: below this, threads cost more than they bring
 TABLE_BYTES = 2**26  # of distances between the vertices of a component
@@ -76,48 +75,37 @@ def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Int
 
     `most[v, l - 1]` bounds the number of walks of length `l` from `v`; `table` has the distances that tokens need.
     """
-    rowptr, col, edge_of = csr.arrays()
     reach = max(int(most.any(dim=0).sum()), 1)  # longer lengths are empty
-    split = table is not None
-    ranges = _ranges(csr.num_nodes)
-    counts = np.concatenate(
-        [[[b - a for a, b in ranges]], _per_range(most[:, :reach], ranges).T]
-    )  # [reach + 1, ranges]
+    split, (pointer, distances) = table is not None, table or (np.empty(0, np.int64), np.empty(0, np.uint8))
     lengths, depths = at = tuple(np.array([(length, t) for length in range(1, reach + 1) for t in range(length + 1)]).T)
-    below = lengths[depths > 0], depths[depths > 0]
-    room = np.zeros((reach + 1, reach + 1, len(ranges)), np.int64)
-    room[at] = counts[lengths] if split else np.minimum(counts[lengths], counts[depths])
-    starts, entries = _starts(room, at)
-    child_starts, children = _starts(room, below)
-    vertex, distance = np.empty(entries, np.int32), np.empty(entries if split else 0, np.int32)
-    parent, edge = np.empty(children, np.int32), np.empty(children, np.int32)
 
-    pointer, distances = table or (np.empty(0, np.int64), np.empty(0, np.uint8))
-
-    def walk(start: int, stop: int) -> Ints:
-        i = ranges.index((start, stop))
-        found = walk_tries(
-            rowptr, col, edge_of, options.definition.rule, pointer, distances, reach, np.arange(start, stop),
-            most.numpy(), starts[:, :, i].copy(), child_starts[:, :, i].copy(), vertex, parent, edge, distance,
+    def walk(start: int, stop: int) -> list[Ints]:
+        paths = np.append(stop - start, most[start:stop, :reach].sum(dim=0).numpy()).astype(np.int64)
+        room = paths[lengths] if split else np.minimum(paths[lengths], paths[depths])
+        below = room * (depths > 0)
+        starts, child_starts = np.zeros((2, reach + 1, reach + 1), np.int64)
+        starts[at], child_starts[at] = np.cumsum(room) - room, np.cumsum(below) - below
+        vertex, distance = np.empty(room.sum(), np.int32), np.empty(room.sum() if split else 0, np.int32)
+        parent, edge = np.empty(below.sum(), np.int32), np.empty(below.sum(), np.int32)
+        count = walk_tries(
+            *csr.arrays(), options.definition.rule, pointer, distances, reach, np.arange(start, stop), most.numpy(),
+            starts, child_starts, vertex, parent, edge, distance,
         )  # fmt: skip
-        return np.asarray(found)
+        return [count[at], starts[at], child_starts[at], vertex, parent, edge, distance]
 
-    found = _in_ranges(walk, ranges)
-    size = np.stack(found, axis=2) if found else room
-    sizes = tuple(tuple(int(n) for n in size[length, : length + 1].sum(axis=1)) for length in range(1, reach + 1))
-    sizes += tuple((0,) * (length + 1) for length in range(reach + 1, options.k + 1))
-    first = size.cumsum(axis=2) - size  # of each range within its level
-    _close(vertex, starts[at], size[at])
-    _close(edge, child_starts[below], size[below])
-    _close(parent, child_starts[below], size[below], first[below[0], below[1] - 1])
-    if split:
-        _close(distance, starts[at], size[at])
-    known = torch.from_numpy(distance) if split else _position_distances(sizes) if options.distances else None
-    flat = [torch.from_numpy(x) for x in (vertex, parent, edge)]
+    size, starts, child_starts, *flat = zip(*_in_ranges(walk, _ranges(csr.num_nodes)), strict=True)
+    before = np.cumsum(size, axis=0) - size  # entries of each level in earlier ranges
+    shifts = np.roll(before, 1, axis=1)  # a parent is in the level before
+    below = np.array(size) * (depths > 0)
+    total = iter(np.sum(size, axis=0).tolist())
+    sizes = tuple(tuple(next(total, 0) for _ in range(length + 1)) for length in range(1, options.k + 1))
+    vertex, parent = join(flat.pop(0), starts, size), join(flat.pop(0), child_starts, below, shifts)  # frees the parts
+    edge, known = join(flat.pop(0), child_starts, below), join(flat.pop(0), starts, size) if split else None
+    if options.distances and not split:
+        known = _position_distances(sizes)
     return PathTrie(
-        flat[0], flat[1], flat[2], known, sizes, options.collection, csr.num_nodes, csr.num_edges,
-        directed=csr.directed,
-    )  # fmt: skip
+        vertex, parent, edge, known, sizes, options.collection, csr.num_nodes, csr.num_edges, directed=csr.directed
+    )
 
 
 def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions, sources: Tensor) -> tuple[list[Tensor], list[Tensor]]:
@@ -180,26 +168,19 @@ def sample_paths(csr: Csr, options: PathOptions, seed: int, sources: Tensor) -> 
 
 
 def _write_paths(most: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor], list[Tensor]]:
-    """Reserve memory for paths and a mark for each, let `write` fill it in ranges of roots, and close the gaps."""
-    k, ranges = most.size(1), _ranges(most.size(0))
-    bounds = _per_range(most, ranges)
-    room = np.concatenate([np.zeros_like(bounds[:, :1]), bounds], axis=1).T.copy()  # [k + 1, ranges]
-    width = np.arange(1, k + 2)[:, None]
-    starts = (np.cumsum(room * width) - (room * width).ravel()).reshape(room.shape)
-    end_starts = (np.cumsum(room) - room.ravel()).reshape(room.shape)
-    paths, ended = np.empty((room * width).sum(), np.int32), np.empty(room.sum(), np.uint8)
+    """Reserve memory for paths and a mark for each, let `write` fill it in ranges of roots, and join what is filled."""
+    width = np.arange(1, most.size(1) + 2)
 
-    def walk(start: int, stop: int) -> Ints:
-        i = ranges.index((start, stop))
-        return write(start, stop, starts[:, i].copy(), paths, end_starts[:, i].copy(), ended)
+    def walk(start: int, stop: int) -> tuple[Ints, ...]:
+        room = np.append(0, most[start:stop].sum(dim=0).numpy()).astype(np.int64)
+        starts, end_starts = np.cumsum(room * width) - room * width, np.cumsum(room) - room
+        paths, ended = np.empty((room * width).sum(), np.int32), np.empty(room.sum(), np.uint8)
+        return write(start, stop, starts, paths, end_starts, ended), starts, end_starts, paths, ended
 
-    found = _in_ranges(walk, ranges)
-    size = np.stack(found, axis=1) if found else room
-    _close(paths, starts, size * width)
-    _close(ended, end_starts, size)
-    totals = size.sum(axis=1)[1:].tolist()
-    lists = torch.split(torch.from_numpy(paths), [n * (i + 2) for i, n in enumerate(totals)])
-    return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(torch.split(torch.from_numpy(ended).bool(), totals))
+    size, starts, end_starts, paths, ended = zip(*_in_ranges(walk, _ranges(most.size(0))), strict=True)
+    totals = np.sum(size, axis=0)[1:].tolist()
+    lists = torch.split(join(paths, starts, size * width), [n * (i + 2) for i, n in enumerate(totals)])
+    return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(join(ended, end_starts, size).bool().split(totals))
 
 
 def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
@@ -254,34 +235,29 @@ def distance_table(csr: Csr, k: int) -> tuple[Ints, Ints] | None:
     return pointer, distances
 
 
-def _per_range(most: Tensor, ranges: list[Range]) -> Ints:
-    """Sum of the bounds of each range of roots, `[ranges, k]`."""
-    total = np.array([most[a:b].sum(dim=0).numpy() for a, b in ranges]).reshape(-1, most.size(1))
-    return total.astype(np.int64)
+def join(parts: Sequence[Ints], starts: Sequence[Ints], sizes: Sequence[Ints], shifts: Ints | None = None) -> Tensor:
+    """Concatenate segments `parts[i][starts[i][j]:][:sizes[i][j]]`, `j` by `j`; add `shifts[i, j]` to each.
+
+    >>> join([np.array([1, 2, 0, 3]), np.array([4, 5])], [np.array([0, 3]), np.array([0, 1])], [[2, 1], [1, 1]])
+    tensor([1, 2, 4, 3, 5])
+    """
+    pieces = []
+    for j in range(len(starts[0])):
+        for i, part in enumerate(parts):
+            piece = part[starts[i][j] : starts[i][j] + sizes[i][j]]
+            pieces.append(piece if shifts is None or not shifts[i, j] else piece + part.dtype.type(shifts[i, j]))
+    return torch.from_numpy(np.concatenate(pieces))
 
 
-def _starts(room: Ints, levels: tuple[Ints, Ints]) -> tuple[Ints, int]:
-    """Where each level's part of each range begins, `[k + 1, k + 1, ranges]`, and the room of all."""
-    starts, flat = np.zeros_like(room), room[levels]
-    starts[levels] = (np.cumsum(flat) - flat.ravel()).reshape(flat.shape)
-    return starts, int(flat.sum())
-
-
-def _close(values: Ints, starts: Ints, sizes: Ints, shifts: Ints | None = None) -> None:
-    """Close the gaps between segments, in place."""
-    shifts = np.zeros_like(sizes) if shifts is None else shifts
-    values.resize(close_gaps(values, starts.ravel(), sizes.ravel(), shifts.ravel()), refcheck=False)
-
-
-def _ranges(num_nodes: int) -> list[Range]:
+def _ranges(num_nodes: int) -> list[tuple[int, int]]:
     """Ranges of roots, several per thread so that dense parts of a graph do not hold up one of them."""
     threads = torch.get_num_threads()
     parts = 1 if threads == 1 or num_nodes < SMALL else 4 * threads
     bounds = [num_nodes * i // parts for i in range(parts + 1)]
-    return [(a, b) for a, b in pairwise(bounds) if a < b]
+    return [(a, b) for a, b in pairwise(bounds) if a < b] or [(0, 0)]
 
 
-def _in_ranges(work: Callable[[int, int], T], ranges: list[Range]) -> list[T]:
+def _in_ranges(work: Callable[[int, int], T], ranges: list[tuple[int, int]]) -> list[T]:
     return in_threads(lambda ends: work(*ends), ranges)
 
 

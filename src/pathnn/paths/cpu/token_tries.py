@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from pathnn.paths.cpu.walks import AP, SP_PLUS, bfs, close_gaps, list_walks, scratch
+from pathnn.paths.cpu.walks import AP, SP_PLUS, bfs, list_walks, scratch
 
 
 @njit(cache=True, nogil=True)
@@ -246,9 +246,12 @@ def read_tokens(paths, rowptr, col, row):
 
 @njit(cache=True, nogil=True)
 def trie_of_tokens(vertices, rows, distances, repeats):
-    """Return the trie of tokens `[n, length + 1]`, sorted by vertices: entries per level, then the flat arrays."""
+    """Return the trie of tokens `[n, length + 1]`, sorted by vertices: entries per level, then the flat arrays.
+
+    Every level but the first of parents and edges has room for `n` entries.
+    """
     n, width = vertices.shape
-    starts, count, zeros = np.empty(width, np.int64), np.zeros(width, np.int64), np.zeros(width, np.int64)
+    starts, count = np.empty(width, np.int64), np.zeros(width, np.int64)
     for t in range(width):
         starts[t] = t * n
     vertex, distance = np.empty(n * width, np.int32), np.empty(n * width, np.int32)
@@ -260,8 +263,4 @@ def trie_of_tokens(vertices, rows, distances, repeats):
         n, width - 1, 0, vertices.ravel(), rows.ravel(), distances.ravel(), np.empty(n, np.int32), spares, count,
         starts, starts - n, vertex, parent, edge, distance, repeats,
     )  # fmt: skip
-    entries = close_gaps(vertex, starts, count, zeros)
-    close_gaps(distance, starts, count, zeros)
-    children = close_gaps(parent, starts[:-1], count[1:], zeros)
-    close_gaps(edge, starts[:-1], count[1:], zeros)
-    return count, vertex[:entries], parent[:children], edge[:children], distance[:entries]
+    return count, vertex, parent, edge, distance

@@ -10,7 +10,7 @@ neighbour when
 
 Kernels take a range of roots, release the GIL and share nothing, so Python threads run them in parallel: no OpenMP, so
 that a `DataLoader` may fork. They write each length to its own place and return how many paths it has; the caller
-knows an upper bound and closes the gaps (`close_gaps`).
+knows an upper bound and joins what is filled.
 """
 
 from __future__ import annotations
@@ -220,20 +220,3 @@ def list_walks(rowptr, col, row, mode, k, roots, searched, starts, count, paths,
                 ended[end_starts[k] + i] = True
         for i in range(reached):
             dist[queue[i]] = -1
-
-
-@njit(cache=True, nogil=True)
-def close_gaps(values, starts, sizes, shifts):
-    """Move segments `values[starts[i]:starts[i] + sizes[i]]` to the front, one after the other; returns their end.
-
-    Adds `shifts[i]` to every value of segment `i`.
-    """
-    at = 0
-    for i in range(starts.size):
-        shift = np.int32(shifts[i])
-        to, start = np.uint64(at), np.uint64(starts[i])
-        if to != start or shift != 0:
-            for j in range(np.uint64(sizes[i])):  # to the front and from the front, so the two may overlap
-                values[to + j] = values[start + j] + shift
-        at += sizes[i]
-    return at
