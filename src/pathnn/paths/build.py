@@ -13,22 +13,14 @@ from pathnn.checks import check_flag
 from pathnn.paths.cpu.extract import join, path_distances
 from pathnn.paths.cpu.token_tries import read_tokens, trie_of_tokens
 from pathnn.paths.csr import Csr, sort_by_count, to_csr
-from pathnn.paths.options import Collection, PathOptions
+from pathnn.paths.options import PathOptions
 from pathnn.paths.trie import PathTrie
 
 
 def trie_from_paths(
-    paths: Sequence[Tensor],
-    edge_index: Tensor,
-    num_nodes: int,
-    *,
-    collection: Collection,
-    distances: bool | None = None,
-    extended: bool | None = None,
-    directed: bool = False,
+    paths: Sequence[Tensor], edge_index: Tensor, num_nodes: int, options: PathOptions, extended: bool | None
 ) -> PathTrie:
     """See `PathTrie.from_paths`."""
-    options = PathOptions(collection, len(paths), distances, directed=directed)
     csr = to_csr(edge_index, num_nodes, directed=options.directed)
     for length, rows in enumerate(paths, start=1):
         check_paths(rows, length, num_nodes, simple=options.definition.simple)

@@ -13,15 +13,15 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pathnn.paths.options import Collection
-from pathnn.paths.trie import PathTrie, owner
+from pathnn.paths.options import Collection, PathOptions
+from pathnn.paths.trie import TENSORS, PathTrie, owner
 
 Ints = NDArray[np.int32]
 Table = NDArray[np.int64]
 Flat = tuple[Tensor, Tensor, Tensor, Tensor | None]
 """Vertex, parent, edge and distance."""
 
-TENSORS = ("vertex", "parent", "edge", "distance", "sizes", "num_nodes", "num_edges")
+STORED = (*TENSORS, "sizes", "num_nodes", "num_edges")
 
 
 def cat_tries(parts: Sequence[RaggedTries]) -> RaggedTries:
@@ -30,7 +30,7 @@ def cat_tries(parts: Sequence[RaggedTries]) -> RaggedTries:
         raise ValueError("no tries: expected at least one graph.")
     if len(parts) == 1:
         return parts[0]
-    there = [name for name in TENSORS if getattr(parts[0], name) is not None]
+    there = [name for name in STORED if getattr(parts[0], name) is not None]
     return replace(parts[0], **{name: torch.cat([getattr(part, name) for part in parts]) for name in there})
 
 
@@ -177,13 +177,11 @@ class RaggedTries:
     @property
     def nbytes(self) -> int:
         """Bytes of the tries, without the tables."""
-        flat = [x for x in (self.vertex, self.parent, self.edge, self.distance) if x is not None]
-        return sum(x.numel() * x.element_size() for x in flat)
+        return sum(x.nbytes for name in TENSORS if (x := getattr(self, name)) is not None)
 
     def to(self, device: torch.device | str) -> RaggedTries:
         """The same on `device`."""
-        flat = {name: getattr(self, name) for name in ("vertex", "parent", "edge", "distance")}
-        return replace(self, **{name: x.to(device) for name, x in flat.items() if x is not None})
+        return replace(self, **{name: x.to(device) for name in TENSORS if (x := getattr(self, name)) is not None})
 
     @cached_property
     def tables(self) -> Tensor:
@@ -278,11 +276,9 @@ def _starts(size: Tensor) -> Tensor:
 
 
 def _check_alike(tries: Sequence[PathTrie]) -> None:
-    first = tries[0]
+    first = PathOptions.of_trie(tries[0])
     for i, trie in enumerate(tries):
-        for name in ("collection", "k", "extended", "sampled", "directed", "device"):
-            mine, other = getattr(trie, name), getattr(first, name)
-            if mine != other:
-                raise ValueError(f"trie {i} has {name}={mine!r}, trie 0 has {other!r}: expected all alike.")
-        if (trie.distance is None) != (first.distance is None):
-            raise ValueError(f"trie {i} and trie 0 differ in whether they carry distances: expected all alike.")
+        found = PathOptions.of_trie(trie).difference(first)
+        if found or trie.device != tries[0].device:
+            found = found or f"device={trie.device} instead of {tries[0].device}"
+            raise ValueError(f"trie {i} has {found} (trie 0): expected all alike.")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pathnn.paths.options import COLLECTIONS, OTHER_COLLECTIONS, PathOptions
-from pathnn.paths.ragged import TENSORS, RaggedTries
+from pathnn.paths.ragged import STORED, RaggedTries
 from pathnn.paths.trie import PathTrie
 from pathnn.paths.trie_checks import check_edges, check_sizes
 
@@ -99,7 +99,7 @@ def _options(facts: Tensor) -> PathOptions:
 
 def to_tensors(tries: RaggedTries) -> dict[str, Tensor]:
     """Return tries as tensors by name; `from_tensors` reads them back."""
-    return {name: getattr(tries, name) for name in TENSORS if getattr(tries, name) is not None}
+    return {name: getattr(tries, name) for name in STORED if getattr(tries, name) is not None}
 
 
 def from_tensors(tensors: Mapping[str, Tensor], options: PathOptions) -> RaggedTries:

@@ -18,7 +18,7 @@ module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -31,6 +31,8 @@ Path = tuple[int, ...]
 """The vertices of a path, source first; `DUMMY` is a dummy token."""
 
 DUMMY = -1
+TENSORS = ("vertex", "parent", "edge", "distance")
+"""The tensors of a trie."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +167,7 @@ class PathTrie:
     @property
     def nbytes(self) -> int:
         """Bytes of its tensors."""
-        return sum(x.numel() * x.element_size() for x in self._tensors())
+        return sum(x.nbytes for x in self._tensors())
 
     @property
     def device(self) -> torch.device:
@@ -184,13 +186,9 @@ class PathTrie:
     def equal(self, other: PathTrie) -> bool:
         """Return whether both have the same options and the same entries in the same order."""
         mine, theirs = self._tensors(), other._tensors()
-        return (
-            self.sizes == other.sizes
-            and (self.num_nodes, self.num_edges) == (other.num_nodes, other.num_edges)
-            and self.collection == other.collection
-            and (self.extended, self.sampled, self.directed) == (other.extended, other.sampled, other.directed)
-            and len(mine) == len(theirs)
-            and all(torch.equal(a, b.to(a.device)) for a, b in zip(mine, theirs, strict=True))
+        plain = [field.name for field in fields(self) if field.name not in (*TENSORS, "plans")]
+        return all(getattr(self, name) == getattr(other, name) for name in plain) and (
+            len(mine) == len(theirs) and all(torch.equal(a, b.to(a.device)) for a, b in zip(mine, theirs, strict=True))
         )
 
     # reading
@@ -252,10 +250,8 @@ class PathTrie:
         """
         from pathnn.paths.build import trie_from_paths
 
-        return trie_from_paths(
-            paths, edge_index, num_nodes, collection=collection, distances=distances, extended=extended,
-            directed=directed,
-        )  # fmt: skip
+        options = PathOptions(collection, len(paths), distances, directed=directed)
+        return trie_from_paths(paths, edge_index, num_nodes, options, extended)
 
     @staticmethod
     def cat(tries: Sequence[PathTrie]) -> PathTrie:
@@ -290,17 +286,11 @@ class PathTrie:
         return self._map(Tensor.pin_memory)
 
     def _tensors(self) -> list[Tensor]:
-        return [x for x in (self.vertex, self.parent, self.edge, self.distance) if x is not None]
+        return [tensor for name in TENSORS if (tensor := getattr(self, name)) is not None]
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> PathTrie:
-        return replace(
-            self,
-            vertex=function(self.vertex),
-            parent=function(self.parent),
-            edge=function(self.edge),
-            distance=None if self.distance is None else function(self.distance),
-            plans=None,
-        )
+        moved = {name: function(x) for name in TENSORS if (x := getattr(self, name)) is not None}
+        return replace(self, **moved, plans=None)
 
     # checking
 

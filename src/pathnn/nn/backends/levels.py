@@ -39,7 +39,7 @@ from pathnn.nn.backends.base import (
     project_small,
     wide,
 )
-from pathnn.nn.cells import PathCell, State, lstm_step
+from pathnn.nn.cells import PathCell, State
 from pathnn.paths.trie import LengthTrie
 
 Part = TypeVar("Part")
@@ -241,16 +241,9 @@ class Levels:
 
     def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
         """Write the states of a level into `out`, which has only h if no later step reads the others."""
-        if cell.step is not lstm_step:
-            state = cell.step(_projected(level, tables), _of_parents(level.projected, level), _parent_state(level))
-            for target, value in zip(out, state, strict=False):
-                target.copy_(value)
-            return
-        i, f, g, o = _lstm_gates(level, tables)
-        c = torch.mul(i, g, out=out[1]) if len(out) > 1 else i * g
-        if level.state:
-            c.addcmul_(f, _parent_state(level)[1])
-        torch.mul(o, c.tanh(), out=out[0])
+        state = cell.step(_projected(level, tables), _of_parents(level.projected, level), _parent_state(level))
+        for target, value in zip(out, state, strict=False):
+            target.copy_(value)
 
     def backward_level(
         self,
@@ -266,8 +259,7 @@ class Levels:
 
         `grad` is the gradient of the states, or only of h.
         """
-        differentiate = _lstm_gradients if cell.step is lstm_step else _step_gradients
-        grad_z, grad_r, grad_states = differentiate(cell, level, tables, grad)
+        grad_z, grad_r, grad_states = _step_gradients(cell, level, tables, grad)
         self.sum_rows(grads.vertex, level.vertex, grad_z)
         if grads.edge is not None and level.edge is not None:
             self._sum_small_table(grads.edge, level.edge, grad_z)
@@ -278,8 +270,7 @@ class Levels:
         if grad_projected is not None:
             self.sum_rows(grad_projected, level.parent, grad_r)
         for target, rows in zip(grad_parents, grad_states, strict=True):
-            if rows is not None:
-                target.index_add_(0, level.parent, rows)
+            target.index_add_(0, level.parent, rows)
 
     def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
         """Add row j to `target[index[j]]` for every j, in order on a CPU, in any order on other devices."""
@@ -386,12 +377,10 @@ def _parent_state(level: LevelInput) -> State:
     return () if level.parent is None else tuple(x.index_select(0, level.parent) for x in level.state)
 
 
-Gradients = tuple[Tensor, Tensor, Sequence[Tensor | None]]
-"""The gradients of z, of r and of the parents' states, for each entry."""
-
-
-def _step_gradients(cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State) -> Gradients:
-    """Differentiate the step of any cell, with recomputed gates."""
+def _step_gradients(
+    cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State
+) -> tuple[Tensor, Tensor, Sequence[Tensor]]:
+    """Return the gradients of z, of r and of the parents' states for each entry, with recomputed gates."""
     z, r = _projected(level, tables).requires_grad_(), _of_parents(level.projected, level)
     before = tuple(x.requires_grad_() for x in _parent_state(level))
     with torch.enable_grad():
@@ -399,27 +388,6 @@ def _step_gradients(cell: PathCell, level: LevelInput, tables: ProjectedInputs, 
     inputs = [z, *([] if r is None else [r]), *before]
     found = torch.autograd.grad(after[: len(grad)], inputs, grad, allow_unused=True, materialize_grads=True)
     return found[0], found[0] if r is None else found[1], found[len(found) - len(before) :]
-
-
-def _lstm_gates(level: LevelInput, tables: ProjectedInputs) -> tuple[Tensor, ...]:
-    """Return the activated gates i, f, g, o of every entry, views of one `[n, 4d]` tensor."""
-    z = _projected(level, tables)
-    r = _of_parents(level.projected, level)
-    i, f, g, o = (z if r is None else z.add_(r)).chunk(4, dim=1)
-    return i.sigmoid_(), f.sigmoid_(), g.tanh_(), o.sigmoid_()
-
-
-def _lstm_gradients(cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State) -> Gradients:
-    i, f, g, o = _lstm_gates(level, tables)
-    before = _parent_state(level)[1] if level.state else None
-    c = i * g if before is None else (i * g).addcmul_(f, before)
-    c.tanh_()
-    grad_c = grad[0] * o * (1 - c * c)
-    if len(grad) > 1:
-        grad_c += grad[1]
-    grad_f = torch.zeros_like(f) if before is None else grad_c * before * f * (1 - f)
-    grad_z = torch.cat([grad_c * g * i * (1 - i), grad_f, grad_c * i * (1 - g * g), grad[0] * c * o * (1 - o)], dim=1)
-    return grad_z, grad_z, (None, grad_c * f)
 
 
 def _parts(levels: Piece, like: Tensor) -> list[Piece]:
