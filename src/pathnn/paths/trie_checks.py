@@ -46,15 +46,17 @@ def check_edges(trie: PathTrie, edge_index: Tensor, *, rows: bool) -> None:
         if row.numel() and int(row.max()) >= edge_index.size(1):
             check_sizes(trie, edges=edge_index.size(1))
         wrong = (edge_index[:, row] != steps).any(dim=0)
+    if bool(wrong.any()) and not rows:
+        raise ValueError(
+            "the trie's paths go through edges that the graph does not have: edges were left out, or vertices "
+            f"renumbered, since. {WAY_OUT}"
+        )
     if bool(wrong.any()):
         i = int(wrong.nonzero()[0])
-        (u, v), there = steps[:, i].tolist(), "that the graph does not have"
-        if rows:
-            now = edge_index[:, row[i]].tolist()
-            there = f"as row {int(row[i])} of edge_index, where now the edge from {now[0]} to {now[1]} is"
+        (u, v), there = steps[:, i].tolist(), edge_index[:, row[i]].tolist()
         raise ValueError(
-            f"the trie's paths go through the edge from vertex {u} to {v} {there}: edges were sorted or changed since. "
-            f"{WAY_OUT}"
+            f"the trie's paths go through the edge from vertex {u} to {v} as row {int(row[i])} of edge_index, where now "
+            f"the edge from {there[0]} to {there[1]} is: edges were sorted or changed since. {WAY_OUT}"
         )
 
 
