@@ -62,7 +62,11 @@ def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr
     """
     check_edge_index(edge_index, num_nodes)
     num_nodes = int(num_nodes)
-    *arrays, one_way = _compress(*edge_index.as_subclass(Tensor).cpu().long().contiguous().numpy(), num_nodes)
+    source, target = edge_index.as_subclass(Tensor).cpu().long().contiguous().numpy()
+    rowptr, (col, row) = np.zeros(num_nodes + 1, np.int64), np.empty((2, source.size), np.int32)
+    size = _compress(source, target, _sorted_order(source, target, num_nodes), rowptr, col, row)
+    reverse = np.empty(size, np.int64)
+    one_way = _match(rowptr, col[:size], reverse)
     if one_way.size and not directed:
         u, v = one_way.tolist()
         raise ValueError(
@@ -70,8 +74,8 @@ def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr
             "of each edge. torch_geometric.utils.to_undirected(edge_index) adds the missing ones; give it "
             "edge_attr as well, if there is some. directed=True takes paths that follow the direction of edges."
         )
-    rowptr, col, row, reverse = (torch.from_numpy(x) for x in arrays)
-    return Csr(rowptr, col, row, reverse, num_nodes, edge_index.size(1), directed)
+    arrays = (torch.from_numpy(x) for x in (rowptr, col[:size], row[:size], reverse))
+    return Csr(*arrays, num_nodes, edge_index.size(1), directed)
 
 
 def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
@@ -174,16 +178,8 @@ def _way_out(came: Any) -> str:
 
 
 @njit(cache=True, nogil=True)
-def _compress(source: Ints, target: Ints, n: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Rows sorted by target, without self-loops, repeated edges once (their first row).
-
-    Returns rowptr, col, row, the slot of each slot's reverse (-1: none), and an array of one edge (source, target)
-    that has no reverse, or an empty one.
-    """
-    order = _sorted_order(source, target, n)
-    rowptr = np.zeros(n + 1, np.int64)
-    col = np.empty(source.size, np.int32)
-    row = np.empty(source.size, np.int32)
+def _compress(source: Ints, target: Ints, order: Ints, rowptr: Ints, col: Ints, row: Ints) -> int:
+    """Write rows sorted by target, without self-loops, repeated edges once (their first row); returns their number."""
     size = 0
     last_u, last_v = -1, -1
     for i in range(source.size):
@@ -195,11 +191,9 @@ def _compress(source: Ints, target: Ints, n: int) -> tuple[Ints, Ints, Ints, Int
             size += 1
             rowptr[u + 1] += 1
             last_u, last_v = u, v
-    for v in range(n):
+    for v in range(rowptr.size - 1):
         rowptr[v + 1] += rowptr[v]
-    reverse = np.empty(size, np.int64)
-    one_way = _match(rowptr, col[:size], reverse)
-    return rowptr, col[:size], row[:size], reverse, one_way
+    return size
 
 
 @njit(cache=True, nogil=True)

@@ -54,8 +54,9 @@ def check_edges(trie: PathTrie, edge_index: Tensor, *, rows: bool) -> None:
     if bool(wrong.any()):
         i = int(wrong.nonzero()[0])
         (u, v), there = steps[:, i].tolist(), edge_index[:, row[i]].tolist()
+        at = int(row[i])
         raise ValueError(
-            f"the trie's paths go through the edge from vertex {u} to {v} as row {int(row[i])} of edge_index, where now "
+            f"the trie's paths go through the edge from vertex {u} to {v} as row {at} of edge_index, where now "
             f"the edge from {there[0]} to {there[1]} is: edges were sorted or changed since. {WAY_OUT}"
         )
 

@@ -15,7 +15,7 @@ from torch.nn.functional import pad
 
 from pathnn.paths.cpu.path_distances import fill_path_distances
 from pathnn.paths.cpu.samples import draw_walks, sample_walks
-from pathnn.paths.cpu.token_tries import component_spans, fill_table, smallest_of_components, walk_tries
+from pathnn.paths.cpu.token_tries import fill_table, smallest_of_components, walk_tries
 from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, scratch
 from pathnn.paths.csr import Csr, sort_by_count
 from pathnn.paths.options import OTHER_COLLECTIONS, UNLIMITED, WALKS, PathOptions
@@ -66,8 +66,14 @@ def count_per_source(
 
 def bound_per_source(csr: Csr, k: int) -> Tensor:
     """Bound the number of paths per source and length, cheaply: walks that never turn straight back, float64."""
+    return torch.from_numpy(_bounds(csr, k, np.empty((0, 0))))
+
+
+def _bounds(csr: Csr, k: int, cumulated: Ints) -> Ints:
     rowptr, col, _ = csr.arrays()
-    return torch.from_numpy(bound_walks(rowptr, col, csr.reverse.numpy(), k, np.empty((0, 0))))
+    bounds, (onward, longer) = np.zeros((csr.num_nodes, k)), np.empty((2, col.size))
+    bound_walks(rowptr, col, csr.reverse.numpy(), k, bounds, onward, longer, cumulated)
+    return bounds
 
 
 def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Ints] | None) -> PathTrie:
@@ -83,13 +89,13 @@ def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Int
         paths = np.append(stop - start, most[start:stop, :reach].sum(dim=0).numpy()).astype(np.int64)
         room = paths[lengths] if split else np.minimum(paths[lengths], paths[depths])
         below = room * (depths > 0)
-        starts, child_starts = np.zeros((2, reach + 1, reach + 1), np.int64)
+        starts, child_starts, count = np.zeros((3, reach + 1, reach + 1), np.int64)
         starts[at], child_starts[at] = np.cumsum(room) - room, np.cumsum(below) - below
         vertex, distance = np.empty(room.sum(), np.int32), np.empty(room.sum() if split else 0, np.int32)
         parent, edge = np.empty(below.sum(), np.int32), np.empty(below.sum(), np.int32)
-        count = walk_tries(
+        walk_tries(
             *csr.arrays(), options.definition.rule, pointer, distances, reach, np.arange(start, stop), most.numpy(),
-            starts, child_starts, vertex, parent, edge, distance,
+            starts, child_starts, count, np.zeros(reach + 2, np.int64), vertex, parent, edge, distance,
         )  # fmt: skip
         return [count[at], starts[at], child_starts[at], vertex, parent, edge, distance]
 
@@ -155,7 +161,7 @@ def sample_paths(csr: Csr, options: PathOptions, seed: int, sources: Tensor) -> 
 
         return _write_paths(torch.full((roots.size, k), float(kept)), draw)[0]
     cumulated = np.empty((0 if options.definition.by_distance else k, col.size))
-    bounds = bound_walks(rowptr, col, reverse, k, cumulated)
+    bounds = _bounds(csr, k, cumulated)
 
     def write(start: int, stop: int, starts: Ints, paths: Ints, *_: Ints) -> Ints:
         found = sample_walks(
@@ -226,8 +232,10 @@ def distance_table(csr: Csr, k: int) -> tuple[Ints, Ints] | None:
     Returns None if a table of all pairs of vertices that are connected would be too large.
     """
     rowptr, col, _ = csr.arrays()
-    low, high = component_spans(rowptr, col)
-    span = high - low + 1
+    low = smallest_of_components(rowptr, col)
+    high = np.empty_like(low)
+    high[low] = np.arange(low.size)  # of a component, its last vertex stays
+    span = high[low] - low + 1
     if span.sum() > TABLE_BYTES:
         return None
     pointer, distances = np.cumsum(span) - span - low, np.empty(span.sum(), np.uint8)

@@ -31,18 +31,6 @@ def smallest_of_components(rowptr, col):
 
 
 @njit(cache=True, nogil=True)
-def component_spans(rowptr, col):
-    """Smallest and largest vertex of each vertex's component."""
-    smallest = smallest_of_components(rowptr, col)
-    largest = np.empty_like(smallest)
-    for v in range(smallest.size):
-        largest[smallest[v]] = v
-    for v in range(smallest.size):
-        largest[v] = largest[smallest[v]]
-    return smallest, largest
-
-
-@njit(cache=True, nogil=True)
 def fill_table(rowptr, col, k, start, stop, distance_ptr, distance_of):
     """Write the distance of `x` to `v` to `distance_of[distance_ptr[v] + x]`: a range of `v`, all `x` within `k`."""
     dist, pred, queue = scratch(rowptr.size - 1)
@@ -60,11 +48,12 @@ BLOCK = 1 << 15  # tokens that are listed at once: they stay in the cache, and l
 @njit(cache=True, nogil=True)
 def walk_tries(
     rowptr, col, row, mode, distance_ptr, distance_of, k, roots, most,
-    starts, child_starts, vertex, parent, edge, distance,
+    starts, child_starts, count, line_start, vertex, parent, edge, distance,
 ):  # fmt: skip
-    """Write the tries whose roots are the given far ends; returns the number of entries `[l, t]`.
+    """Write the tries whose roots are the given far ends; adds the number of entries `[l, t]` to `count`.
 
     `most[v, l - 1]` bounds the number of paths of length `l` from `v`. Without distances, `distance` is empty.
+    `line_start` is `k + 2` zeros.
     """
     # one path after the other, length + 1 values each, in reading order
     vertices, rows, entry = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32)
@@ -72,8 +61,7 @@ def walk_tries(
     spares = vertices, rows, distances, np.empty(k + 3, np.uint64)
     searched = scratch(0 if mode == AP else rowptr.size - 1)
     no_ends, no_starts = np.empty(0, np.uint8), np.empty(0, np.int64)
-    line_start = np.zeros(k + 2, np.int64)
-    count = np.zeros((k + 1, k + 1), np.int64)
+    number = np.empty(k + 1, np.int64)
     first = 0
     while first < roots.size:
         last = first
@@ -91,11 +79,12 @@ def walk_tries(
             line_start[length + 1] = line_start[length] + paths * (length + 1)
         if line_start[k + 1] > vertices.size:
             room = line_start[k + 1] * 5 // 4
-            vertices, rows, distances = np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(room, np.uint8)
+            vertices, rows, distances = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.uint8)
+            distances[:] = 0  # the same for all, if there are none
             spares = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.uint8), spares[3]
         if widest > entry.size:
             entry = np.empty(widest * 5 // 4 + 1, np.int32)
-        number = np.zeros(k + 1, np.int64)
+        number[:] = 0
         list_walks(
             rowptr, col, row, mode, k, roots[first:last], searched, line_start, number, vertices, rows,
             no_starts, no_ends,
@@ -108,7 +97,6 @@ def walk_tries(
                 starts[length], child_starts[length], vertex, parent, edge, distance, False,
             )  # fmt: skip
         first = last
-    return count
 
 
 @njit(cache=True, nogil=True)

@@ -82,18 +82,15 @@ def may_step(mode, x, v, path, depth, dist, pred):
 
 
 @njit(cache=True, nogil=True)
-def bound_walks(rowptr, col, reverse, k, cumulated):
-    """Number of walks per root and length that never turn straight back, `[n, k]`: at least the number of paths.
+def bound_walks(rowptr, col, reverse, k, bounds, onward, longer, cumulated):
+    """Add to `bounds` `[n, k]` the walks per root and length that never turn straight back: at least the paths.
 
-    Writes to `cumulated` `[k, slots]`, unless it is empty, per length and slot the walks that begin with the step of
-    this slot or of one before it in its row.
+    `onward` and `longer` have room for a number per slot. Writes to `cumulated` `[k, slots]`, unless it is empty, per
+    length and slot the walks that begin with the step of this slot or of one before it in its row.
     """
     n = rowptr.size - 1
-    bounds = np.zeros((n, k), np.float64)
-    onward = np.empty(col.size, np.float64)  # walks that begin with the step of a slot
     for slot in range(col.size):
-        onward[slot] = 1
-    longer = np.empty_like(onward)
+        onward[slot] = 1  # walks that begin with the step of a slot
     for length in range(1, k + 1):
         for v in range(n):
             for slot in range(rowptr[v], rowptr[v + 1]):
@@ -106,7 +103,6 @@ def bound_walks(rowptr, col, reverse, k, cumulated):
                 if reverse[slot] >= 0:
                     longer[slot] -= onward[reverse[slot]]
             onward, longer = longer, onward
-    return bounds
 
 
 @njit(cache=True, nogil=True)
