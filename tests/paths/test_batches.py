@@ -70,8 +70,8 @@ def test_sizes_of_a_selection_are_sums():
         ({"collection": "sp"}, "collection"),
         ({"k": 3}, "k="),
         ({"distances": False}, "distances"),
-        ({"extend": True}, "extended"),
-        ({"max_paths_per_source": 3}, "sampled"),
+        ({"extend": True}, "extend="),
+        ({"max_paths_per_source": 3}, "max_paths_per_source="),
     ],
 )
 def test_tries_that_do_not_belong_together(other, name):
