@@ -1,4 +1,4 @@
-"""Extraction on the CPU: bound, reserve, write once, close the gaps; ranges of roots in parallel threads."""
+"""Extraction on the CPU: bound, reserve, write once, join what was written; ranges of roots in parallel threads."""
 
 from __future__ import annotations
 
