@@ -74,8 +74,8 @@ def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr
             "of each edge. torch_geometric.utils.to_undirected(edge_index) adds the missing ones; give it "
             "edge_attr as well, if there is some. directed=True takes paths that follow the direction of edges."
         )
-    arrays = (torch.from_numpy(x) for x in (rowptr, col[:size], row[:size], reverse))
-    return Csr(*arrays, num_nodes, edge_index.size(1), directed)
+    starts, targets, rows, back = (torch.from_numpy(x) for x in (rowptr, col[:size], row[:size], reverse))
+    return Csr(starts, targets, rows, back, num_nodes, edge_index.size(1), directed)
 
 
 def check_edge_index(edge_index: Any, num_nodes: Any) -> None:

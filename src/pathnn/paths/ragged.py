@@ -31,7 +31,8 @@ def cat_tries(parts: Sequence[RaggedTries]) -> RaggedTries:
     if len(parts) == 1:
         return parts[0]
     there = [name for name in STORED if getattr(parts[0], name) is not None]
-    return replace(parts[0], **{name: torch.cat([getattr(part, name) for part in parts]) for name in there})
+    joined: dict[str, Any] = {name: torch.cat([getattr(part, name) for part in parts]) for name in there}
+    return replace(parts[0], **joined)
 
 
 def _copied(tries: PathTrie | RaggedTries, size: Tensor, layouts: Sequence[Tensor], shifts: Sequence[Tensor]) -> Flat:
@@ -160,8 +161,11 @@ class RaggedTries:
 
     @classmethod
     def _of(cls, like: PathTrie, flat: Sequence[Any], size: Tensor, nodes: Tensor, edges: Tensor) -> RaggedTries:
-        options = like.collection, like.k, like.extended, like.sampled, like.directed
-        return cls(*flat, size, nodes, edges, *options)
+        vertex, parent, edge, distance = flat
+        return cls(
+            vertex, parent, edge, distance, size, nodes, edges, like.collection, like.k, like.extended, like.sampled,
+            like.directed,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return self.sizes.size(0)

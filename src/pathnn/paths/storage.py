@@ -104,7 +104,8 @@ def to_tensors(tries: RaggedTries) -> dict[str, Tensor]:
 
 def from_tensors(tensors: Mapping[str, Tensor], options: PathOptions) -> RaggedTries:
     """Return the tries that `to_tensors` wrote."""
+    flat: dict[str, Any] = {"distance": None, **tensors}
     return RaggedTries(
-        **{"distance": None, **tensors}, collection=options.collection, k=options.k, extended=options.extend,
+        **flat, collection=options.collection, k=options.k, extended=options.extend,
         sampled=options.max_paths_per_source, directed=options.directed,
     )  # fmt: skip

@@ -289,7 +289,7 @@ class PathTrie:
         return [tensor for name in TENSORS if (tensor := getattr(self, name)) is not None]
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> PathTrie:
-        moved = {name: function(x) for name in TENSORS if (x := getattr(self, name)) is not None}
+        moved: dict[str, Any] = {name: function(x) for name in TENSORS if (x := getattr(self, name)) is not None}
         return replace(self, **moved, plans=None)
 
     # checking

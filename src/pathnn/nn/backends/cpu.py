@@ -110,8 +110,12 @@ def _inputs(level: LevelInput, tables: ProjectedInputs) -> LoopInputs:
     width = tables.vertex.size(1)
     nothing = np.zeros(level.vertex.numel(), dtype=np.int32)
     rows = (level.parent, level.vertex, level.edge, level.distance)
+    parent, vertex, edge, distance = (nothing if index is None else index.numpy() for index in rows)
     return LoopInputs(
-        *(nothing if index is None else index.numpy() for index in rows),
+        parent,
+        vertex,
+        edge,
+        distance,
         _array(level.projected, (1, width)),
         _array(level.state[1] if level.state else None, (1, width // 4)),
         _array(tables.vertex),

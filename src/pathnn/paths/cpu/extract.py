@@ -186,7 +186,8 @@ def _write_paths(most: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor]
     size, starts, end_starts, paths, ended = zip(*_in_ranges(walk, _ranges(most.size(0))), strict=True)
     totals = np.sum(size, axis=0)[1:].tolist()
     lists = torch.split(join(paths, starts, size * width), [n * (i + 2) for i, n in enumerate(totals)])
-    return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(join(ended, end_starts, size).bool().split(totals))
+    marks = torch.split(join(ended, end_starts, size).bool(), totals)
+    return [x.view(-1, i + 2) for i, x in enumerate(lists)], list(marks)
 
 
 def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
