@@ -153,11 +153,7 @@ def _problem(data: str | Path, path: Path) -> str:
 
 
 def same_place(data: str, other: str) -> bool:
-    """Return whether two names are those of one dataset, or lead to one file.
-
-    >>> same_place("zinc", "ZINC"), same_place("zinc", "./zinc")
-    (True, False)
-    """
+    """Return whether two names are those of one dataset, or lead to one file."""
     if data == other or is_dataset(data) or is_dataset(other):
         return data == other or data.lower() == other.lower()
     here, there = Path(data).expanduser(), Path(other).expanduser()

@@ -47,11 +47,7 @@ def ragged_rows(ptr: Tensor, index: Tensor, device: torch.device | str = "cpu") 
 
 
 def offsets(sizes: Tensor) -> Tensor:
-    """Return the offsets of segments of these sizes, `[len(sizes) + 1]`, int64.
-
-    >>> offsets(torch.tensor([2, 0, 3])).tolist()
-    [0, 2, 2, 5]
-    """
+    """Return the offsets of segments of these sizes, `[len(sizes) + 1]`, int64."""
     ptr = torch.zeros(sizes.numel() + 1, dtype=torch.long, device=sizes.device)
     torch.cumsum(sizes, dim=0, out=ptr[1:])
     return ptr
@@ -348,22 +344,14 @@ class PackedGraphs:
 
 
 def widen(tensor: Tensor) -> Tensor:
-    """Convert integers to int64 and booleans (one-hot codes) to float32; keep floats.
-
-    >>> widen(torch.tensor([3], dtype=torch.uint8)).dtype, widen(torch.tensor([True])).dtype
-    (torch.int64, torch.float32)
-    """
+    """Convert integers to int64 and booleans (one-hot codes) to float32; keep floats."""
     if tensor.dtype == torch.bool:
         return tensor.float()
     return tensor if tensor.is_floating_point() else tensor.long()
 
 
 def with_ones(graphs: PackedGraphs, y: Tensor | None = None) -> PackedGraphs:
-    """Replace the features by `x = 1` (one channel), and the targets by `y` if given.
-
-    >>> with_ones(PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]])], [2]))[0].x.tolist()
-    [[1.0], [1.0]]
-    """
+    """Replace the features by `x = 1` (one channel), and the targets by `y` if given."""
     return replace(graphs, x=torch.ones(graphs.num_nodes, 1, dtype=torch.bool), y=graphs.y if y is None else y)
 
 

@@ -52,10 +52,6 @@ def build_paths(graphs: PackedGraphs, options: PathOptions, *, chunk_bytes: int 
 
     Paths are counted first; more than `options.max_paths` (None: what fits into the free memory) are refused with
     `PathExplosionError`. Larger sets go to disk: see `build_shards`.
-
-    >>> edge = torch.tensor([[0, 1], [1, 0]])
-    >>> build_paths(PackedGraphs.from_edges([edge, edge], [2, 2]), PathOptions("ap", 2))
-    RaggedTries(graphs=2, collection='ap', k=2, num_paths=4, entries=8, device='cpu')
     """
     fits = free_memory(graphs.device) // (2 * BYTES_PER_PATH)
     counts = count_per_graph(graphs, options, max_paths=fits if options.max_paths is None else options.max_paths)
@@ -101,11 +97,7 @@ def chunks_of_paths(
 
 
 def graph_ranges(sizes: Tensor, limit: int, most: int | None = None) -> list[tuple[int, int]]:
-    """Cut graphs into ranges of at most `most`, with a total size of at most `limit`; a larger graph is a range alone.
-
-    >>> graph_ranges(torch.tensor([2, 2, 9, 1]), 4)
-    [(0, 2), (2, 3), (3, 4)]
-    """
+    """Cut graphs into ranges of at most `most`, with a total size of at most `limit`; a larger graph is a range alone."""
     total = sizes.cumsum(dim=0)
     ranges, start, before = [], 0, 0
     while start < sizes.numel():
@@ -351,11 +343,7 @@ def refuse_too_many(graphs: PackedGraphs, *, collection: Collection, k: int, max
 
 
 def _extra_length(totals: Sequence[int], max_paths: int) -> int:
-    """Return by how many edges paths may grow, at least 1, so that at this rate there are at most `max_paths`.
-
-    >>> _extra_length([10, 100], 100_000), _extra_length([10, 100], 200), _extra_length([10, 5], 200)
-    (3, 1, 2)
-    """
+    """Return by how many edges paths may grow, at least 1, so that at this rate there are at most `max_paths`."""
     growth = totals[-1] / max(totals[-2], 1)
     if growth <= 1:
         return len(totals)

@@ -180,16 +180,7 @@ def _not_found(files: tuple[DataFile, ...], failures: list[str]) -> str:
 
 
 def cached(path: Path, key: Mapping[str, object], build: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the tensors at `path` if they are intact and built from `key`, else build and write them.
-
-    >>> import tempfile, torch
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "a.cache"
-    ...     first = cached(path, {"of": 1}, lambda: {"a": torch.ones(2)})
-    ...     again = cached(path, {"of": 1}, lambda: {"a": torch.zeros(2)})
-    >>> again["a"].tolist()
-    [1.0, 1.0]
-    """
+    """Return the tensors at `path` if they are intact and built from `key`, else build and write them."""
     found = read_cache(path, key)
     if found is not None:
         return found

@@ -68,9 +68,6 @@ def deal(groups: Tensor, shares: Sequence[float], *, y: Tensor | None = None, se
 
     Graphs with the same number in `groups` stay together. Each part gets about its share of the graphs, and of each
     class of `y`: a group is dealt to the part that it fills least.
-
-    >>> deal(torch.arange(10), (0.8, 0.2), y=torch.tensor([0] * 5 + [1] * 5)).tolist()
-    [0, 0, 0, 1, 0, 0, 0, 0, 0, 1]
     """
     names, count = groups.tolist(), groups.numel()
     classes = [0] * count if y is None else y.flatten().tolist()
@@ -129,12 +126,7 @@ def fold_splits(
 
 
 def random_task_split(task: Task, *, seed: int = 0) -> Split:
-    """Split a task 80 / 10 / 10 at random. Copies of a user's molecule stay together, and its classes are stratified.
-
-    >>> from pathnn.data import load_dataset
-    >>> random_task_split(load_dataset("csl"))
-    Split(train=120, val=15, test=15)
-    """
+    """Split a task 80 / 10 / 10 at random. Copies of a user's molecule stay together, and its classes are stratified."""
     y = _classes(task)
     if task.groups is None or y is None:
         return random_split(len(task.graphs), seed=seed, groups=task.groups)
@@ -197,11 +189,7 @@ def column_split(table: Table, column: str, task: Task, *, seed: int | None = No
 
 
 def _date(text: str) -> datetime | None:
-    """Return a date in ISO format, a month or a year; None for other text.
-
-    >>> _date("2024"), _date("2024-05-31"), _date("train")
-    (datetime.datetime(2024, 1, 1, 0, 0), datetime.datetime(2024, 5, 31, 0, 0), None)
-    """
+    """Return a date in ISO format, a month or a year; None for other text."""
     rest = "-01-01" if re.fullmatch(r"\d{4}", text) else "-01" if re.fullmatch(r"\d{4}-\d\d", text) else ""
     try:
         return datetime.fromisoformat(text + rest).replace(tzinfo=None)
@@ -284,11 +272,7 @@ def split_groups(task: Task, split_by: str | None, clean: Clean | None = None) -
 
 
 def scaffolds(smiles: Sequence[str]) -> list[str]:
-    """Return the Bemis-Murcko scaffold of each molecule as SMILES (rings and linkers); "" without rings.
-
-    >>> scaffolds(["CCO", "Cc1ccccc1", "OCc1ccccc1"])
-    ['', 'c1ccccc1', 'c1ccccc1']
-    """
+    """Return the Bemis-Murcko scaffold of each molecule as SMILES (rings and linkers); "" without rings."""
     from rdkit.Chem.Scaffolds import MurckoScaffold
 
     scaffold: Any = MurckoScaffold.MurckoScaffoldSmiles
@@ -338,9 +322,6 @@ def group_split(groups: Tensor, *, seed: int | None = None, val: float = 0.1, te
 
     The largest groups are for training, the smallest for validation and test. With a `seed`, small groups come in
     random order: other seeds give other splits.
-
-    >>> group_split(torch.tensor([0] * 6 + [1, 2, 1, 3]), val=0.2, test=0.2).test.tolist()
-    [7, 9]
     """
     members: dict[int, list[int]] = {}
     for graph, group in enumerate(groups.tolist()):

@@ -17,11 +17,7 @@ from pathnn.data.task import TargetKind, Task
 
 
 def class_key(name: str) -> Hashable:
-    """Return a key that is equal for two names of one class: the number, if they are numbers.
-
-    >>> class_key("3") == class_key(" 3.0"), class_key("toxic") == class_key("Toxic")
-    (True, False)
-    """
+    """Return a key that is equal for two names of one class: the number, if they are numbers."""
     number = as_number(name)
     return name.strip() if number is None or not math.isfinite(number) else number
 
@@ -41,38 +37,22 @@ def class_names(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def number_name(value: float) -> str:
-    """Name a class that is given as a number.
-
-    >>> number_name(1234567.0), number_name(-1), number_name(0.5)
-    ('1234567', '-1', '0.5')
-    """
+    """Name a class that is given as a number."""
     return str(int(value)) if value == int(value) else repr(float(value))
 
 
 def is_missing(value: str | None) -> bool:
-    """Return whether a value names no class: it is empty or NaN.
-
-    >>> is_missing(" "), is_missing("NaN"), is_missing("none")
-    (True, True, False)
-    """
+    """Return whether a value names no class: it is empty or NaN."""
     return value is None or value.strip().lower() in ("", "nan")
 
 
 def is_missing_number(value: str | None) -> bool:
-    """Return whether a value of a column of numbers is empty, or a word for a missing number.
-
-    >>> is_missing_number("N/A"), is_missing_number("None"), is_missing_number("0")
-    (True, True, False)
-    """
+    """Return whether a value of a column of numbers is empty, or a word for a missing number."""
     return value is None or value.strip().lower().strip("<>#") in ("", "nan", "na", "n/a", "null", "none")
 
 
 def as_number(text: str) -> float | None:
-    """Parse a number, maybe infinite or NaN; None for other text. 1_2 is a name, although Python reads 12.
-
-    >>> as_number(" 1e3"), as_number("1_2"), as_number("high")
-    (1000.0, None, None)
-    """
+    """Parse a number, maybe infinite or NaN; None for other text. 1_2 is a name, although Python reads 12."""
     try:
         return None if "_" in text else float(text)
     except ValueError:
@@ -80,11 +60,7 @@ def as_number(text: str) -> float | None:
 
 
 def known_fraction(y: Tensor | None) -> float:
-    """Return the fraction of the targets that are known.
-
-    >>> known_fraction(torch.tensor([[1.0, torch.nan], [0.0, 3.0]]))
-    0.75
-    """
+    """Return the fraction of the targets that are known."""
     if y is None or not y.is_floating_point() or y.numel() == 0:
         return 1.0
     return float((~y.isnan()).double().mean())
@@ -117,13 +93,7 @@ class MaskedLoss(nn.Module):
 
 
 def loss_for(make: Callable[[], nn.Module], y: Tensor) -> nn.Module:
-    """Make the loss for batches of the targets `y`; over all of `y` it is the mean over the known targets.
-
-    >>> y = torch.tensor([[3.0, torch.nan], [1.0, 1.0]])
-    >>> loss = loss_for(lambda: MaskedLoss(nn.L1Loss), y)
-    >>> [round(float(loss(torch.zeros_like(part), part)), 4) for part in (y, y[:1], y[1:])]  # (3 + 1 + 1) / 3
-    [1.6667, 2.0, 1.3333]
-    """
+    """Make the loss for batches of the targets `y`; over all of `y` it is the mean over the known targets."""
     loss = make()
     if isinstance(loss, MaskedLoss):
         loss.share = known_fraction(y)
@@ -144,11 +114,6 @@ def weighted_loss(task: Task, y: Tensor) -> Callable[[], nn.Module]:
 
     The weight of a class has the mean 1 over the graphs. Of labels, the known ones of 1 together weigh as much as those
     of 0. The loss of a batch is the mean over its graphs, as of `MaskedLoss`.
-
-    >>> from pathnn.data import load_dataset
-    >>> loss = weighted_loss(load_dataset("exp"), torch.tensor([0, 0, 0, 1]))()
-    >>> loss.each.weight
-    tensor([0.6667, 2.0000])
     """
     if task.target == "class":
         counts = torch.bincount(y, minlength=task.out_channels).clamp(min=1)
@@ -169,12 +134,7 @@ KIND_LOSSES: dict[str, type[nn.Module]] = {
 
 
 def target_fields(kind: TargetKind, channels: int = 1, *, has_missing_targets: bool = False) -> dict[str, Any]:
-    """Return the fields of a `Task` that describe its targets, with the default loss and metric of their kind.
-
-    >>> fields = target_fields("class", 3)
-    >>> fields["out_channels"], fields["metric_name"], fields["maximize"]
-    (3, 'accuracy', True)
-    """
+    """Return the fields of a `Task` that describe its targets, with the default loss and metric of their kind."""
     loss = KIND_LOSSES[kind]
     return {
         "target": kind,
@@ -197,12 +157,7 @@ def metric_fields(kind: str, info: MetricInfo) -> dict[str, Any]:
 
 
 def with_metric(task: Task, metric: str | None) -> Task:
-    """Replace the metric of a task (None: keep it).
-
-    >>> from pathnn.data import load_dataset
-    >>> with_metric(load_dataset("csl"), "f1").metric_name
-    'F1'
-    """
+    """Replace the metric of a task (None: keep it)."""
     if metric is None:
         return task
     check_metric(metric, task.target)

@@ -129,11 +129,7 @@ def dataset_names() -> tuple[str, ...]:
 
 
 def is_dataset(name: str) -> bool:
-    """Return whether `load_dataset` knows a name; upper and lower case are the same.
-
-    >>> is_dataset("ZINC"), is_dataset("zinc.csv")
-    (True, False)
-    """
+    """Return whether `load_dataset` knows a name; upper and lower case are the same."""
     return name.lower() in dataset_names()
 
 

@@ -92,11 +92,7 @@ class Descriptors:
         return np.array(values, dtype=np.float32).reshape(len(rows), len(columns))
 
     def checked(self, table: Table) -> Table:
-        """Return the table with a problem for each row with a descriptor that is no number; it must have the columns.
-
-        >>> Descriptors.of(["pH"]).checked(Table("a.csv", ("smiles", "pH"), (("C", "7"), ("CC", "low")))).problems
-        {1: "the descriptor 'pH' is 'low', not a finite number"}
-        """
+        """Return the table with a problem for each row with a descriptor that is no number; it must have the columns."""
         if self.kind != "columns":
             return table
         missing = [name for name in self.names if name not in table.columns]
@@ -116,13 +112,7 @@ class Descriptors:
 
 
 def rdkit_descriptors(smiles: Sequence[str], names: Sequence[str] | None = None) -> Array:
-    """Compute 2D descriptors of RDKit, `[molecules, descriptors]`, all or those of `names`; NaN if not defined.
-
-    >>> rdkit_descriptors(["CCO"]).shape[1] > 200
-    True
-    >>> rdkit_descriptors(["CCO", "C"], ["NumHAcceptors"]).tolist()
-    [[1.0], [0.0]]
-    """
+    """Compute 2D descriptors of RDKit, `[molecules, descriptors]`, all or those of `names`; NaN if not defined."""
     from rdkit import Chem
     from rdkit.Chem import Descriptors as known
 
@@ -154,9 +144,6 @@ def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.nd
     """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
 
     A text that is no molecule raises `DataError`; with `skip_invalid`, its counts are 0.
-
-    >>> morgan(["C", "C("], skip_invalid=True).sum(axis=1).tolist()
-    [1, 0]
     """
     from rdkit import Chem
     from rdkit.Chem import rdFingerprintGenerator

@@ -295,11 +295,7 @@ def _same(values: Array) -> Array:
 
 
 def _number_code(first: int, last: int) -> Callable[[Array], Array]:
-    """Return a function that counts numbers from `first`; those outside `first..last` have one more than `last`.
-
-    >>> _number_code(-5, 6)(np.array([-5, 7]))
-    array([ 0, 12])
-    """
+    """Return a function that counts numbers from `first`; those outside `first..last` have one more than `last`."""
     return lambda values: np.where((values >= first) & (values <= last), values - first, last - first + 1)
 
 
@@ -325,11 +321,7 @@ TYPES = (np.uint8, np.uint8, np.int32, np.int32, np.int32, np.int32)
 
 
 def reader_processes(molecules: int) -> int:
-    """Return how many processes should read so many molecules; 0: none but this one.
-
-    >>> reader_processes(1_000)
-    0
-    """
+    """Return how many processes should read so many molecules; 0: none but this one."""
     available = getattr(os, "sched_getaffinity", None)  # not on every system
     cores = len(available(0)) if available else os.cpu_count() or 1
     return min(cores, MOST_PROCESSES) if molecules > MANY and cores > 1 and sys.executable else 0

@@ -81,9 +81,6 @@ def find_separator(head: Sequence[str]) -> str:
     """Find the separator of the columns from the first lines of a CSV.
 
     A column called smiles counts first, then as many columns in the first row as in the header, then their number.
-
-    >>> find_separator(["smiles;log S, 25 C\\n", "CCO;-0,5\\n"]), find_separator(["smiles\\n", "C\\n"])
-    (';', ',')
     """
 
     def rank(mark: str) -> tuple[bool, bool, int]:
@@ -230,11 +227,7 @@ def parquet_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
 
 
 def _text(value: Any) -> str:
-    """Return a value of a Parquet file as text.
-
-    >>> _text(None), _text(True), _text(0.5), _text("C")
-    ('', '1', '0.5', 'C')
-    """
+    """Return a value of a Parquet file as text."""
     return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
 
 
