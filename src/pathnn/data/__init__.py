@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
-    from pathnn.data.datasets.molecules import save_zinc as save_zinc
     from pathnn.data.datasets.registry import dataset_names as dataset_names
     from pathnn.data.datasets.registry import dataset_status as dataset_status
     from pathnn.data.datasets.registry import fetch as fetch
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from pathnn.data.load import find_data as find_data
     from pathnn.data.load import load_data as load_data
     from pathnn.data.load import task_from_graphs as task_from_graphs
-    from pathnn.data.load import task_from_table as task_from_table
-    from pathnn.data.load import task_from_tu as task_from_tu
     from pathnn.data.loader import BudgetSampler as BudgetSampler
     from pathnn.data.loader import PackedLoader as PackedLoader
     from pathnn.data.loader import SizeSampler as SizeSampler
@@ -44,11 +41,10 @@ if TYPE_CHECKING:
     from pathnn.data.task import random_split as random_split
 
 EXPORTS = {
-    "datasets.molecules": ("save_zinc",),
     "datasets.registry": ("dataset_names", "dataset_status", "fetch", "load_dataset", "verify"),
     "errors": ("BadRow", "BadRowsError", "DataError", "DatasetNotFoundError", "UnknownDatasetError"),
     "fingerprints": ("Copies", "count_copies"),
-    "load": ("DataSource", "find_data", "load_data", "task_from_graphs", "task_from_table", "task_from_tu"),
+    "load": ("DataSource", "find_data", "load_data", "task_from_graphs"),
     "loader": ("BudgetSampler", "PackedLoader", "SizeSampler"),
     "packed": ("GraphBatch", "PackedGraphs", "from_pyg"),
     "paths": ("PathSummary", "build_shards", "summarize_paths"),

@@ -50,6 +50,7 @@ class OverClasses(MeanOverTargets):
     """A score of the outputs for classes, `[graphs, classes]`, and the numbers of the classes, `[graphs]`."""
 
     def compute(self) -> Tensor:
+        """Return the score of all graphs."""
         return self.score(dim_zero_cat(self.out), dim_zero_cat(self.y).flatten())
 
 

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 class RaggedRows(NamedTuple):
-    """The rows of some segments of a ragged array, one segment after the other.
-
-    `rows` are rows of the flat array, `segment` is the position of each row's segment among the chosen ones,
-    `ptr` (always on the CPU) is where each chosen segment begins in the result.
-    """
+    """Rows of a flat array, the position of each row's segment among the chosen ones, and where these begin (CPU)."""
 
     rows: Tensor
     segment: Tensor
@@ -69,14 +65,14 @@ class GraphBatch:
         graph_attr: `[num_graphs, graph_channels]` or None, the features of each graph.
     """
 
-    x: Tensor | None
     edge_index: Tensor
-    edge_attr: Tensor | None
     batch: Tensor
     ptr: Tensor
-    y: Tensor | None
     num_nodes: int
     num_graphs: int
+    x: Tensor | None = None
+    edge_attr: Tensor | None = None
+    y: Tensor | None = None
     trie: PathTrie | None = None
     max_entries: int | None = None
     graph_attr: Tensor | None = None
@@ -112,6 +108,7 @@ class GraphBatch:
 
 
 FEATURES = ("x", "edge_attr", "y", "graph_attr")
+WIDENED = ("x", "edge_attr")
 TENSORS = ("edge_index", "node_ptr", "edge_ptr", *FEATURES)
 """The fields of `PackedGraphs` that are tensors."""
 
@@ -120,9 +117,8 @@ TENSORS = ("edge_index", "node_ptr", "edge_ptr", *FEATURES)
 class PackedGraphs:
     """Many graphs, with or without their paths, as flat tensors.
 
-    Tensors may be stored compactly: `select` and `__getitem__` widen integers to int64 and booleans to
-    float32, for models. Offsets stay on the CPU, so that the size of a batch is known without a
-    synchronization.
+    Tensors may be stored compactly: `select` and `__getitem__` widen integers to int64 and booleans to float32, for
+    models. Offsets stay on the CPU, so that the size of a batch is known without a synchronization.
 
     >>> graphs = PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0], [0]])], [2, 1])
     >>> graphs
@@ -183,36 +179,38 @@ class PackedGraphs:
 
     def select(self, index: Tensor | Sequence[int]) -> GraphBatch:
         """Return the batch of the graphs `index`, in that order, on the device of the dataset."""
-        index = self._check_index(index)
-        nodes = ragged_rows(self.node_ptr, index, self.device)
-        edges = ragged_rows(self.edge_ptr, index, self.device)
+        index, nodes, edges, features = self._rows(index)
         ptr = nodes.ptr.to(self.device)
-        shift = ptr[:-1][edges.segment]
         return GraphBatch(
-            x=None if self.x is None else widen(self.x[nodes.rows]),
-            edge_index=self.edge_index[:, edges.rows].long() + shift,
-            edge_attr=None if self.edge_attr is None else widen(self.edge_attr[edges.rows]),
+            edge_index=self.edge_index[:, edges.rows].long() + ptr[:-1][edges.segment],
             batch=nodes.segment,
             ptr=ptr,
-            y=None if self.y is None else self.y[index.to(self.device)],
             num_nodes=int(nodes.ptr[-1]),
             num_graphs=index.numel(),
             trie=None if self.tries is None else self.tries.select(index),
-            graph_attr=None if self.graph_attr is None else self.graph_attr[index.to(self.device)],
+            **{name: widen(rows) if name in WIDENED else rows for name, rows in features.items()},
         )
 
     def subset(self, index: Tensor | Sequence[int]) -> PackedGraphs:
         """Return the graphs `index`, in that order, as a dataset without paths."""
-        index = self._check_index(index)
-        nodes = ragged_rows(self.node_ptr, index, self.device)
-        edges = ragged_rows(self.edge_ptr, index, self.device)
+        index, nodes, edges, features = self._rows(index)
         return PackedGraphs(
             edge_index=self.edge_index[:, edges.rows],
             node_ptr=nodes.ptr,
             edge_ptr=edges.ptr,
             names=None if self.names is None else tuple(self.names[i] for i in index.tolist()),
-            **self._features(nodes.rows, edges.rows, index.to(self.device)),
+            **features,
         )
+
+    def _rows(self, index: Tensor | Sequence[int]) -> tuple[Tensor, RaggedRows, RaggedRows, dict[str, Any]]:
+        """Check numbers of graphs; return them, the rows of their vertices and edges, and their features."""
+        index = torch.as_tensor(index, dtype=torch.long).cpu()
+        if index.dim() != 1:
+            raise ValueError(f"index: expected a flat list of graph numbers, got shape {tuple(index.shape)}.")
+        if index.numel() and (int(index.min()) < 0 or int(index.max()) >= len(self)):
+            raise IndexError(f"index: expected graph numbers 0 to {len(self) - 1}, got {index.min()} to {index.max()}.")
+        nodes, edges = (ragged_rows(ptr, index, self.device) for ptr in (self.node_ptr, self.edge_ptr))
+        return index, nodes, edges, self._features(nodes.rows, edges.rows, index.to(self.device))
 
     def chunk(self, start: int, stop: int) -> PackedGraphs:
         """Return the graphs `start` to `stop` as views of the same tensors, without paths."""
@@ -247,7 +245,7 @@ class PackedGraphs:
         data = Data(edge_index=one.edge_index.long())
         for name, tensor in one.tensors().items():
             if name in FEATURES:
-                data[name] = tensor if name in ("y", "graph_attr") else widen(tensor)
+                data[name] = widen(tensor) if name in WIDENED else tensor
         data.num_nodes = one.num_nodes
         return data
 
@@ -294,9 +292,8 @@ class PackedGraphs:
 
     def to(self, device: torch.device | str) -> PackedGraphs:
         """Move the dataset to `device`; the offsets stay on the CPU."""
-        moved: dict[str, Any] = {
-            name: tensor.to(device) for name, tensor in self.tensors().items() if not name.endswith("ptr")
-        }
+        names = [name for name in self.tensors() if not name.endswith("ptr")]
+        moved: dict[str, Any] = {name: vars(self)[name].to(device) for name in names}
         return replace(self, tries=None if self.tries is None else self.tries.to(device), **moved)
 
     def validate(self) -> PackedGraphs:
@@ -329,14 +326,6 @@ class PackedGraphs:
             size = int(self.node_ptr[i + 1] - self.node_ptr[i])
             edge = edges[:, wrong][:, 0].tolist()
             raise ValueError(f"graph {i}: edge {edge} has an unknown vertex; expected 0 to {size - 1}.")
-
-    def _check_index(self, index: Tensor | Sequence[int]) -> Tensor:
-        index = torch.as_tensor(index, dtype=torch.long).cpu()
-        if index.dim() != 1:
-            raise ValueError(f"index: expected a flat list of graph numbers, got shape {tuple(index.shape)}.")
-        if index.numel() and (int(index.min()) < 0 or int(index.max()) >= len(self)):
-            raise IndexError(f"index: expected graph numbers 0 to {len(self) - 1}, got {index.min()} to {index.max()}.")
-        return index
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensors by name, without the paths."""

@@ -97,7 +97,7 @@ def chunks_of_paths(
 
 
 def graph_ranges(sizes: Tensor, limit: int, most: int | None = None) -> list[tuple[int, int]]:
-    """Cut graphs into ranges of at most `most`, with a total size of at most `limit`; a larger graph is a range alone."""
+    """Cut graphs into ranges of at most `most` graphs and a total size of `limit`; a larger graph is a range alone."""
     total = sizes.cumsum(dim=0)
     ranges, start, before = [], 0, 0
     while start < sizes.numel():
@@ -220,8 +220,12 @@ Tries = RaggedTries | ShardedTries
 
 def _open_shards(folder: Path, key: dict[str, object], options: PathOptions, *, verify: bool) -> ShardedTries | None:
     """Open the tries in `folder`; None if they are missing, damaged or built from another key."""
-    shards = _manifest_shards(folder, key)
-    if shards is None:
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text())
+        shards = list(manifest.pop("shards"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if manifest != {"format": FORMAT, "version": VERSION, "key": json.loads(json.dumps(key))}:
         return None
     for shard in shards:
         path = folder / shard["file"]
@@ -232,16 +236,6 @@ def _open_shards(folder: Path, key: dict[str, object], options: PathOptions, *, 
     files = [safetensors.torch.load_file(folder / shard["file"]) for shard in shards]  # maps them, reads on access
     tries = tuple(from_tensors(tensors, options) for tensors in files)
     return ShardedTries(tries, offsets(torch.tensor([len(part) for part in tries])))
-
-
-def _manifest_shards(folder: Path, key: dict[str, object]) -> list[dict[str, Any]] | None:
-    try:
-        manifest = json.loads((folder / "manifest.json").read_text())
-        expected = {"format": FORMAT, "version": VERSION, "key": json.loads(json.dumps(key))}
-        shards = list(manifest.pop("shards"))
-        return shards if manifest == expected else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
 
 
 def _write_shards(
@@ -263,10 +257,8 @@ def _write_shards(
 
 def _pick(tries: RaggedTries, index: Tensor) -> RaggedTries:
     """Copy the tries of some graphs of a shard to memory."""
-    trie = tries.select(index)
-    return RaggedTries.from_trie(
-        trie, offsets(tries.segments.num_nodes[index]), offsets(tries.segments.num_edges[index])
-    )
+    sizes = (tries.segments.num_nodes, tries.segments.num_edges)
+    return RaggedTries.from_trie(tries.select(index), *(offsets(size[index]) for size in sizes))
 
 
 @dataclass(frozen=True)
@@ -324,14 +316,6 @@ def refuse_too_many(graphs: PackedGraphs, *, collection: Collection, k: int, max
 
     Each range of sources has its own limit, and many graphs take minutes to reach it. So short paths are counted
     first, and each next length is one that should have few enough paths to count.
-
-    >>> from pathnn.theory.graphs import edges_to_index
-    >>> complete = edges_to_index([(u, v) for u in range(30) for v in range(u)])
-    >>> graphs = PackedGraphs.from_edges([complete], [30])
-    >>> refuse_too_many(graphs, collection="ap", k=200, max_paths=10**5)  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    ...
-    PathExplosionError: graph 0 has too many paths
     """
     length = min(k, FIRST_LENGTH) if collection == "ap" else k
     while True:

@@ -105,15 +105,10 @@ def fold_splits(
     """
     groups = _groups(task) if groups is None else groups
     number = torch.unique(groups).numel()
-    if number < 3:
-        raise DataError(
-            f"{task.name} has {number} group{'s' * (number > 1)} of graphs that have to stay together: folds need at "
-            "least 3. Give more data."
-        )
     if not 2 <= folds <= number - 1:
+        expected = f"a number from 2 to {number - 1}" if number > 2 else "more data, with at least 3 groups"
         raise DataError(
-            f"folds={folds}: expected a number from 2 to {number - 1}, as {task.name} has {number} groups of graphs "
-            "that have to stay together."
+            f"folds={folds}: expected {expected}: {task.name} has {number} groups of graphs that have to stay together."
         )
     y = _classes(task)
     fold = deal(groups, [1 / folds] * folds, y=y, seed=seed)
@@ -126,7 +121,7 @@ def fold_splits(
 
 
 def random_task_split(task: Task, *, seed: int = 0) -> Split:
-    """Split a task 80 / 10 / 10 at random. Copies of a user's molecule stay together, and its classes are stratified."""
+    """Split a task 80 / 10 / 10 at random. Copies of a molecule stay together, and a user's classes are stratified."""
     y = _classes(task)
     if task.groups is None or y is None:
         return random_split(len(task.graphs), seed=seed, groups=task.groups)
@@ -156,10 +151,6 @@ def column_split(table: Table, column: str, task: Task, *, seed: int | None = No
 
     Without val, a tenth of the training graphs is for validation, at random from `seed`. Of dates (as 2024-05-31) or
     years, the newest tenth is for test, and the tenth before for validation.
-
-    ```python
-    split = column_split(read_table("molecules.csv"), "part", load_data("molecules.csv", targets="logS"))
-    ```
     """
     values, rows = table.column(column), task.rows()
     words = [(values[row - 1] or "").strip() for row in rows]
@@ -291,9 +282,6 @@ def butina_clusters(smiles: Sequence[str]) -> Tensor:
 
     Neighbours have Morgan fingerprints (radius 2, 2048 bits) with a Tanimoto distance of at most `CUTOFF`. The molecule
     with most neighbours takes them as its cluster, then the next one that is left, and so on.
-
-    >>> butina_clusters(["CCCCCO", "c1ccccc1", "CCCCCCO"]).tolist()
-    [0, 1, 0]
     """
     if len(smiles) > MOST_CLUSTERED:
         raise DataError(

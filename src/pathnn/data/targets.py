@@ -23,17 +23,12 @@ def class_key(name: str) -> Hashable:
 
 
 def class_names(values: Iterable[str]) -> tuple[str, ...]:
-    """Return one name per class, the shortest; sorted as numbers if all are numbers, else as text.
-
-    >>> class_names(["10", "9", "9.0"]), class_names(["toxic", "safe", "toxic"])
-    (('9', '10'), ('safe', 'toxic'))
-    """
+    """Return one name per class, the shortest; sorted as numbers if all are numbers, else as text."""
     names: dict[Hashable, str] = {}
     for value in sorted({value.strip() for value in values}, key=lambda value: (len(value), value)):
         names.setdefault(class_key(value), value)
-    if all(isinstance(key, float) for key in names):
-        return tuple(sorted(names.values(), key=float))
-    return tuple(sorted(names.values()))
+    numbers = all(isinstance(key, float) for key in names)
+    return tuple(sorted(names.values(), key=float if numbers else None))
 
 
 def number_name(value: float) -> str:
@@ -72,10 +67,6 @@ class MaskedLoss(nn.Module):
     The sum over a batch is divided by its number of targets times `share`, the fraction of known targets in all data
     (`loss_for`), not by the number of known targets in the batch. The loss of a batch is then a mean over its graphs,
     and is the same with several processes and with padded batches. Without `share`, the batch is all data.
-
-    >>> loss = MaskedLoss(nn.L1Loss)
-    >>> loss(torch.tensor([[1.0, 5.0]]), torch.tensor([[3.0, torch.nan]]))
-    tensor(2.)
     """
 
     def __init__(self, loss: Callable[..., nn.Module], share: float | None = None) -> None:
@@ -166,11 +157,7 @@ def with_metric(task: Task, metric: str | None) -> Task:
 
 
 def guess_kind(y: Tensor | None) -> TargetKind:
-    """Guess the kind of target from the values of `y`.
-
-    >>> guess_kind(torch.tensor([[0.5], [1.0]])), guess_kind(torch.tensor([0, 3]))
-    ('regression', 'class')
-    """
+    """Guess the kind of target from the values of `y`."""
     if y is None:
         return "none"
     several = y.dim() > 1 and y.size(1) > 1
@@ -209,12 +196,7 @@ def convert_targets(y: Tensor, kind: TargetKind) -> Tensor:
 
 @dataclass(frozen=True)
 class TargetScale:
-    """Mean and standard deviation of each target over the training graphs; empty for targets without a scale.
-
-    >>> scale = TargetScale.of(torch.tensor([[1.0], [3.0]]))
-    >>> scale.decode(scale.encode(torch.tensor([[2.5]]))).item()
-    2.5
-    """
+    """Mean and standard deviation of each target over the training graphs; empty for targets without a scale."""
 
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()

@@ -92,7 +92,7 @@ class Descriptors:
         return np.array(values, dtype=np.float32).reshape(len(rows), len(columns))
 
     def checked(self, table: Table) -> Table:
-        """Return the table with a problem for each row with a descriptor that is no number; it must have the columns."""
+        """Return the table with a problem for each row whose descriptors are no numbers; it must have the columns."""
         if self.kind != "columns":
             return table
         missing = [name for name in self.names if name not in table.columns]

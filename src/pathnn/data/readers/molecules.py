@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -316,9 +317,6 @@ PIECE = 500
 
 MOST_PROCESSES = 16
 
-TYPES = (np.uint8, np.uint8, np.int32, np.int32, np.int32, np.int32)
-"""The types of the arrays of `Molecules`."""
-
 
 def reader_processes(molecules: int) -> int:
     """Return how many processes should read so many molecules; 0: none but this one."""
@@ -357,10 +355,16 @@ class MoleculePool:
         return partial(_wait, found)
 
     def _ask(self, texts: Sequence[str | None]) -> tuple[Molecules, Problems]:
+        """Send SMILES to a process that waits for some, and return its answer."""
         process = self._idle.get()
         try:
-            return _exchange(process, texts)
-        except (OSError, ValueError) as error:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            pickle.dump(texts, process.stdin)
+            process.stdin.flush()
+            molecules, problems = pickle.load(process.stdout)
+            return Molecules(*molecules), problems
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
             raise DataError(
                 f"a process that reads molecules has failed ({error}; exit code {process.poll()}): the memory may be "
                 "full. Call again with fewer molecules at a time."
@@ -399,31 +403,14 @@ def _start(features: MoleculeFeatures, clean: Clean | None) -> subprocess.Popen[
     )  # fmt: skip
 
 
-def _exchange(process: subprocess.Popen[bytes], texts: Sequence[str | None]) -> tuple[Molecules, Problems]:
-    """Send SMILES as a line of JSON; the answer is a line of JSON and the bytes of arrays."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(json.dumps(texts).encode() + b"\n")
-    process.stdin.flush()
-    head = json.loads(process.stdout.readline())
-    arrays = []
-    for shape, kind in zip(head["shapes"], TYPES, strict=True):
-        size = int(np.prod(shape)) * np.dtype(kind).itemsize
-        arrays.append(np.frombuffer(process.stdout.read(size), dtype=kind).reshape(shape))
-    return Molecules(*arrays), {int(at): reason for at, reason in head["problems"].items()}
-
-
 def serve(features: MoleculeFeatures, clean: Clean | None) -> None:
-    """Answer the requests of `_exchange` until the standard input ends."""
+    """Answer the requests of `MoleculePool` until the standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
-    with os.fdopen(os.dup(1), "wb") as answers:
+    with os.fdopen(os.dup(1), "wb") as answers, suppress(EOFError):
         os.dup2(2, 1)  # what libraries print is no answer
-        for line in sys.stdin.buffer:
-            molecules, problems = read_molecules(json.loads(line), features, clean)
-            head = {"shapes": [values.shape for values in molecules], "problems": problems}
-            answers.write(json.dumps(head).encode() + b"\n")
-            for values in molecules:
-                answers.write(values.tobytes())
+        while True:
+            molecules, problems = read_molecules(pickle.load(sys.stdin.buffer), features, clean)
+            pickle.dump((tuple(molecules), problems), answers)
             answers.flush()
 
 

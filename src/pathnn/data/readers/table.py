@@ -15,11 +15,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice, takewhile
+from itertools import chain, islice, starmap, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-import torch
+import numpy as np
 
 from pathnn.data.errors import DataError, shorten
 from pathnn.data.readers.molecules import quiet_rdkit
@@ -72,7 +72,8 @@ def csv_rows(file: BinaryIO, source: str, separator: str | None = None) -> tuple
     if named is not None:
         separator, head = named[1], head[1:]
     mark = separator or find_separator(head)
-    parsed = _parsed(chain(head, lines), source, mark)
+    # strict: else a quote that is not closed swallows the rows after it
+    parsed = _parsed(csv.reader(chain(head, lines), strict=True, delimiter=mark), source)
     header = next(parsed, ())
     return header, _checked(parsed, source, len(header), SEPARATORS.get(mark, repr(mark)))
 
@@ -94,10 +95,8 @@ def find_separator(head: Sequence[str]) -> str:
     return max(SEPARATORS, key=rank)
 
 
-def _parsed(lines: Iterator[str], source: str, separator: str) -> Iterator[Row]:
+def _parsed(reader: Any, source: str) -> Iterator[Row]:
     """Yield the lines of a CSV that are not empty."""
-    # strict: else a quote that is not closed swallows the rows after it
-    reader = csv.reader(lines, strict=True, delimiter=separator)
     try:
         yield from (tuple(row) for row in reader if row)
     except csv.Error as error:
@@ -138,10 +137,6 @@ def is_smiles(text: str) -> bool:
         return Chem.MolFromSmiles(text) is not None
 
 
-Record = tuple[list[str], dict[str, str]]
-"""A record of an SDF file: its molecule as lines, and its properties."""
-
-
 def sdf_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
     """Read an SDF file twice, for the names of its properties and for its records.
 
@@ -151,23 +146,17 @@ def sdf_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
     file.seek(0)
     columns = ("name", *(name for name in names if name not in ("smiles", "name")))
 
-    def row(record: Record) -> tuple[Row, str | None]:
-        block, properties = record
+    def row(block: list[str], properties: dict[str, str]) -> tuple[Row, str | None]:
         title = block[0].strip() if block else ""
         smiles, reason = _block_smiles("\n".join(block))
         problem = reason and (f"{title!r} is no molecule: {reason}" if title else f"no molecule: {reason}")
         return (smiles, *({"name": title, **properties}.get(name, "") for name in columns)), problem
 
-    return ("smiles", *columns), map(row, sdf_records(read_lines(file, source)))
+    return ("smiles", *columns), starmap(row, sdf_records(read_lines(file, source)))
 
 
-def sdf_records(lines: Iterator[str]) -> Iterator[Record]:
-    """Yield the records of an SDF file.
-
-    >>> text = "ethanol\\n\\n\\nM  END\\n> <logS>\\n1.5\\n\\n$$$$\\n"
-    >>> next(sdf_records(iter(text.splitlines(keepends=True))))
-    (['ethanol', '', '', 'M  END'], {'logS': '1.5'})
-    """
+def sdf_records(lines: Iterator[str]) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Yield the molecule, as lines, and the properties of each record of an SDF file."""
     record: list[str] = []
     for line in chain(lines, ["$$$$"]):
         if line.rstrip() != "$$$$":
@@ -178,7 +167,7 @@ def sdf_records(lines: Iterator[str]) -> Iterator[Record]:
         record = []
 
 
-def _record(lines: list[str]) -> Record:
+def _record(lines: list[str]) -> tuple[list[str], dict[str, str]]:
     start = next((i for i, line in enumerate(lines) if line.startswith(">")), len(lines))
     end = next((i + 1 for i, line in enumerate(lines) if line.startswith("M  END")), start)
     properties, rest = {}, iter(lines[end:])
@@ -243,7 +232,7 @@ FORMATS: Mapping[str, Format] = {
 }
 """How to read tables, by the suffix of their files."""
 
-LARGEST = torch.finfo(torch.float32).max
+LARGEST = float(np.finfo(np.float32).max)
 """The largest absolute value of a target."""
 
 
@@ -331,12 +320,14 @@ class TableReader:
             self._file.close()
 
 
+def file_type(path: Path) -> str:
+    """Return the last suffix of a file that does not stand for a compression, in lower case."""
+    return next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix not in COMPRESSED), "")
+
+
 def table_format(path: Path) -> Format | None:
     """Return how to read a file as a table, by its name; None if it is not one."""
-    name = path.name.lower()
-    for suffix in COMPRESSED:
-        name = name.removesuffix(suffix)
-    return FORMATS.get(Path(name).suffix)
+    return FORMATS.get(file_type(path))
 
 
 def open_table(source: str | Path) -> TableReader:
