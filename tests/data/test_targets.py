@@ -12,7 +12,7 @@ from torch import nn
 from pathnn.data import DataError, PackedGraphs, load_data, task_from_graphs
 from pathnn.data.errors import BadRowsError
 from pathnn.data.metrics import MeanOverTargets, mean_absolute_error
-from pathnn.data.targets import MaskedLoss, known_fraction, target_fields
+from pathnn.data.task import MaskedLoss, known_fraction, target_fields
 from pathnn.training.errors import NotFiniteError
 from pathnn.training.setup import check_finite_targets
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from pathnn.data.loader import SizeSampler as SizeSampler
     from pathnn.data.packed import GraphBatch as GraphBatch
     from pathnn.data.packed import PackedGraphs as PackedGraphs
+    from pathnn.data.packed import from_networkx as from_networkx
     from pathnn.data.packed import from_pyg as from_pyg
     from pathnn.data.paths import PathSummary as PathSummary
     from pathnn.data.paths import build_shards as build_shards
     from pathnn.data.paths import summarize_paths as summarize_paths
-    from pathnn.data.readers.nx import from_networkx as from_networkx
     from pathnn.data.splits import fold_splits as fold_splits
     from pathnn.data.splits import stratified_folds as stratified_folds
     from pathnn.data.splits import write_split as write_split
@@ -46,9 +46,8 @@ EXPORTS = {
     "fingerprints": ("Copies", "count_copies"),
     "load": ("DataSource", "find_data", "load_data", "task_from_graphs"),
     "loader": ("BudgetSampler", "PackedLoader", "SizeSampler"),
-    "packed": ("GraphBatch", "PackedGraphs", "from_pyg"),
+    "packed": ("GraphBatch", "PackedGraphs", "from_networkx", "from_pyg"),
     "paths": ("PathSummary", "build_shards", "summarize_paths"),
-    "readers.nx": ("from_networkx",),
     "splits": ("fold_splits", "stratified_folds", "write_split"),
     "task": ("Categorical", "Continuous", "Split", "Task", "random_split"),
 }

@@ -18,22 +18,22 @@ from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.graph6 import read_graph6
 from pathnn.data.readers.molecules import Clean, MoleculeFeatures, clean_smiles
 from pathnn.data.readers.smiles import FEATURES, smiles_graphs
-from pathnn.data.readers.table import (
-    FORMATS,
-    STANDARD_INPUT,
-    Table,
-    check_decimal_commas,
-    class_labels,
-    file_type,
-    is_text,
-    numeric_columns,
-    read_table,
-    table_format,
-)
+from pathnn.data.readers.table import FORMATS, STANDARD_INPUT, Table, file_type, read_table, table_format
 from pathnn.data.readers.tu import read_tu
 from pathnn.data.splits import split_task
-from pathnn.data.targets import convert_targets, guess_kind, number_name, target_fields
-from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task, Vocabulary, random_split
+from pathnn.data.task import (
+    Categorical,
+    Continuous,
+    Features,
+    TargetKind,
+    Task,
+    Vocabulary,
+    convert_targets,
+    guess_kind,
+    number_name,
+    random_split,
+    target_fields,
+)
 
 
 def load_data(
@@ -101,10 +101,10 @@ def load_data(
     chosen = _chosen_targets(table, column, targets, described)
     table = table if described is None else described.checked(table)
     if kind != "class":
-        check_decimal_commas(table, chosen)
+        table.check_decimal_commas(chosen)
     labels: tuple[str, ...] = ()
-    if len(chosen) == 1 and (kind == "class" or (kind is None and is_text(table, chosen[0]))):
-        kind, labels = "class", class_labels(table, chosen[0])
+    if len(chosen) == 1 and (kind == "class" or (kind is None and table.is_text(chosen[0]))):
+        kind, labels = "class", table.class_labels(chosen[0])
     options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features, "clean": clean}
     graphs, bad = smiles_graphs(table, smiles=column, targets=chosen, labels=labels, **options)
     names = tuple(chosen)
@@ -187,10 +187,10 @@ def _chosen_targets(
     """Return the target columns: those of the user, or else the only numeric column that is no descriptor, or none."""
     columns = descriptors.names if descriptors is not None and descriptors.kind == "columns" else ()
     if targets is None:
-        found = [name for name in numeric_columns(table, leave_out=smiles) if name not in columns]
+        found = [name for name in table.numeric_columns(leave_out=smiles) if name not in columns]
         if not found:
             once = [name for name in table.columns if name != smiles and table.columns.count(name) == 1]
-            check_decimal_commas(table, once)
+            table.check_decimal_commas(once)
         return found if len(found) == 1 else []
     chosen = [targets] if isinstance(targets, str) else list(targets)
     for name in chosen:

@@ -204,36 +204,29 @@ def confusion(predicted: Tensor, y: Tensor, classes: int) -> Tensor:
     return torch.bincount(pairs, minlength=classes**2).view(classes, classes).double()
 
 
-REGRESSION = {
+METRICS = {
     "mae": MetricInfo("MAE", mean_absolute_error, maximize=False),
     "rmse": MetricInfo("RMSE", root_mean_square_error, maximize=False),
     "r2": MetricInfo("R2", r2),
     "pearson": MetricInfo("Pearson", pearson),
     "spearman": MetricInfo("Spearman", spearman),
-}
-
-LABELS = {
     "roc-auc": MetricInfo("ROC-AUC", roc_auc, scale=100.0),
     "ap": MetricInfo("AP", average_precision, scale=100.0),
-    "mcc": MetricInfo("MCC", mcc),
-    "f1": MetricInfo("F1", f1, scale=100.0),
-    "balanced-accuracy": MetricInfo("balanced accuracy", balanced_accuracy, scale=100.0),
-    "brier": MetricInfo("Brier", brier, maximize=False),
-}
-
-CLASSES = {
     "accuracy": MetricInfo("accuracy", accuracy, scale=100.0),
     "balanced-accuracy": MetricInfo("balanced accuracy", balanced_accuracy, scale=100.0),
     "f1": MetricInfo("F1", f1, scale=100.0),
     "mcc": MetricInfo("MCC", mcc),
+    "brier": MetricInfo("Brier", brier, maximize=False),
 }
 
-OF_KIND = {
-    "class": CLASSES,
-    "binary": LABELS,
-    "multilabel": {"ap": LABELS["ap"], **LABELS},
-    "regression": REGRESSION,
+_LABELS = ("roc-auc", "ap", "mcc", "f1", "balanced-accuracy", "brier")
+_NAMES = {
+    "class": ("accuracy", "balanced-accuracy", "f1", "mcc"),
+    "binary": _LABELS,
+    "multilabel": ("ap", *(name for name in _LABELS if name != "ap")),
+    "regression": ("mae", "rmse", "r2", "pearson", "spearman"),
 }
+OF_KIND = {kind: {name: METRICS[name] for name in names} for kind, names in _NAMES.items()}
 """The metrics of each kind of target by name, the default first."""
 
 METRIC_NAMES = tuple(dict.fromkeys(name for metrics in OF_KIND.values() for name in metrics))

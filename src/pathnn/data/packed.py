@@ -1,4 +1,4 @@
-"""Many graphs as flat tensors and offsets, and batches of them."""
+"""Many graphs as flat tensors and offsets, from PyG or networkx, and batches of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pathnn.data.errors import DataError
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
 
@@ -362,28 +363,60 @@ def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
         edge_index = getattr(data, "edge_index", None)
         if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
             raise ValueError(f"graph {i}: expected torch_geometric.data.Data with edge_index [2, edges], got {data!r}.")
-    features: dict[str, Any] = {name: _stack(name, graphs) for name in FEATURES}
-    return PackedGraphs(
-        edge_index=torch.cat([data.edge_index for data in graphs], dim=1),
-        node_ptr=offsets(torch.tensor([data.num_nodes for data in graphs])),
-        edge_ptr=offsets(torch.tensor([data.edge_index.size(1) for data in graphs])),
-        **features,
-    ).validate()
+    values = {name: [getattr(data, name, None) for data in graphs] for name in FEATURES}
+    values["y"] = [None if y is None else _target(i, y) for i, y in enumerate(values["y"])]
+    features: dict[str, Any] = {name: _joined(name, rows, "graph") for name, rows in values.items()}
+    packed = PackedGraphs.from_edges([data.edge_index for data in graphs], [data.num_nodes for data in graphs])
+    return replace(packed, **features).validate()
 
 
-def _stack(name: str, graphs: list[Any]) -> Tensor | None:
-    values: list[Any] = [getattr(data, name, None) for data in graphs]
-    if all(value is None for value in values):
+def from_networkx(graphs: Iterable[Any]) -> PackedGraphs:
+    """Pack a list of `networkx.Graph`: vertices in networkx's order, both directions of each edge, no loops.
+
+    If every vertex of every graph has the attribute `x` (a number or a list of numbers), it becomes `x`. The graph
+    attribute `y` becomes `y`.
+
+    >>> import networkx
+    >>> from_networkx([networkx.path_graph(3), networkx.cycle_graph(4)])
+    PackedGraphs(graphs=2, nodes=7, edges=12, device='cpu')
+    """
+    if hasattr(graphs, "is_directed"):
+        raise DataError(f"got one {type(graphs).__name__}: expected a list of graphs, from_networkx([graph]).")
+    members = list(graphs)
+    edges = [_edges(i, graph) for i, graph in enumerate(members)]
+    packed = PackedGraphs.from_edges(edges, [graph.number_of_nodes() for graph in members])
+    x = _joined("x", [_row(value.get("x")) for graph in members for _, value in graph.nodes(data=True)], "vertex")
+    y = _joined("y", [_row(graph.graph.get("y")) for graph in members], "graph")
+    y = y.view(-1) if y is not None and not y.is_floating_point() and y.size(1) == 1 else y
+    return replace(packed, x=x, y=y).validate()
+
+
+def _edges(i: int, graph: Any) -> Tensor:
+    if graph.is_directed():
+        raise DataError(f"graph {i} is directed; expected undirected graphs: call to_undirected() on it first.")
+    number = {vertex: position for position, vertex in enumerate(graph)}
+    pairs = {(number[u], number[v]) for u, v in graph.edges() if u != v}
+    return torch.tensor(sorted(pairs | {(v, u) for u, v in pairs}), dtype=torch.long).view(-1, 2).t()
+
+
+def _row(value: Any) -> Tensor | None:
+    """Return a number or a list of numbers as a row; Python's numbers are float64."""
+    if value is None:
         return None
-    missing = next((i for i, value in enumerate(values) if value is None), None)
-    if missing is not None:
-        raise ValueError(f"graph {missing} has no {name}, others have: expected all graphs to have it, or none.")
-    if name == "y":
-        values = [_target(i, value) for i, value in enumerate(values)]
-    shapes = {tuple(value.shape[1:]) for value in values}
+    return (value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))).reshape(1, -1)
+
+
+def _joined(name: str, rows: list[Any], owner: str) -> Tensor | None:
+    """Join the rows of all graphs or vertices; none of them may be missing unless all are."""
+    missing = [i for i, value in enumerate(rows) if value is None]
+    if len(missing) == len(rows):
+        return None
+    if missing:
+        raise DataError(f"{owner} {missing[0]} has no {name}, others have: expected all of them to have it, or none.")
+    shapes = {tuple(value.shape[1:]) for value in rows}
     if len(shapes) > 1:
-        raise ValueError(f"{name} has rows of different shapes, {sorted(shapes)}: expected one shape for all graphs.")
-    return torch.cat(values)
+        raise DataError(f"{name} has rows of different shapes, {sorted(shapes)}: expected one shape everywhere.")
+    return torch.cat(rows)
 
 
 def _target(i: int, y: Any) -> Tensor:

@@ -27,8 +27,7 @@ from pathnn.data.readers.smiles import FEATURES, pack_bonds, smiles_graphs
 from pathnn.data.readers.table import read_table
 from pathnn.data.readers.tu import parse_numbers
 from pathnn.data.sources import DataFile, get_file
-from pathnn.data.targets import metric_fields, target_fields
-from pathnn.data.task import Categorical, Split, random_split
+from pathnn.data.task import Categorical, Split, metric_fields, random_split, target_fields
 
 ZINC_SIZES = (10_000, 1_000, 1_000)
 ATOM_TYPES, BOND_TYPES = 28, 4

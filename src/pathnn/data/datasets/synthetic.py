@@ -18,15 +18,13 @@ from torch import Tensor
 
 from pathnn.data.datasets.registry import Built, DatasetSpec, load_arrays
 from pathnn.data.errors import DataError, reading
-from pathnn.data.packed import PackedGraphs, with_ones
+from pathnn.data.packed import PackedGraphs, from_networkx, with_ones
 from pathnn.data.readers.graph6 import parse_graph6, read_graph6
-from pathnn.data.readers.nx import from_networkx
 from pathnn.data.readers.pickles import read_npy, value_of
 from pathnn.data.readers.table import read_text
 from pathnn.data.sources import DataFile
 from pathnn.data.splits import stratified_folds
-from pathnn.data.targets import target_fields
-from pathnn.data.task import Split
+from pathnn.data.task import Split, target_fields
 
 NUM_NODES = 41
 SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pathnn.data.errors import DataError
 from pathnn.data.readers.molecules import quiet_rdkit
-from pathnn.data.readers.table import Table, numbers_of
+from pathnn.data.readers.table import Table
 
 RADIUS, BITS = 2, 2048
 """Of Morgan fingerprints."""
@@ -87,7 +87,7 @@ class Descriptors:
         """Return the descriptors of some rows of a table, counted from 0, whose molecules are `smiles`."""
         if self.kind != "columns":
             return self.of_molecules(smiles)
-        columns = [numbers_of(table, name) for name in self.names]
+        columns = [table.numbers(name) for name in self.names]
         values = [[column[row] for column in columns] for row in rows]
         return np.array(values, dtype=np.float32).reshape(len(rows), len(columns))
 
@@ -101,7 +101,7 @@ class Descriptors:
                 f"{table.source} has no column {missing[0]!r}, which the descriptors ask for; expected "
                 f"{list(self.names)}, got {list(table.columns)}."
             )
-        values = [(row, text) for name in self.names for row, text in enumerate(numbers_of(table, name))]
+        values = [(row, text) for name in self.names for row, text in enumerate(table.numbers(name))]
         return replace(table, problems={**{i: text for i, text in values if isinstance(text, str)}, **table.problems})
 
     def __str__(self) -> str:

@@ -1,17 +1,10 @@
 """Read SMILES into flat arrays of codes, many molecules at once, in this process or in several.
 
-"cip" and "ogb" features have nine codes per atom and three per bond.
-
-- "cip": the features of PyG (`torch_geometric.utils.from_smiles`), with the labels of Cahn, Ingold and Prelog for
-  stereochemistry: R, S, E and Z, and r, s, e and z where only substituents that are mirror images of each other make
-  the difference. They do not depend on how a SMILES is written.
-- "ogb": the features of the Open Graph Benchmark, which ogbg-molhiv and Peptides have. Atoms are in rdkit's order. The
-  chirality of an atom is rdkit's tag, which depends on that order, so a prediction can depend on how a SMILES with @
-  is written.
+There are nine codes per atom and three per bond. "cip" features are those of PyG (`torch_geometric.utils.from_smiles`)
+with CIP labels for stereochemistry, "ogb" those of the Open Graph Benchmark (docs/data.md).
 
 This module imports no torch, so that processes that only read molecules start fast. `MoleculePool` starts them as
-programs of their own, not by `multiprocessing`: they do not import the user's script, which would otherwise have to be
-protected by `if __name__ == "__main__"`.
+programs of their own, not by `multiprocessing`, which would import the user's script.
 """
 
 from __future__ import annotations
@@ -107,11 +100,6 @@ def clean_smiles(text: str | None, clean: Clean | None) -> str | None:
     """Return the SMILES of a cleaned molecule; the text itself if there is nothing to clean, or no molecule.
 
     "salts" keeps the largest organic fragment and neutralises it; "tautomers" also chooses rdkit's canonical tautomer.
-
-    >>> clean_smiles("CC(=O)[O-].[Na+]", "salts"), clean_smiles("C(", "salts")
-    ('CC(=O)O', 'C(')
-    >>> clean_smiles("OC1=CC=CC=N1", "tautomers")
-    'O=c1cccc[nH]1'
     """
     if clean is None or text is None:
         return text
@@ -132,13 +120,6 @@ def read_molecules(
     """Return the molecules of SMILES; those that cannot be read are left out, and the second value says why.
 
     With "cip", the atoms are in the order of the canonical SMILES; with "ogb", in that of the SMILES.
-    `clean` says how to clean the molecules before.
-
-    ```python
-    molecules, problems = read_molecules(["OCC", "C("])
-    molecules.order.tolist()  # [2, 1, 0]: as in CCO
-    problems  # {1: "'C(' is no molecule: it does not follow the SMILES grammar"}
-    ```
     """
     with quiet_rdkit():
         values, problems = _Values(features), {}

@@ -19,8 +19,7 @@ from pathnn.data.readers.molecules import (
     read_molecules,
     reader_processes,
 )
-from pathnn.data.readers.table import Table, row_targets
-from pathnn.data.targets import class_key
+from pathnn.data.readers.table import Table, class_key, row_targets
 from pathnn.data.task import Categorical
 from pathnn.nn.presets import OGB_ATOMS, OGB_BONDS
 

@@ -11,7 +11,7 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +23,6 @@ import numpy as np
 
 from pathnn.data.errors import DataError, shorten
 from pathnn.data.readers.molecules import quiet_rdkit
-from pathnn.data.targets import as_number, class_key, class_names, is_missing, is_missing_number
 
 COMPRESSED: Mapping[str, Callable[[Path], BinaryIO]] = {
     ".gz": cast(Callable[[Path], BinaryIO], gzip.open),
@@ -220,6 +219,39 @@ def _text(value: Any) -> str:
     return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
 
 
+def class_key(name: str) -> Hashable:
+    """Return a key that is equal for two names of one class: the number, if they are numbers."""
+    number = as_number(name)
+    return name.strip() if number is None or not math.isfinite(number) else number
+
+
+def class_names(values: Iterable[str]) -> tuple[str, ...]:
+    """Return one name per class, the shortest; sorted as numbers if all are numbers, else as text."""
+    names: dict[Hashable, str] = {}
+    for value in sorted({value.strip() for value in values}, key=lambda value: (len(value), value)):
+        names.setdefault(class_key(value), value)
+    numbers = all(isinstance(key, float) for key in names)
+    return tuple(sorted(names.values(), key=float if numbers else None))
+
+
+def is_missing(value: str | None) -> bool:
+    """Return whether a value names no class: it is empty or NaN."""
+    return value is None or value.strip().lower() in ("", "nan")
+
+
+def is_missing_number(value: str | None) -> bool:
+    """Return whether a value of a column of numbers is empty, or a word for a missing number."""
+    return value is None or value.strip().lower().strip("<>#") in ("", "nan", "na", "n/a", "null", "none")
+
+
+def as_number(text: str) -> float | None:
+    """Parse a number, maybe infinite or NaN; None for other text. 1_2 is a name, although Python reads 12."""
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
 STANDARD_INPUT = "-"
 """The name of a table that is read from standard input."""
 
@@ -285,6 +317,49 @@ class Table:
         texts = [row[column] for row in self.rows[:SAMPLE] if column < len(row) and row[column].strip()]
         good = sum(as_number(text) is None and is_smiles(text) for text in texts)
         return good > 0 and good >= 0.9 * len(texts)
+
+    def _known(self, column: str, missing: Callable[[str], bool] = is_missing_number) -> list[str]:
+        """Return the values of a column that are not missing."""
+        return [value for value in self.column(column) if value is not None and not missing(value)]
+
+    def class_labels(self, column: str) -> tuple[str, ...]:
+        """Return the names of the classes in a column; among numbers, NA, null and the like are no classes."""
+        named = self._known(column)
+        numbers = named and all(as_number(value) is not None for value in named)
+        return class_names(named if numbers else self._known(column, is_missing))
+
+    def is_text(self, column: str) -> bool:
+        """Return whether a column has values that are not empty, and none of them is a number."""
+        values = self._known(column, is_missing)
+        return bool(values) and all(as_number(value) is None for value in values)
+
+    def numeric_columns(self, *, leave_out: str) -> list[str]:
+        """Return the columns, other than `leave_out`, whose values are numbers or empty."""
+        names = [name for name in self.columns if self.columns.count(name) == 1 and name != leave_out]
+        values = {name: self._known(name) for name in names}
+        return [name for name in names if values[name] and not any(map(_bad_number, values[name]))]
+
+    def check_decimal_commas(self, columns: Sequence[str]) -> None:
+        """Raise `DataError` if the values of a column would be numbers if their commas were points."""
+        for name in columns:
+            values = self._known(name)
+            first = next((value.strip() for value in values if "," in value), None)
+            if first is not None and all(as_number(value.replace(",", ".")) is not None for value in values):
+                raise DataError(
+                    f"{self.source}: the column {name!r} has decimal commas ({first}): expected points "
+                    f"({first.replace(',', '.')}). Save the file with decimal points."
+                )
+
+    def numbers(self, column: str) -> list[float | str]:
+        """Return the numbers of a column: NaN where there is none, a text for a bad value."""
+        self.check_decimal_commas([column])
+        name = f"the descriptor {column!r}"
+        return [
+            math.nan if text is None or is_missing_number(text)
+            else f"{name} is {shorten(text)}, not a finite number" if _bad_number(text)
+            else float(text)
+            for text in self.column(column)
+        ]  # fmt: skip
 
 
 class TableReader:
@@ -352,55 +427,6 @@ def read_table(source: str | Path) -> Table:
     with open_table(source) as reader:
         (table,) = reader.chunks(sys.maxsize)
         return table
-
-
-def _known(table: Table, column: str, missing: Callable[[str], bool] = is_missing_number) -> list[str]:
-    """Return the values of a column that are not missing."""
-    return [value for value in table.column(column) if value is not None and not missing(value)]
-
-
-def class_labels(table: Table, column: str) -> tuple[str, ...]:
-    """Return the names of the classes in a column; among numbers, NA, null and the like are no classes."""
-    named = _known(table, column)
-    numbers = named and all(as_number(value) is not None for value in named)
-    return class_names(named if numbers else _known(table, column, is_missing))
-
-
-def is_text(table: Table, column: str) -> bool:
-    """Return whether a column has values that are not empty, and none of them is a number."""
-    values = _known(table, column, is_missing)
-    return bool(values) and all(as_number(value) is None for value in values)
-
-
-def numeric_columns(table: Table, *, leave_out: str) -> list[str]:
-    """Return the columns, other than `leave_out`, whose values are numbers or empty."""
-    names = [name for name in table.columns if table.columns.count(name) == 1 and name != leave_out]
-    values = {name: _known(table, name) for name in names}
-    return [name for name in names if values[name] and not any(_bad_number(value) for value in values[name])]
-
-
-def check_decimal_commas(table: Table, columns: Sequence[str]) -> None:
-    """Raise `DataError` if the values of a column would be numbers if their commas were points."""
-    for name in columns:
-        values = _known(table, name)
-        first = next((value.strip() for value in values if "," in value), None)
-        if first is not None and all(as_number(value.replace(",", ".")) is not None for value in values):
-            raise DataError(
-                f"{table.source}: the column {name!r} has decimal commas ({first}): expected points "
-                f"({first.replace(',', '.')}). Save the file with decimal points."
-            )
-
-
-def numbers_of(table: Table, column: str) -> list[float | str]:
-    """Return the numbers of a column: NaN where there is none, a text for a bad value."""
-    check_decimal_commas(table, [column])
-    name = f"the descriptor {column!r}"
-    return [
-        math.nan if text is None or is_missing_number(text)
-        else f"{name} is {shorten(text)}, not a finite number" if _bad_number(text)
-        else float(text)
-        for text in table.column(column)
-    ]  # fmt: skip
 
 
 def row_targets(values: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:

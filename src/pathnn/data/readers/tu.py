@@ -17,8 +17,7 @@ from torch import Tensor
 
 from pathnn.data.errors import DataError, reading
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.targets import number_name
-from pathnn.data.task import Vocabulary
+from pathnn.data.task import Vocabulary, number_name
 
 PARTS = (
     "A", "graph_indicator", "graph_labels", "graph_attributes", "node_labels", "node_attributes", "edge_labels",
