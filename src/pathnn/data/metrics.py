@@ -204,7 +204,7 @@ def confusion(predicted: Tensor, y: Tensor, classes: int) -> Tensor:
     return torch.bincount(pairs, minlength=classes**2).view(classes, classes).double()
 
 
-METRICS = {
+_BY_NAME = {
     "mae": MetricInfo("MAE", mean_absolute_error, maximize=False),
     "rmse": MetricInfo("RMSE", root_mean_square_error, maximize=False),
     "r2": MetricInfo("R2", r2),
@@ -226,7 +226,7 @@ _NAMES = {
     "multilabel": ("ap", *(name for name in _LABELS if name != "ap")),
     "regression": ("mae", "rmse", "r2", "pearson", "spearman"),
 }
-OF_KIND = {kind: {name: METRICS[name] for name in names} for kind, names in _NAMES.items()}
+OF_KIND = {kind: {name: _BY_NAME[name] for name in names} for kind, names in _NAMES.items()}
 """The metrics of each kind of target by name, the default first."""
 
 METRIC_NAMES = tuple(dict.fromkeys(name for metrics in OF_KIND.values() for name in metrics))

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.errors import DataError
-from pathnn.data.readers.descriptors import morgan
-from pathnn.data.readers.molecules import Clean, clean_smiles
+from pathnn.data.readers.molecules import Clean, clean_smiles, morgan
 from pathnn.data.readers.table import Table, read_table
 from pathnn.data.task import Split, Task, random_split
 from pathnn.files import write_csv

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathnn.data.errors import DataError
-from pathnn.data.readers.table import Table, open_table, read_table
+from pathnn.data.readers.table import Table, find_separator, open_table, read_table
 
 Chem = pytest.importorskip("rdkit.Chem", reason="molecules need rdkit (extra mol)")
 
@@ -260,3 +260,8 @@ def test_a_smiles_column_that_is_not_clear_is_asked_for(
 ) -> None:
     with pytest.raises(DataError, match=message):
         Table("my.csv", columns, rows).smiles_column()
+
+
+def test_the_separator_is_found_from_the_first_lines() -> None:
+    assert find_separator(["smiles;log S, 25 C\n", "CCO;-0,5\n"]) == ";"
+    assert find_separator(["smiles\n", "C\n"]) == ","

@@ -9,11 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pathnn.data.errors import DataError
-from pathnn.data.readers.molecules import quiet_rdkit
+from pathnn.data.readers.molecules import BITS, morgan, quiet_rdkit
 from pathnn.data.readers.table import Table
-
-RADIUS, BITS = 2, 2048
-"""Of Morgan fingerprints."""
 
 FAST = (
     *(f"SlogP_VSA{i}" for i in range(1, 13)), *(f"SMR_VSA{i}" for i in range(1, 11)), "MolLogP", "MolMR", "TPSA",
@@ -138,23 +135,3 @@ def _value(function: Any, molecule: Any) -> float:
         return float(function(molecule))
     except (ArithmeticError, RuntimeError, ValueError):
         return np.nan
-
-
-def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
-
-    A text that is no molecule raises `DataError`; with `skip_invalid`, its counts are 0.
-    """
-    from rdkit import Chem
-    from rdkit.Chem import rdFingerprintGenerator
-
-    generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
-    rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
-    with quiet_rdkit():
-        for row, text in zip(rows, smiles, strict=True):
-            molecule: Any = Chem.MolFromSmiles(text or "")
-            if molecule is not None:
-                row[:] = generator.GetCountFingerprintAsNumPy(molecule)
-            elif not skip_invalid:
-                raise DataError(f"{text!r} is no molecule that rdkit can read.")
-    return rows

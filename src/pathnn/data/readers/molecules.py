@@ -290,6 +290,30 @@ def _name_code(kind: Any, names: tuple[str, ...]) -> Callable[[Array], Array]:
     return lambda values: codes.take(values, mode="clip")
 
 
+RADIUS, BITS = 2, 2048
+"""Of Morgan fingerprints."""
+
+
+def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
+
+    A text that is no molecule raises `DataError`; with `skip_invalid`, its counts are 0.
+    """
+    from rdkit import Chem
+    from rdkit.Chem import rdFingerprintGenerator
+
+    generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
+    rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
+    with quiet_rdkit():
+        for row, text in zip(rows, smiles, strict=True):
+            molecule: Any = Chem.MolFromSmiles(text or "")
+            if molecule is not None:
+                row[:] = generator.GetCountFingerprintAsNumPy(molecule)
+            elif not skip_invalid:
+                raise DataError(f"{text!r} is no molecule that rdkit can read.")
+    return rows
+
+
 MANY = 2_000
 """So many molecules are worth starting processes."""
 
