@@ -135,10 +135,8 @@ def test_words_for_missing_values_and_names_of_classes() -> None:
     assert [is_missing(word) for word in (None, " ", "NaN", "none")] == [True, True, True, False]
     assert [is_missing_number(word) for word in ("N/A", "<NA>", "None", "0")] == [True, True, True, False]
     assert [as_number(word) for word in (" 1e3", "1_2", "high")] == [1000.0, None, None]
-    assert (class_names(["10", "9", "9.0"]), class_names(["toxic", "safe", "toxic"])) == (
-        ("9", "10"),
-        ("safe", "toxic"),
-    )
+    assert class_names(["10", "9", "9.0"]) == ("9", "10")
+    assert class_names(["toxic", "safe", "toxic"]) == ("safe", "toxic")
     assert class_key("3") == class_key(" 3.0")
     assert [number_name(value) for value in (1234567.0, -1, 0.5)] == ["1234567", "-1", "0.5"]
 
