@@ -64,8 +64,9 @@ BREC = (
     DataFile("BREC_pairs.g6.xz", "c6817bbdcea30883e88dbe7a0cbdbef5523eb13590b4323ba179821d8ca977c7"),
     DataFile("brec_v3.npy", "6975d172d27aedcdf4eb2c747450ede7928c111caeb2689fbc67e6b62fbd5562"),
     DataFile(
-        "BREC_data_all.zip", "3a2c8e7ba068f774b1115422d1bc04749432dde9f19631e6625cba142659530f",
-        "https://raw.githubusercontent.com/GraphPKU/BREC/d09e8c349a8bbc0882d2932f7b37b2726f576ce9/BREC_data_all.zip",
+        "BREC_data_all.zip",
+        url="https://raw.githubusercontent.com/GraphPKU/BREC/d09e8c349a8bbc0882d2932f7b37b2726f576ce9/BREC_data_all.zip",
+        url_sha256="3a2c8e7ba068f774b1115422d1bc04749432dde9f19631e6625cba142659530f",
     ),
 )  # fmt: skip
 BREC_COPIES = 32
