@@ -180,8 +180,9 @@ class PackedGraphs:
 
     def select(self, index: Tensor | Sequence[int]) -> GraphBatch:
         """Return the batch of the graphs `index`, in that order, on the device of the dataset."""
-        index, nodes, edges, features = self._rows(index)
+        index, nodes, edges, rows = self._rows(index)
         ptr = nodes.ptr.to(self.device)
+        features: dict[str, Any] = {name: widen(part) if name in WIDENED else part for name, part in rows.items()}
         return GraphBatch(
             edge_index=self.edge_index[:, edges.rows].long() + ptr[:-1][edges.segment],
             batch=nodes.segment,
@@ -189,7 +190,7 @@ class PackedGraphs:
             num_nodes=int(nodes.ptr[-1]),
             num_graphs=index.numel(),
             trie=None if self.tries is None else self.tries.select(index),
-            **{name: widen(rows) if name in WIDENED else rows for name, rows in features.items()},
+            **features,
         )
 
     def subset(self, index: Tensor | Sequence[int]) -> PackedGraphs:

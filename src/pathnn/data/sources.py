@@ -129,8 +129,8 @@ def _download_path(file: DataFile) -> Path:
 def _candidates(file: DataFile) -> list[Path]:
     """Return the possible places, in order; a mirror may have the file in a subfolder, or in one of that."""
     mirror = mirror_dir()
-    depths = () if mirror is None else ("", "*/", "*/*/")
-    return [_download_path(file), *(path for depth in depths for path in sorted(mirror.glob(depth + file.name)))]
+    patterns = [] if mirror is None else [mirror.glob(depth + file.name) for depth in ("", "*/", "*/*/")]
+    return [_download_path(file), *(path for paths in patterns for path in sorted(paths))]
 
 
 def _sound(file: DataFile, path: Path) -> bool:

@@ -209,12 +209,12 @@ def build_zinc(path: Path) -> Built:
     if path.suffix == ".npz":
         fields = ("x", "edge_index", "edge_attr", "num_nodes", "num_edges", "y")
         arrays = load_arrays(path, [f"{part}_{field}" for part in PARTS for field in fields])
-        edge_index, *rest = (
+        edge_index, nodes, edges, x, edge_attr, y = (
             torch.cat([arrays[f"{part}_{field}"] for part in PARTS], dim=1 if field == "edge_index" else 0)
             for field in ("edge_index", "num_nodes", "num_edges", "x", "edge_attr", "y")
         )
-        ptrs, features = (offsets(sizes.long()) for sizes in rest[:2]), (values[:, None] for values in rest[2:])
-        graphs = PackedGraphs(edge_index.to(torch.int16), *ptrs, *features).validate()
+        ptrs = offsets(nodes.long()), offsets(edges.long())
+        graphs = PackedGraphs(edge_index.to(torch.int16), *ptrs, x[:, None], edge_attr[:, None], y[:, None]).validate()
         sizes = [arrays[f"{part}_y"].numel() for part in PARTS]
     else:
         with reading(path, "the benchmark's pickles of ZINC"):

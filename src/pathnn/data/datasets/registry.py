@@ -174,7 +174,8 @@ def load_built(spec: DatasetSpec) -> Built:
     key = {**_key(spec), "sources": {path.name: sha256(path) for path in paths if path is not None}}
     built = _read_built(spec, key)
     if built is None:
-        built, tensors = _build(spec, paths), {}
+        built = _build(spec, paths)
+        tensors: dict[str, Tensor] = {}
         tree = flatten(built.to_tree(), "built", tensors)
         try:
             write_tensors(built_path(spec), tensors, kind=FORMAT, version=VERSION, meta={**key, "tree": tree})

@@ -24,7 +24,8 @@ class Call:
     __slots__ = ("args", "name", "state")
 
     def __init__(self, name: str, args: tuple[Any, ...]) -> None:
-        self.name, self.args, self.state = name, args, None
+        self.name, self.args = name, args
+        self.state: Any = None
 
     def __setstate__(self, state: Any) -> None:
         self.state = state
