@@ -127,9 +127,9 @@ def _download_path(file: DataFile) -> Path:
 
 
 def _candidates(file: DataFile) -> list[Path]:
-    """Return the possible places, in order; a mirror may have the file in a subfolder, or in one of that."""
+    """Return the possible places, in order; a mirror may have the file up to three folders below."""
     mirror = mirror_dir()
-    patterns = [] if mirror is None else [mirror.glob(depth + file.name) for depth in ("", "*/", "*/*/")]
+    patterns = [] if mirror is None else [mirror.glob("*/" * depth + file.name) for depth in range(4)]
     return [_download_path(file), *(path for paths in patterns for path in sorted(paths))]
 
 

@@ -104,7 +104,7 @@ def test_brec_is_read_from_its_array(kind: Any, zipped: bool, tmp_path: Path, ow
         with zipfile.ZipFile(folder / "BREC_data_all.zip", "w") as archive:
             archive.write(folder / "brec_v3.npy", "brec_v3.npy")
         (folder / "brec_v3.npy").unlink()
-    monkeypatch.setenv("PATHNN_MIRROR", str(tmp_path / "BREC"))
+    monkeypatch.setenv("PATHNN_MIRROR", str(tmp_path))
     graphs = load_dataset("brec").graphs
     assert graphs.edge_ptr.diff()[:4].tolist() == [2, 6, 2, 0]
     np.save(folder / "brec_v3.npy", lines[:-1])
