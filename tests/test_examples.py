@@ -31,7 +31,6 @@ def public_functions() -> dict[str, Any]:
 MAKE_RUNS = ("run", "run_ensemble")
 """Their examples come first, as others read what they write."""
 
-NEED_THE_NETWORK = ("save_zinc",)
 NAMES = [name for name, function in public_functions().items() if BLOCK.search(function.__doc__ or "")]
 
 
@@ -77,7 +76,7 @@ def test_runs_were_made(desk: Path) -> None:
     assert all((desk / name / "result.json").is_file() for name in ("run", "three"))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in (*MAKE_RUNS, *NEED_THE_NETWORK)])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in MAKE_RUNS])
 def test_an_example_runs(name: str, desk: Path) -> None:
     run_example(name)
 

@@ -32,8 +32,7 @@ from pathnn.data.readers.molecules import Clean
 from pathnn.data.readers.smiles import FEATURES, smiles_graphs
 from pathnn.data.readers.table import Table
 from pathnn.data.splits import deal
-from pathnn.data.targets import with_metric
-from pathnn.data.task import Split, TargetKind, Task
+from pathnn.data.task import Split, TargetKind, Task, with_metric
 from pathnn.device import resolve
 from pathnn.inference.predictor import BATCH_SIZE
 from pathnn.paths.options import Collection

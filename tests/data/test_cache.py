@@ -19,17 +19,26 @@ from torch import Tensor
 
 from pathnn.data import PackedGraphs
 from pathnn.data.paths import cached_paths
-from pathnn.data.sources import FORMAT, VERSION, cached, cached_key, read_cache, write_cache
-from pathnn.files import atomic_write, write_tensors
+from pathnn.files import FileError, atomic_write, file_metadata, read_tensors, write_tensors
 from pathnn.paths.options import PathOptions
 
-KEY = {"of": "a", "n": 3}
+META = {"of": "a", "n": 3}
 TENSORS = {"a": torch.arange(40, dtype=torch.int32), "b": torch.rand(3, 2), "c": torch.tensor([True, False])}
 SLOW = [HealthCheck.function_scoped_fixture]
 
 
-def build() -> dict[str, Tensor]:
-    return dict(TENSORS)
+def write(path: Path, tensors: dict[str, Tensor] = TENSORS) -> None:
+    write_tensors(path, tensors, kind="cache", version=2, meta=META)
+
+
+def read(path: Path) -> dict[str, Tensor] | None:
+    """The tensors, if they are intact."""
+    try:
+        tensors, meta = read_tensors(path, kind="cache", version=2)
+    except FileError:
+        return None
+    assert meta == META
+    return tensors
 
 
 def same(found: dict[str, Tensor] | None) -> bool:
@@ -38,35 +47,31 @@ def same(found: dict[str, Tensor] | None) -> bool:
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "a.pathnn"
-    assert same(cached(path, KEY, build))
-    assert same(cached(path, KEY, lambda: pytest.fail("it was built twice")))
-    assert cached_key(path) == KEY
+    write(path)
+    assert same(read(path))
     assert [file.name for file in path.parent.iterdir()] == ["a.pathnn"]
 
 
 @given(where=st.floats(0, 1, exclude_max=True))
 @settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
-def test_a_truncated_cache_is_rebuilt(tmp_path: Path, where: float) -> None:
+def test_a_truncated_file_is_refused(tmp_path: Path, where: float) -> None:
     path = tmp_path / "a.pathnn"
-    write_cache(path, KEY, TENSORS)
+    write(path)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(where * len(whole))])
-    assert read_cache(path, KEY) is None
-    assert same(cached(path, KEY, build))
-    assert same(read_cache(path, KEY))
+    assert read(path) is None
 
 
 @given(where=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
 @settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
-def test_a_cache_with_a_flipped_byte_is_rebuilt(tmp_path: Path, where: float, flip: int) -> None:
+def test_a_file_with_a_flipped_byte_is_refused(tmp_path: Path, where: float, flip: int) -> None:
     path = tmp_path / "a.pathnn"
-    write_cache(path, KEY, TENSORS)
+    write(path)
     content = bytearray(path.read_bytes())
     content[int(where * len(content))] ^= flip
     path.write_bytes(content)
-    found = read_cache(path, KEY)
+    found = read(path)
     assert found is None or same(found)
-    assert same(cached(path, KEY, build))
 
 
 @given(garbage=st.binary(max_size=200))
@@ -74,40 +79,26 @@ def test_a_cache_with_a_flipped_byte_is_rebuilt(tmp_path: Path, where: float, fl
 def test_garbage_is_no_cache(tmp_path: Path, garbage: bytes) -> None:
     path = tmp_path / "a.pathnn"
     path.write_bytes(garbage)
-    assert read_cache(path, KEY) is None
-    assert cached_key(path) is None
+    assert read(path) is None
+    assert file_metadata(path) == {}
 
 
-@pytest.mark.parametrize("other", [{"kind": "other"}, {"version": VERSION - 1}, {"version": VERSION + 1}, {"meta": {}}])
-def test_another_version_or_key_is_rebuilt(tmp_path: Path, other: dict[str, Any]) -> None:
+@pytest.mark.parametrize("other", [{"kind": "other"}, {"version": 1}, {"version": 3}])
+def test_another_version_is_refused(tmp_path: Path, other: dict[str, Any]) -> None:
     path = tmp_path / "a.pathnn"
-    write_tensors(path, TENSORS, **{"kind": FORMAT, "version": VERSION, "meta": KEY})
-    assert same(read_cache(path, KEY))
-    write_tensors(path, TENSORS, **{"kind": FORMAT, "version": VERSION, "meta": KEY} | other)
-    assert read_cache(path, KEY) is None
-    assert cached_key(path) != KEY
-
-
-def test_a_stale_key_is_rebuilt(tmp_path: Path) -> None:
-    path = tmp_path / "a.pathnn"
-    write_cache(path, {"of": "b"}, {"a": torch.zeros(1)})
-    assert same(cached(path, KEY, build))
-
-
-def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    assert same(cached(tmp_path / "file" / "a.pathnn", KEY, build))
+    write_tensors(path, TENSORS, **{"kind": "cache", "version": 2, "meta": META} | other)
+    assert read(path) is None
 
 
 WRITER = """
 import sys, torch
 from pathlib import Path
-from pathnn.data.sources import write_cache
+from pathnn.files import write_tensors
 path, value, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 tensors = {"a": torch.full((200_000,), value)}
 print("ready", flush=True)
 for _ in range(count):
-    write_cache(path, {"value": "any"}, tensors)
+    write_tensors(path, tensors, kind="cache", version=2, meta={"of": "a", "n": 3})
 """
 
 
@@ -133,7 +124,7 @@ def test_two_processes_at_once_leave_a_whole_cache_at_every_moment(tmp_path: Pat
         while running:
             running = any(process.poll() is None for process in writers)
             if path.exists():
-                found = read_cache(path, {"value": "any"})
+                found = read(path)
                 assert found is not None, "a reader saw half a file"
                 assert torch.unique(found["a"]).numel() == 1
                 values.add(int(found["a"][0]))
@@ -151,7 +142,7 @@ def test_a_killed_build_leaves_nothing_that_is_taken_for_a_cache(tmp_path: Path)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
-        found = read_cache(path, {"value": "any"})
+        found = read(path)
         assert found is None or bool((found["a"] == 7).all())
         path.unlink(missing_ok=True)
         assert all(file.name.endswith(".tmp") for file in tmp_path.iterdir())

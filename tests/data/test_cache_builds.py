@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,14 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pathnn.data import load_dataset
+from pathnn.data import dataset_status, load_dataset
 from pathnn.data.datasets.registry import Built, built_path, get_spec, load_built
 from pathnn.data.datasets.synthetic import construct
+from pathnn.files import flatten, unflatten
 
 LOAD = """
 import hashlib, sys
-from pathnn.data import load_dataset
+from pathnn.data import dataset_status, load_dataset
 graphs = load_dataset(sys.argv[1]).graphs
 print(hashlib.sha256(graphs.edge_index.contiguous().numpy().tobytes()).hexdigest())
 """
@@ -70,7 +72,25 @@ def test_a_killed_build_is_no_obstacle(own_cache: Path, monkeypatch: pytest.Monk
 def test_what_is_built_comes_back_from_the_cache(mirror: Path, own_cache: Path) -> None:
     spec = get_spec("csl")
     built = load_built(spec)
-    again = Built.from_tensors(built.to_tensors())
+    tensors: dict[str, torch.Tensor] = {}
+    again = Built.from_tree(unflatten(flatten(built.to_tree(), "built", tensors), tensors))
     assert again.graphs.names == built.graphs.names
     assert again.published == built.published
     assert all(torch.equal(a.train, b.train) for a, b in zip(built.splits, again.splits, strict=True))
+
+
+def test_a_build_of_another_version_or_dataset_is_not_used(own_cache: Path) -> None:
+    load_dataset("atlas")
+    spec = get_spec("csl")
+    built_path(get_spec("atlas")).rename(built_path(spec))
+    assert not next(status for status in dataset_status() if status.name == "csl").cached
+    assert len(load_dataset("csl").graphs) == 150
+    assert next(status for status in dataset_status() if status.name == "csl").cached
+    load_built(replace(spec, build=lambda path: pytest.fail("it was built twice")))
+    with pytest.raises(ZeroDivisionError):
+        load_built(replace(spec, version=spec.version + 1, build=lambda path: 1 / 0))
+
+
+def test_a_dataset_needs_no_cache_that_can_be_written(own_cache: Path) -> None:
+    own_cache.write_text("in the way")
+    assert len(load_dataset("csl").graphs) == 150

@@ -23,7 +23,7 @@ from pathnn.data import (
     load_data,
     task_from_graphs,
 )
-from pathnn.data.targets import guess_kind
+from pathnn.data.task import guess_kind
 
 needs_rdkit = pytest.mark.skipif(not __import__("importlib.util").util.find_spec("rdkit"), reason="no rdkit")
 GOOD = "smiles,logS\nCCO,-0.5\nc1ccccc1,1.25\nC,0.0\n"
@@ -162,9 +162,9 @@ def test_networkx_graphs() -> None:
     assert task_from_graphs(packed).target == "class"
     with pytest.raises(DataError, match="directed"):
         from_networkx([nx.DiGraph([(0, 1)])])
-    with pytest.raises(DataError, match="some graphs have no attribute 'y'"):
+    with pytest.raises(DataError, match="graph 1 has no y"):
         from_networkx([nx.Graph([(0, 1)], y=1), nx.path_graph(2)])
-    with pytest.raises(DataError, match="some vertices have no attribute 'x'"):
+    with pytest.raises(DataError, match="vertex 3 has no x"):
         from_networkx([graph, nx.path_graph(2)])
 
 

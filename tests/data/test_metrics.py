@@ -14,7 +14,7 @@ from torchmetrics.regression import MeanAbsoluteError, MeanSquaredError
 
 from pathnn.data import DataError, PackedGraphs, Task, task_from_graphs
 from pathnn.data.metrics import METRIC_NAMES, OF_KIND, average_precision, roc_auc, score_targets, tied_average_precision
-from pathnn.data.targets import with_metric
+from pathnn.data.task import with_metric
 from pathnn.training.scoring import all_scores
 
 torch.manual_seed(0)

@@ -154,10 +154,11 @@ def test_a_damaged_copy_of_an_exact_file_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_checksum_as_sha256sum_writes_it(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt.sha256"
-    path.write_text("ABCDEF0123  a.txt\n")
+    path, beside = tmp_path / "a.txt", tmp_path / "a.txt.sha256"
+    assert recorded_checksum(path) is None
+    beside.write_text("ABCDEF0123  a.txt\n")
     assert recorded_checksum(path) == "abcdef0123"
-    path.write_text("")
+    beside.write_text("")
     assert recorded_checksum(path) == ""
 
 

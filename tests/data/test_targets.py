@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from pathnn.data import DataError, PackedGraphs, load_data, task_from_graphs
+from pathnn.data import DataError, PackedGraphs, load_data, load_dataset, task_from_graphs
 from pathnn.data.errors import BadRowsError
 from pathnn.data.metrics import MeanOverTargets, mean_absolute_error
-from pathnn.data.targets import MaskedLoss, known_fraction, target_fields
+from pathnn.data.readers.table import as_number, class_key, class_names, is_missing, is_missing_number
+from pathnn.data.task import MaskedLoss, known_fraction, number_name, target_fields, weighted_loss
 from pathnn.training.errors import NotFiniteError
 from pathnn.training.setup import check_finite_targets
 
@@ -128,3 +129,18 @@ def test_a_row_without_any_target_is_bad_and_so_is_text(tmp_path):
     assert [bad.row for bad in task.skipped] == [2, 3, 4]
     with pytest.raises(BadRowsError, match="the target 'b' is missing"):
         load_data(path, targets=["b"])
+
+
+def test_words_for_missing_values_and_names_of_classes() -> None:
+    assert [is_missing(word) for word in (None, " ", "NaN", "none")] == [True, True, True, False]
+    assert [is_missing_number(word) for word in ("N/A", "<NA>", "None", "0")] == [True, True, True, False]
+    assert [as_number(word) for word in (" 1e3", "1_2", "high")] == [1000.0, None, None]
+    assert class_names(["10", "9", "9.0"]) == ("9", "10")
+    assert class_names(["toxic", "safe", "toxic"]) == ("safe", "toxic")
+    assert class_key("3") == class_key(" 3.0")
+    assert [number_name(value) for value in (1234567.0, -1, 0.5)] == ["1234567", "-1", "0.5"]
+
+
+def test_classes_are_weighted_by_their_frequencies() -> None:
+    task = replace(load_dataset("csl"), out_channels=2)
+    assert weighted_loss(task, torch.tensor([0, 0, 0, 1]))().each.weight.tolist() == pytest.approx([2 / 3, 2.0])

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pathnn.data import load_data
-from pathnn.data.targets import TargetScale
+from pathnn.data.task import TargetScale
 from pathnn.explain import explain_paths
 from pathnn.explain.explanation import Explanation, PathScore
 from pathnn.explain.page import Heading, explanation_page

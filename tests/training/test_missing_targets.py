@@ -11,7 +11,7 @@ import torch
 from engine_tasks import one_thread as one_thread
 from engine_tasks import partly_known_task, tiny_config, tiny_task
 from pathnn.data import task_from_graphs
-from pathnn.data.targets import TargetScale, with_metric
+from pathnn.data.task import TargetScale, with_metric
 from pathnn.inference import score
 from pathnn.training import RunError, TrainState, build_model, fabric_for, load_model, make_loaders, run
 from pathnn.training.ensemble import Ensemble, predict, score_ensemble

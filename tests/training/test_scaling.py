@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine_tasks import tiny_config, tiny_task
-from pathnn.data.targets import TargetScale
+from pathnn.data.task import TargetScale
 from pathnn.training import build_model, make_loaders
 
 

@@ -223,7 +223,7 @@ def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None
 
 def note_not_read(task: Task, index: Tensor | None = None) -> None:
     """Say how many rows were skipped, and how many targets (of the graphs `index`) are unknown."""
-    from pathnn.data.targets import known_fraction
+    from pathnn.data.task import known_fraction
 
     if task.skipped:
         rows = number_text(len(task.skipped), "row")

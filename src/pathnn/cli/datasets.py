@@ -44,8 +44,8 @@ def list_command(context: typer.Context, json: Json = False) -> None:
         listed = [{**asdict(status), "available": status.available} for status in found]
         print_json({"cache": cache_dir(), "mirror": mirror_dir(), "datasets": listed})
         return
-    rows = [(status.name, status.title, _where(status), f"{status.graphs:,}") for status in found]
-    print_table(("name", "title", "where", "graphs"), rows, left=3)
+    rows = [(s.name, s.title, s.source or "-", _where(s), f"{s.graphs:,}") for s in found]
+    print_table(("name", "title", "public file", "where", "graphs"), rows, left=4)
     say(f"cache (PATHNN_DATA): {cache_dir()}")
     say(f"mirror (PATHNN_MIRROR): {mirror_dir() or 'not set'}")
 

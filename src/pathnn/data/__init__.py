@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
-    from pathnn.data.datasets.molecules import save_zinc as save_zinc
     from pathnn.data.datasets.registry import dataset_names as dataset_names
     from pathnn.data.datasets.registry import dataset_status as dataset_status
     from pathnn.data.datasets.registry import fetch as fetch
@@ -22,18 +21,16 @@ if TYPE_CHECKING:
     from pathnn.data.load import find_data as find_data
     from pathnn.data.load import load_data as load_data
     from pathnn.data.load import task_from_graphs as task_from_graphs
-    from pathnn.data.load import task_from_table as task_from_table
-    from pathnn.data.load import task_from_tu as task_from_tu
     from pathnn.data.loader import BudgetSampler as BudgetSampler
     from pathnn.data.loader import PackedLoader as PackedLoader
     from pathnn.data.loader import SizeSampler as SizeSampler
     from pathnn.data.packed import GraphBatch as GraphBatch
     from pathnn.data.packed import PackedGraphs as PackedGraphs
+    from pathnn.data.packed import from_networkx as from_networkx
     from pathnn.data.packed import from_pyg as from_pyg
     from pathnn.data.paths import PathSummary as PathSummary
     from pathnn.data.paths import build_shards as build_shards
     from pathnn.data.paths import summarize_paths as summarize_paths
-    from pathnn.data.readers.nx import from_networkx as from_networkx
     from pathnn.data.splits import fold_splits as fold_splits
     from pathnn.data.splits import stratified_folds as stratified_folds
     from pathnn.data.splits import write_split as write_split
@@ -44,15 +41,13 @@ if TYPE_CHECKING:
     from pathnn.data.task import random_split as random_split
 
 EXPORTS = {
-    "datasets.molecules": ("save_zinc",),
     "datasets.registry": ("dataset_names", "dataset_status", "fetch", "load_dataset", "verify"),
     "errors": ("BadRow", "BadRowsError", "DataError", "DatasetNotFoundError", "UnknownDatasetError"),
     "fingerprints": ("Copies", "count_copies"),
-    "load": ("DataSource", "find_data", "load_data", "task_from_graphs", "task_from_table", "task_from_tu"),
+    "load": ("DataSource", "find_data", "load_data", "task_from_graphs"),
     "loader": ("BudgetSampler", "PackedLoader", "SizeSampler"),
-    "packed": ("GraphBatch", "PackedGraphs", "from_pyg"),
+    "packed": ("GraphBatch", "PackedGraphs", "from_networkx", "from_pyg"),
     "paths": ("PathSummary", "build_shards", "summarize_paths"),
-    "readers.nx": ("from_networkx",),
     "splits": ("fold_splits", "stratified_folds", "write_split"),
     "task": ("Categorical", "Continuous", "Split", "Task", "random_split"),
 }

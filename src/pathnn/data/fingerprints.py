@@ -24,13 +24,6 @@ def graph_fingerprints(graphs: PackedGraphs) -> np.ndarray[Any, np.dtype[np.uint
 
     Vertices are coloured by their features, then in each of `ROUNDS` rounds by the colours of their neighbours, as in
     the Weisfeiler-Leman test. Graphs that this test does not distinguish have the same fingerprint.
-
-    >>> import torch
-    >>> path, same, less = [[0, 1, 1, 2], [1, 0, 2, 1]], [[0, 2, 0, 1], [2, 0, 1, 0]], [[0, 1], [1, 0]]
-    >>> graphs = PackedGraphs.from_edges([torch.tensor(e) for e in (path, same, less)], [3] * 3)
-    >>> one, two, other = graph_fingerprints(graphs)
-    >>> bool(one == two), bool(one == other)
-    (True, False)
     """
     source, target = graphs.union().cpu().numpy()
     order = np.argsort(target, kind="stable")
@@ -74,14 +67,7 @@ OTHER_SPLIT = "the split is another"
 
 @dataclass(frozen=True)
 class DataFingerprint:
-    """The number of graphs, and fingerprints of the graphs, of their targets, and of the split.
-
-    >>> from pathnn.data import load_dataset
-    >>> task = load_dataset("csl")
-    >>> one, other = (DataFingerprint.of(task, split) for split in task.splits[:2])
-    >>> one.graphs == other.graphs, one.difference(other)
-    (True, 'the split is another')
-    """
+    """The number of graphs, and fingerprints of the graphs, of their targets, and of the split."""
 
     num_graphs: int
     graphs: str
@@ -95,12 +81,8 @@ class DataFingerprint:
         targets = {"y": tensors.pop("y")} if "y" in tensors else {}
         if task.descriptors is not None and task.descriptors.kind != "columns":
             del tensors["graph_attr"]  # computed from the graphs, with rounding that depends on the machine
-        return DataFingerprint(
-            len(task.graphs),
-            tensors_digest(tensors),
-            tensors_digest(targets),
-            tensors_digest(vars(split) if split else {}),
-        )
+        parts = (tensors, targets, vars(split) if split else {})
+        return DataFingerprint(len(task.graphs), *map(tensors_digest, parts))
 
     def difference(self, now: DataFingerprint) -> str | None:
         """Describe the first difference, or return None."""
@@ -142,18 +124,10 @@ def first_copies(graphs: PackedGraphs) -> Tensor:
     """Return for each graph the first graph with equal vertices and edges in the same order, `[G]`.
 
     Molecules with "cip" features are in the order of their canonical SMILES, so their copies are found.
-
-    >>> graphs = PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]])] * 3, [2, 3, 2])
-    >>> first_copies(graphs).tolist()
-    [0, 1, 0]
     """
-    on_nodes, on_edges = [graphs.x], [graphs.edge_index.t(), graphs.edge_attr]
-    tables = [
-        (values.contiguous().cpu().numpy(), ptr.tolist())
-        for part, ptr in ((on_nodes, graphs.node_ptr), (on_edges, graphs.edge_ptr))
-        for values in part
-        if values is not None
-    ]
+    nodes, edges = graphs.node_ptr.tolist(), graphs.edge_ptr.tolist()
+    parts = ((graphs.x, nodes), (graphs.edge_index.t(), edges), (graphs.edge_attr, edges))
+    tables = [(values.contiguous().cpu().numpy(), ends) for values, ends in parts if values is not None]
     seen: dict[bytes, int] = {}
     first = []
     for graph, size in enumerate(graphs.node_ptr.diff().tolist()):
@@ -201,10 +175,9 @@ def count_copies(task: Task) -> Copies:
         return Copies(several, len(groups) - len(names))
     values = y.double().view(len(groups), -1)
     shape, at = (len(names), values.size(1)), index[:, None].expand_as(values)
-    low = torch.full(shape, torch.inf, dtype=torch.float64).scatter_reduce(0, at, values.nan_to_num(torch.inf), "amin")
-    high = -torch.full(shape, torch.inf, dtype=torch.float64).scatter_reduce(
-        0, at, -values.nan_to_num(-torch.inf), "amin"
-    )
+    most = torch.full(shape, torch.inf, dtype=torch.float64)
+    low = most.scatter_reduce(0, at, values.nan_to_num(torch.inf), "amin")
+    high = -most.scatter_reduce(0, at, -values.nan_to_num(-torch.inf), "amin")
     spread = (high - low).nan_to_num(0.0).clamp(min=0.0).amax(dim=1)  # unknown targets are in no conflict
     largest, where = (value.item() for value in spread.max(dim=0))
     example = task.graphs.names[int(names[int(where)])] if task.graphs.names and largest > 0 else ""

@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import torch
 from torch import Tensor
 
-from pathnn.data.datasets.registry import get_spec, is_dataset, load_dataset
-from pathnn.data.errors import DataError, UnknownDatasetError
+from pathnn.data.datasets.registry import is_dataset, load_dataset, unknown_dataset
+from pathnn.data.errors import DataError
 from pathnn.data.fingerprints import first_copies
 from pathnn.data.packed import PackedGraphs, with_ones
 from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.graph6 import read_graph6
 from pathnn.data.readers.molecules import Clean, MoleculeFeatures, clean_smiles
 from pathnn.data.readers.smiles import FEATURES, smiles_graphs
-from pathnn.data.readers.table import (
-    COMPRESSED,
-    FORMATS,
-    STANDARD_INPUT,
-    Table,
-    check_decimal_commas,
-    class_labels,
-    is_text,
-    numeric_columns,
-    read_table,
-    table_format,
-)
+from pathnn.data.readers.table import FORMATS, STANDARD_INPUT, Table, file_type, read_table, table_format
 from pathnn.data.readers.tu import read_tu
 from pathnn.data.splits import split_task
-from pathnn.data.targets import convert_targets, guess_kind, number_name, target_fields
-from pathnn.data.task import Categorical, Continuous, Features, TargetKind, Task, Vocabulary, random_split
+from pathnn.data.task import (
+    Categorical,
+    Continuous,
+    Features,
+    TargetKind,
+    Task,
+    Vocabulary,
+    convert_targets,
+    guess_kind,
+    number_name,
+    random_split,
+    target_fields,
+)
 
 
 def load_data(
@@ -91,15 +91,36 @@ def load_data(
     if source.kind == "dataset":
         return load_dataset(source.name)
     if source.kind == "tu":
-        return task_from_tu(source.path, vocabulary)
-    if source.kind == "table":
-        columns: dict[str, Any] = {"smiles": smiles, "targets": targets, "descriptors": descriptors}
-        reading: dict[str, Any] = {"kind": kind, "skip_invalid": skip_invalid, "features": features, "clean": clean}
-        splitting: dict[str, Any] = {"split_by": split_by, "split_seed": split_seed, "splits": splits}
-        return task_from_table(source.path, **columns, **reading, **splitting)
-    graphs, bad = read_graph6(source.path, skip_invalid=skip_invalid)
-    task = task_from_graphs(with_ones(graphs), name=source.name)
-    return replace(task, pairs="all", skipped=tuple(bad))
+        return _task_from_tu(source.path, vocabulary)
+    if source.kind == "graph6":
+        graphs, bad = read_graph6(source.path, skip_invalid=skip_invalid)
+        return replace(task_from_graphs(with_ones(graphs), name=source.name), pairs="all", skipped=tuple(bad))
+    table = read_table(source.path)
+    column = smiles or table.smiles_column()
+    described = None if descriptors is None else Descriptors.of(descriptors)
+    chosen = _chosen_targets(table, column, targets, described)
+    table = table if described is None else described.checked(table)
+    if kind != "class":
+        table.check_decimal_commas(chosen)
+    labels: tuple[str, ...] = ()
+    if len(chosen) == 1 and (kind == "class" or (kind is None and table.is_text(chosen[0]))):
+        kind, labels = "class", table.class_labels(chosen[0])
+    options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features, "clean": clean}
+    graphs, bad = smiles_graphs(table, smiles=column, targets=chosen, labels=labels, **options)
+    names = tuple(chosen)
+    if labels and graphs.y is not None:  # bad rows may have been left out, with their classes
+        names = tuple(labels[int(code)] for code in torch.unique(graphs.y))
+    atoms, bonds = FEATURES[features]
+    task = task_from_graphs(
+        graphs, name=source.name, node_features=atoms, edge_features=bonds, kind=kind, targets=names
+    )
+    task = replace(task, skipped=tuple(bad), groups=first_copies(graphs))
+    if described is not None:
+        task = with_descriptors(task, described, table, clean)
+    if chosen:
+        return split_task(task, table, split_by, split_seed, splits=splits, clean=clean)
+    others = [name for name in table.columns if name != column]
+    return replace(task, notes=f"no targets chosen of the columns {others}")
 
 
 @dataclass(frozen=True)
@@ -126,96 +147,31 @@ def find_data(data: str | Path) -> DataSource:
         return DataSource("dataset", data.lower(), path)
     if path.is_dir():
         return DataSource("tu", path.name, path)
-    types = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in COMPRESSED]
-    file_type = types[-1] if types else ""
-    if path.exists() and table_format(path) is not None:
-        return DataSource("table", path.name, path)
-    if path.exists() and file_type == ".g6":
-        return DataSource("graph6", path.name, path)
-    if path.exists() and file_type == ".zip":
-        return DataSource("tu", path.name, path)
+    if path.exists():
+        if table_format(path) is not None:
+            return DataSource("table", path.name, path)
+        kind = {".g6": "graph6", ".zip": "tu"}.get(file_type(path))
+        if kind is not None:
+            return DataSource(cast(Any, kind), path.name, path)
+        problem = f"{str(data)!r} is a file of another type."
+    elif path.suffix or len(path.parts) > 1:  # no dataset's name has a dot or a slash
+        problem = f"{str(data)!r} does not exist (from {Path.cwd()})."
+    elif is_dataset(str(data)):
+        problem = f"{str(data)!r} is a dataset's name: give it as text."
+    else:
+        problem = f"{str(data)!r} is no file or folder that exists, nor a dataset: {unknown_dataset(str(data))}"
     raise DataError(
-        f"{_problem(data, path)} Expected a dataset's name, a table of molecules ({', '.join(FORMATS)}), a .g6 file, "
+        f"{problem} Expected a dataset's name, a table of molecules ({', '.join(FORMATS)}), a .g6 file, "
         "or a folder or zip in TU format."
     )
 
 
-def _problem(data: str | Path, path: Path) -> str:
-    if path.exists():
-        return f"{str(data)!r} is a file of another type."
-    if path.suffix or len(path.parts) > 1:  # no dataset's name has a dot or a slash
-        return f"{str(data)!r} does not exist (from {Path.cwd()})."
-    try:
-        get_spec(str(data))
-    except UnknownDatasetError as error:
-        return f"{str(data)!r} is no file or folder that exists, nor a dataset: {error}"
-    return f"{str(data)!r} is a dataset's name: give it as text."
-
-
 def same_place(data: str, other: str) -> bool:
-    """Return whether two names are those of one dataset, or lead to one file.
-
-    >>> same_place("zinc", "ZINC"), same_place("zinc", "./zinc")
-    (True, False)
-    """
+    """Return whether two names are those of one dataset, or lead to one file."""
     if data == other or is_dataset(data) or is_dataset(other):
         return data == other or data.lower() == other.lower()
     here, there = Path(data).expanduser(), Path(other).expanduser()
     return here.exists() and there.exists() and here.samefile(there)
-
-
-def task_from_table(
-    path: Path,
-    *,
-    smiles: str | None = None,
-    targets: str | Sequence[str] | None = None,
-    kind: TargetKind | None = None,
-    skip_invalid: bool = False,
-    features: MoleculeFeatures = "cip",
-    clean: Clean | None = None,
-    split_by: str | None = None,
-    split_seed: int | None = None,
-    splits: str | Path | None = None,
-    descriptors: str | Sequence[str] | Descriptors | None = None,
-) -> Task:
-    """Read a table of molecules as a task with one split of 80 / 10 / 10; see `load_data` for the arguments.
-
-    ```python
-    task = task_from_table(Path("molecules.csv"), smiles="smiles", targets=["logS"], split_by="part")
-    ```
-    """
-    table = read_table(path)
-    column = smiles or table.smiles_column()
-    described = None if descriptors is None else Descriptors.of(descriptors)
-    columns = described.names if described is not None and described.kind == "columns" else ()
-    chosen = [targets] if isinstance(targets, str) else targets
-    chosen = _numeric_target(table, column, columns) if chosen is None else list(chosen)
-    for name in chosen:
-        if name in columns:
-            raise DataError(f"the column {name!r} is both a target and a descriptor: leave out one of them.")
-        if chosen.count(name) > 1:
-            raise DataError(f"the target {name!r} is asked for twice: name each column once.")
-    table = table if described is None else described.checked(table)
-    if kind != "class":
-        check_decimal_commas(table, chosen)
-    labels: tuple[str, ...] = ()
-    if len(chosen) == 1 and (kind == "class" or (kind is None and is_text(table, chosen[0]))):
-        kind, labels = "class", class_labels(table, chosen[0])
-    options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features, "clean": clean}
-    graphs, bad = smiles_graphs(table, smiles=column, targets=chosen, labels=labels, **options)
-    names = tuple(chosen)
-    if labels and graphs.y is not None:  # bad rows may have been left out, with their classes
-        names = tuple(labels[int(code)] for code in torch.unique(graphs.y))
-    atoms, bonds = FEATURES[features]
-    name = "standard input" if str(path) == STANDARD_INPUT else path.name
-    task = task_from_graphs(graphs, name=name, node_features=atoms, edge_features=bonds, kind=kind, targets=names)
-    task = replace(task, skipped=tuple(bad), groups=first_copies(graphs))
-    if described is not None:
-        task = with_descriptors(task, described, table, clean)
-    if chosen:
-        return split_task(task, table, split_by, split_seed, splits=splits, clean=clean)
-    others = [name for name in table.columns if name != column]
-    return replace(task, notes=f"no targets chosen of the columns {others}")
 
 
 def with_descriptors(task: Task, descriptors: Descriptors, table: Table, clean: Clean | None = None) -> Task:
@@ -225,22 +181,28 @@ def with_descriptors(task: Task, descriptors: Descriptors, table: Table, clean: 
     return replace(task, graphs=replace(task.graphs, graph_attr=values), descriptors=descriptors)
 
 
-def _numeric_target(table: Table, smiles: str, descriptors: Sequence[str]) -> list[str]:
-    """Return the only numeric column that is no descriptor, or none: the user must choose among several."""
-    found = [name for name in numeric_columns(table, leave_out=smiles) if name not in descriptors]
-    if not found:
-        once = [name for name in table.columns if name != smiles and table.columns.count(name) == 1]
-        check_decimal_commas(table, once)
-    return found if len(found) == 1 else []
+def _chosen_targets(
+    table: Table, smiles: str, targets: str | Sequence[str] | None, descriptors: Descriptors | None
+) -> list[str]:
+    """Return the target columns: those of the user, or else the only numeric column that is no descriptor, or none."""
+    columns = descriptors.names if descriptors is not None and descriptors.kind == "columns" else ()
+    if targets is None:
+        found = [name for name in table.numeric_columns(leave_out=smiles) if name not in columns]
+        if not found:
+            once = [name for name in table.columns if name != smiles and table.columns.count(name) == 1]
+            table.check_decimal_commas(once)
+        return found if len(found) == 1 else []
+    chosen = [targets] if isinstance(targets, str) else list(targets)
+    for name in chosen:
+        if name in columns:
+            raise DataError(f"the column {name!r} is both a target and a descriptor: leave out one of them.")
+        if chosen.count(name) > 1:
+            raise DataError(f"the target {name!r} is asked for twice: name each column once.")
+    return chosen
 
 
-def task_from_tu(path: Path, vocabulary: Vocabulary | None = None) -> Task:
-    """Read a folder or zip in TU format: labels one-hot, then attributes; degrees if there is neither.
-
-    ```python
-    task = task_from_tu(Path("PAIRS"))          # a folder with PAIRS_A.txt, PAIRS_graph_indicator.txt, ...
-    ```
-    """
+def _task_from_tu(path: Path, vocabulary: Vocabulary | None) -> Task:
+    """Read a folder or zip in TU format: labels one-hot, then attributes; degrees if there is neither."""
     data = read_tu(path, vocabulary)
     x, values = data.features(vocabulary)
     task = task_from_graphs(data.graphs(x), name=data.name, kind="class" if data.y is not None else None)

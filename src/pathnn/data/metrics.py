@@ -19,7 +19,6 @@ class MeanOverTargets(Metric):
 
     Targets without a defined score are skipped.
 
-    >>> from pathnn.data.metrics import mean_absolute_error
     >>> metric = MeanOverTargets(mean_absolute_error)
     >>> metric.update(torch.zeros(3, 2), torch.tensor([[1.0, 4.0], [3.0, torch.nan], [2.0, torch.nan]]))
     >>> metric.compute()  # 2 and 4
@@ -84,20 +83,12 @@ def mean_absolute_error(out: Tensor, y: Tensor) -> Tensor:
 
 
 def root_mean_square_error(out: Tensor, y: Tensor) -> Tensor:
-    """Return the square root of the mean of the squared differences.
-
-    >>> root_mean_square_error(torch.tensor([0.0, 0.0]), torch.tensor([1.0, 7.0]))
-    tensor(5.)
-    """
+    """Return the square root of the mean of the squared differences."""
     return (out - y).square().mean().sqrt()
 
 
 def r2(out: Tensor, y: Tensor) -> Tensor:
-    """Return the coefficient of determination; NaN if all targets are equal.
-
-    >>> r2(torch.tensor([2.0, 2.0]), torch.tensor([1.0, 3.0]))
-    tensor(0., dtype=torch.float64)
-    """
+    """Return the coefficient of determination; NaN if all targets are equal."""
     y = y.double()
     return _undefined(y) if _constant(y) else 1 - (out - y).square().sum() / (y - y.mean()).square().sum()
 
@@ -117,11 +108,7 @@ def spearman(out: Tensor, y: Tensor) -> Tensor:
 
 
 def _mean_ranks(values: Tensor) -> Tensor:
-    """Return the ranks of values, from 1; equal values get the mean of their ranks.
-
-    >>> _mean_ranks(torch.tensor([5.0, 2.0, 5.0, 9.0]))
-    tensor([2.5000, 1.0000, 2.5000, 4.0000], dtype=torch.float64)
-    """
+    """Return the ranks of values, from 1; equal values get the mean of their ranks."""
     _, place, count = torch.unique(values, return_inverse=True, return_counts=True)
     return (count.cumsum(0) - (count - 1).double() / 2)[place]
 
@@ -157,30 +144,18 @@ def tied_average_precision(out: Tensor, y: Tensor) -> Tensor:
 
 
 def _ranks(out: Tensor) -> Tensor:
-    """Map outputs to 0..1 in the same order: torchmetrics takes probabilities of logits, and large ones are equal.
-
-    >>> _ranks(torch.tensor([20.0, -5.0, 40.0, 20.0]))
-    tensor([0.5000, 0.0000, 1.0000, 0.5000], dtype=torch.float64)
-    """
+    """Map outputs to 0..1 in the same order: torchmetrics takes probabilities of logits, and large ones are equal."""
     values, place = torch.unique(out, return_inverse=True)
     return place.double() / max(values.numel() - 1, 1)
 
 
 def brier(out: Tensor, y: Tensor) -> Tensor:
-    """Return the Brier score: the mean squared difference of probability and target.
-
-    >>> brier(torch.tensor([0.0, 100.0]), torch.tensor([1.0, 1.0]))
-    tensor(0.1250, dtype=torch.float64)
-    """
+    """Return the Brier score: the mean squared difference of probability and target."""
     return (out.double().sigmoid() - y).square().mean()
 
 
 def accuracy(out: Tensor, y: Tensor) -> Tensor:
-    """Return the share of graphs whose class has the largest output.
-
-    >>> accuracy(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))
-    tensor(0.5000)
-    """
+    """Return the share of graphs whose class has the largest output."""
     return (out.argmax(dim=1) == y).sum() / y.numel()
 
 
@@ -224,68 +199,46 @@ def _confusion(out: Tensor, y: Tensor) -> Tensor:
 
 
 def confusion(predicted: Tensor, y: Tensor, classes: int) -> Tensor:
-    """Count the graphs by class and predicted class, `[classes, classes]`.
-
-    >>> confusion(torch.tensor([0, 0, 1]), torch.tensor([0, 1, 1]), 2)
-    tensor([[1., 0.],
-            [1., 1.]], dtype=torch.float64)
-    """
+    """Count the graphs by class and predicted class, `[classes, classes]`."""
     pairs = y.long() * classes + predicted.long()
     return torch.bincount(pairs, minlength=classes**2).view(classes, classes).double()
 
 
-REGRESSION = {
+_BY_NAME = {
     "mae": MetricInfo("MAE", mean_absolute_error, maximize=False),
     "rmse": MetricInfo("RMSE", root_mean_square_error, maximize=False),
     "r2": MetricInfo("R2", r2),
     "pearson": MetricInfo("Pearson", pearson),
     "spearman": MetricInfo("Spearman", spearman),
-}
-
-LABELS = {
     "roc-auc": MetricInfo("ROC-AUC", roc_auc, scale=100.0),
     "ap": MetricInfo("AP", average_precision, scale=100.0),
-    "mcc": MetricInfo("MCC", mcc),
-    "f1": MetricInfo("F1", f1, scale=100.0),
-    "balanced-accuracy": MetricInfo("balanced accuracy", balanced_accuracy, scale=100.0),
-    "brier": MetricInfo("Brier", brier, maximize=False),
-}
-
-CLASSES = {
     "accuracy": MetricInfo("accuracy", accuracy, scale=100.0),
     "balanced-accuracy": MetricInfo("balanced accuracy", balanced_accuracy, scale=100.0),
     "f1": MetricInfo("F1", f1, scale=100.0),
     "mcc": MetricInfo("MCC", mcc),
+    "brier": MetricInfo("Brier", brier, maximize=False),
 }
 
-OF_KIND = {
-    "class": CLASSES,
-    "binary": LABELS,
-    "multilabel": {"ap": LABELS["ap"], **LABELS},
-    "regression": REGRESSION,
+_LABELS = ("roc-auc", "ap", "mcc", "f1", "balanced-accuracy", "brier")
+_NAMES = {
+    "class": ("accuracy", "balanced-accuracy", "f1", "mcc"),
+    "binary": _LABELS,
+    "multilabel": ("ap", *(name for name in _LABELS if name != "ap")),
+    "regression": ("mae", "rmse", "r2", "pearson", "spearman"),
 }
+OF_KIND = {kind: {name: _BY_NAME[name] for name in names} for kind, names in _NAMES.items()}
 """The metrics of each kind of target by name, the default first."""
 
 METRIC_NAMES = tuple(dict.fromkeys(name for metrics in OF_KIND.values() for name in metrics))
 
 
 def default_metric(kind: str) -> str | None:
-    """Return the default metric of a kind of target; None without targets.
-
-    >>> default_metric("binary"), default_metric("none")
-    ('roc-auc', None)
-    """
+    """Return the default metric of a kind of target; None without targets."""
     return next(iter(OF_KIND.get(kind, ())), None)
 
 
 def check_metric(metric: str, kind: str) -> None:
-    """Raise `DataError` unless the metric is for targets of this kind.
-
-    >>> check_metric("ap", "regression")
-    Traceback (most recent call last):
-    ...
-    pathnn.data.errors.DataError: metric='ap' is not for targets of the kind 'regression': expected mae, rmse, ...
-    """
+    """Raise `DataError` unless the metric is for targets of this kind."""
     fitting = OF_KIND.get(kind, {})
     if metric not in fitting:
         expected = ", ".join(fitting) if fitting else "none, since there are no targets"

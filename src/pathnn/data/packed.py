@@ -1,4 +1,4 @@
-"""Many graphs as flat tensors and offsets, and batches of them."""
+"""Many graphs as flat tensors and offsets, from PyG or networkx, and batches of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pathnn.data.errors import DataError
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import PathTrie
 
@@ -18,11 +19,7 @@ if TYPE_CHECKING:
 
 
 class RaggedRows(NamedTuple):
-    """The rows of some segments of a ragged array, one segment after the other.
-
-    `rows` are rows of the flat array, `segment` is the position of each row's segment among the chosen ones,
-    `ptr` (always on the CPU) is where each chosen segment begins in the result.
-    """
+    """Rows of a flat array, the position of each row's segment among the chosen ones, and where these begin (CPU)."""
 
     rows: Tensor
     segment: Tensor
@@ -47,11 +44,7 @@ def ragged_rows(ptr: Tensor, index: Tensor, device: torch.device | str = "cpu") 
 
 
 def offsets(sizes: Tensor) -> Tensor:
-    """Return the offsets of segments of these sizes, `[len(sizes) + 1]`, int64.
-
-    >>> offsets(torch.tensor([2, 0, 3])).tolist()
-    [0, 2, 2, 5]
-    """
+    """Return the offsets of segments of these sizes, `[len(sizes) + 1]`, int64."""
     ptr = torch.zeros(sizes.numel() + 1, dtype=torch.long, device=sizes.device)
     torch.cumsum(sizes, dim=0, out=ptr[1:])
     return ptr
@@ -73,14 +66,14 @@ class GraphBatch:
         graph_attr: `[num_graphs, graph_channels]` or None, the features of each graph.
     """
 
-    x: Tensor | None
     edge_index: Tensor
-    edge_attr: Tensor | None
     batch: Tensor
     ptr: Tensor
-    y: Tensor | None
     num_nodes: int
     num_graphs: int
+    x: Tensor | None = None
+    edge_attr: Tensor | None = None
+    y: Tensor | None = None
     trie: PathTrie | None = None
     max_entries: int | None = None
     graph_attr: Tensor | None = None
@@ -116,6 +109,7 @@ class GraphBatch:
 
 
 FEATURES = ("x", "edge_attr", "y", "graph_attr")
+WIDENED = ("x", "edge_attr")
 TENSORS = ("edge_index", "node_ptr", "edge_ptr", *FEATURES)
 """The fields of `PackedGraphs` that are tensors."""
 
@@ -124,9 +118,8 @@ TENSORS = ("edge_index", "node_ptr", "edge_ptr", *FEATURES)
 class PackedGraphs:
     """Many graphs, with or without their paths, as flat tensors.
 
-    Tensors may be stored compactly: `select` and `__getitem__` widen integers to int64 and booleans to
-    float32, for models. Offsets stay on the CPU, so that the size of a batch is known without a
-    synchronization.
+    Tensors may be stored compactly: `select` and `__getitem__` widen integers to int64 and booleans to float32, for
+    models. Offsets stay on the CPU, so that the size of a batch is known without a synchronization.
 
     >>> graphs = PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0], [0]])], [2, 1])
     >>> graphs
@@ -187,36 +180,39 @@ class PackedGraphs:
 
     def select(self, index: Tensor | Sequence[int]) -> GraphBatch:
         """Return the batch of the graphs `index`, in that order, on the device of the dataset."""
-        index = self._check_index(index)
-        nodes = ragged_rows(self.node_ptr, index, self.device)
-        edges = ragged_rows(self.edge_ptr, index, self.device)
+        index, nodes, edges, rows = self._rows(index)
         ptr = nodes.ptr.to(self.device)
-        shift = ptr[:-1][edges.segment]
+        features: dict[str, Any] = {name: widen(part) if name in WIDENED else part for name, part in rows.items()}
         return GraphBatch(
-            x=None if self.x is None else widen(self.x[nodes.rows]),
-            edge_index=self.edge_index[:, edges.rows].long() + shift,
-            edge_attr=None if self.edge_attr is None else widen(self.edge_attr[edges.rows]),
+            edge_index=self.edge_index[:, edges.rows].long() + ptr[:-1][edges.segment],
             batch=nodes.segment,
             ptr=ptr,
-            y=None if self.y is None else self.y[index.to(self.device)],
             num_nodes=int(nodes.ptr[-1]),
             num_graphs=index.numel(),
             trie=None if self.tries is None else self.tries.select(index),
-            graph_attr=None if self.graph_attr is None else self.graph_attr[index.to(self.device)],
+            **features,
         )
 
     def subset(self, index: Tensor | Sequence[int]) -> PackedGraphs:
         """Return the graphs `index`, in that order, as a dataset without paths."""
-        index = self._check_index(index)
-        nodes = ragged_rows(self.node_ptr, index, self.device)
-        edges = ragged_rows(self.edge_ptr, index, self.device)
+        index, nodes, edges, features = self._rows(index)
         return PackedGraphs(
             edge_index=self.edge_index[:, edges.rows],
             node_ptr=nodes.ptr,
             edge_ptr=edges.ptr,
             names=None if self.names is None else tuple(self.names[i] for i in index.tolist()),
-            **self._features(nodes.rows, edges.rows, index.to(self.device)),
+            **features,
         )
+
+    def _rows(self, index: Tensor | Sequence[int]) -> tuple[Tensor, RaggedRows, RaggedRows, dict[str, Any]]:
+        """Check numbers of graphs; return them, the rows of their vertices and edges, and their features."""
+        index = torch.as_tensor(index, dtype=torch.long).cpu()
+        if index.dim() != 1:
+            raise ValueError(f"index: expected a flat list of graph numbers, got shape {tuple(index.shape)}.")
+        if index.numel() and (int(index.min()) < 0 or int(index.max()) >= len(self)):
+            raise IndexError(f"index: expected graph numbers 0 to {len(self) - 1}, got {index.min()} to {index.max()}.")
+        nodes, edges = (ragged_rows(ptr, index, self.device) for ptr in (self.node_ptr, self.edge_ptr))
+        return index, nodes, edges, self._features(nodes.rows, edges.rows, index.to(self.device))
 
     def chunk(self, start: int, stop: int) -> PackedGraphs:
         """Return the graphs `start` to `stop` as views of the same tensors, without paths."""
@@ -251,7 +247,7 @@ class PackedGraphs:
         data = Data(edge_index=one.edge_index.long())
         for name, tensor in one.tensors().items():
             if name in FEATURES:
-                data[name] = tensor if name in ("y", "graph_attr") else widen(tensor)
+                data[name] = widen(tensor) if name in WIDENED else tensor
         data.num_nodes = one.num_nodes
         return data
 
@@ -298,9 +294,8 @@ class PackedGraphs:
 
     def to(self, device: torch.device | str) -> PackedGraphs:
         """Move the dataset to `device`; the offsets stay on the CPU."""
-        moved: dict[str, Any] = {
-            name: tensor.to(device) for name, tensor in self.tensors().items() if not name.endswith("ptr")
-        }
+        names = [name for name in self.tensors() if not name.endswith("ptr")]
+        moved: dict[str, Any] = {name: vars(self)[name].to(device) for name in names}
         return replace(self, tries=None if self.tries is None else self.tries.to(device), **moved)
 
     def validate(self) -> PackedGraphs:
@@ -334,36 +329,20 @@ class PackedGraphs:
             edge = edges[:, wrong][:, 0].tolist()
             raise ValueError(f"graph {i}: edge {edge} has an unknown vertex; expected 0 to {size - 1}.")
 
-    def _check_index(self, index: Tensor | Sequence[int]) -> Tensor:
-        index = torch.as_tensor(index, dtype=torch.long).cpu()
-        if index.dim() != 1:
-            raise ValueError(f"index: expected a flat list of graph numbers, got shape {tuple(index.shape)}.")
-        if index.numel() and (int(index.min()) < 0 or int(index.max()) >= len(self)):
-            raise IndexError(f"index: expected graph numbers 0 to {len(self) - 1}, got {index.min()} to {index.max()}.")
-        return index
-
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensors by name, without the paths."""
         return {name: vars(self)[name] for name in TENSORS if vars(self)[name] is not None}
 
 
 def widen(tensor: Tensor) -> Tensor:
-    """Convert integers to int64 and booleans (one-hot codes) to float32; keep floats.
-
-    >>> widen(torch.tensor([3], dtype=torch.uint8)).dtype, widen(torch.tensor([True])).dtype
-    (torch.int64, torch.float32)
-    """
+    """Convert integers to int64 and booleans (one-hot codes) to float32; keep floats."""
     if tensor.dtype == torch.bool:
         return tensor.float()
     return tensor if tensor.is_floating_point() else tensor.long()
 
 
 def with_ones(graphs: PackedGraphs, y: Tensor | None = None) -> PackedGraphs:
-    """Replace the features by `x = 1` (one channel), and the targets by `y` if given.
-
-    >>> with_ones(PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]])], [2]))[0].x.tolist()
-    [[1.0], [1.0]]
-    """
+    """Replace the features by `x = 1` (one channel), and the targets by `y` if given."""
     return replace(graphs, x=torch.ones(graphs.num_nodes, 1, dtype=torch.bool), y=graphs.y if y is None else y)
 
 
@@ -385,28 +364,60 @@ def from_pyg(data_list: Iterable[Any]) -> PackedGraphs:
         edge_index = getattr(data, "edge_index", None)
         if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
             raise ValueError(f"graph {i}: expected torch_geometric.data.Data with edge_index [2, edges], got {data!r}.")
-    features: dict[str, Any] = {name: _stack(name, graphs) for name in FEATURES}
-    return PackedGraphs(
-        edge_index=torch.cat([data.edge_index for data in graphs], dim=1),
-        node_ptr=offsets(torch.tensor([data.num_nodes for data in graphs])),
-        edge_ptr=offsets(torch.tensor([data.edge_index.size(1) for data in graphs])),
-        **features,
-    ).validate()
+    values = {name: [getattr(data, name, None) for data in graphs] for name in FEATURES}
+    values["y"] = [None if y is None else _target(i, y) for i, y in enumerate(values["y"])]
+    features: dict[str, Any] = {name: _joined(name, rows, "graph") for name, rows in values.items()}
+    packed = PackedGraphs.from_edges([data.edge_index for data in graphs], [data.num_nodes for data in graphs])
+    return replace(packed, **features).validate()
 
 
-def _stack(name: str, graphs: list[Any]) -> Tensor | None:
-    values: list[Any] = [getattr(data, name, None) for data in graphs]
-    if all(value is None for value in values):
+def from_networkx(graphs: Iterable[Any]) -> PackedGraphs:
+    """Pack a list of `networkx.Graph`: vertices in networkx's order, both directions of each edge, no loops.
+
+    If every vertex of every graph has the attribute `x` (a number or a list of numbers), it becomes `x`. The graph
+    attribute `y` becomes `y`.
+
+    >>> import networkx
+    >>> from_networkx([networkx.path_graph(3), networkx.cycle_graph(4)])
+    PackedGraphs(graphs=2, nodes=7, edges=12, device='cpu')
+    """
+    if hasattr(graphs, "is_directed"):
+        raise DataError(f"got one {type(graphs).__name__}: expected a list of graphs, from_networkx([graph]).")
+    members = list(graphs)
+    edges = [_edges(i, graph) for i, graph in enumerate(members)]
+    packed = PackedGraphs.from_edges(edges, [graph.number_of_nodes() for graph in members])
+    x = _joined("x", [_row(value.get("x")) for graph in members for _, value in graph.nodes(data=True)], "vertex")
+    y = _joined("y", [_row(graph.graph.get("y")) for graph in members], "graph")
+    y = y.view(-1) if y is not None and not y.is_floating_point() and y.size(1) == 1 else y
+    return replace(packed, x=x, y=y).validate()
+
+
+def _edges(i: int, graph: Any) -> Tensor:
+    if graph.is_directed():
+        raise DataError(f"graph {i} is directed; expected undirected graphs: call to_undirected() on it first.")
+    number = {vertex: position for position, vertex in enumerate(graph)}
+    pairs = {(number[u], number[v]) for u, v in graph.edges() if u != v}
+    return torch.tensor(sorted(pairs | {(v, u) for u, v in pairs}), dtype=torch.long).view(-1, 2).t()
+
+
+def _row(value: Any) -> Tensor | None:
+    """Return a number or a list of numbers as a row; Python's numbers are float64."""
+    if value is None:
         return None
-    missing = next((i for i, value in enumerate(values) if value is None), None)
-    if missing is not None:
-        raise ValueError(f"graph {missing} has no {name}, others have: expected all graphs to have it, or none.")
-    if name == "y":
-        values = [_target(i, value) for i, value in enumerate(values)]
-    shapes = {tuple(value.shape[1:]) for value in values}
+    return (value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))).reshape(1, -1)
+
+
+def _joined(name: str, rows: list[Any], owner: str) -> Tensor | None:
+    """Join the rows of all graphs or vertices; none of them may be missing unless all are."""
+    missing = [i for i, value in enumerate(rows) if value is None]
+    if len(missing) == len(rows):
+        return None
+    if missing:
+        raise DataError(f"{owner} {missing[0]} has no {name}, others have: expected all of them to have it, or none.")
+    shapes = {tuple(value.shape[1:]) for value in rows}
     if len(shapes) > 1:
-        raise ValueError(f"{name} has rows of different shapes, {sorted(shapes)}: expected one shape for all graphs.")
-    return torch.cat(values)
+        raise DataError(f"{name} has rows of different shapes, {sorted(shapes)}: expected one shape everywhere.")
+    return torch.cat(rows)
 
 
 def _target(i: int, y: Any) -> Tensor:

@@ -52,10 +52,6 @@ def build_paths(graphs: PackedGraphs, options: PathOptions, *, chunk_bytes: int 
 
     Paths are counted first; more than `options.max_paths` (None: what fits into the free memory) are refused with
     `PathExplosionError`. Larger sets go to disk: see `build_shards`.
-
-    >>> edge = torch.tensor([[0, 1], [1, 0]])
-    >>> build_paths(PackedGraphs.from_edges([edge, edge], [2, 2]), PathOptions("ap", 2))
-    RaggedTries(graphs=2, collection='ap', k=2, num_paths=4, entries=8, device='cpu')
     """
     fits = free_memory(graphs.device) // (2 * BYTES_PER_PATH)
     counts = count_per_graph(graphs, options, max_paths=fits if options.max_paths is None else options.max_paths)
@@ -100,11 +96,7 @@ def chunks_of_paths(
 
 
 def graph_ranges(sizes: Tensor, limit: int, most: int | None = None) -> list[tuple[int, int]]:
-    """Cut graphs into ranges of at most `most`, with a total size of at most `limit`; a larger graph is a range alone.
-
-    >>> graph_ranges(torch.tensor([2, 2, 9, 1]), 4)
-    [(0, 2), (2, 3), (3, 4)]
-    """
+    """Cut graphs into ranges of at most `most` graphs and a total size of `limit`; a larger graph is a range alone."""
     total = sizes.cumsum(dim=0)
     ranges, start, before = [], 0, 0
     while start < sizes.numel():
@@ -227,8 +219,12 @@ Tries = RaggedTries | ShardedTries
 
 def _open_shards(folder: Path, key: dict[str, object], options: PathOptions, *, verify: bool) -> ShardedTries | None:
     """Open the tries in `folder`; None if they are missing, damaged or built from another key."""
-    shards = _manifest_shards(folder, key)
-    if shards is None:
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text())
+        shards = list(manifest.pop("shards"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if manifest != {"format": FORMAT, "version": VERSION, "key": json.loads(json.dumps(key))}:
         return None
     for shard in shards:
         path = folder / shard["file"]
@@ -239,16 +235,6 @@ def _open_shards(folder: Path, key: dict[str, object], options: PathOptions, *, 
     files = [safetensors.torch.load_file(folder / shard["file"]) for shard in shards]  # maps them, reads on access
     tries = tuple(from_tensors(tensors, options) for tensors in files)
     return ShardedTries(tries, offsets(torch.tensor([len(part) for part in tries])))
-
-
-def _manifest_shards(folder: Path, key: dict[str, object]) -> list[dict[str, Any]] | None:
-    try:
-        manifest = json.loads((folder / "manifest.json").read_text())
-        expected = {"format": FORMAT, "version": VERSION, "key": json.loads(json.dumps(key))}
-        shards = list(manifest.pop("shards"))
-        return shards if manifest == expected else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
 
 
 def _write_shards(
@@ -329,14 +315,6 @@ def refuse_too_many(graphs: PackedGraphs, *, collection: Collection, k: int, max
 
     Each range of sources has its own limit, and many graphs take minutes to reach it. So short paths are counted
     first, and each next length is one that should have few enough paths to count.
-
-    >>> from pathnn.theory.graphs import edges_to_index
-    >>> complete = edges_to_index([(u, v) for u in range(30) for v in range(u)])
-    >>> graphs = PackedGraphs.from_edges([complete], [30])
-    >>> refuse_too_many(graphs, collection="ap", k=200, max_paths=10**5)  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    ...
-    PathExplosionError: graph 0 has too many paths
     """
     length = min(k, FIRST_LENGTH) if collection == "ap" else k
     while True:
@@ -348,11 +326,7 @@ def refuse_too_many(graphs: PackedGraphs, *, collection: Collection, k: int, max
 
 
 def _extra_length(totals: Sequence[int], max_paths: int) -> int:
-    """Return by how many edges paths may grow, at least 1, so that at this rate there are at most `max_paths`.
-
-    >>> _extra_length([10, 100], 100_000), _extra_length([10, 100], 200), _extra_length([10, 5], 200)
-    (3, 1, 2)
-    """
+    """Return by how many edges paths may grow, at least 1, so that at this rate there are at most `max_paths`."""
     growth = totals[-1] / max(totals[-2], 1)
     if growth <= 1:
         return len(totals)

@@ -1,40 +1,23 @@
-"""Find the files of datasets in the cache, in the mirror or on the network, and cache what is built from them."""
+"""Find the files of datasets in the cache, in the mirror or on the network."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-from torch import Tensor
-
 from pathnn.data.errors import DataError, DatasetNotFoundError
-from pathnn.files import (
-    FileError,
-    atomic_write,
-    cache_dir,
-    file_metadata,
-    mirror_dir,
-    read_tensors,
-    sha256,
-    write_tensors,
-)
+from pathnn.files import atomic_write, cache_dir, mirror_dir, sha256
 
 log = logging.getLogger(__name__)
 
 TIMEOUT = 30.0
 """Seconds without an answer until a download fails."""
-
-FORMAT = "pathnn-cache"
-VERSION = 2
-"""Increased when the meaning of a cached file changes; files of other versions are rebuilt."""
 
 
 class DownloadError(DataError):
@@ -85,7 +68,6 @@ class DataFile:
         url_sha256: the checksum of the file at `url`, if known.
         exact: whether a copy with another checksum is refused (files that this project made) or read (originals that
             exist in several packings; the reader checks their content).
-        made_by: the function that writes it.
     """
 
     name: str
@@ -93,7 +75,6 @@ class DataFile:
     url: str | None = None
     url_sha256: str | None = None
     exact: bool = False
-    made_by: str | None = None
 
 
 def find_file(*files: DataFile) -> Path | None:
@@ -109,9 +90,7 @@ def get_file(*files: DataFile) -> Path:
         return path
     failures = []
     for file in files:
-        if file.made_by is not None:
-            failures.append(f"{file.name} is written by {file.made_by}")
-        elif file.url is None:
+        if file.url is None:
             failures.append(f"no public address of {file.name} is known")
         elif offline():
             failures.append("the network is not used (PATHNN_OFFLINE is set)")
@@ -126,16 +105,16 @@ def get_file(*files: DataFile) -> Path:
 def verify_file(file: DataFile) -> bool | None:
     """Return whether the local copy has the known checksum; None without a copy or a known checksum."""
     path = next((path for path in _candidates(file) if path.is_file()), None)
-    known = {digest for digest in (file.sha256, file.url_sha256) if digest}
-    if path is not None and checksum_path(path).is_file():
-        known.add(recorded_checksum(checksum_path(path)))
-    return None if path is None or not known else sha256(path) in known
+    if path is None:
+        return None
+    known = {file.sha256, file.url_sha256, recorded_checksum(path)} - {None}
+    return sha256(path) in known if known else None
 
 
-def recorded_checksum(path: Path) -> str:
-    """Read the checksum in a file that `download` or sha256sum wrote."""
-    words = path.read_text().split()
-    return words[0].lstrip("\\").lower() if words else ""
+def recorded_checksum(path: Path) -> str | None:
+    """Read the checksum of a file from the one beside it, which `download` or sha256sum wrote; None without one."""
+    beside = checksum_path(path)
+    return next(iter(beside.read_text().split()), "").lstrip("\\").lower() if beside.is_file() else None
 
 
 def offline() -> bool:
@@ -148,16 +127,16 @@ def _download_path(file: DataFile) -> Path:
 
 
 def _candidates(file: DataFile) -> list[Path]:
-    """Return the possible places, in order; a mirror may have the file in a subfolder."""
+    """Return the possible places, in order; a mirror may have the file up to three folders below."""
     mirror = mirror_dir()
-    mirrored = [] if mirror is None else [mirror / file.name, *sorted(mirror.glob(f"*/{file.name}"))]
-    return [_download_path(file), *mirrored]
+    patterns = [] if mirror is None else [mirror.glob("*/" * depth + file.name) for depth in range(4)]
+    return [_download_path(file), *(path for paths in patterns for path in sorted(paths))]
 
 
 def _sound(file: DataFile, path: Path) -> bool:
     """Return whether the copy may be read; raise `DataError` for a damaged file of the mirror."""
-    recorded = checksum_path(path)
-    expected = recorded_checksum(recorded) if recorded.is_file() else file.sha256 if file.exact else None
+    recorded = recorded_checksum(path)
+    expected = file.sha256 if recorded is None and file.exact else recorded
     if expected is None or sha256(path) == expected:
         return True
     if path == _download_path(file):
@@ -177,48 +156,3 @@ def _not_found(files: tuple[DataFile, ...], failures: list[str]) -> str:
         f"{names} was not found in {looked}; {'; '.join(failures)}. "
         f"Put the file into a folder and set PATHNN_MIRROR to that folder; {network}."
     )
-
-
-def cached(path: Path, key: Mapping[str, object], build: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the tensors at `path` if they are intact and built from `key`, else build and write them.
-
-    >>> import tempfile, torch
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "a.cache"
-    ...     first = cached(path, {"of": 1}, lambda: {"a": torch.ones(2)})
-    ...     again = cached(path, {"of": 1}, lambda: {"a": torch.zeros(2)})
-    >>> again["a"].tolist()
-    [1.0, 1.0]
-    """
-    found = read_cache(path, key)
-    if found is not None:
-        return found
-    tensors = build()
-    try:
-        write_cache(path, key, tensors)
-    except OSError as error:
-        log.warning("%s could not be written (%s): continuing without a cache", path, error)
-    return tensors
-
-
-def read_cache(path: Path, key: Mapping[str, object]) -> dict[str, Tensor] | None:
-    """Read the tensors at `path`; None if they are missing, damaged or built from another `key`."""
-    try:
-        tensors, found = read_tensors(path, kind=FORMAT, version=VERSION)
-    except FileError as error:
-        log.info("%s is built: %s", path, error)
-        return None
-    return tensors if found == json.loads(json.dumps(dict(key))) else None
-
-
-def write_cache(path: Path, key: Mapping[str, object], tensors: Mapping[str, Tensor]) -> None:
-    """Write the tensors and what they were built from."""
-    write_tensors(path, tensors, kind=FORMAT, version=VERSION, meta=key)
-
-
-def cached_key(path: Path) -> dict[str, object] | None:
-    """Read the key of the file at `path`; None if this version cannot read it."""
-    found = file_metadata(path)
-    if found.get("format") != FORMAT or found.get("version") != str(VERSION):
-        return None
-    return dict(json.loads(found["meta"]))

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.errors import DataError
-from pathnn.data.readers.descriptors import morgan
-from pathnn.data.readers.molecules import Clean, clean_smiles
+from pathnn.data.readers.molecules import Clean, clean_smiles, morgan
 from pathnn.data.readers.table import Table, read_table
 from pathnn.data.task import Split, Task, random_split
 from pathnn.files import write_csv
@@ -68,9 +67,6 @@ def deal(groups: Tensor, shares: Sequence[float], *, y: Tensor | None = None, se
 
     Graphs with the same number in `groups` stay together. Each part gets about its share of the graphs, and of each
     class of `y`: a group is dealt to the part that it fills least.
-
-    >>> deal(torch.arange(10), (0.8, 0.2), y=torch.tensor([0] * 5 + [1] * 5)).tolist()
-    [0, 0, 0, 1, 0, 0, 0, 0, 0, 1]
     """
     names, count = groups.tolist(), groups.numel()
     classes = [0] * count if y is None else y.flatten().tolist()
@@ -108,15 +104,10 @@ def fold_splits(
     """
     groups = _groups(task) if groups is None else groups
     number = torch.unique(groups).numel()
-    if number < 3:
-        raise DataError(
-            f"{task.name} has {number} group{'s' * (number > 1)} of graphs that have to stay together: folds need at "
-            "least 3. Give more data."
-        )
     if not 2 <= folds <= number - 1:
+        expected = f"a number from 2 to {number - 1}" if number > 2 else "more data, with at least 3 groups"
         raise DataError(
-            f"folds={folds}: expected a number from 2 to {number - 1}, as {task.name} has {number} groups of graphs "
-            "that have to stay together."
+            f"folds={folds}: expected {expected}: {task.name} has {number} groups of graphs that have to stay together."
         )
     y = _classes(task)
     fold = deal(groups, [1 / folds] * folds, y=y, seed=seed)
@@ -129,12 +120,7 @@ def fold_splits(
 
 
 def random_task_split(task: Task, *, seed: int = 0) -> Split:
-    """Split a task 80 / 10 / 10 at random. Copies of a user's molecule stay together, and its classes are stratified.
-
-    >>> from pathnn.data import load_dataset
-    >>> random_task_split(load_dataset("csl"))
-    Split(train=120, val=15, test=15)
-    """
+    """Split a task 80 / 10 / 10 at random. Copies of a molecule stay together, and a user's classes are stratified."""
     y = _classes(task)
     if task.groups is None or y is None:
         return random_split(len(task.graphs), seed=seed, groups=task.groups)
@@ -164,10 +150,6 @@ def column_split(table: Table, column: str, task: Task, *, seed: int | None = No
 
     Without val, a tenth of the training graphs is for validation, at random from `seed`. Of dates (as 2024-05-31) or
     years, the newest tenth is for test, and the tenth before for validation.
-
-    ```python
-    split = column_split(read_table("molecules.csv"), "part", load_data("molecules.csv", targets="logS"))
-    ```
     """
     values, rows = table.column(column), task.rows()
     words = [(values[row - 1] or "").strip() for row in rows]
@@ -197,11 +179,7 @@ def column_split(table: Table, column: str, task: Task, *, seed: int | None = No
 
 
 def _date(text: str) -> datetime | None:
-    """Return a date in ISO format, a month or a year; None for other text.
-
-    >>> _date("2024"), _date("2024-05-31"), _date("train")
-    (datetime.datetime(2024, 1, 1, 0, 0), datetime.datetime(2024, 5, 31, 0, 0), None)
-    """
+    """Return a date in ISO format, a month or a year; None for other text."""
     rest = "-01-01" if re.fullmatch(r"\d{4}", text) else "-01" if re.fullmatch(r"\d{4}-\d\d", text) else ""
     try:
         return datetime.fromisoformat(text + rest).replace(tzinfo=None)
@@ -284,11 +262,7 @@ def split_groups(task: Task, split_by: str | None, clean: Clean | None = None) -
 
 
 def scaffolds(smiles: Sequence[str]) -> list[str]:
-    """Return the Bemis-Murcko scaffold of each molecule as SMILES (rings and linkers); "" without rings.
-
-    >>> scaffolds(["CCO", "Cc1ccccc1", "OCc1ccccc1"])
-    ['', 'c1ccccc1', 'c1ccccc1']
-    """
+    """Return the Bemis-Murcko scaffold of each molecule as SMILES (rings and linkers); "" without rings."""
     from rdkit.Chem.Scaffolds import MurckoScaffold
 
     scaffold: Any = MurckoScaffold.MurckoScaffoldSmiles
@@ -307,9 +281,6 @@ def butina_clusters(smiles: Sequence[str]) -> Tensor:
 
     Neighbours have Morgan fingerprints (radius 2, 2048 bits) with a Tanimoto distance of at most `CUTOFF`. The molecule
     with most neighbours takes them as its cluster, then the next one that is left, and so on.
-
-    >>> butina_clusters(["CCCCCO", "c1ccccc1", "CCCCCCO"]).tolist()
-    [0, 1, 0]
     """
     if len(smiles) > MOST_CLUSTERED:
         raise DataError(
@@ -338,9 +309,6 @@ def group_split(groups: Tensor, *, seed: int | None = None, val: float = 0.1, te
 
     The largest groups are for training, the smallest for validation and test. With a `seed`, small groups come in
     random order: other seeds give other splits.
-
-    >>> group_split(torch.tensor([0] * 6 + [1, 2, 1, 3]), val=0.2, test=0.2).test.tolist()
-    [7, 9]
     """
     members: dict[int, list[int]] = {}
     for graph, group in enumerate(groups.tolist()):

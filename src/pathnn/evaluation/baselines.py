@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pathnn.data.readers.descriptors import BITS, RADIUS, morgan, rdkit_descriptors
-from pathnn.data.readers.molecules import Clean, clean_smiles
+from pathnn.data.readers.descriptors import rdkit_descriptors
+from pathnn.data.readers.molecules import BITS, RADIUS, Clean, clean_smiles, morgan
 from pathnn.data.task import Split, Task
 from pathnn.evaluation.predictions import Array, Predictions, logits
 from pathnn.training.checkpoint import TaskSignature

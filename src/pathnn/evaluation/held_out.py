@@ -11,8 +11,7 @@ from typing import Any
 
 from pathnn.data.datasets.registry import is_dataset
 from pathnn.data.fingerprints import DataFingerprint
-from pathnn.data.targets import with_metric
-from pathnn.data.task import Split, Task
+from pathnn.data.task import Split, Task, with_metric
 from pathnn.device import resolve
 from pathnn.evaluation.baselines import SETTINGS, fit_baselines
 from pathnn.evaluation.predictions import Predictions, read_predictions

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.metrics import OF_KIND, MetricInfo, score_targets
-from pathnn.data.targets import TargetScale
-from pathnn.data.task import Task
+from pathnn.data.task import TargetScale, Task
 from pathnn.files import write_csv
 from pathnn.inference.predictor import free_name, prediction_columns
 from pathnn.training.checkpoint import TaskSignature

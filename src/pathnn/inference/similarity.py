@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pathnn.data.readers.descriptors import BITS, morgan
-from pathnn.data.readers.molecules import Clean, clean_smiles
+from pathnn.data.readers.molecules import BITS, Clean, clean_smiles, morgan
 from pathnn.training.errors import CheckpointError
 from pathnn.training.run_folder import write_file
 

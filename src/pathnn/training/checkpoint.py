@@ -21,8 +21,7 @@ from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.molecules import MoleculeFeatures
 from pathnn.data.readers.smiles import FEATURES
-from pathnn.data.targets import TargetScale
-from pathnn.data.task import Categorical, Features, Task, Vocabulary
+from pathnn.data.task import Categorical, Features, TargetScale, Task, Vocabulary
 from pathnn.files import FileError, flatten, read_tensors, unflatten, write_tensors
 from pathnn.nn.model_file import MODEL, MODEL_VERSION, Model, describe, read_model
 from pathnn.provenance import versions

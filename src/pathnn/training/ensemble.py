@@ -16,8 +16,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from pathnn.data.fingerprints import DataFingerprint
-from pathnn.data.targets import TargetScale, with_metric
-from pathnn.data.task import Task
+from pathnn.data.task import TargetScale, Task, with_metric
 from pathnn.device import resolve
 from pathnn.provenance import commit
 from pathnn.training.checkpoint import TaskSignature, TrainedModel, checked_config, join_fingerprints, load_model

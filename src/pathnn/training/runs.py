@@ -17,8 +17,7 @@ from pathnn.data.load import load_data, same_place
 from pathnn.data.metrics import default_metric
 from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.molecules import MoleculeFeatures
-from pathnn.data.targets import with_metric
-from pathnn.data.task import Task, Vocabulary
+from pathnn.data.task import Task, Vocabulary, with_metric
 from pathnn.device import device_name, on_first
 from pathnn.provenance import commit, versions
 from pathnn.training.checkpoint import (

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import OF_KIND, score_targets
 from pathnn.data.packed import GraphBatch, PackedGraphs
-from pathnn.data.targets import TargetScale, class_key, loss_for, target_fields
-from pathnn.data.task import Task
+from pathnn.data.readers.table import class_key
+from pathnn.data.task import TargetScale, Task, loss_for, target_fields
 from pathnn.nn import PathNN
 from pathnn.nn.backends.base import Budget
 from pathnn.training.checkpoint import TaskSignature, TrainedModel

@@ -17,8 +17,7 @@ from pathnn.data.metrics import score_targets
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.paths import ShardedTries
 from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, deal, fold_splits, random_task_split, split_groups
-from pathnn.data.targets import TargetScale, loss_for, regression_loss, weighted_loss
-from pathnn.data.task import Categorical, Split, Task
+from pathnn.data.task import Categorical, Split, TargetScale, Task, loss_for, regression_loss, weighted_loss
 from pathnn.device import default_max_entries, free_memory
 from pathnn.nn import Baseline, PathNN, PathNNConfig, paper_config
 from pathnn.nn.model_file import Model as Model

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pathnn.data.targets import with_metric
-from pathnn.data.task import Task
+from pathnn.data.task import Task, with_metric
 from pathnn.device import resolve
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.options import COLLECTIONS

@@ -11,7 +11,8 @@ import torch
 from molecule_runs import MOLECULES, write_molecules
 from pathnn.data import BadRowsError, DataError, load_data
 from pathnn.data.fingerprints import DataFingerprint
-from pathnn.data.readers.descriptors import BITS, Descriptors, morgan, rdkit_descriptors
+from pathnn.data.readers.descriptors import Descriptors, rdkit_descriptors
+from pathnn.data.readers.molecules import BITS, morgan
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 

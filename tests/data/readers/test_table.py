@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathnn.data.errors import DataError
-from pathnn.data.readers.table import Table, check_decimal_commas, open_table, read_table
+from pathnn.data.readers.table import Table, find_separator, open_table, read_table
 
 Chem = pytest.importorskip("rdkit.Chem", reason="molecules need rdkit (extra mol)")
 
@@ -139,14 +139,14 @@ def test_a_tsv_is_separated_by_tabs_only(tmp_path: Path) -> None:
 def test_decimal_commas_are_named_and_not_guessed(value: str, found: bool) -> None:
     table = Table("my.csv", ("y",), (("0,25",), (value,)))
     if not found:
-        check_decimal_commas(table, ["y"])
+        table.check_decimal_commas(["y"])
         return
     with pytest.raises(DataError, match=r"the column 'y' has decimal commas \(0,25\): expected points \(0.25\)"):
-        check_decimal_commas(table, ["y"])
+        table.check_decimal_commas(["y"])
 
 
 def test_numbers_without_commas_are_fine() -> None:
-    check_decimal_commas(Table("my.csv", ("y", "z"), (("0.25", ""), ("1", "a,b"))), ["y", "z"])
+    Table("my.csv", ("y", "z"), (("0.25", ""), ("1", "a,b"))).check_decimal_commas(["y", "z"])
 
 
 @pytest.mark.parametrize(
@@ -260,3 +260,8 @@ def test_a_smiles_column_that_is_not_clear_is_asked_for(
 ) -> None:
     with pytest.raises(DataError, match=message):
         Table("my.csv", columns, rows).smiles_column()
+
+
+def test_the_separator_is_found_from_the_first_lines() -> None:
+    assert find_separator(["smiles;log S, 25 C\n", "CCO;-0,5\n"]) == ";"
+    assert find_separator(["smiles\n", "C\n"]) == ","

@@ -9,13 +9,11 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -24,19 +22,23 @@ from pathnn.data.datasets.registry import PARTS, Built, DatasetSpec, load_arrays
 from pathnn.data.errors import DataError, reading
 from pathnn.data.metrics import MetricInfo, tied_average_precision
 from pathnn.data.packed import PackedGraphs, from_pyg, offsets
+from pathnn.data.readers.pickles import read_pickle, value_of
 from pathnn.data.readers.smiles import FEATURES, pack_bonds, smiles_graphs
 from pathnn.data.readers.table import read_table
 from pathnn.data.readers.tu import parse_numbers
-from pathnn.data.sources import DataFile
-from pathnn.data.targets import metric_fields, target_fields
-from pathnn.data.task import Categorical, Split, random_split
-from pathnn.files import atomic_write, cache_dir
+from pathnn.data.sources import DataFile, get_file
+from pathnn.data.task import Categorical, Split, metric_fields, random_split, target_fields
 
 ZINC_SIZES = (10_000, 1_000, 1_000)
 ATOM_TYPES, BOND_TYPES = 28, 4
 ZINC = DataFile("zinc12k.npz", "ae4c8fb6d4f6011e52655d89eaa64865f13a313f3ad456e53bfe807b1feceaf3", exact=True)
-ZINC_OF_PYG = DataFile("zinc12k-pyg.npz", made_by="pathnn.data.save_zinc from PyG's dataset")
-"""The file that `save_zinc` writes."""
+ZINC_PUBLISHED = (
+    DataFile("molecules.zip", url="https://www.dropbox.com/s/feo9qle74kg48gy/molecules.zip?dl=1"),
+    DataFile("train.pickle", "9c76df5a1ab90aac200df22902893827168aeced3df87aab4b6bee100235d7f2"),
+)
+"""All of ZINC as the benchmark publishes it: a zip, or its files (with PyG, in the folder `raw`)."""
+ZINC_INDEX = "https://raw.githubusercontent.com/graphdeeplearning/benchmarking-gnns/master/data/molecules"
+"""Where the numbers of the molecules of the subset are."""
 
 MOLHIV = (
     DataFile("ogbg_molhiv_graphs.npz", "9d1cce73c2cf5661b546d7749dc60e04e59e87c1fa8781a5cf5a91235ebd3bed", exact=True),
@@ -75,9 +77,8 @@ def specs() -> list[DatasetSpec]:
         "licence": "MIT (benchmarking-gnns)",
         "citation": "Dwivedi et al., Benchmarking graph neural networks, 2020",
         "notes": (
-            "rebuilt from the benchmark's SMILES and index files; a handful of targets may differ by 0.1 "
-            "to 0.2. The public file is a pickle, which is not read; what PyG makes of it can be saved for use here "
-            "(pathnn.data.save_zinc)"
+            "from zinc12k.npz, rebuilt from the benchmark's SMILES and index files, in which a handful of targets may "
+            "differ by 0.1 to 0.2, or from the benchmark's pickles"
         ),
         **target_fields("regression"),
     }
@@ -110,7 +111,7 @@ def specs() -> list[DatasetSpec]:
     }
     build_func, build_struct = partial(build_peptides, len(PEPTIDE_FUNCTIONS)), partial(build_peptides, 11)
     return [
-        DatasetSpec("zinc", "ZINC12k", 12000, ((ZINC, ZINC_OF_PYG),), build_zinc, zinc),
+        DatasetSpec("zinc", "ZINC12k", 12000, ((ZINC, *ZINC_PUBLISHED),), build_zinc, zinc),
         DatasetSpec("molhiv", "ogbg-molhiv", 41127, (MOLHIV,), build_molhiv, molhiv),
         DatasetSpec("peptides-func", "Peptides-func (LRGB)", 15535, (PEPTIDES_FUNC,), build_func, func),
         DatasetSpec("peptides-struct", "Peptides-struct (LRGB)", 15535, (PEPTIDES_STRUCT,), build_struct, struct),
@@ -151,7 +152,9 @@ def read_ogb_csv(path: Path) -> Built:
     with reading(path, "an OGB file"), zipfile.ZipFile(path) as archive:
 
         def table(name: str) -> Tensor:
-            return torch.from_numpy(parse_numbers(gzip.decompress(_member(archive, f"{name}.csv.gz")).decode()))
+            return torch.from_numpy(
+                parse_numbers(gzip.decompress(archive.read(_name(archive, f"{name}.csv.gz"))).decode())
+            )
 
         atoms, bonds = (table(f"raw/{name}").to(torch.uint8) for name in ("node-feat", "edge-feat"))
         sizes = (table(f"raw/{name}").view(-1) for name in ("num-node-list", "num-edge-list"))
@@ -165,23 +168,27 @@ def read_lrgb(path: Path, num_targets: int) -> Built:
     """Read the graphs of the three parts and their split; only tensors are unpickled (`weights_only`)."""
     with reading(path, "an LRGB file"), zipfile.ZipFile(path) as archive:
         parts = [_part(archive, part, num_targets) for part in PARTS]
-        graphs = from_pyg([graph for part in parts for graph in part])
-    small: dict[str, Any] = {name: graphs.tensors()[name].to(torch.uint8) for name in ("x", "edge_attr")}
-    graphs = replace(graphs, edge_index=graphs.edge_index.to(torch.int16), **small)
+        graphs = _compact(from_pyg([graph for part in parts for graph in part]))
     sizes = [len(part) for part in parts]
     return Built(graphs, (Split(*torch.split(torch.arange(sum(sizes)), sizes)),))
 
 
-def _member(archive: zipfile.ZipFile, ending: str) -> bytes:
-    """Read the only file of a zip whose path ends with `ending`."""
+def _compact(graphs: PackedGraphs) -> PackedGraphs:
+    """Store the edges and features of small molecules in small integers."""
+    small: dict[str, Any] = {name: graphs.tensors()[name].to(torch.uint8) for name in ("x", "edge_attr")}
+    return replace(graphs, edge_index=graphs.edge_index.to(torch.int16), **small)
+
+
+def _name(archive: zipfile.ZipFile, ending: str) -> str:
+    """Return the only file of a zip whose path ends with `ending`."""
     members = [name for name in archive.namelist() if f"/{name}".endswith(f"/{ending}")]
     if len(members) != 1:
         raise DataError(f"{archive.filename}: expected one {ending}, found {len(members)}.")
-    return archive.read(members[0])
+    return members[0]
 
 
 def _part(archive: zipfile.ZipFile, part: str, num_targets: int) -> list[Data]:
-    content = torch.load(io.BytesIO(_member(archive, f"{part}.pt")), weights_only=True)
+    content = torch.load(io.BytesIO(archive.read(_name(archive, f"{part}.pt"))), weights_only=True)
     if not isinstance(content, list):
         raise DataError(f"{part}.pt: expected a list of graphs, got {type(content).__name__}.")
     return [_graph(f"{part}.pt, graph {i}", graph, num_targets) for i, graph in enumerate(content)]
@@ -199,74 +206,49 @@ def _graph(where: str, graph: Any, num_targets: int) -> Data:
 
 def build_zinc(path: Path) -> Built:
     """Read ZINC12k: 28 atom types, 4 bond types, the published split of 10,000 / 1,000 / 1,000."""
-    fields = ("x", "edge_index", "edge_attr", "num_nodes", "num_edges", "y")
-    arrays = load_arrays(path, [f"{part}_{field}" for part in PARTS for field in fields])
-    joined = {
-        field: torch.cat([arrays[f"{part}_{field}"] for part in PARTS], dim=1 if field == "edge_index" else 0)
-        for field in fields
-    }
-    graphs = PackedGraphs(
-        edge_index=joined["edge_index"].to(torch.int16),
-        node_ptr=offsets(joined["num_nodes"].long()),
-        edge_ptr=offsets(joined["num_edges"].long()),
-        x=joined["x"][:, None],
-        edge_attr=joined["edge_attr"][:, None],
-        y=joined["y"][:, None],
-    ).validate()
-    _check_codes(path, joined["x"], joined["edge_attr"])
-    sizes = [arrays[f"{part}_y"].numel() for part in PARTS]
+    if path.suffix == ".npz":
+        fields = ("x", "edge_index", "edge_attr", "num_nodes", "num_edges", "y")
+        arrays = load_arrays(path, [f"{part}_{field}" for part in PARTS for field in fields])
+        edge_index, nodes, edges, x, edge_attr, y = (
+            torch.cat([arrays[f"{part}_{field}"] for part in PARTS], dim=1 if field == "edge_index" else 0)
+            for field in ("edge_index", "num_nodes", "num_edges", "x", "edge_attr", "y")
+        )
+        ptrs = offsets(nodes.long()), offsets(edges.long())
+        graphs = PackedGraphs(edge_index.to(torch.int16), *ptrs, x[:, None], edge_attr[:, None], y[:, None]).validate()
+        sizes = [arrays[f"{part}_y"].numel() for part in PARTS]
+    else:
+        with reading(path, "the benchmark's pickles of ZINC"):
+            parts = [_published_zinc(path, part) for part in PARTS]
+            graphs, sizes = _compact(from_pyg([graph for part in parts for graph in part])), [*map(len, parts)]
+    for name, kinds in (("x", ATOM_TYPES), ("edge_attr", BOND_TYPES)):
+        values = graphs.tensors()[name]
+        low, high = (int(value) for value in torch.aminmax(values)) if values.numel() else (0, 0)
+        if low < 0 or high >= kinds:
+            raise DataError(f"{path}: expected codes from 0 to {kinds - 1} in {name}, got {low} to {high}.")
     if sizes != list(ZINC_SIZES):
         raise DataError(f"{path}: expected {ZINC_SIZES} graphs for training, validation and test, got {tuple(sizes)}.")
     return Built(graphs, (Split(*torch.split(torch.arange(sum(sizes)), sizes)),))
 
 
-def _check_codes(where: object, x: Tensor, edge_attr: Tensor) -> None:
-    for name, values, kinds in (("x", x, ATOM_TYPES), ("edge_attr", edge_attr, BOND_TYPES)):
-        low, high = (int(value) for value in torch.aminmax(values)) if values.numel() else (0, 0)
-        if low < 0 or high >= kinds:
-            raise DataError(f"{where}: expected codes from 0 to {kinds - 1} in {name}, got {low} to {high}.")
+def _published_zinc(path: Path, part: str) -> list[Data]:
+    """Read a part of ZINC12k from the pickle of all ZINC and the index of the subset, which may be beside it."""
+    index = path.with_name(f"{part}.index")
+    if not index.is_file():
+        index = get_file(DataFile(index.name, url=f"{ZINC_INDEX}/{index.name}"))
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive, archive.open(_name(archive, f"{part}.pickle")) as file:
+            molecules = read_pickle(file)
+    else:
+        with path.with_name(f"{part}.pickle").open("rb") as file:
+            molecules = read_pickle(file)
+    return [_zinc_molecule(molecules[int(number)]) for number in index.read_text().strip().split(",")]
 
 
-def save_zinc(train: Sequence[Data], val: Sequence[Data], test: Sequence[Data]) -> Path:
-    """Save PyG's ZINC subset in the cache, for `load_dataset("zinc")` and all commands; return the file.
-
-    ```python
-    from torch_geometric.datasets import ZINC
-    from pathnn.data import save_zinc
-
-    save_zinc(*(ZINC("zinc", subset=True, split=split) for split in ("train", "val", "test")))
-    ```
-    """
-    arrays: dict[str, Any] = {}
-    for part, size, data in zip(PARTS, ZINC_SIZES, (train, val, test), strict=True):
-        if len(data) != size:
-            raise ValueError(
-                f"{part}: expected {size} graphs, got {len(data)}. Give ZINC(root, subset=True, split={part!r})."
-            )
-        arrays.update({f"{part}_{name}": value.numpy() for name, value in _fields(part, from_pyg(list(data))).items()})
-    path = cache_dir() / "files" / ZINC_OF_PYG.name
-    with atomic_write(path) as file:
-        np.savez_compressed(file, **arrays)
-    return path
-
-
-def _fields(part: str, graphs: PackedGraphs) -> dict[str, Tensor]:
-    """Return the arrays of one part, as `zinc12k.npz` has them."""
-    if graphs.x is None or graphs.edge_attr is None or graphs.y is None:
-        raise ValueError(f"{part}: expected graphs with x (atom types), edge_attr (bond types) and y.")
-    for name, values in (("x", graphs.x), ("edge_attr", graphs.edge_attr)):
-        if values.is_floating_point() or values.numel() != values.size(0):
-            raise ValueError(
-                f"{part}: expected one integer in each row of {name}, got {values.dtype}, {tuple(values.shape)}."
-            )
-    _check_codes(part, graphs.x, graphs.edge_attr)
-    if graphs.y.numel() != len(graphs) or not bool(graphs.y.isfinite().all()):
-        raise ValueError(f"{part}: expected one finite target for each of {len(graphs)} graphs.")
-    return {
-        "x": graphs.x.flatten().to(torch.uint8),
-        "edge_index": graphs.edge_index.to(torch.int16),
-        "edge_attr": graphs.edge_attr.flatten().to(torch.uint8),
-        "num_nodes": graphs.node_ptr.diff().int(),
-        "num_edges": graphs.edge_ptr.diff().int(),
-        "y": graphs.y.flatten().float(),
-    }
+def _zinc_molecule(molecule: dict[str, Any]) -> Data:
+    """Return a molecule of the benchmark: the matrix of its bonds has the type of each bond twice, and zeros."""
+    atoms, bonds, y = (value_of(molecule[name]) for name in ("atom_type", "bond_type", "logP_SA_cycle_normalized"))
+    edge_index = bonds.nonzero().t()
+    return Data(
+        x=atoms.view(-1, 1).long(), edge_index=edge_index, edge_attr=bonds[*edge_index].view(-1, 1).long(),
+        y=torch.as_tensor(y).float().view(1, 1),
+    )  # fmt: skip

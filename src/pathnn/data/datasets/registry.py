@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,9 @@ from torch import Tensor
 
 from pathnn.data.errors import DataError, UnknownDatasetError, reading
 from pathnn.data.packed import TENSORS, PackedGraphs
-from pathnn.data.sources import DataFile, cached, cached_key, find_file, get_file, read_cache, verify_file
+from pathnn.data.sources import DataFile, find_file, get_file, verify_file
 from pathnn.data.task import Continuous, Split, Task
-from pathnn.files import cache_dir, sha256
+from pathnn.files import FileError, cache_dir, file_metadata, flatten, read_tensors, sha256, unflatten, write_tensors
 
 log = logging.getLogger(__name__)
 
@@ -81,27 +82,16 @@ class Built:
     splits: tuple[Split, ...] = ()
     published: bool = True
 
-    def to_tensors(self) -> dict[str, Tensor]:
-        """Return everything as tensors by name; `from_tensors` is the inverse."""
-        tensors = self.graphs.tensors()
-        if self.graphs.names is not None:
-            tensors["names"] = torch.from_numpy(np.frombuffer("\n".join(self.graphs.names).encode(), np.uint8).copy())
-        for i, split in enumerate(self.splits):
-            for part, index in zip(PARTS, (split.train, split.val, split.test), strict=True):
-                tensors[f"split.{i}.{part}"] = index
-        tensors["published"] = torch.tensor([self.published])
-        return tensors
+    def to_tree(self) -> dict[str, Any]:
+        """Return tensors and plain values for `pathnn.files.flatten`; `from_tree` is the inverse."""
+        graphs = {name: vars(self.graphs)[name] for name in (*TENSORS, "names")}
+        return {"graphs": graphs, "splits": [vars(split) for split in self.splits], "published": self.published}
 
     @staticmethod
-    def from_tensors(tensors: dict[str, Tensor]) -> Built:
-        """Return the object that `to_tensors` was called on."""
-        fields: dict[str, Any] = {name: tensors[name] for name in TENSORS if name in tensors}
-        if "names" in tensors:
-            fields["names"] = tuple(bytes(tensors["names"].numpy()).decode().split("\n"))
-        graphs = PackedGraphs(**fields)
-        count = len({name.split(".")[1] for name in tensors if name.startswith("split.")})
-        splits = tuple(Split(*(tensors[f"split.{i}.{part}"] for part in PARTS)) for i in range(count))
-        return Built(graphs, splits, bool(tensors["published"]))
+    def from_tree(tree: Mapping[str, Any]) -> Built:
+        """Return the object that `to_tree` was called on."""
+        splits = tuple(Split(**parts) for parts in tree["splits"])
+        return Built(PackedGraphs(**tree["graphs"]), splits, tree["published"])
 
 
 def load_arrays(path: Path, names: Sequence[str]) -> dict[str, Tensor]:
@@ -129,28 +119,23 @@ def dataset_names() -> tuple[str, ...]:
 
 
 def is_dataset(name: str) -> bool:
-    """Return whether `load_dataset` knows a name; upper and lower case are the same.
-
-    >>> is_dataset("ZINC"), is_dataset("zinc.csv")
-    (True, False)
-    """
+    """Return whether `load_dataset` knows a name; upper and lower case are the same."""
     return name.lower() in dataset_names()
 
 
 def get_spec(name: str) -> DatasetSpec:
-    """Return the entry of a dataset; for an unknown name, raise `UnknownDatasetError` with the closest names.
-
-    >>> get_spec("zink")
-    Traceback (most recent call last):
-    ...
-    pathnn.data.errors.UnknownDatasetError: dataset 'zink' is unknown: did you mean zinc? Known are dd, ...
-    """
+    """Return the entry of a dataset; for an unknown name, raise `UnknownDatasetError` with the closest names."""
     family = next((family for family, names in FAMILIES.items() if name.lower() in names), None)
     if family is None:
-        close = difflib.get_close_matches(name.lower(), dataset_names(), n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(close)}? Known" if close else "known"
-        raise UnknownDatasetError(f"dataset {name!r} is unknown: {hint} are {', '.join(dataset_names())}.")
+        raise UnknownDatasetError(unknown_dataset(name))
     return _specs(family)[name.lower()]
+
+
+def unknown_dataset(name: str) -> str:
+    """Say that no dataset has a name, and which names are close to it."""
+    close = difflib.get_close_matches(name.lower(), dataset_names(), n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}? Known" if close else "known"
+    return f"dataset {name!r} is unknown: {hint} are {', '.join(dataset_names())}."
 
 
 def load_dataset(name: str) -> Task:
@@ -172,32 +157,57 @@ def built_path(spec: DatasetSpec) -> Path:
     return cache_dir() / "built" / f"{spec.name}.pathnn"
 
 
+FORMAT = "pathnn-built"
+VERSION = 1
+"""Increased when the meaning of a built file changes; files of other versions are rebuilt."""
+
+
 def load_built(spec: DatasetSpec) -> Built:
     """Read the graphs and splits of a dataset from the cache, or build them."""
-    at_hand = [find_file(*forms) for forms in spec.files]
-    if None in at_hand:
-        key = _built_key(spec)
-        tensors = None if key is None else read_cache(built_path(spec), key)
-        if tensors is not None:
-            return Built.from_tensors(tensors)
+    paths = [find_file(*forms) for forms in spec.files]
+    if None in paths:
+        built = _read_built(spec, _key(spec))
+        if built is not None:
+            return built
         if not spec.optional:
-            at_hand = [get_file(*forms) for forms in spec.files]
-    paths = tuple(at_hand)
-    key = {
-        "dataset": spec.name,
-        "builder": spec.version,
-        "sources": {path.name: sha256(path) for path in paths if path is not None},
-    }
-    return Built.from_tensors(cached(built_path(spec), key, lambda: _build(spec, paths).to_tensors()))
+            paths = [get_file(*forms) for forms in spec.files]
+    key = {**_key(spec), "sources": {path.name: sha256(path) for path in paths if path is not None}}
+    built = _read_built(spec, key)
+    if built is None:
+        built = _build(spec, paths)
+        tensors: dict[str, Tensor] = {}
+        tree = flatten(built.to_tree(), "built", tensors)
+        try:
+            write_tensors(built_path(spec), tensors, kind=FORMAT, version=VERSION, meta={**key, "tree": tree})
+        except OSError as error:
+            log.warning("%s could not be written (%s): continuing without a cache", built_path(spec), error)
+    return built
 
 
-def _built_key(spec: DatasetSpec) -> dict[str, object] | None:
-    """Return what a cached build was made from; None if another version of the builder made it."""
-    key = cached_key(built_path(spec))
-    return key if key is not None and (key.get("dataset"), key.get("builder")) == (spec.name, spec.version) else None
+def _key(spec: DatasetSpec) -> dict[str, Any]:
+    """Return what a cached build must have been made from, whatever its files."""
+    return {"dataset": spec.name, "builder": spec.version}
 
 
-def _build(spec: DatasetSpec, paths: tuple[Path | None, ...]) -> Built:
+def _read_built(spec: DatasetSpec, key: Mapping[str, Any]) -> Built | None:
+    """Read a build from the cache; None if it is missing, damaged, or made from something else than `key` says."""
+    try:
+        tensors, meta = read_tensors(built_path(spec), kind=FORMAT, version=VERSION)
+    except FileError as error:
+        log.info("%s is built: %s", spec.name, error)
+        return None
+    return Built.from_tree(unflatten(meta["tree"], tensors)) if key.items() <= meta.items() else None
+
+
+def _is_cached(spec: DatasetSpec) -> bool:
+    """Return whether the cache has a build of this version; do not read its tensors."""
+    text = file_metadata(built_path(spec))
+    if (text.get("format"), text.get("version")) != (FORMAT, str(VERSION)):
+        return False
+    return _key(spec).items() <= json.loads(text["meta"]).items()
+
+
+def _build(spec: DatasetSpec, paths: Sequence[Path | None]) -> Built:
     log.info("building %s", spec.name)
     built = spec.build(*paths)
     if len(built.graphs) != spec.num_graphs:
@@ -211,7 +221,7 @@ def _build(spec: DatasetSpec, paths: tuple[Path | None, ...]) -> Built:
 
 @dataclass(frozen=True)
 class DatasetStatus:
-    """The state of a dataset: built in the cache, its files on this machine, or on the network."""
+    """The state of a dataset: built in the cache, its files on this machine, or on the network (`source`)."""
 
     name: str
     title: str
@@ -221,6 +231,7 @@ class DatasetStatus:
     built_in: bool
     downloadable: bool
     files: tuple[str, ...]
+    source: str
 
     @property
     def available(self) -> bool:
@@ -248,11 +259,12 @@ def dataset_status() -> list[DatasetStatus]:
             name=spec.name,
             title=spec.title,
             graphs=spec.num_graphs,
-            cached=_built_key(spec) is not None,
+            cached=_is_cached(spec),
             files_at_hand=bool(spec.files) and all(map(_at_hand, spec.files)),
             built_in=spec.optional or not spec.files,
             downloadable=all(any(file.url for file in forms) for forms in spec.files),
             files=tuple(forms[0].name for forms in spec.files),
+            source=next((file.url for forms in spec.files for file in forms if file.url), ""),
         )
         for spec in map(get_spec, dataset_names())
     ]
@@ -279,10 +291,7 @@ def verify(name: str) -> list[FileCheck]:
     """
     spec = get_spec(name)
     path = built_path(spec)
-    state = "missing"
-    if path.is_file():
-        key = _built_key(spec)
-        state = "damaged" if key is None or read_cache(path, key) is None else "ok"
+    state = "missing" if not path.is_file() else "damaged" if _read_built(spec, _key(spec)) is None else "ok"
     return [*map(_check_file, spec.files), FileCheck(path.name, state)]
 
 

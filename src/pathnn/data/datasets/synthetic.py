@@ -8,6 +8,7 @@ of each vertex is 1.
 from __future__ import annotations
 
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,23 +18,26 @@ from torch import Tensor
 
 from pathnn.data.datasets.registry import Built, DatasetSpec, load_arrays
 from pathnn.data.errors import DataError, reading
-from pathnn.data.packed import PackedGraphs, with_ones
+from pathnn.data.packed import PackedGraphs, from_networkx, with_ones
 from pathnn.data.readers.graph6 import parse_graph6, read_graph6
-from pathnn.data.readers.nx import from_networkx
+from pathnn.data.readers.pickles import read_npy, value_of
 from pathnn.data.readers.table import read_text
 from pathnn.data.sources import DataFile
 from pathnn.data.splits import stratified_folds
-from pathnn.data.targets import target_fields
-from pathnn.data.task import Split
+from pathnn.data.task import Split, target_fields
 
 NUM_NODES = 41
 SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)
 COPIES = 15
 CSL = DataFile("CSL.npz", "0c04efa271a922bce0af612b9cf91e826821cfa9bb254d6ffdbb8cd4e43b6e30", exact=True)
 
+RNI = "https://raw.githubusercontent.com/ralphabb/GNN-RNI/main/Data"
 EXP = {
-    "exp": DataFile("EXP.txt.xz", "4db461607e535873ec6f09db0e194932d6e3f9b22a157f6d065a7445296463e3"),
-    "cexp": DataFile("CEXP.txt.xz", "221dbe430cd8c8238a1d23b76ceb3c9a1784b801be618eb8b73aa0360c32b21d"),
+    name: (DataFile(f"{name}.txt.xz", sha256), DataFile(text := f"{name}/raw/GRAPHSAT.txt", url=f"{RNI}/{text}"))
+    for name, sha256 in (
+        ("EXP", "4db461607e535873ec6f09db0e194932d6e3f9b22a157f6d065a7445296463e3"),
+        ("CEXP", "221dbe430cd8c8238a1d23b76ceb3c9a1784b801be618eb8b73aa0360c32b21d"),
+    )
 }
 
 SR_FAMILIES: dict[str, tuple[tuple[int, int, int, int], int]] = {
@@ -56,7 +60,17 @@ SR_FOLDER = (
     "88c0de68cc1acfdb48e54bea27c220781e6f82dc/synthetic/data/SR25"
 )
 
-BREC = DataFile("BREC_pairs.g6.xz", "c6817bbdcea30883e88dbe7a0cbdbef5523eb13590b4323ba179821d8ca977c7")
+BREC = (
+    DataFile("BREC_pairs.g6.xz", "c6817bbdcea30883e88dbe7a0cbdbef5523eb13590b4323ba179821d8ca977c7"),
+    DataFile("brec_v3.npy", "6975d172d27aedcdf4eb2c747450ede7928c111caeb2689fbc67e6b62fbd5562"),
+    DataFile(
+        "BREC_data_all.zip",
+        url="https://raw.githubusercontent.com/GraphPKU/BREC/d09e8c349a8bbc0882d2932f7b37b2726f576ce9/BREC_data_all.zip",
+        url_sha256="3a2c8e7ba068f774b1115422d1bc04749432dde9f19631e6625cba142659530f",
+    ),
+)  # fmt: skip
+BREC_COPIES = 32
+"""How often brec_v3.npy has each graph: a block of 64 graphs for each pair, in turn; then 400 blocks of copies."""
 BREC_CATEGORIES = {
     "basic": range(60),
     "regular": range(60, 110),
@@ -105,9 +119,9 @@ def specs() -> list[DatasetSpec]:
     size = len(SKIPS) * COPIES
     return [
         DatasetSpec("csl", "CSL (circular skip links)", size, ((CSL,),), build_csl, csl, made_here, optional=True),
-        *(DatasetSpec(name, name.upper(), 1200, ((file,),), build_exp, exp) for name, file in EXP.items()),
+        *(DatasetSpec(name.lower(), name, 1200, (forms,), build_exp, exp) for name, forms in EXP.items()),
         *map(_sr_spec, SR_FAMILIES),
-        DatasetSpec("brec", "BREC", 800, ((BREC,),), build_brec, brec),
+        DatasetSpec("brec", "BREC", 800, (BREC,), build_brec, brec),
         DatasetSpec("atlas", "Graph atlas", 1253, (), build_atlas, atlas),
     ]
 
@@ -138,11 +152,7 @@ def build_csl(path: Path | None) -> Built:
 
 
 def skip_link_graph(num_nodes: int, skip: int) -> Tensor:
-    """Return `edge_index` of a ring with a link from each vertex to the one `skip` further; sorted, both directions.
-
-    >>> skip_link_graph(5, 2).size(1)                     # the complete graph on 5 vertices
-    20
-    """
+    """Return `edge_index` of a ring with a link from each vertex to the one `skip` further; sorted, both directions."""
     if not 1 < skip < num_nodes - 1:
         raise ValueError(f"skip={skip}: expected 2 to {num_nodes - 2} for a ring of {num_nodes} vertices.")
     vertex = torch.arange(num_nodes)
@@ -232,8 +242,21 @@ def build_sr(name: str, path: Path) -> Built:
 
 
 def build_brec(path: Path) -> Built:
-    """Read BREC."""
-    return Built(with_ones(read_graph6(path)[0]))
+    """Read BREC from its 800 graphs, or the first copies of its pairs from the benchmark's file."""
+    if path.suffix not in (".npy", ".zip"):
+        return Built(with_ones(read_graph6(path)[0]))
+    with reading(path, "an .npy file of graph6 lines"):
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive, archive.open("brec_v3.npy") as file:
+                found = read_npy(file)
+        else:
+            with path.open("rb") as file:
+                found = read_npy(file)
+        block = 2 * BREC_COPIES
+        if len(found) != 800 * block:
+            raise DataError(f"{path}: expected {800 * block} graphs, got {len(found)}.")
+        lines = [value_of(found[block * pair + i]).decode() for pair in range(400) for i in (0, 1)]
+    return Built(with_ones(parse_graph6(lines, source=str(path))[0]))
 
 
 def build_atlas() -> Built:

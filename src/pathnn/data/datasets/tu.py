@@ -13,8 +13,7 @@ from pathnn.data.datasets.registry import Built, DatasetSpec
 from pathnn.data.errors import DataError, reading
 from pathnn.data.readers.tu import read_tu
 from pathnn.data.sources import DataFile
-from pathnn.data.targets import target_fields
-from pathnn.data.task import Split
+from pathnn.data.task import Split, target_fields
 
 ZIPS = "https://www.chrsmrrs.com/graphkerneldatasets"
 SPLITS = (

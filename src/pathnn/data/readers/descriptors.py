@@ -9,11 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pathnn.data.errors import DataError
-from pathnn.data.readers.molecules import quiet_rdkit
-from pathnn.data.readers.table import Table, numbers_of
-
-RADIUS, BITS = 2, 2048
-"""Of Morgan fingerprints."""
+from pathnn.data.readers.molecules import BITS, morgan, quiet_rdkit
+from pathnn.data.readers.table import Table
 
 FAST = (
     *(f"SlogP_VSA{i}" for i in range(1, 13)), *(f"SMR_VSA{i}" for i in range(1, 11)), "MolLogP", "MolMR", "TPSA",
@@ -87,16 +84,12 @@ class Descriptors:
         """Return the descriptors of some rows of a table, counted from 0, whose molecules are `smiles`."""
         if self.kind != "columns":
             return self.of_molecules(smiles)
-        columns = [numbers_of(table, name) for name in self.names]
+        columns = [table.numbers(name) for name in self.names]
         values = [[column[row] for column in columns] for row in rows]
         return np.array(values, dtype=np.float32).reshape(len(rows), len(columns))
 
     def checked(self, table: Table) -> Table:
-        """Return the table with a problem for each row with a descriptor that is no number; it must have the columns.
-
-        >>> Descriptors.of(["pH"]).checked(Table("a.csv", ("smiles", "pH"), (("C", "7"), ("CC", "low")))).problems
-        {1: "the descriptor 'pH' is 'low', not a finite number"}
-        """
+        """Return the table with a problem for each row whose descriptors are no numbers; it must have the columns."""
         if self.kind != "columns":
             return table
         missing = [name for name in self.names if name not in table.columns]
@@ -105,7 +98,7 @@ class Descriptors:
                 f"{table.source} has no column {missing[0]!r}, which the descriptors ask for; expected "
                 f"{list(self.names)}, got {list(table.columns)}."
             )
-        values = [(row, text) for name in self.names for row, text in enumerate(numbers_of(table, name))]
+        values = [(row, text) for name in self.names for row, text in enumerate(table.numbers(name))]
         return replace(table, problems={**{i: text for i, text in values if isinstance(text, str)}, **table.problems})
 
     def __str__(self) -> str:
@@ -116,13 +109,7 @@ class Descriptors:
 
 
 def rdkit_descriptors(smiles: Sequence[str], names: Sequence[str] | None = None) -> Array:
-    """Compute 2D descriptors of RDKit, `[molecules, descriptors]`, all or those of `names`; NaN if not defined.
-
-    >>> rdkit_descriptors(["CCO"]).shape[1] > 200
-    True
-    >>> rdkit_descriptors(["CCO", "C"], ["NumHAcceptors"]).tolist()
-    [[1.0], [0.0]]
-    """
+    """Compute 2D descriptors of RDKit, `[molecules, descriptors]`, all or those of `names`; NaN if not defined."""
     from rdkit import Chem
     from rdkit.Chem import Descriptors as known
 
@@ -148,26 +135,3 @@ def _value(function: Any, molecule: Any) -> float:
         return float(function(molecule))
     except (ArithmeticError, RuntimeError, ValueError):
         return np.nan
-
-
-def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
-
-    A text that is no molecule raises `DataError`; with `skip_invalid`, its counts are 0.
-
-    >>> morgan(["C", "C("], skip_invalid=True).sum(axis=1).tolist()
-    [1, 0]
-    """
-    from rdkit import Chem
-    from rdkit.Chem import rdFingerprintGenerator
-
-    generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
-    rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
-    with quiet_rdkit():
-        for row, text in zip(rows, smiles, strict=True):
-            molecule: Any = Chem.MolFromSmiles(text or "")
-            if molecule is not None:
-                row[:] = generator.GetCountFingerprintAsNumPy(molecule)
-            elif not skip_invalid:
-                raise DataError(f"{text!r} is no molecule that rdkit can read.")
-    return rows

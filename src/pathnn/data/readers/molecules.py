@@ -1,23 +1,17 @@
 """Read SMILES into flat arrays of codes, many molecules at once, in this process or in several.
 
-"cip" and "ogb" features have nine codes per atom and three per bond.
-
-- "cip": the features of PyG (`torch_geometric.utils.from_smiles`), with the labels of Cahn, Ingold and Prelog for
-  stereochemistry: R, S, E and Z, and r, s, e and z where only substituents that are mirror images of each other make
-  the difference. They do not depend on how a SMILES is written.
-- "ogb": the features of the Open Graph Benchmark, which ogbg-molhiv and Peptides have. Atoms are in rdkit's order. The
-  chirality of an atom is rdkit's tag, which depends on that order, so a prediction can depend on how a SMILES with @
-  is written.
+There are nine codes per atom and three per bond. "cip" features are those of PyG (`torch_geometric.utils.from_smiles`)
+with CIP labels for stereochemistry, "ogb" those of the Open Graph Benchmark (docs/data.md).
 
 This module imports no torch, so that processes that only read molecules start fast. `MoleculePool` starts them as
-programs of their own, not by `multiprocessing`: they do not import the user's script, which would otherwise have to be
-protected by `if __name__ == "__main__"`.
+programs of their own, not by `multiprocessing`, which would import the user's script.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -106,11 +100,6 @@ def clean_smiles(text: str | None, clean: Clean | None) -> str | None:
     """Return the SMILES of a cleaned molecule; the text itself if there is nothing to clean, or no molecule.
 
     "salts" keeps the largest organic fragment and neutralises it; "tautomers" also chooses rdkit's canonical tautomer.
-
-    >>> clean_smiles("CC(=O)[O-].[Na+]", "salts"), clean_smiles("C(", "salts")
-    ('CC(=O)O', 'C(')
-    >>> clean_smiles("OC1=CC=CC=N1", "tautomers")
-    'O=c1cccc[nH]1'
     """
     if clean is None or text is None:
         return text
@@ -131,13 +120,6 @@ def read_molecules(
     """Return the molecules of SMILES; those that cannot be read are left out, and the second value says why.
 
     With "cip", the atoms are in the order of the canonical SMILES; with "ogb", in that of the SMILES.
-    `clean` says how to clean the molecules before.
-
-    ```python
-    molecules, problems = read_molecules(["OCC", "C("])
-    molecules.order.tolist()  # [2, 1, 0]: as in CCO
-    problems  # {1: "'C(' is no molecule: it does not follow the SMILES grammar"}
-    ```
     """
     with quiet_rdkit():
         values, problems = _Values(features), {}
@@ -295,11 +277,7 @@ def _same(values: Array) -> Array:
 
 
 def _number_code(first: int, last: int) -> Callable[[Array], Array]:
-    """Return a function that counts numbers from `first`; those outside `first..last` have one more than `last`.
-
-    >>> _number_code(-5, 6)(np.array([-5, 7]))
-    array([ 0, 12])
-    """
+    """Return a function that counts numbers from `first`; those outside `first..last` have one more than `last`."""
     return lambda values: np.where((values >= first) & (values <= last), values - first, last - first + 1)
 
 
@@ -312,6 +290,30 @@ def _name_code(kind: Any, names: tuple[str, ...]) -> Callable[[Array], Array]:
     return lambda values: codes.take(values, mode="clip")
 
 
+RADIUS, BITS = 2, 2048
+"""Of Morgan fingerprints."""
+
+
+def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
+
+    A text that is no molecule raises `DataError`; with `skip_invalid`, its counts are 0.
+    """
+    from rdkit import Chem
+    from rdkit.Chem import rdFingerprintGenerator
+
+    generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
+    rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
+    with quiet_rdkit():
+        for row, text in zip(rows, smiles, strict=True):
+            molecule: Any = Chem.MolFromSmiles(text or "")
+            if molecule is not None:
+                row[:] = generator.GetCountFingerprintAsNumPy(molecule)
+            elif not skip_invalid:
+                raise DataError(f"{text!r} is no molecule that rdkit can read.")
+    return rows
+
+
 MANY = 2_000
 """So many molecules are worth starting processes."""
 
@@ -320,16 +322,9 @@ PIECE = 500
 
 MOST_PROCESSES = 16
 
-TYPES = (np.uint8, np.uint8, np.int32, np.int32, np.int32, np.int32)
-"""The types of the arrays of `Molecules`."""
-
 
 def reader_processes(molecules: int) -> int:
-    """Return how many processes should read so many molecules; 0: none but this one.
-
-    >>> reader_processes(1_000)
-    0
-    """
+    """Return how many processes should read so many molecules; 0: none but this one."""
     available = getattr(os, "sched_getaffinity", None)  # not on every system
     cores = len(available(0)) if available else os.cpu_count() or 1
     return min(cores, MOST_PROCESSES) if molecules > MANY and cores > 1 and sys.executable else 0
@@ -365,10 +360,16 @@ class MoleculePool:
         return partial(_wait, found)
 
     def _ask(self, texts: Sequence[str | None]) -> tuple[Molecules, Problems]:
+        """Send SMILES to a process that waits for some, and return its answer."""
         process = self._idle.get()
         try:
-            return _exchange(process, texts)
-        except (OSError, ValueError) as error:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            pickle.dump(texts, process.stdin)
+            process.stdin.flush()
+            molecules, problems = pickle.load(process.stdout)
+            return Molecules(*molecules), problems
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
             raise DataError(
                 f"a process that reads molecules has failed ({error}; exit code {process.poll()}): the memory may be "
                 "full. Call again with fewer molecules at a time."
@@ -407,31 +408,14 @@ def _start(features: MoleculeFeatures, clean: Clean | None) -> subprocess.Popen[
     )  # fmt: skip
 
 
-def _exchange(process: subprocess.Popen[bytes], texts: Sequence[str | None]) -> tuple[Molecules, Problems]:
-    """Send SMILES as a line of JSON; the answer is a line of JSON and the bytes of arrays."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(json.dumps(texts).encode() + b"\n")
-    process.stdin.flush()
-    head = json.loads(process.stdout.readline())
-    arrays = []
-    for shape, kind in zip(head["shapes"], TYPES, strict=True):
-        size = int(np.prod(shape)) * np.dtype(kind).itemsize
-        arrays.append(np.frombuffer(process.stdout.read(size), dtype=kind).reshape(shape))
-    return Molecules(*arrays), {int(at): reason for at, reason in head["problems"].items()}
-
-
 def serve(features: MoleculeFeatures, clean: Clean | None) -> None:
-    """Answer the requests of `_exchange` until the standard input ends."""
+    """Answer the requests of `MoleculePool` until the standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
-    with os.fdopen(os.dup(1), "wb") as answers:
+    with os.fdopen(os.dup(1), "wb") as answers, suppress(EOFError):
         os.dup2(2, 1)  # what libraries print is no answer
-        for line in sys.stdin.buffer:
-            molecules, problems = read_molecules(json.loads(line), features, clean)
-            head = {"shapes": [values.shape for values in molecules], "problems": problems}
-            answers.write(json.dumps(head).encode() + b"\n")
-            for values in molecules:
-                answers.write(values.tobytes())
+        while True:
+            molecules, problems = read_molecules(pickle.load(sys.stdin.buffer), features, clean)
+            pickle.dump((tuple(molecules), problems), answers)
             answers.flush()
 
 

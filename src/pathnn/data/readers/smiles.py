@@ -19,8 +19,7 @@ from pathnn.data.readers.molecules import (
     read_molecules,
     reader_processes,
 )
-from pathnn.data.readers.table import Table, row_targets
-from pathnn.data.targets import class_key
+from pathnn.data.readers.table import Table, class_key, row_targets
 from pathnn.data.task import Categorical
 from pathnn.nn.presets import OGB_ATOMS, OGB_BONDS
 
@@ -80,12 +79,7 @@ def read_molecule(smiles: str | None, features: MoleculeFeatures = "cip") -> Mol
 
 
 def pack_molecules(molecules: Sequence[Molecules]) -> PackedGraphs:
-    """Pack molecules.
-
-    >>> atoms, bonds, ends, sizes = np.zeros((2, 9)), np.zeros((1, 3)), np.array([[0, 1]]), np.array([[2], [1]])
-    >>> pack_molecules([Molecules(atoms, bonds, ends, np.arange(2), *sizes)])[0].edge_index.tolist()
-    [[0, 1], [1, 0]]
-    """
+    """Pack molecules."""
     parts = (torch.from_numpy(np.concatenate(arrays)) for arrays in zip(*molecules, strict=True))
     atoms, bonds, ends, _, num_atoms, num_bonds = parts
     small = torch.int16 if num_atoms.max() < 2**15 else torch.int32
@@ -93,12 +87,7 @@ def pack_molecules(molecules: Sequence[Molecules]) -> PackedGraphs:
 
 
 def pack_bonds(atoms: Tensor, bonds: Tensor, ends: Tensor, num_atoms: Tensor, num_bonds: Tensor) -> PackedGraphs:
-    """Pack flat tensors of atoms and bonds; edges are in OGB's order: each bond `[B, 2]`, then its reverse.
-
-    >>> ends, features, sizes = torch.tensor([[0, 1], [1, 2]]), torch.zeros(3, 1), torch.tensor([[3], [2]])
-    >>> pack_bonds(features, features[:2], ends, *sizes).edge_index.tolist()
-    [[0, 1, 1, 2], [1, 0, 2, 1]]
-    """
+    """Pack flat tensors of atoms and bonds; edges are in OGB's order: each bond `[B, 2]`, then its reverse."""
     return PackedGraphs(
         edge_index=torch.stack([ends, ends.flip(1)], dim=1).view(-1, 2).t().contiguous(),
         node_ptr=offsets(num_atoms.long()),

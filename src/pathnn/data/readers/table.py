@@ -11,19 +11,18 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice, takewhile
+from itertools import chain, islice, starmap, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-import torch
+import numpy as np
 
 from pathnn.data.errors import DataError, shorten
 from pathnn.data.readers.molecules import quiet_rdkit
-from pathnn.data.targets import as_number, class_key, class_names, is_missing, is_missing_number
 
 COMPRESSED: Mapping[str, Callable[[Path], BinaryIO]] = {
     ".gz": cast(Callable[[Path], BinaryIO], gzip.open),
@@ -72,7 +71,8 @@ def csv_rows(file: BinaryIO, source: str, separator: str | None = None) -> tuple
     if named is not None:
         separator, head = named[1], head[1:]
     mark = separator or find_separator(head)
-    parsed = _parsed(chain(head, lines), source, mark)
+    # strict: else a quote that is not closed swallows the rows after it
+    parsed = _parsed(csv.reader(chain(head, lines), strict=True, delimiter=mark), source)
     header = next(parsed, ())
     return header, _checked(parsed, source, len(header), SEPARATORS.get(mark, repr(mark)))
 
@@ -81,9 +81,6 @@ def find_separator(head: Sequence[str]) -> str:
     """Find the separator of the columns from the first lines of a CSV.
 
     A column called smiles counts first, then as many columns in the first row as in the header, then their number.
-
-    >>> find_separator(["smiles;log S, 25 C\\n", "CCO;-0,5\\n"]), find_separator(["smiles\\n", "C\\n"])
-    (';', ',')
     """
 
     def rank(mark: str) -> tuple[bool, bool, int]:
@@ -97,10 +94,8 @@ def find_separator(head: Sequence[str]) -> str:
     return max(SEPARATORS, key=rank)
 
 
-def _parsed(lines: Iterator[str], source: str, separator: str) -> Iterator[Row]:
+def _parsed(reader: Any, source: str) -> Iterator[Row]:
     """Yield the lines of a CSV that are not empty."""
-    # strict: else a quote that is not closed swallows the rows after it
-    reader = csv.reader(lines, strict=True, delimiter=separator)
     try:
         yield from (tuple(row) for row in reader if row)
     except csv.Error as error:
@@ -141,10 +136,6 @@ def is_smiles(text: str) -> bool:
         return Chem.MolFromSmiles(text) is not None
 
 
-Record = tuple[list[str], dict[str, str]]
-"""A record of an SDF file: its molecule as lines, and its properties."""
-
-
 def sdf_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
     """Read an SDF file twice, for the names of its properties and for its records.
 
@@ -154,23 +145,17 @@ def sdf_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
     file.seek(0)
     columns = ("name", *(name for name in names if name not in ("smiles", "name")))
 
-    def row(record: Record) -> tuple[Row, str | None]:
-        block, properties = record
+    def row(block: list[str], properties: dict[str, str]) -> tuple[Row, str | None]:
         title = block[0].strip() if block else ""
         smiles, reason = _block_smiles("\n".join(block))
         problem = reason and (f"{title!r} is no molecule: {reason}" if title else f"no molecule: {reason}")
         return (smiles, *({"name": title, **properties}.get(name, "") for name in columns)), problem
 
-    return ("smiles", *columns), map(row, sdf_records(read_lines(file, source)))
+    return ("smiles", *columns), starmap(row, sdf_records(read_lines(file, source)))
 
 
-def sdf_records(lines: Iterator[str]) -> Iterator[Record]:
-    """Yield the records of an SDF file.
-
-    >>> text = "ethanol\\n\\n\\nM  END\\n> <logS>\\n1.5\\n\\n$$$$\\n"
-    >>> next(sdf_records(iter(text.splitlines(keepends=True))))
-    (['ethanol', '', '', 'M  END'], {'logS': '1.5'})
-    """
+def sdf_records(lines: Iterator[str]) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Yield the molecule, as lines, and the properties of each record of an SDF file."""
     record: list[str] = []
     for line in chain(lines, ["$$$$"]):
         if line.rstrip() != "$$$$":
@@ -181,7 +166,7 @@ def sdf_records(lines: Iterator[str]) -> Iterator[Record]:
         record = []
 
 
-def _record(lines: list[str]) -> Record:
+def _record(lines: list[str]) -> tuple[list[str], dict[str, str]]:
     start = next((i for i, line in enumerate(lines) if line.startswith(">")), len(lines))
     end = next((i + 1 for i, line in enumerate(lines) if line.startswith("M  END")), start)
     properties, rest = {}, iter(lines[end:])
@@ -230,12 +215,41 @@ def parquet_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
 
 
 def _text(value: Any) -> str:
-    """Return a value of a Parquet file as text.
-
-    >>> _text(None), _text(True), _text(0.5), _text("C")
-    ('', '1', '0.5', 'C')
-    """
+    """Return a value of a Parquet file as text."""
     return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def class_key(name: str) -> Hashable:
+    """Return a key that is equal for two names of one class: the number, if they are numbers."""
+    number = as_number(name)
+    return name.strip() if number is None or not math.isfinite(number) else number
+
+
+def class_names(values: Iterable[str]) -> tuple[str, ...]:
+    """Return one name per class, the shortest; sorted as numbers if all are numbers, else as text."""
+    names: dict[Hashable, str] = {}
+    for value in sorted({value.strip() for value in values}, key=lambda value: (len(value), value)):
+        names.setdefault(class_key(value), value)
+    numbers = all(isinstance(key, float) for key in names)
+    return tuple(sorted(names.values(), key=float if numbers else None))
+
+
+def is_missing(value: str | None) -> bool:
+    """Return whether a value names no class: it is empty or NaN."""
+    return value is None or value.strip().lower() in ("", "nan")
+
+
+def is_missing_number(value: str | None) -> bool:
+    """Return whether a value of a column of numbers is empty, or a word for a missing number."""
+    return value is None or value.strip().lower().strip("<>#") in ("", "nan", "na", "n/a", "null", "none")
+
+
+def as_number(text: str) -> float | None:
+    """Parse a number, maybe infinite or NaN; None for other text. 1_2 is a name, although Python reads 12."""
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
 
 
 STANDARD_INPUT = "-"
@@ -250,7 +264,7 @@ FORMATS: Mapping[str, Format] = {
 }
 """How to read tables, by the suffix of their files."""
 
-LARGEST = torch.finfo(torch.float32).max
+LARGEST = float(np.finfo(np.float32).max)
 """The largest absolute value of a target."""
 
 
@@ -304,6 +318,49 @@ class Table:
         good = sum(as_number(text) is None and is_smiles(text) for text in texts)
         return good > 0 and good >= 0.9 * len(texts)
 
+    def _known(self, column: str, missing: Callable[[str], bool] = is_missing_number) -> list[str]:
+        """Return the values of a column that are not missing."""
+        return [value for value in self.column(column) if value is not None and not missing(value)]
+
+    def class_labels(self, column: str) -> tuple[str, ...]:
+        """Return the names of the classes in a column; among numbers, NA, null and the like are no classes."""
+        named = self._known(column)
+        numbers = named and all(as_number(value) is not None for value in named)
+        return class_names(named if numbers else self._known(column, is_missing))
+
+    def is_text(self, column: str) -> bool:
+        """Return whether a column has values that are not empty, and none of them is a number."""
+        values = self._known(column, is_missing)
+        return bool(values) and all(as_number(value) is None for value in values)
+
+    def numeric_columns(self, *, leave_out: str) -> list[str]:
+        """Return the columns, other than `leave_out`, whose values are numbers or empty."""
+        names = [name for name in self.columns if self.columns.count(name) == 1 and name != leave_out]
+        values = {name: self._known(name) for name in names}
+        return [name for name in names if values[name] and not any(map(_bad_number, values[name]))]
+
+    def check_decimal_commas(self, columns: Sequence[str]) -> None:
+        """Raise `DataError` if the values of a column would be numbers if their commas were points."""
+        for name in columns:
+            values = self._known(name)
+            first = next((value.strip() for value in values if "," in value), None)
+            if first is not None and all(as_number(value.replace(",", ".")) is not None for value in values):
+                raise DataError(
+                    f"{self.source}: the column {name!r} has decimal commas ({first}): expected points "
+                    f"({first.replace(',', '.')}). Save the file with decimal points."
+                )
+
+    def numbers(self, column: str) -> list[float | str]:
+        """Return the numbers of a column: NaN where there is none, a text for a bad value."""
+        self.check_decimal_commas([column])
+        name = f"the descriptor {column!r}"
+        return [
+            math.nan if text is None or is_missing_number(text)
+            else f"{name} is {shorten(text)}, not a finite number" if _bad_number(text)
+            else float(text)
+            for text in self.column(column)
+        ]  # fmt: skip
+
 
 class TableReader:
     """A table that is read once, from its first row to the last, in chunks; close it after use.
@@ -338,12 +395,14 @@ class TableReader:
             self._file.close()
 
 
+def file_type(path: Path) -> str:
+    """Return the last suffix of a file that does not stand for a compression, in lower case."""
+    return next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix not in COMPRESSED), "")
+
+
 def table_format(path: Path) -> Format | None:
     """Return how to read a file as a table, by its name; None if it is not one."""
-    name = path.name.lower()
-    for suffix in COMPRESSED:
-        name = name.removesuffix(suffix)
-    return FORMATS.get(Path(name).suffix)
+    return FORMATS.get(file_type(path))
 
 
 def open_table(source: str | Path) -> TableReader:
@@ -368,55 +427,6 @@ def read_table(source: str | Path) -> Table:
     with open_table(source) as reader:
         (table,) = reader.chunks(sys.maxsize)
         return table
-
-
-def _known(table: Table, column: str, missing: Callable[[str], bool] = is_missing_number) -> list[str]:
-    """Return the values of a column that are not missing."""
-    return [value for value in table.column(column) if value is not None and not missing(value)]
-
-
-def class_labels(table: Table, column: str) -> tuple[str, ...]:
-    """Return the names of the classes in a column; among numbers, NA, null and the like are no classes."""
-    named = _known(table, column)
-    numbers = named and all(as_number(value) is not None for value in named)
-    return class_names(named if numbers else _known(table, column, is_missing))
-
-
-def is_text(table: Table, column: str) -> bool:
-    """Return whether a column has values that are not empty, and none of them is a number."""
-    values = _known(table, column, is_missing)
-    return bool(values) and all(as_number(value) is None for value in values)
-
-
-def numeric_columns(table: Table, *, leave_out: str) -> list[str]:
-    """Return the columns, other than `leave_out`, whose values are numbers or empty."""
-    names = [name for name in table.columns if table.columns.count(name) == 1 and name != leave_out]
-    values = {name: _known(table, name) for name in names}
-    return [name for name in names if values[name] and not any(_bad_number(value) for value in values[name])]
-
-
-def check_decimal_commas(table: Table, columns: Sequence[str]) -> None:
-    """Raise `DataError` if the values of a column would be numbers if their commas were points."""
-    for name in columns:
-        values = _known(table, name)
-        first = next((value.strip() for value in values if "," in value), None)
-        if first is not None and all(as_number(value.replace(",", ".")) is not None for value in values):
-            raise DataError(
-                f"{table.source}: the column {name!r} has decimal commas ({first}): expected points "
-                f"({first.replace(',', '.')}). Save the file with decimal points."
-            )
-
-
-def numbers_of(table: Table, column: str) -> list[float | str]:
-    """Return the numbers of a column: NaN where there is none, a text for a bad value."""
-    check_decimal_commas(table, [column])
-    name = f"the descriptor {column!r}"
-    return [
-        math.nan if text is None or is_missing_number(text)
-        else f"{name} is {shorten(text)}, not a finite number" if _bad_number(text)
-        else float(text)
-        for text in table.column(column)
-    ]  # fmt: skip
 
 
 def row_targets(values: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:

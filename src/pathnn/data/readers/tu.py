@@ -17,8 +17,7 @@ from torch import Tensor
 
 from pathnn.data.errors import DataError, reading
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.targets import number_name
-from pathnn.data.task import Vocabulary
+from pathnn.data.task import Vocabulary, number_name
 
 PARTS = (
     "A", "graph_indicator", "graph_labels", "graph_attributes", "node_labels", "node_attributes", "edge_labels",
@@ -109,21 +108,13 @@ def read_tu(path: Path, known: Vocabulary | None = None) -> TUData:
 
 
 def one_hot(codes: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Encode each column one-hot, side by side: `[N, sum of sizes]`, bool.
-
-    >>> one_hot(torch.tensor([[1], [1]]), [3]).int().tolist()
-    [[0, 1, 0], [0, 1, 0]]
-    """
+    """Encode each column one-hot, side by side: `[N, sum of sizes]`, bool."""
     columns = zip(codes.unbind(dim=1), sizes, strict=True)
     return torch.cat([column[:, None] == torch.arange(size) for column, size in columns], dim=1)
 
 
 def parse_numbers(text: str) -> Array:
-    """Parse rows of numbers separated by commas, `[rows, columns]`; `ValueError` names the first bad row.
-
-    >>> parse_numbers("1, 2\\n3, 4\\n").tolist()
-    [[1.0, 2.0], [3.0, 4.0]]
-    """
+    """Parse rows of numbers separated by commas, `[rows, columns]`; `ValueError` names the first bad row."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a table without rows is a table
         return np.loadtxt(StringIO(text), delimiter=",", dtype=np.float64, ndmin=2)

@@ -1,0 +1,88 @@
+"""Read pickles of tensors, arrays and plain containers, without executing anything that they name."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+import torch
+
+KNOWN = frozenset({
+    "torch._utils._rebuild_tensor_v2", "torch.storage._load_from_bytes", "collections.OrderedDict", "_codecs.encode",
+    "numpy.ndarray", "numpy.dtype", "numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct",
+    "numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar",
+})  # fmt: skip
+"""The functions and classes that pickles of tensors and arrays name. None of them is imported or called."""
+
+
+class Call:
+    """A call in a pickle, noted and not executed: the name of the function, its arguments, and the state set later."""
+
+    __slots__ = ("args", "name", "state")
+
+    def __init__(self, name: str, args: tuple[Any, ...]) -> None:
+        self.name, self.args = name, args
+        self.state: Any = None
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """Stands for a function of `KNOWN`; a call of it is a `Call`."""
+
+    name: str
+
+    def __call__(self, *args: Any) -> Call:
+        return Call(self.name, args)
+
+    def __setstate__(self, state: Any) -> None:
+        raise pickle.UnpicklingError(f"it changes {self.name}")
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if f"{module}.{name}" not in KNOWN:
+            raise pickle.UnpicklingError(f"it names {module}.{name}: expected tensors, arrays and plain containers")
+        return _Function(name)
+
+
+def read_pickle(file: IO[bytes]) -> Any:
+    """Read a pickle; raise `pickle.UnpicklingError` if it names anything but tensors, arrays and plain containers.
+
+    Tensors and arrays stay calls, until `value_of` makes them.
+    """
+    return _Reader(file).load()
+
+
+def value_of(value: Any) -> Any:
+    """Return the tensor, array, list or number that a call in a pickle stands for; other values as they are."""
+    if not isinstance(value, Call):
+        return value
+    if value.name == "encode":  # bytes, in old pickles
+        return value.args[0].encode("latin1")
+    if value.name == "scalar":
+        return np.frombuffer(value_of(value.args[1]), value.args[0].args[0])[0]
+    if value.name == "_reconstruct" and value.state is not None:
+        _, shape, dtype, fortran, content = value.state
+        if isinstance(content, list):  # of an array of objects
+            return content
+        return np.frombuffer(value_of(content), dtype.args[0]).reshape(shape, order="F" if fortran else "C")
+    if value.name == "_rebuild_tensor_v2":
+        storage, offset, size, stride, *_ = value.args
+        content = torch.load(io.BytesIO(value_of(storage.args[0])), weights_only=True)
+        if isinstance(content, torch.storage.TypedStorage):
+            return torch.empty(0, dtype=content.dtype).set_(content).as_strided(size, stride, offset)
+    raise TypeError(f"a {value.name} in a pickle is neither a tensor nor an array")
+
+
+def read_npy(file: IO[bytes]) -> Any:
+    """Return the values of an `.npy` file with one axis; objects are read as `read_pickle` does."""
+    version = np.lib.format.read_magic(file)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    _, _, dtype = header(file)
+    return value_of(read_pickle(file)) if dtype.hasobject else np.frombuffer(file.read(), dtype)
