@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from pathnn.data.readers.smiles import FEATURES
 from pathnn.data.targets import TargetScale
 from pathnn.data.task import Categorical, Features, Task, Vocabulary
 from pathnn.files import FileError, flatten, read_tensors, unflatten, write_tensors
+from pathnn.nn import PathNN
 from pathnn.nn.model_file import MODEL, MODEL_VERSION, Model, describe, read_model
 from pathnn.provenance import versions
 from pathnn.training.config import RunConfig
@@ -286,9 +287,13 @@ def load_model(path: Path) -> TrainedModel:
     """
     try:
         model, meta = read_model(path)
+        config = RunConfig.from_dict(meta["config"])
+        sample = config.max_paths_per_source
+        if sample is not None and isinstance(model, PathNN):
+            model.path_options = replace(model.path_options, max_paths_per_source=sample, seed=None)
         return TrainedModel(
             model,
-            RunConfig.from_dict(meta["config"]),
+            config,
             TaskSignature.from_dict(meta["task"]),
             int(meta["epoch"]),
             float(meta["val_score"]),

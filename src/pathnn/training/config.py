@@ -31,6 +31,8 @@ OptimizerName = Literal["adam", "adamw"]
 
 Schedule = Literal["plateau", "cosine"]
 
+Logger = Literal["csv", "tensorboard"]
+
 KINDS = ("class", "binary", "multilabel", "regression")
 """Kinds of targets that can be asked for."""
 
@@ -54,12 +56,14 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "model": MODELS, "kind": KINDS, "metric": METRICS, "clean": get_args(Clean), "variant": ("paper", "released"),
     "device": get_args(Device), "precision": get_args(Precision), "plateau_direction": get_args(Direction),
     "optimizer": get_args(OptimizerName), "schedule": get_args(Schedule), "loss": get_args(Loss),
+    "logger": get_args(Logger),
 }  # fmt: skip
 """The options of a run that are one of some names."""
 
 _WHOLE = {name: (least, math.inf, f"a whole number of at least {least}") for name, least in {
     "batch_size": 1, "epochs": 1, "devices": 1, "num_nodes": 1, "max_entries": 1, "folds": 2,
     "fold": 0, "seed": 0, "split_seed": 0, "patience": 0, "plateau_patience": 0, "warmup": 0,
+    "max_paths_per_source": 1,
 }.items()}  # fmt: skip
 _ABOVE_0 = math.ulp(0.0)
 _POSITIVE, _SHARE = (_ABOVE_0, math.inf, "a number above 0"), (_ABOVE_0, 1.0, "a number between 0 and 1")
@@ -111,7 +115,8 @@ class RunConfig:
         options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
         preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.
         variant: of the preset; "released" follows the authors' code where it differs from the text.
-        collection, k: the paths; baselines do not read them.
+        collection, k, max_paths_per_source, redraw: the paths; baselines do not read them. Evaluation and predictions
+            read the sample of seed 0.
         drop_single: leave out a last training batch of one graph; None: only if the model has BatchNorm.
         max_entries: trie entries that are computed at once; "auto": as many as half of the memory holds.
         optimizer: "adam", or "adamw", which differs from it if `weight_decay` is not 0.
@@ -132,6 +137,7 @@ class RunConfig:
             trains no network, and chooses no epoch. None for no such part. Folds need none.
         standardize: subtract the mean of regression targets, and divide them by their standard deviation.
         device, devices, num_nodes: as in Lightning Fabric; `devices` is the number of processes per machine.
+        logger: write `logs` in the run folder with a logger of Lightning Fabric, for TensorBoard for example.
         precision: as in Lightning Fabric; also "tf32", which allows TF32 products on a GPU.
     """
 
@@ -169,6 +175,10 @@ class RunConfig:
     variant: Literal["paper", "released"] = "paper"
     collection: Collection = option("ap", "Which paths.", flags=("--collection", "-c"), metavar="sp|sp+|ap")  # noqa: RUF009
     k: int = option(4, "The largest path length, in edges.", flags=("--k", "-k"))
+    max_paths_per_source: int | None = option(
+        None, "Read a sample of at most this many paths of each source and length."
+    )
+    redraw: bool = option(False, "Draw the sample of the training graphs again in each epoch.", flags=("--redraw",))
     batch_size: int = option(32, "Graphs per step, over all processes.")
     drop_single: bool | None = None
     max_entries: int | Literal["auto"] | None = option(
@@ -198,6 +208,7 @@ class RunConfig:
     device: Device = option("auto", "Where to train.", metavar="auto|cpu|cuda")  # noqa: RUF009
     devices: int = option(1, "Processes (GPUs) per machine.")
     num_nodes: int = option(1, "Machines.")
+    logger: Logger | None = option(None, "Also log every epoch for other programs.", metavar="csv|tensorboard")  # noqa: RUF009
     precision: Precision = option("32-true", "32-true, tf32, 64-true, 16-mixed or bf16-mixed.")  # noqa: RUF009
 
     def __post_init__(self) -> None:
@@ -214,6 +225,8 @@ class RunConfig:
                 raise RunError(f"{name}={value!r}: expected {words}.")
         if self.folds is not None and self.calibration is not None:
             raise RunError("folds calibrate intervals with what they hold out: leave out calibration.")
+        if self.redraw and self.max_paths_per_source is None:
+            raise RunError("redraw draws a sample of paths again: expected max_paths_per_source, too.")
         for name in ("split_by", "splits", "smiles"):
             if not isinstance(self.__dict__[name], str | None):
                 raise RunError(f"{name}={self.__dict__[name]!r}: expected a text.")

@@ -291,6 +291,7 @@ def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, stepper:
     fabric = state.fabric
     torch.manual_seed(run_seed(config, loaders.data_key, "epoch", state.epoch, fabric.global_rank))
     state.model.train()
+    loaders.draw(config, state.epoch)
     batches = loaders.train.indices(state.epoch)
     losses: list[Tensor] = []
     for index, share in own_share(batches, fabric.global_rank, fabric.world_size):

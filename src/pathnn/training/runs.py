@@ -39,6 +39,7 @@ from pathnn.training.setup import Loaders, build_model, make_loaders, resolve_ma
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+    from lightning_fabric.loggers import Logger
 
 DATA, HISTORY, SAMPLED = "data", "history", "sampled"
 """Keys of a saved state: the fingerprint of its data, the history of the run, and `max_paths_per_source`."""
@@ -58,6 +59,7 @@ class Run:
     state: TrainState
     history: RunHistory
     training_graphs: str = ""
+    logger: Logger | None = None
 
     @property
     def finished(self) -> bool:
@@ -179,7 +181,7 @@ class CheckpointWriter:
 
     def add(self, epoch: Epoch) -> None:
         """Write the line of an epoch, and save if `every` seconds have passed."""
-        self.run.folder.add_epoch(epoch)
+        self.run.folder.add_epoch(epoch, self.run.logger)
         if monotonic() - self._saved_at >= self.every:
             self.save()
 
@@ -311,19 +313,23 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
             f"max_paths_per_source={loaders.sampled}: expected the same (None: all paths)."
         )
     state = TrainState.start(model, config, fabric, maximize=task.maximize)
+    logger = folder.make_logger(config.logger)
     if not resumed:
         on_first(fabric, folder.clear)  # only now, after all checks
     on_first(fabric, lambda: folder.write_config(config))
     training_graphs = "" if is_dataset(config.data) else training_fingerprints(task.graphs, loaders.train.index)
     before = [] if saved is None else saved[HISTORY]
     history = RunHistory.resume(before, device_name(fabric.device), on_first(fabric, commit))
-    ready = Run(config, folder, fabric, loaders, state, history, training_graphs)
+    ready = Run(config, folder, fabric, loaders, state, history, training_graphs, logger)
     if saved is not None:
         state.load_state_dict(saved)
         on_first(fabric, lambda: folder.truncate(state.epoch))
         on_first(fabric, lambda: save_best(ready))
     elif resumed:
         on_first(fabric, lambda: folder.truncate(0))
+    if logger is not None and fabric.is_global_zero:  # after a kill, or with another logger: all epochs again
+        folder.clear_logs()
+        folder.log_epochs(logger, folder.read_epochs())
     return ready
 
 

@@ -112,11 +112,7 @@ def make_cuda_graph_stepper(eager: EagerStepper, config: RunConfig) -> CudaGraph
         return None
     if graphs.x is None or graphs.device.type != "cuda" or not base.on_triton(next(model.parameters())):
         return None
-    if not can_be_padded(model, graphs):
-        return None
-    if isinstance(model, PathNN) and (
-        model.lstm.backend not in ("auto", "triton") or not isinstance(graphs.tries, RaggedTries)
-    ):
+    if not can_be_padded(model, graphs) or (isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries)):
         return None
     return CudaGraphStepper(eager, config)
 
