@@ -97,7 +97,9 @@ def test_padded_copies_give_the_same_loop(
 def test_batches_that_cannot_be_captured_are_trained_on_all_the_same(interpreted: Interpreted) -> None:
     """A batch without edges, a single graph, and batches of too many sizes."""
     data = graphs(40)
-    alone = Data(torch.rand(2, 4), torch.zeros(2, 0, dtype=torch.long), torch.zeros(0, 1, dtype=torch.long), y=torch.rand(1, 1))
+    alone = Data(
+        torch.rand(2, 4), torch.zeros(2, 0, dtype=torch.long), torch.zeros(0, 1, dtype=torch.long), y=torch.rand(1, 1)
+    )
     batches = [Batch.from_data_list([alone] * 3), data[0]]
     batches += [Batch.from_data_list(data[:size]) for size in range(2, MOST_SHAPES + 4)]
     model = make("pathnn", norm=None)

@@ -260,7 +260,12 @@ class PaddedCopies:
     def __init__(self, first: Inputs, capacity: PaddedShape) -> None:
         self.capacity, self._first, self.trie = capacity, first, None
         device = first["x"].device
-        rows = {"x": capacity.nodes, "edge_attr": capacity.edges, "y": capacity.graphs, "graph_attr": capacity.graphs + 1}
+        rows = {
+            "x": capacity.nodes,
+            "edge_attr": capacity.edges,
+            "y": capacity.graphs,
+            "graph_attr": capacity.graphs + 1,
+        }
         self._rows = {
             name: None if first[name] is None else first[name].new_zeros(number, *first[name].shape[1:])
             for name, number in rows.items()
