@@ -219,7 +219,7 @@ class CudaGraphForward(_Captured):
 
 
 MOST_SHAPES, HEADROOM, LOOSE = 8, 8, 1.5
-"""A new shape has an eighth more room than its batch; a batch that leaves a third of all shapes empty gets a new one."""
+"""A new shape has an eighth more room than its batch; a batch that leaves a third of each shape empty gets its own."""
 
 
 def capture(
@@ -227,9 +227,9 @@ def capture(
 ) -> Callable[[Any], Tensor]:
     """Return the training step of a loop: a function of a PyG batch, which trains on it and returns the loss.
 
-    On an NVIDIA GPU, outputs, loss and gradients of a `PathNN` or a baseline are computed as CUDA graphs, one for each of
-    a few padded shapes. Everything else, and batches that fit no shape, is computed operation by operation: the same
-    step. Batches are moved to the device of the model.
+    On an NVIDIA GPU, outputs, loss and gradients of a `PathNN` or a baseline are computed as CUDA graphs, one for each
+    of a few padded shapes. Everything else, and batches that fit no shape, is computed operation by operation: the
+    same step. Batches are moved to the device of the model.
 
     Args:
         model: called as `model(batch)`.

@@ -258,17 +258,11 @@ class PaddedCopies:
     """
 
     def __init__(self, first: Inputs, capacity: PaddedShape) -> None:
-        self.capacity, self._first, self.trie = capacity, first, None
-        device = first["x"].device
-        rows = {
-            "x": capacity.nodes,
-            "edge_attr": capacity.edges,
-            "y": capacity.graphs,
-            "graph_attr": capacity.graphs + 1,
-        }
+        self.capacity, self._first, device = capacity, first, first["x"].device
+        rows = (capacity.nodes, capacity.edges, capacity.graphs, capacity.graphs + 1)
         self._rows = {
             name: None if first[name] is None else first[name].new_zeros(number, *first[name].shape[1:])
-            for name, number in rows.items()
+            for name, number in zip(PaddedFeatures._fields, rows, strict=True)
         }
         self.valid = torch.zeros(1, dtype=torch.int32, device=device)
         self.batch = torch.zeros(capacity.nodes, dtype=torch.int64, device=device)
@@ -355,7 +349,7 @@ class _Levels:
 
 def _kinds(inputs: Inputs) -> list[Any]:
     """Return what all batches of a `PaddedCopies` have in common."""
-    features = [inputs[name] for name in ("x", "edge_attr", "y", "graph_attr")]
+    features = [inputs[name] for name in PaddedFeatures._fields]
     trie = inputs["trie"]
     alike = None if trie is None else (trie.collection, trie.k, trie.extended, trie.distance is None)
     return [alike, *(None if part is None else (part.dtype, part.shape[1:]) for part in features)]
