@@ -30,7 +30,7 @@ from pathnn.training import (
     train,
 )
 from pathnn.training.checkpoint import TaskSignature
-from pathnn.training.loop import EagerStepper, _mean_loss
+from pathnn.training.loop import Stepper, _mean_loss
 from pathnn.training.recipes import RUNS, exp, paper_run, peptides_func, zinc
 from pathnn.training.scoring import Evaluation, apply
 from pathnn.training.setup import UNSCALED, own_share
@@ -140,12 +140,12 @@ def test_a_scheduler_goes_on_counting_where_it_was(monkeypatch):
 def test_every_epoch_has_an_order_of_its_own(monkeypatch):
     seen = []
 
-    class Recorder(EagerStepper):
+    class Recorder(Stepper):
         def train_step(self, index, share):
             seen.append(index)
             return super().train_step(index, share)
 
-    monkeypatch.setattr(loop, "EagerStepper", Recorder)
+    monkeypatch.setattr(loop, "Stepper", Recorder)
     config = tiny_config(epochs=2, batch_size=5)
     model, loaders, state = start(config)
     list(train(model, loaders, config, state=state))
@@ -179,12 +179,12 @@ def test_the_moving_average_is_that_of_all_steps(monkeypatch):
     """By hand: weights and statistics of BatchNorm after every step."""
     steps = []
 
-    class Recorder(EagerStepper):
+    class Recorder(Stepper):
         def train_step(self, index, share):
             steps.append(copy.deepcopy(self.state.model.state_dict()))  # after the step before
             return super().train_step(index, share)
 
-    monkeypatch.setattr(loop, "EagerStepper", Recorder)
+    monkeypatch.setattr(loop, "Stepper", Recorder)
     config = tiny_config(epochs=2, ema=0.7, lr=0.05)
     model, loaders, state = start(config)
     epochs = list(train(model, loaders, config, state=state))
@@ -205,7 +205,7 @@ def test_a_moving_average_is_not_computed_as_cuda_graphs():
     config = tiny_config(ema=0.5)
     _, loaders, state = start(config)
     state.fabric = SimpleNamespace(device=SimpleNamespace(type="cuda"))
-    assert isinstance(loop.make_stepper(state, loaders, config), EagerStepper)
+    assert isinstance(loop.make_stepper(state, loaders, config), Stepper)
 
 
 def test_adamw_decays_weights_apart_from_gradients():

@@ -166,34 +166,17 @@ def _words(features: int | list[int] | None) -> str:
     return "nothing" if features is None else f"{features} numbers"
 
 
-@dataclass(frozen=True)
-class RunHistory:
-    """On which devices and commits a run was computed: the parts `before`, and the current one.
+def run_history(before: Sequence[dict[str, Any]], device: str, commit: str | None, epoch: int) -> list[dict[str, Any]]:
+    """Return the parts of a run until `epoch`: those `before` it was resumed, and that on this device and commit.
 
-    Each part has `device`, `commit` and `epochs`, the number of its last epoch.
-
-    >>> RunHistory("cpu", "a1").until(3)
-    [{'device': 'cpu', 'commit': 'a1', 'epochs': 3}]
-    >>> RunHistory.resume([{"device": "cpu", "commit": "a1", "epochs": 3}], "cpu", "a1").until(7)
+    >>> run_history([{"device": "cpu", "commit": "a1", "epochs": 3}], "cpu", "a1", 7)
     [{'device': 'cpu', 'commit': 'a1', 'epochs': 7}]
     """
-
-    device: str
-    commit: str | None
-    before: tuple[dict[str, Any], ...] = ()
-
-    @staticmethod
-    def resume(before: Sequence[dict[str, Any]], device: str, commit: str | None) -> RunHistory:
-        """Return the history of a run that is resumed; a part on the same device and commit is continued."""
-        last = before[-1] if before else {}
-        same = bool(before) and (last["device"], last["commit"]) == (device, commit)
-        return RunHistory(device, commit, tuple(before[:-1] if same else before))
-
-    def until(self, epoch: int) -> list[dict[str, Any]]:
-        """Return all parts after `epoch`; leave out the current one if it has no epoch."""
-        done = self.before[-1]["epochs"] if self.before else 0
-        here = {"device": self.device, "commit": self.commit, "epochs": epoch}
-        return [*self.before, *([here] if epoch > done else [])]
+    here = {"device": device, "commit": commit, "epochs": epoch}
+    if before and before[-1]["epochs"] >= epoch:
+        return list(before)
+    same = bool(before) and {**before[-1], "epochs": epoch} == here
+    return [*(before[:-1] if same else before), here]
 
 
 MOST = 200_000

@@ -22,10 +22,10 @@ from pathnn.data.task import Task, Vocabulary
 from pathnn.device import device_name, on_first
 from pathnn.provenance import commit, versions
 from pathnn.training.checkpoint import (
-    RunHistory,
     TaskSignature,
     checked_config,
     load_state,
+    run_history,
     save_model,
     save_state,
     training_fingerprints,
@@ -47,7 +47,7 @@ DATA, HISTORY, SAMPLED = "data", "history", "sampled"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run that is ready to train in this process.
+    """A run that is ready to train in this process, on `device` and `commit`; `before` has its earlier parts.
 
     `training_graphs` has the fingerprints of the training graphs of data that is not a named dataset.
     """
@@ -57,7 +57,9 @@ class Run:
     fabric: Fabric
     loaders: Loaders
     state: TrainState
-    history: RunHistory
+    device: str
+    commit: str | None
+    before: list[dict[str, Any]]
     training_graphs: str = ""
     logger: Logger | None = None
 
@@ -65,6 +67,11 @@ class Run:
     def finished(self) -> bool:
         """Return whether the last epoch is done."""
         return self.state.stop_reason(self.config, maximize=self.loaders.task.maximize) is not None
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """Return where its epochs were computed."""
+        return run_history(self.before, self.device, self.commit, self.state.epoch)
 
 
 def run(
@@ -190,7 +197,7 @@ class CheckpointWriter:
         run = self.run
         if run.state.epoch != self._saved_epoch:
             run.folder.sync_epochs()
-            about = {DATA: run.loaders.data.to_dict(), HISTORY: run.history.until(run.state.epoch)}
+            about = {DATA: run.loaders.data.to_dict(), HISTORY: run.history}
             state = {**run.state.state_dict(), **about, SAMPLED: run.loaders.sampled}
             save_state(run.folder.state, state, config=run.config)
         if _best_epoch(run) != self._saved_best:
@@ -272,9 +279,9 @@ def finish_run(run: Run, scores: dict[str, Any] | None = None) -> dict[str, Any]
         **({} if scores is None else {"scores": scores}),
         "stopped": run.state.stop_reason(run.config, maximize=run.loaders.task.maximize),
         "config_hash": run.config.digest(),
-        "device": run.history.device,
+        "device": run.device,
         "processes": run.fabric.world_size,
-        "commit": run.history.commit,
+        "commit": run.commit,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
     }
@@ -283,9 +290,8 @@ def finish_run(run: Run, scores: dict[str, Any] | None = None) -> dict[str, Any]
         result["skipped_rows"] = len(task.skipped)
     if (copies := count_copies(task)).molecules:
         result["copies"] = {"molecules": copies.molecules, "rows": copies.rows, "conflicts": copies.conflicts}
-    history = run.history.until(run.state.epoch)
-    if [(part["device"], part["commit"]) for part in history] != [(result["device"], result["commit"])]:
-        result["history"] = history
+    if [(part["device"], part["commit"]) for part in run.history] != [(run.device, run.commit)]:
+        result["history"] = run.history
     if run.loaders.sampled is not None:
         result["max_paths_per_source"] = run.loaders.sampled
     run.folder.write_result(result)
@@ -319,8 +325,8 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     on_first(fabric, lambda: folder.write_config(config))
     training_graphs = "" if is_dataset(config.data) else training_fingerprints(task.graphs, loaders.train.index)
     before = [] if saved is None else saved[HISTORY]
-    history = RunHistory.resume(before, device_name(fabric.device), on_first(fabric, commit))
-    ready = Run(config, folder, fabric, loaders, state, history, training_graphs, logger)
+    place = device_name(fabric.device), on_first(fabric, commit)
+    ready = Run(config, folder, fabric, loaders, state, *place, before, training_graphs, logger)
     if saved is not None:
         state.load_state_dict(saved)
         on_first(fabric, lambda: folder.truncate(state.epoch))
