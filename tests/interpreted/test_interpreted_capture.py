@@ -81,9 +81,9 @@ def test_a_step_on_the_cpu_is_that_of_a_plain_loop(name: str, descriptors: bool)
 def test_padded_copies_give_the_same_loop(
     name: str, descriptors: bool, transform: Any, interpreted: Interpreted
 ) -> None:
-    data = graphs(9, descriptors=descriptors)
+    data = graphs(6, descriptors=descriptors)
     data = data if transform is None else [transform(one) for one in data]
-    batches = [Batch.from_data_list(data[at : at + 3]) for at in range(0, 9, 3)]
+    batches = 2 * [Batch.from_data_list(data[at : at + 3]) for at in (0, 3)]
     model = make(name, descriptors=descriptors)
     twin = copy.deepcopy(model)
     losses, step = captured_loop(model, batches)
@@ -91,8 +91,8 @@ def test_padded_copies_give_the_same_loop(
         expected = plain_loop(twin, batches)
     assert (1 <= len(step._steps) < len(batches)) == (name != "gcn")  # self-loops are not looked for in every batch
     assert difference(torch.stack(losses), torch.stack(expected)) <= 1e-5
-    for one, other in zip(model.state_dict().values(), twin.state_dict().values(), strict=True):
-        assert difference(one.float(), other.float()) <= 1e-4
+    ours, theirs = (torch.cat([x.flatten().float() for x in one.state_dict().values()]) for one in (model, twin))
+    assert difference(ours, theirs) <= 1e-5
 
 
 def test_batches_that_cannot_be_captured_are_trained_on_all_the_same(

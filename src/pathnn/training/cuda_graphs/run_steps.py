@@ -107,13 +107,15 @@ def can_be_captured(state: TrainState, loaders: Loaders, config: RunConfig) -> b
     A CUDA graph predicts with the model that is trained, so runs with a moving average (`ema`) do not use them.
     """
     model, fabric, graphs = state.model, state.fabric, loaders.train.graphs
+    if state.average is not None:
+        return False
     if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in PRECISIONS:
         return False
     if graphs.x is None or graphs.device.type != "cuda" or not base.on_triton(next(model.parameters())):
         return False
     if isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries):
         return False
-    return state.average is None and can_be_padded(model, graphs)
+    return can_be_padded(model, graphs)
 
 
 PRECISIONS = ("32-true", "tf32", "bf16-mixed")
