@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from engine_tasks import one_thread as one_thread
 from engine_tasks import partly_known_task, tiny_config, tiny_task
 from pathnn.data import task_from_graphs
+from pathnn.data.targets import TargetScale
 from pathnn.nn import paper_config
 from pathnn.training import (
     MismatchError,
@@ -33,7 +34,7 @@ from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.loop import Stepper, _mean_loss
 from pathnn.training.recipes import RUNS, exp, paper_run, peptides_func, zinc
 from pathnn.training.scoring import Evaluation, apply
-from pathnn.training.setup import UNSCALED, own_share
+from pathnn.training.setup import own_share
 
 
 def start(config: RunConfig, task=None):
@@ -354,7 +355,7 @@ def test_mixed_precision_trains():
 
 
 def test_a_model_is_not_used_on_data_that_does_not_fit():
-    facts = TaskSignature.of(tiny_task(), UNSCALED)
+    facts = TaskSignature.of(tiny_task(), TargetScale())
     facts.check_inputs(tiny_task(seed=1))
     with pytest.raises(MismatchError, match="regression"):
         facts.check_targets(tiny_task(classes=True))

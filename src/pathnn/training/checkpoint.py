@@ -231,33 +231,20 @@ class TrainedModel:
     test_score: float | None = None
 
 
-def save_model(
-    path: Path,
-    model: Model,
-    weights: Mapping[str, Tensor],
-    *,
-    config: RunConfig,
-    signature: TaskSignature,
-    epoch: int,
-    val_score: float,
-    test_score: float | None = None,
-    made_with: Mapping[str, str | None] | None = None,
-) -> None:
-    """Write a model with the `weights` of one of its epochs.
-
-    `made_with` has the versions that it was trained with; None for the installed ones.
-    """
+def save_model(path: Path, trained: TrainedModel, weights: Mapping[str, Tensor] | None = None) -> None:
+    """Write a trained model, with the `weights` of another epoch if they are given."""
     meta = {
-        "model": describe(model),
-        "config": config.to_dict(),
-        "task": signature.to_dict(),
-        "epoch": epoch,
-        "val_score": val_score,
-        "test_score": test_score,
-        "versions": versions() if made_with is None else dict(made_with),
+        "model": describe(trained.model),
+        "config": trained.config.to_dict(),
+        "task": trained.signature.to_dict(),
+        "epoch": trained.epoch,
+        "val_score": trained.val_score,
+        "test_score": trained.test_score,
+        "versions": dict(trained.versions),
     }
     with writing(path):
-        write_tensors(path, weights, kind=MODEL, version=MODEL_VERSION, meta=meta)
+        tensors = trained.model.state_dict() if weights is None else weights
+        write_tensors(path, tensors, kind=MODEL, version=MODEL_VERSION, meta=meta)
 
 
 def load_model(path: Path) -> TrainedModel:

@@ -100,45 +100,31 @@ class RunConfig:
             with `fold` and `seed`.
         folds: cross-validate: split the data into this many folds, and hold out the fold number `fold`. The number
             `folds` itself stands for all folds together: it holds out only a test part that `split_by` names.
-        split_seed: use a random split from this seed instead of the task's splits.
-        split_by: split a table of molecules "random", by "scaffold" or by "butina" clusters (another split for each
-            `split_seed`), or by a column with the words train, val and test, with train and test, or with dates.
-        splits: a CSV with the split of a table, which replaces `split_by` and `split_seed`; `pathnn train` writes it if
-            it does not exist.
-        metric: the metric that compares epochs (`pathnn.data.metrics`); None for the default of the kind of target, or
-            the paper's. All metrics of the kind of target are reported.
+        split_seed, split_by, splits: another split than that of the task; `splits` replaces the others.
         smiles, target, kind, skip_invalid, clean: how to read a table; see `pathnn.data.load_data`. Data that a trained
             model predicts for is cleaned in the same way.
-        descriptors: numbers of each molecule of a table that the head reads next to the graph: "standard" (Morgan
-            counts and fast descriptors of RDKit), "rdkit" (all its descriptors), "morgan", or columns of the table.
-            All but counts are standardised with the training part.
+        descriptors: numbers of each molecule that the head reads: "standard" (Morgan counts and fast descriptors of
+            RDKit), "rdkit" (all its descriptors), "morgan", or columns. The training part standardises all but counts.
+        metric: see `pathnn.data.metrics`; None for the default of the kind of target, or the paper's.
         options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
         preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.
         variant: of the preset; "released" follows the authors' code where it differs from the text.
         collection, k, max_paths_per_source, redraw: the paths; baselines do not read them. Evaluation and predictions
             read the sample of seed 0.
         drop_single: leave out a last training batch of one graph; None: only if the model has BatchNorm.
-        max_entries: trie entries that are computed at once; "auto": as many as half of the memory holds.
-        optimizer: "adam", or "adamw", which differs from it if `weight_decay` is not 0.
-        patience: stop after this many epochs without a validation score at least as good as the best.
-        min_lr: stop when the learning rate has fallen to this value.
-        stop_at: stop when the validation score (in the paper's unit, percent for accuracy) is at least as good.
+        max_entries: "auto" is a number for which half of the memory is enough.
         schedule: "plateau" for a learning rate that falls as `plateau_factor` says; "cosine" for one that falls along
-            half a cosine until the last of the `epochs`.
-        warmup: the number of epochs before the schedule, in which the learning rate rises linearly.
+            half a cosine until the last of the `epochs`. Both begin after `warmup`.
+        min_lr: stop when the learning rate has fallen to this value.
         plateau_factor, plateau_patience: of ReduceLROnPlateau on the validation score; None for no scheduler.
         plateau_direction: "metric" for the direction of the metric; "released" takes lower for better, as the authors'
             code does (it differs for average precision on Peptides-func).
-        ema: the decay of an exponential moving average over all steps, such as 0.99, of weights and statistics; the
-            averages are evaluated and saved. None: the weights themselves.
+        ema: the decay of an average over all steps, of weights and statistics, which is evaluated and saved.
         loss: of a regression, in the unit of the network ("huber" with delta 1); None for "l1".
-        class_weights: weight classes, or the labels 0 and 1, inversely to their frequency in the training graphs.
-        calibration: the fraction of the training part that calibrates intervals (`pathnn.inference.intervals`): it
-            trains no network, and chooses no epoch. None for no such part. Folds need none.
+        calibration: this fraction of the training part trains no network, and chooses no epoch. Folds need none.
         standardize: subtract the mean of regression targets, and divide them by their standard deviation.
-        device, devices, num_nodes: as in Lightning Fabric; `devices` is the number of processes per machine.
+        device, devices, num_nodes, precision: as in Lightning Fabric; also "tf32", which allows TF32 products on a GPU.
         logger: write `logs` in the run folder with a logger of Lightning Fabric, for TensorBoard for example.
-        precision: as in Lightning Fabric; also "tf32", which allows TF32 products on a GPU.
     """
 
     data: str

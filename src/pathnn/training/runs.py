@@ -23,6 +23,7 @@ from pathnn.device import device_name, on_first
 from pathnn.provenance import commit, versions
 from pathnn.training.checkpoint import (
     TaskSignature,
+    TrainedModel,
     checked_config,
     load_state,
     run_history,
@@ -211,18 +212,11 @@ def _best_epoch(run: Run) -> int | None:
 
 def save_best(run: Run) -> None:
     """Write the best model so far."""
-    best = run.state.best
+    best, loaders = run.state.best, run.loaders
     if best is not None:
-        save_model(
-            run.folder.model,
-            run.state.model,
-            best.weights,
-            config=run.config,
-            signature=TaskSignature.of(run.loaders.task, run.loaders.scale, run.loaders.data, run.training_graphs),
-            epoch=best.epoch,
-            val_score=best.val_score,
-            test_score=best.test_score,
-        )
+        signature = TaskSignature.of(loaders.task, loaders.scale, loaders.data, run.training_graphs)
+        scores = best.epoch, best.val_score, versions(), best.test_score
+        save_model(run.folder.model, TrainedModel(run.state.model, run.config, signature, *scores), best.weights)
 
 
 def saved_result(run: Run) -> dict[str, Any] | None:

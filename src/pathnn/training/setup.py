@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -100,9 +100,6 @@ def _fitting(task: Task) -> dict[str, Any]:
     }
 
 
-UNSCALED = TargetScale()
-
-
 class RedrawingLoader(PackedLoader):
     """Draw the paths of each batch with `options`, whose seed changes with the epoch."""
 
@@ -124,7 +121,7 @@ class Loaders:
     test: PackedLoader
     data: DataFingerprint
     data_key: str
-    scale: TargetScale = UNSCALED
+    scale: TargetScale = field(default_factory=TargetScale)
 
     @property
     def sampled(self) -> int | None:
@@ -183,11 +180,11 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     train, val, test = loader(split.train, train=True), loader(split.val), loader(split.test)
     if isinstance(train, RedrawingLoader) and isinstance(model, PathNN):
         train.options = model.path_options
-    scale, y = UNSCALED, task.graphs.y
+    scale, y = TargetScale(), task.graphs.y
     if y is not None:
         known = y[split.train.to(y.device)]
         task = _with_loss(task, config, known)
-        scale = TargetScale.of(known) if config.standardize else UNSCALED
+        scale = TargetScale.of(known) if config.standardize else scale
     return Loaders(task, train, val, test, data, key, scale)
 
 
