@@ -16,6 +16,7 @@ from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget
 from pathnn.nn.graph_model import GraphModel
 from pathnn.training.cuda_graphs.padded_batch import (
+    LOOPS,
     Inputs,
     PaddedBatches,
     PaddedCopies,
@@ -299,7 +300,8 @@ class _CapturedSteps:
         totals = PaddedCopies.totals(inputs)
         fitting = [step for step in self._steps if step.fits(inputs)]
         best = min(fitting, key=lambda step: sum(step.batches.capacity.rows), default=None)
-        loose = best is None or sum(best.batches.capacity.rows) > LOOSE * int(totals.sum())
+        least = LOOPS + totals.numel()  # padding of any shape
+        loose = best is None or sum(best.batches.capacity.rows) > LOOSE * int(totals.sum()) + least
         if loose and len(self._steps) < MOST_SHAPES:
             shape = PaddedShape.holding(totals + totals // HEADROOM, inputs["batch_size"]).with_room()
             options: Any = {"recompute": self._recompute, "pool": self._pool}
