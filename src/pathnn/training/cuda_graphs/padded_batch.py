@@ -258,7 +258,7 @@ class PaddedCopies:
     """
 
     def __init__(self, first: Inputs, capacity: PaddedShape) -> None:
-        self.capacity, self._first, device = capacity, first, first["x"].device
+        self.capacity, self._kinds, device = capacity, _kinds(first), first["x"].device
         rows = (capacity.nodes, capacity.edges, capacity.graphs, capacity.graphs + 1)
         self._rows = {
             name: None if first[name] is None else first[name].new_zeros(number, *first[name].shape[1:])
@@ -286,7 +286,7 @@ class PaddedCopies:
 
     def fits(self, inputs: Inputs) -> bool:
         """Return whether a batch has the kinds of features and the number of graphs of this shape, and fits into it."""
-        if inputs["batch_size"] != self.capacity.graphs or _kinds(inputs) != _kinds(self._first):
+        if inputs["batch_size"] != self.capacity.graphs or _kinds(inputs) != self._kinds:
             return False
         return self.capacity.holds(self.totals(inputs))
 
@@ -312,14 +312,13 @@ class PaddedCopies:
         """Copy each level, and spread its padded entries evenly over the padded parents, vertices and edges."""
         room, inner = self._room, ~self._root
         size = torch.tensor([n for length in trie.sizes for n in length])
-        above, left = size.roll(1), (room - size).roll(1)
-        everywhere, below = _Levels(size, room, to.device), _Levels(size[inner], room[inner], to.device)
-        free_nodes, free_edges = self.capacity.nodes - nodes, self.capacity.edges - edges
-        to.vertex.copy_(everywhere.fill(trie.vertex, nodes, free_nodes))
+        table = torch.stack([size, room, size.roll(1), (room - size).roll(1)])
+        levels, below = _Levels(table, to.device), _Levels(table[:, inner], to.device)
+        to.vertex.copy_(levels.fill(trie.vertex, nodes, self.capacity.nodes - nodes))
         if to.distance is not None and trie.distance is not None:
-            to.distance.copy_(everywhere.fill(trie.distance, 0, 0))
-        to.edge.copy_(below.fill(trie.edge, edges, free_edges))
-        to.parent.copy_(below.fill(trie.parent, above[inner], left[inner]))
+            to.distance.copy_(levels.fill(trie.distance, 0, 0))
+        to.edge.copy_(below.fill(trie.edge, edges, self.capacity.edges - edges))
+        to.parent.copy_(below.fill(trie.parent, below.above, below.above_free))
 
     def assemble(self) -> PaddedFeatures:
         """Compute the plans of the trie; return the features and targets."""
@@ -329,21 +328,24 @@ class PaddedCopies:
 
 
 class _Levels:
-    """Where the entries of some levels of `size` lie among padded levels of size `room`."""
+    """Where the entries of some levels lie in a trie and in a padded one.
 
-    def __init__(self, size: Tensor, room: Tensor, device: torch.device) -> None:
-        table = torch.stack([size, room, offsets(size)[:-1], offsets(room)[:-1]])
-        size, room, first, self._first_room = (table.pin_memory() if device.type == "cuda" else table).to(device)
+    `table` has for each level: its entries, the room for them, the entries of the level above, and its free room.
+    """
+
+    def __init__(self, table: Tensor, device: torch.device) -> None:
         total = int(table[1].sum())
-        self._level = torch.repeat_interleave(room, output_size=total)
-        within = torch.arange(total, device=device) - self._first_room[self._level]
-        self._more, self._free = within - size[self._level], (room - size)[self._level]
-        self._rows = torch.where(self._more < 0, first[self._level] + within, 0)
+        table = torch.cat([table, torch.stack([offsets(sizes)[:-1] for sizes in table[:2]])])
+        pinned = table.pin_memory() if device.type == "cuda" else table
+        here = pinned.to(device, non_blocking=True)
+        level = torch.repeat_interleave(here[1], output_size=total)
+        size, room, self.above, self.above_free, first, first_room = here[:, level]
+        within = torch.arange(total, device=device) - first_room
+        self._more, self._free = within - size, room - size
+        self._rows = torch.where(self._more < 0, first + within, 0)
 
     def fill(self, values: Tensor, start: int | Tensor, number: int | Tensor) -> Tensor:
         """Return the entries of each level, then padding: `start` to `start + number - 1`, evenly."""
-        if isinstance(start, Tensor) and isinstance(number, Tensor):
-            start, number = (one.to(values.device)[self._level] for one in (start, number))
         return torch.where(self._more < 0, values[self._rows], start + self._more * number // self._free)
 
 
