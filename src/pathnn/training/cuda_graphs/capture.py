@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.nn import PathNN
+from pathnn.nn import Baseline, PathNN
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget
-from pathnn.nn.graph_model import GraphModel
 from pathnn.training.cuda_graphs.padded_batch import (
     LOOPS,
     Inputs,
@@ -254,7 +253,7 @@ class _CapturedSteps:
     def __init__(self, model: Any, optimizer: Optimizer, loss: Callable[[Tensor, Tensor], Tensor], *, recompute: bool):
         self.model, self.optimizer, self.loss = model, optimizer, loss
         on_gpu = base.on_triton(next(model.parameters()))
-        self._captures = on_gpu and isinstance(model, GraphModel) and can_be_padded(model)
+        self._captures = on_gpu and isinstance(model, PathNN | Baseline) and can_be_padded(model)
         self._recompute, self._pool = recompute, torch.cuda.graph_pool_handle() if self._captures else None
         self._steps: list[CudaGraphStep] = []
 
