@@ -60,10 +60,7 @@ def test_classes_are_named_as_the_dataset_does_now(done, tmp_path: Path, monkeyp
     tiny, results_file, work = done
     source = work / "tiny" / tiny.specs[0].folder / "model.safetensors"
     old, names = load_model(source), tuple("abcdefghij")
-    save_model(
-        source, old.model, old.model.state_dict(), config=old.config, signature=replace(old.signature, classes=[]),
-        epoch=old.epoch, val_score=old.val_score, made_with={"torch": "0.1"},
-    )  # fmt: skip
+    save_model(source, replace(old, signature=replace(old.signature, classes=[]), versions={"torch": "0.1"}))
     monkeypatch.setattr(export, "load_task", lambda config: replace(load_task(config), classes=names))
     new = load_model(export_models(tiny, tiny.specs, results_file, work, tmp_path / "models")[0])
     assert new.signature == replace(old.signature, classes=list(names))

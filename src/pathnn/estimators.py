@@ -92,11 +92,7 @@ class PathEstimator(BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write the model to a file that `pathnn predict`, `evaluate`, `explain` and `embed` read."""
         check_is_fitted(self)
-        of = self.model_
-        save_model(
-            Path(path), of.model, of.model.state_dict(), config=of.config, signature=of.signature, epoch=of.epoch,
-            val_score=of.val_score, made_with=of.versions,
-        )  # fmt: skip
+        save_model(Path(path), self.model_)
 
     def _train(self, X: Any, y: Array, kind: TargetKind, names: Sequence[str]) -> None:
         """Train on targets `[rows, targets]` or classes `[rows]`, and keep the epoch that is best in validation."""

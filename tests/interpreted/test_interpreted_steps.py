@@ -14,6 +14,7 @@ from engine_tasks import largest_shape
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import Baseline, PathNN
 from pathnn.nn.baselines import BaselineName
+from pathnn.nn.readout import GraphScale
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedBatches
 from pathnn.training.cuda_graphs.padded_modules import can_be_padded
@@ -40,6 +41,7 @@ def eager(model: Model, graphs: PackedGraphs, index: Tensor) -> Tensor:
     batch = graphs.select(index)
     assert batch.x is not None
     structure: Any = {"trie": batch.trie} if isinstance(model, PathNN) else {"edge_index": batch.edge_index}
+    structure |= {"graph_attr": batch.graph_attr}
     out: Tensor = model(batch.x, **structure, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs)
     return out
 
@@ -115,6 +117,17 @@ def test_prediction(interpreted: Interpreted) -> None:
         value = predict(torch.arange(4))
         with interpreted.off():
             assert difference(value, eager(model, graphs, torch.arange(4))) <= 1e-5
+
+
+def test_features_of_graphs(interpreted: Interpreted) -> None:
+    graphs = replace(random_graphs(), graph_attr=torch.rand(NUMBER, 3))
+    assert graphs.graph_attr is not None
+    model = PathNN(ATOMS, 20, 1, collection="ap", k=2, edge_channels=BONDS, phi="mlp", graph_channels=3)
+    assert isinstance(model.graph_scale, GraphScale)
+    model.graph_scale.fit(graphs.graph_attr)
+    assert can_be_padded(model, graphs)
+    step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=largest_shape(graphs, 4))
+    assert_same_step(model, graphs, step, interpreted)
 
 
 @pytest.mark.parametrize("name", ["gcn", "gat"])

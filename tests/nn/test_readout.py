@@ -97,9 +97,10 @@ def test_wrong_features_are_refused():
         PathNN(3, 8, 2, collection="ap", k=2, graph_channels=-1)
 
 
-def test_cuda_graphs_are_for_models_without_features():
+def test_cuda_graphs_are_for_models_with_features_too_but_not_for_custom_scales():
     graphs = replace(PackedGraphs.from_edges([RING], [4]), x=torch.rand(4, 3))
-    without, *_ = models(0)
-    with_features, *_ = models(5)
-    assert can_be_padded(without, graphs)
-    assert not can_be_padded(with_features, graphs)
+    for channels in (0, 5):
+        model, *_ = models(channels)
+        assert can_be_padded(model, graphs)
+        model.graph_scale = torch.nn.BatchNorm1d(5)
+        assert not can_be_padded(model, graphs)

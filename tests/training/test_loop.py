@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from engine_tasks import one_thread as one_thread
 from engine_tasks import partly_known_task, tiny_config, tiny_task
 from pathnn.data import task_from_graphs
+from pathnn.data.targets import TargetScale
 from pathnn.nn import paper_config
 from pathnn.training import (
     MismatchError,
@@ -30,10 +31,10 @@ from pathnn.training import (
     train,
 )
 from pathnn.training.checkpoint import TaskSignature
-from pathnn.training.loop import EagerStepper, _mean_loss
+from pathnn.training.loop import Stepper, _mean_loss
 from pathnn.training.recipes import RUNS, exp, paper_run, peptides_func, zinc
 from pathnn.training.scoring import Evaluation, apply
-from pathnn.training.setup import UNSCALED, own_share
+from pathnn.training.setup import own_share
 
 
 def start(config: RunConfig, task=None):
@@ -140,12 +141,12 @@ def test_a_scheduler_goes_on_counting_where_it_was(monkeypatch):
 def test_every_epoch_has_an_order_of_its_own(monkeypatch):
     seen = []
 
-    class Recorder(EagerStepper):
+    class Recorder(Stepper):
         def train_step(self, index, share):
             seen.append(index)
             return super().train_step(index, share)
 
-    monkeypatch.setattr(loop, "EagerStepper", Recorder)
+    monkeypatch.setattr(loop, "Stepper", Recorder)
     config = tiny_config(epochs=2, batch_size=5)
     model, loaders, state = start(config)
     list(train(model, loaders, config, state=state))
@@ -179,12 +180,12 @@ def test_the_moving_average_is_that_of_all_steps(monkeypatch):
     """By hand: weights and statistics of BatchNorm after every step."""
     steps = []
 
-    class Recorder(EagerStepper):
+    class Recorder(Stepper):
         def train_step(self, index, share):
             steps.append(copy.deepcopy(self.state.model.state_dict()))  # after the step before
             return super().train_step(index, share)
 
-    monkeypatch.setattr(loop, "EagerStepper", Recorder)
+    monkeypatch.setattr(loop, "Stepper", Recorder)
     config = tiny_config(epochs=2, ema=0.7, lr=0.05)
     model, loaders, state = start(config)
     epochs = list(train(model, loaders, config, state=state))
@@ -205,7 +206,7 @@ def test_a_moving_average_is_not_computed_as_cuda_graphs():
     config = tiny_config(ema=0.5)
     _, loaders, state = start(config)
     state.fabric = SimpleNamespace(device=SimpleNamespace(type="cuda"))
-    assert isinstance(loop.make_stepper(state, loaders, config), EagerStepper)
+    assert type(loop.make_stepper(state, loaders, config)) is Stepper
 
 
 def test_adamw_decays_weights_apart_from_gradients():
@@ -354,7 +355,7 @@ def test_mixed_precision_trains():
 
 
 def test_a_model_is_not_used_on_data_that_does_not_fit():
-    facts = TaskSignature.of(tiny_task(), UNSCALED)
+    facts = TaskSignature.of(tiny_task(), TargetScale())
     facts.check_inputs(tiny_task(seed=1))
     with pytest.raises(MismatchError, match="regression"):
         facts.check_targets(tiny_task(classes=True))

@@ -16,7 +16,7 @@ from pathnn.inference import score
 from pathnn.training import RunError, TrainState, build_model, fabric_for, load_model, make_loaders, run
 from pathnn.training.ensemble import Ensemble, predict, score_ensemble
 from pathnn.training.errors import NotFiniteError
-from pathnn.training.loop import EagerStepper, train_epoch
+from pathnn.training.loop import Stepper, train_epoch
 
 nan = torch.nan
 
@@ -34,7 +34,7 @@ def test_a_step_learns_from_what_is_known_only():
     terms = [(out[i, j] - y[g, j]).abs() for i, g in enumerate(split.train) for j in range(2) if not y[g, j].isnan()]
     mean = torch.stack(terms).mean()
     expected = torch.autograd.grad(mean, list(model.parameters()), allow_unused=True)
-    loss = train_epoch(state, loaders, config, EagerStepper(state, loaders))
+    loss = train_epoch(state, loaders, config, Stepper(state, loaders))
     assert loss == pytest.approx(float(mean.detach()), rel=1e-5)
     for parameter, gradient in zip(model.parameters(), expected, strict=True):
         if gradient is not None:

@@ -99,19 +99,8 @@ def _export(
     name = model_name(run, ks)
     trained = load_model(source)
     task, model = load_task(trained.config), out / f"{name}.safetensors"
-    save_model(
-        model,
-        trained.model,
-        trained.model.state_dict(),
-        config=trained.config,
-        signature=replace(
-            trained.signature, classes=list(task.classes)
-        ),  # a dataset's names may be younger than the run
-        epoch=trained.epoch,
-        val_score=trained.val_score,
-        test_score=trained.test_score,
-        made_with=trained.versions,
-    )
+    signature = replace(trained.signature, classes=list(task.classes))  # a dataset's names may be younger than the run
+    save_model(model, replace(trained, signature=signature))
     write_pages({model.with_suffix(".md"): model_card(name, experiment, runs, row, trained, task, results)})
     return model
 

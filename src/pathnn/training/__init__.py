@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathnn.training.checkpoint import load_model as load_model
     from pathnn.training.checkpoint import training_overlap as training_overlap
     from pathnn.training.config import RunConfig as RunConfig
+    from pathnn.training.cuda_graphs.capture import capture as capture
     from pathnn.training.ensemble import Ensemble as Ensemble
     from pathnn.training.ensemble import load_ensemble as load_ensemble
     from pathnn.training.ensemble import predict_each as predict_each
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 EXPORTS = {
     "checkpoint": ("TaskSignature", "TrainedModel", "load_model", "training_overlap"),
     "config": ("RunConfig",),
+    "cuda_graphs.capture": ("capture",),
     "ensemble": ("Ensemble", "load_ensemble", "predict_each", "run_ensemble", "score_ensemble"),
     "errors": ("CheckpointError", "MismatchError", "NotFiniteError", "RunError", "RunFolderError", "RunStoppedError"),
     "loop": ("Epoch", "TrainState", "fabric_for", "train"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from pathnn.data.readers.molecules import MoleculeFeatures
 from pathnn.data.readers.smiles import FEATURES
 from pathnn.data.task import Categorical, Features, TargetScale, Task, Vocabulary
 from pathnn.files import FileError, flatten, read_tensors, unflatten, write_tensors
+from pathnn.nn import PathNN
 from pathnn.nn.model_file import MODEL, MODEL_VERSION, Model, describe, read_model
 from pathnn.provenance import versions
 from pathnn.training.config import RunConfig
@@ -164,34 +165,17 @@ def _words(features: int | list[int] | None) -> str:
     return "nothing" if features is None else f"{features} numbers"
 
 
-@dataclass(frozen=True)
-class RunHistory:
-    """On which devices and commits a run was computed: the parts `before`, and the current one.
+def run_history(before: Sequence[dict[str, Any]], device: str, commit: str | None, epoch: int) -> list[dict[str, Any]]:
+    """Return the parts of a run until `epoch`: those `before` it was resumed, and that on this device and commit.
 
-    Each part has `device`, `commit` and `epochs`, the number of its last epoch.
-
-    >>> RunHistory("cpu", "a1").until(3)
-    [{'device': 'cpu', 'commit': 'a1', 'epochs': 3}]
-    >>> RunHistory.resume([{"device": "cpu", "commit": "a1", "epochs": 3}], "cpu", "a1").until(7)
+    >>> run_history([{"device": "cpu", "commit": "a1", "epochs": 3}], "cpu", "a1", 7)
     [{'device': 'cpu', 'commit': 'a1', 'epochs': 7}]
     """
-
-    device: str
-    commit: str | None
-    before: tuple[dict[str, Any], ...] = ()
-
-    @staticmethod
-    def resume(before: Sequence[dict[str, Any]], device: str, commit: str | None) -> RunHistory:
-        """Return the history of a run that is resumed; a part on the same device and commit is continued."""
-        last = before[-1] if before else {}
-        same = bool(before) and (last["device"], last["commit"]) == (device, commit)
-        return RunHistory(device, commit, tuple(before[:-1] if same else before))
-
-    def until(self, epoch: int) -> list[dict[str, Any]]:
-        """Return all parts after `epoch`; leave out the current one if it has no epoch."""
-        done = self.before[-1]["epochs"] if self.before else 0
-        here = {"device": self.device, "commit": self.commit, "epochs": epoch}
-        return [*self.before, *([here] if epoch > done else [])]
+    here = {"device": device, "commit": commit, "epochs": epoch}
+    if before and before[-1]["epochs"] >= epoch:
+        return list(before)
+    same = bool(before) and {**before[-1], "epochs": epoch} == here
+    return [*(before[:-1] if same else before), here]
 
 
 MOST = 200_000
@@ -246,33 +230,20 @@ class TrainedModel:
     test_score: float | None = None
 
 
-def save_model(
-    path: Path,
-    model: Model,
-    weights: Mapping[str, Tensor],
-    *,
-    config: RunConfig,
-    signature: TaskSignature,
-    epoch: int,
-    val_score: float,
-    test_score: float | None = None,
-    made_with: Mapping[str, str | None] | None = None,
-) -> None:
-    """Write a model with the `weights` of one of its epochs.
-
-    `made_with` has the versions that it was trained with; None for the installed ones.
-    """
+def save_model(path: Path, trained: TrainedModel, weights: Mapping[str, Tensor] | None = None) -> None:
+    """Write a trained model, with the `weights` of another epoch if they are given."""
     meta = {
-        "model": describe(model),
-        "config": config.to_dict(),
-        "task": signature.to_dict(),
-        "epoch": epoch,
-        "val_score": val_score,
-        "test_score": test_score,
-        "versions": versions() if made_with is None else dict(made_with),
+        "model": describe(trained.model),
+        "config": trained.config.to_dict(),
+        "task": trained.signature.to_dict(),
+        "epoch": trained.epoch,
+        "val_score": trained.val_score,
+        "test_score": trained.test_score,
+        "versions": dict(trained.versions),
     }
     with writing(path):
-        write_tensors(path, weights, kind=MODEL, version=MODEL_VERSION, meta=meta)
+        tensors = trained.model.state_dict() if weights is None else weights
+        write_tensors(path, tensors, kind=MODEL, version=MODEL_VERSION, meta=meta)
 
 
 def load_model(path: Path) -> TrainedModel:
@@ -285,9 +256,13 @@ def load_model(path: Path) -> TrainedModel:
     """
     try:
         model, meta = read_model(path)
+        config = RunConfig.from_dict(meta["config"])
+        sample = config.max_paths_per_source
+        if sample is not None and isinstance(model, PathNN):
+            model.path_options = replace(model.path_options, max_paths_per_source=sample, seed=None)
         return TrainedModel(
             model,
-            RunConfig.from_dict(meta["config"]),
+            config,
             TaskSignature.from_dict(meta["task"]),
             int(meta["epoch"]),
             float(meta["val_score"]),

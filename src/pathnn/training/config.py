@@ -31,6 +31,8 @@ OptimizerName = Literal["adam", "adamw"]
 
 Schedule = Literal["plateau", "cosine"]
 
+Logger = Literal["csv", "tensorboard"]
+
 KINDS = ("class", "binary", "multilabel", "regression")
 """Kinds of targets that can be asked for."""
 
@@ -54,12 +56,14 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "model": MODELS, "kind": KINDS, "metric": METRICS, "clean": get_args(Clean), "variant": ("paper", "released"),
     "device": get_args(Device), "precision": get_args(Precision), "plateau_direction": get_args(Direction),
     "optimizer": get_args(OptimizerName), "schedule": get_args(Schedule), "loss": get_args(Loss),
+    "logger": get_args(Logger),
 }  # fmt: skip
 """The options of a run that are one of some names."""
 
 _WHOLE = {name: (least, math.inf, f"a whole number of at least {least}") for name, least in {
     "batch_size": 1, "epochs": 1, "devices": 1, "num_nodes": 1, "max_entries": 1, "folds": 2,
     "fold": 0, "seed": 0, "split_seed": 0, "patience": 0, "plateau_patience": 0, "warmup": 0,
+    "max_paths_per_source": 1,
 }.items()}  # fmt: skip
 _ABOVE_0 = math.ulp(0.0)
 _POSITIVE, _SHARE = (_ABOVE_0, math.inf, "a number above 0"), (_ABOVE_0, 1.0, "a number between 0 and 1")
@@ -96,43 +100,31 @@ class RunConfig:
             with `fold` and `seed`.
         folds: cross-validate: split the data into this many folds, and hold out the fold number `fold`. The number
             `folds` itself stands for all folds together: it holds out only a test part that `split_by` names.
-        split_seed: use a random split from this seed instead of the task's splits.
-        split_by: split a table of molecules "random", by "scaffold" or by "butina" clusters (another split for each
-            `split_seed`), or by a column with the words train, val and test, with train and test, or with dates.
-        splits: a CSV with the split of a table, which replaces `split_by` and `split_seed`; `pathnn train` writes it if
-            it does not exist.
-        metric: the metric that compares epochs (`pathnn.data.metrics`); None for the default of the kind of target, or
-            the paper's. All metrics of the kind of target are reported.
+        split_seed, split_by, splits: another split than that of the task; `splits` replaces the others.
         smiles, target, kind, skip_invalid, clean: how to read a table; see `pathnn.data.load_data`. Data that a trained
             model predicts for is cleaned in the same way.
-        descriptors: numbers of each molecule of a table that the head reads next to the graph: "standard" (Morgan
-            counts and fast descriptors of RDKit), "rdkit" (all its descriptors), "morgan", or columns of the table.
-            All but counts are standardised with the training part.
+        descriptors: numbers of each molecule that the head reads: "standard" (Morgan counts and fast descriptors of
+            RDKit), "rdkit" (all its descriptors), "morgan", or columns. The training part standardises all but counts.
+        metric: see `pathnn.data.metrics`; None for the default of the kind of target, or the paper's.
         options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
         preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.
         variant: of the preset; "released" follows the authors' code where it differs from the text.
-        collection, k: the paths; baselines do not read them.
+        collection, k, max_paths_per_source, redraw: the paths; baselines do not read them. Evaluation and predictions
+            read the sample of seed 0.
         drop_single: leave out a last training batch of one graph; None: only if the model has BatchNorm.
-        max_entries: trie entries that are computed at once; "auto": as many as half of the memory holds.
-        optimizer: "adam", or "adamw", which differs from it if `weight_decay` is not 0.
-        patience: stop after this many epochs without a validation score at least as good as the best.
-        min_lr: stop when the learning rate has fallen to this value.
-        stop_at: stop when the validation score (in the paper's unit, percent for accuracy) is at least as good.
+        max_entries: "auto" is a number for which half of the memory is enough.
         schedule: "plateau" for a learning rate that falls as `plateau_factor` says; "cosine" for one that falls along
-            half a cosine until the last of the `epochs`.
-        warmup: the number of epochs before the schedule, in which the learning rate rises linearly.
+            half a cosine until the last of the `epochs`. Both begin after `warmup`.
+        min_lr: stop when the learning rate has fallen to this value.
         plateau_factor, plateau_patience: of ReduceLROnPlateau on the validation score; None for no scheduler.
         plateau_direction: "metric" for the direction of the metric; "released" takes lower for better, as the authors'
             code does (it differs for average precision on Peptides-func).
-        ema: the decay of an exponential moving average over all steps, such as 0.99, of weights and statistics; the
-            averages are evaluated and saved. None: the weights themselves.
+        ema: the decay of an average over all steps, of weights and statistics, which is evaluated and saved.
         loss: of a regression, in the unit of the network ("huber" with delta 1); None for "l1".
-        class_weights: weight classes, or the labels 0 and 1, inversely to their frequency in the training graphs.
-        calibration: the fraction of the training part that calibrates intervals (`pathnn.inference.intervals`): it
-            trains no network, and chooses no epoch. None for no such part. Folds need none.
+        calibration: this fraction of the training part trains no network, and chooses no epoch. Folds need none.
         standardize: subtract the mean of regression targets, and divide them by their standard deviation.
-        device, devices, num_nodes: as in Lightning Fabric; `devices` is the number of processes per machine.
-        precision: as in Lightning Fabric; also "tf32", which allows TF32 products on a GPU.
+        device, devices, num_nodes, precision: as in Lightning Fabric; also "tf32", which allows TF32 products on a GPU.
+        logger: write `logs` in the run folder with a logger of Lightning Fabric, for TensorBoard for example.
     """
 
     data: str
@@ -169,6 +161,10 @@ class RunConfig:
     variant: Literal["paper", "released"] = "paper"
     collection: Collection = option("ap", "Which paths.", flags=("--collection", "-c"), metavar="sp|sp+|ap")  # noqa: RUF009
     k: int = option(4, "The largest path length, in edges.", flags=("--k", "-k"))
+    max_paths_per_source: int | None = option(
+        None, "Read a sample of at most this many paths of each source and length."
+    )
+    redraw: bool = option(False, "Draw the sample of the training graphs again in each epoch.", flags=("--redraw",))
     batch_size: int = option(32, "Graphs per step, over all processes.")
     drop_single: bool | None = None
     max_entries: int | Literal["auto"] | None = option(
@@ -198,6 +194,7 @@ class RunConfig:
     device: Device = option("auto", "Where to train.", metavar="auto|cpu|cuda")  # noqa: RUF009
     devices: int = option(1, "Processes (GPUs) per machine.")
     num_nodes: int = option(1, "Machines.")
+    logger: Logger | None = option(None, "Also log every epoch for other programs.", metavar="csv|tensorboard")  # noqa: RUF009
     precision: Precision = option("32-true", "32-true, tf32, 64-true, 16-mixed or bf16-mixed.")  # noqa: RUF009
 
     def __post_init__(self) -> None:
@@ -214,6 +211,8 @@ class RunConfig:
                 raise RunError(f"{name}={value!r}: expected {words}.")
         if self.folds is not None and self.calibration is not None:
             raise RunError("folds calibrate intervals with what they hold out: leave out calibration.")
+        if self.redraw and self.max_paths_per_source is None:
+            raise RunError("redraw draws a sample of paths again: expected max_paths_per_source, too.")
         for name in ("split_by", "splits", "smiles"):
             if not isinstance(self.__dict__[name], str | None):
                 raise RunError(f"{name}={self.__dict__[name]!r}: expected a text.")

@@ -1,7 +1,7 @@
 """Train a model epoch by epoch on Lightning Fabric.
 
 `train` is the loop, `TrainState` what changes during a run, and a `Stepper` how batches are computed: operation by
-operation (`EagerStepper`), or on a GPU as CUDA graphs (`pathnn.training.cuda_graphs.run_steps`).
+operation, or on a GPU as CUDA graphs (`pathnn.training.cuda_graphs.run_steps`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -171,20 +171,8 @@ class TrainState:
         return None
 
 
-class Stepper(Protocol):
-    """How the batches of a run are computed."""
-
-    def train_step(self, index: Tensor, share: float) -> Tensor:
-        """Compute the gradients of a batch of training graphs, and return its loss times `share`."""
-        ...
-
-    def predict(self, loader: PackedLoader, index: Tensor) -> Tensor:
-        """Return the outputs for a batch of the graphs of a loader."""
-        ...
-
-
-class EagerStepper:
-    """Compute batches operation by operation."""
+class Stepper:
+    """Compute the batches of a run operation by operation; a subclass may compute some of them in another way."""
 
     def __init__(self, state: TrainState, loaders: Loaders) -> None:
         if loaders.task.loss is None:
@@ -209,16 +197,13 @@ class EagerStepper:
 
 
 def make_stepper(state: TrainState, loaders: Loaders, config: RunConfig) -> Stepper:
-    """Return how to compute the batches of a run: as CUDA graphs on a GPU that can, else operation by operation.
+    """Return how to compute the batches of a run: as CUDA graphs on a GPU that can, else operation by operation."""
+    if state.fabric.device.type == "cuda":
+        from pathnn.training.cuda_graphs.run_steps import CudaGraphStepper, can_be_captured
 
-    A CUDA graph predicts with the model that is trained, so runs with a moving average (`ema`) do not use them.
-    """
-    eager = EagerStepper(state, loaders)
-    if state.fabric.device.type != "cuda" or state.average is not None:
-        return eager
-    from pathnn.training.cuda_graphs.run_steps import make_cuda_graph_stepper
-
-    return make_cuda_graph_stepper(eager, config) or eager
+        if can_be_captured(state, loaders, config):
+            return CudaGraphStepper(state, loaders, config)
+    return Stepper(state, loaders)
 
 
 def fabric_for(config: RunConfig) -> Fabric:
@@ -291,6 +276,7 @@ def train_epoch(state: TrainState, loaders: Loaders, config: RunConfig, stepper:
     fabric = state.fabric
     torch.manual_seed(run_seed(config, loaders.data_key, "epoch", state.epoch, fabric.global_rank))
     state.model.train()
+    loaders.draw(config, state.epoch)
     batches = loaders.train.indices(state.epoch)
     losses: list[Tensor] = []
     for index, share in own_share(batches, fabric.global_rank, fabric.world_size):

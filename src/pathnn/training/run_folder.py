@@ -21,14 +21,15 @@ from pathnn.training.config import RunConfig
 from pathnn.training.errors import CheckpointError, RunError, RunFolderError
 
 if TYPE_CHECKING:
+    from lightning_fabric.loggers import Logger
     from matplotlib.figure import Figure
 
     from pathnn.training.loop import Epoch
 
 LOCK = ".lock"
 
-RESUMABLE = ("device", "devices", "num_nodes", "epochs")
-"""Options that a resumed run may change: where it runs, and how long."""
+RESUMABLE = ("device", "devices", "num_nodes", "epochs", "logger")
+"""Options that a resumed run may change: where it runs, how long, and what it logs."""
 
 EVALUATION_FILES = (
     "test_predictions.csv", "out_of_fold.csv", "training_molecules.npz", "baselines.json", "baselines.csv",
@@ -114,6 +115,7 @@ class RunFolder(Folder):
     model = File("model.safetensors")
     state = File("last.ckpt")
     curves = File("curves.png")
+    logs = File("logs")
 
     @property
     def begun(self) -> bool:
@@ -153,6 +155,38 @@ class RunFolder(Folder):
             for entry in list(self.path.iterdir()):
                 if entry.name in FILES or is_leftover(entry.name):
                     entry.unlink(missing_ok=True)
+            self.clear_logs()
+
+    def clear_logs(self) -> None:
+        """Remove the files of loggers, and their folder if it has no others."""
+        for pattern in ("metrics.csv", "events.out.tfevents.*"):
+            for file in self.logs.glob(pattern):
+                file.unlink()
+        with suppress(OSError):
+            self.logs.rmdir()
+
+    def make_logger(self, name: str | None) -> Logger | None:
+        """Return a logger of Lightning Fabric that writes to `logs`; None for no name."""
+        if name is None:
+            return None
+        from lightning_fabric.loggers import CSVLogger, TensorBoardLogger
+
+        make: Any = CSVLogger if name == "csv" else TensorBoardLogger
+        try:
+            logger: Logger = make(self.path, name="", version=self.logs.name)
+        except ModuleNotFoundError as error:
+            raise RunError(f"logger={name!r} needs TensorBoard: pip install tensorboard.") from error
+        return logger
+
+    def log_epochs(self, logger: Logger | None, epochs: Iterable[Mapping[str, Any]]) -> None:
+        """Log the numbers in lines of `metrics.jsonl`."""
+        if logger is None:
+            return
+        with writing(self.logs):
+            for epoch in epochs:
+                known = {name: float(value) for name, value in epoch.items() if value is not None and name != "epoch"}
+                logger.log_metrics(known, step=epoch["epoch"])
+            logger.save()
 
     def write_config(self, config: RunConfig) -> None:
         """Write `config.yaml`."""
@@ -170,10 +204,12 @@ class RunFolder(Folder):
         except (RunError, ValueError, OSError) as error:
             raise CheckpointError(f"{self.config} cannot be read: {error}") from error
 
-    def add_epoch(self, epoch: Epoch) -> None:
-        """Add a line to `metrics.jsonl`; `sync_epochs` forces it to disk."""
+    def add_epoch(self, epoch: Epoch, logger: Logger | None = None) -> None:
+        """Add a line to `metrics.jsonl`, and log it; `sync_epochs` forces it to disk."""
+        line = finite(asdict(epoch))
         with writing(self.metrics), open(self.metrics, "a", opener=plain_file) as file:
-            file.write(json.dumps(finite(asdict(epoch))) + "\n")
+            file.write(json.dumps(line) + "\n")
+        self.log_epochs(logger, [line])
 
     def sync_epochs(self) -> None:
         """Force all lines of `metrics.jsonl` to disk."""
@@ -259,7 +295,7 @@ def is_leftover(name: str, files: Sequence[str] = FILES) -> bool:
 
 def is_run_file(name: str) -> bool:
     """Return whether a run writes a file of this name."""
-    return name in FILES or name == LOCK or is_leftover(name)
+    return name in (*FILES, LOCK, "logs") or is_leftover(name)
 
 
 def write_file(path: Path, content: bytes) -> None:

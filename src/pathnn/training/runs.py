@@ -21,10 +21,11 @@ from pathnn.data.task import Task, Vocabulary, with_metric
 from pathnn.device import device_name, on_first
 from pathnn.provenance import commit, versions
 from pathnn.training.checkpoint import (
-    RunHistory,
     TaskSignature,
+    TrainedModel,
     checked_config,
     load_state,
+    run_history,
     save_model,
     save_state,
     training_fingerprints,
@@ -38,6 +39,7 @@ from pathnn.training.setup import Loaders, build_model, make_loaders, resolve_ma
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+    from lightning_fabric.loggers import Logger
 
 DATA, HISTORY, SAMPLED = "data", "history", "sampled"
 """Keys of a saved state: the fingerprint of its data, the history of the run, and `max_paths_per_source`."""
@@ -45,7 +47,7 @@ DATA, HISTORY, SAMPLED = "data", "history", "sampled"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run that is ready to train in this process.
+    """A run that is ready to train in this process, on `device` and `commit`; `before` has its earlier parts.
 
     `training_graphs` has the fingerprints of the training graphs of data that is not a named dataset.
     """
@@ -55,13 +57,21 @@ class Run:
     fabric: Fabric
     loaders: Loaders
     state: TrainState
-    history: RunHistory
+    device: str
+    commit: str | None
+    before: list[dict[str, Any]]
     training_graphs: str = ""
+    logger: Logger | None = None
 
     @property
     def finished(self) -> bool:
         """Return whether the last epoch is done."""
         return self.state.stop_reason(self.config, maximize=self.loaders.task.maximize) is not None
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """Return where its epochs were computed."""
+        return run_history(self.before, self.device, self.commit, self.state.epoch)
 
 
 def run(
@@ -178,7 +188,7 @@ class CheckpointWriter:
 
     def add(self, epoch: Epoch) -> None:
         """Write the line of an epoch, and save if `every` seconds have passed."""
-        self.run.folder.add_epoch(epoch)
+        self.run.folder.add_epoch(epoch, self.run.logger)
         if monotonic() - self._saved_at >= self.every:
             self.save()
 
@@ -187,7 +197,7 @@ class CheckpointWriter:
         run = self.run
         if run.state.epoch != self._saved_epoch:
             run.folder.sync_epochs()
-            about = {DATA: run.loaders.data.to_dict(), HISTORY: run.history.until(run.state.epoch)}
+            about = {DATA: run.loaders.data.to_dict(), HISTORY: run.history}
             state = {**run.state.state_dict(), **about, SAMPLED: run.loaders.sampled}
             save_state(run.folder.state, state, config=run.config)
         if _best_epoch(run) != self._saved_best:
@@ -201,18 +211,11 @@ def _best_epoch(run: Run) -> int | None:
 
 def save_best(run: Run) -> None:
     """Write the best model so far."""
-    best = run.state.best
+    best, loaders = run.state.best, run.loaders
     if best is not None:
-        save_model(
-            run.folder.model,
-            run.state.model,
-            best.weights,
-            config=run.config,
-            signature=TaskSignature.of(run.loaders.task, run.loaders.scale, run.loaders.data, run.training_graphs),
-            epoch=best.epoch,
-            val_score=best.val_score,
-            test_score=best.test_score,
-        )
+        signature = TaskSignature.of(loaders.task, loaders.scale, loaders.data, run.training_graphs)
+        scores = best.epoch, best.val_score, versions(), best.test_score
+        save_model(run.folder.model, TrainedModel(run.state.model, run.config, signature, *scores), best.weights)
 
 
 def saved_result(run: Run) -> dict[str, Any] | None:
@@ -269,9 +272,9 @@ def finish_run(run: Run, scores: dict[str, Any] | None = None) -> dict[str, Any]
         **({} if scores is None else {"scores": scores}),
         "stopped": run.state.stop_reason(run.config, maximize=run.loaders.task.maximize),
         "config_hash": run.config.digest(),
-        "device": run.history.device,
+        "device": run.device,
         "processes": run.fabric.world_size,
-        "commit": run.history.commit,
+        "commit": run.commit,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
     }
@@ -280,9 +283,8 @@ def finish_run(run: Run, scores: dict[str, Any] | None = None) -> dict[str, Any]
         result["skipped_rows"] = len(task.skipped)
     if (copies := count_copies(task)).molecules:
         result["copies"] = {"molecules": copies.molecules, "rows": copies.rows, "conflicts": copies.conflicts}
-    history = run.history.until(run.state.epoch)
-    if [(part["device"], part["commit"]) for part in history] != [(result["device"], result["commit"])]:
-        result["history"] = history
+    if [(part["device"], part["commit"]) for part in run.history] != [(run.device, run.commit)]:
+        result["history"] = run.history
     if run.loaders.sampled is not None:
         result["max_paths_per_source"] = run.loaders.sampled
     run.folder.write_result(result)
@@ -310,19 +312,23 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
             f"max_paths_per_source={loaders.sampled}: expected the same (None: all paths)."
         )
     state = TrainState.start(model, config, fabric, maximize=task.maximize)
+    logger = folder.make_logger(config.logger)
     if not resumed:
         on_first(fabric, folder.clear)  # only now, after all checks
     on_first(fabric, lambda: folder.write_config(config))
     training_graphs = "" if is_dataset(config.data) else training_fingerprints(task.graphs, loaders.train.index)
     before = [] if saved is None else saved[HISTORY]
-    history = RunHistory.resume(before, device_name(fabric.device), on_first(fabric, commit))
-    ready = Run(config, folder, fabric, loaders, state, history, training_graphs)
+    place = device_name(fabric.device), on_first(fabric, commit)
+    ready = Run(config, folder, fabric, loaders, state, *place, before, training_graphs, logger)
     if saved is not None:
         state.load_state_dict(saved)
         on_first(fabric, lambda: folder.truncate(state.epoch))
         on_first(fabric, lambda: save_best(ready))
     elif resumed:
         on_first(fabric, lambda: folder.truncate(0))
+    if logger is not None and fabric.is_global_zero:  # after a kill, or with another logger: all epochs again
+        folder.clear_logs()
+        folder.log_epochs(logger, folder.read_epochs())
     return ready
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -14,14 +14,16 @@ from pathnn.data.datasets.registry import dataset_names
 from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import score_targets
-from pathnn.data.packed import PackedGraphs
+from pathnn.data.packed import GraphBatch, PackedGraphs
 from pathnn.data.paths import ShardedTries
 from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, deal, fold_splits, random_task_split, split_groups
 from pathnn.data.task import Categorical, Split, TargetScale, Task, loss_for, regression_loss, weighted_loss
 from pathnn.device import default_max_entries, free_memory
-from pathnn.nn import Baseline, PathNN, PathNNConfig, paper_config
+from pathnn.nn import Baseline, PathNN, paper_config
 from pathnn.nn.model_file import Model as Model
 from pathnn.nn.readout import GraphScale
+from pathnn.paths.extract import extract_with
+from pathnn.paths.options import PathOptions
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.checkpoint import feature_width
 from pathnn.training.config import RunConfig, run_seed
@@ -63,7 +65,8 @@ def build_model(config: RunConfig, task: Task) -> Model:
             preset: dict[str, Any] = {"hidden_channels": 64}
             if config.preset is not None:
                 preset = paper_config(config.preset, variant=config.variant, **paths).to_dict()
-            model = PathNN.from_config({**preset, **options, **paths})
+            sample = {"max_paths_per_source": config.max_paths_per_source}
+            model = PathNN.from_config({**preset, **options, **paths}, **sample)
         else:
             model = Baseline.from_config({"hidden_channels": 64, **options, "name": config.model})
     except TypeError as error:
@@ -96,7 +99,15 @@ def _fitting(task: Task) -> dict[str, Any]:
     }
 
 
-UNSCALED = TargetScale()
+class RedrawingLoader(PackedLoader):
+    """Draw the paths of each batch with `options`, whose seed changes with the epoch."""
+
+    options: PathOptions
+
+    def batch(self, index: Tensor) -> GraphBatch:
+        """Return the batch of some graphs with a sample of their paths."""
+        batch = super().batch(index)
+        return replace(batch, trie=extract_with(batch.edge_index, batch.num_nodes, self.options, batch.batch))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +120,18 @@ class Loaders:
     test: PackedLoader
     data: DataFingerprint
     data_key: str
-    scale: TargetScale = UNSCALED
+    scale: TargetScale = field(default_factory=TargetScale)
 
     @property
     def sampled(self) -> int | None:
         """Return `max_paths_per_source` of the paths, or None for all paths."""
         tries = _in_memory(self.task.graphs.tries)
         return None if tries is None else tries.sampled
+
+    def draw(self, config: RunConfig, epoch: int) -> None:
+        """Draw the sample of an epoch, counted from 0, if the run redraws samples."""
+        if isinstance(self.train, RedrawingLoader):
+            self.train.options = replace(self.train.options, seed=run_seed(config, self.data_key, "paths", epoch))
 
 
 def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.device | str) -> Loaders:
@@ -145,9 +161,12 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             "least 2 (--batch-size)."
         )
 
+    redraw = config.redraw and isinstance(model, PathNN)
+
     def loader(index: Tensor, *, train: bool = False) -> PackedLoader:
-        return PackedLoader(
-            task.graphs,
+        redrawn = train and redraw
+        return (RedrawingLoader if redrawn else PackedLoader)(
+            replace(task.graphs, tries=None) if redrawn else task.graphs,
             index,
             batch_size=config.batch_size,
             shuffle=train,
@@ -158,11 +177,13 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
         )
 
     train, val, test = loader(split.train, train=True), loader(split.val), loader(split.test)
-    scale, y = UNSCALED, task.graphs.y
+    if isinstance(train, RedrawingLoader) and isinstance(model, PathNN):
+        train.options = model.path_options
+    scale, y = TargetScale(), task.graphs.y
     if y is not None:
         known = y[split.train.to(y.device)]
         task = _with_loss(task, config, known)
-        scale = TargetScale.of(known) if config.standardize else UNSCALED
+        scale = TargetScale.of(known) if config.standardize else scale
     return Loaders(task, train, val, test, data, key, scale)
 
 
@@ -193,10 +214,9 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 
     Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
     """
-    if isinstance(model, PathNN) and not _are_read(graphs.tries, model.config):
-        options: dict[str, Any] = {
-            name: vars(model.config)[name] for name in ("collection", "k", "distances", "extend")
-        }
+    if isinstance(model, PathNN) and not _are_read(graphs.tries, model.path_options):
+        names = ("collection", "k", "distances", "extend", "max_paths_per_source")
+        options: dict[str, Any] = {name: vars(model.path_options)[name] for name in names}
         if isinstance(graphs.tries, ShardedTries):
             expected = ", ".join(f"{name}={value!r}" for name, value in options.items())
             raise RunError(
@@ -210,7 +230,7 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 def has_paths(graphs: PackedGraphs, model: Model) -> bool:
     """Return whether graphs have paths to keep: those that `model` reads, or any on disk."""
     given = graphs.tries
-    return isinstance(model, PathNN) and (isinstance(given, ShardedTries) or _are_read(given, model.config))
+    return isinstance(model, PathNN) and (isinstance(given, ShardedTries) or _are_read(given, model.path_options))
 
 
 def _in_memory(tries: object) -> RaggedTries | None:
@@ -220,12 +240,13 @@ def _in_memory(tries: object) -> RaggedTries | None:
     return tries if isinstance(tries, RaggedTries) else None
 
 
-def _are_read(given: object, reads: PathNNConfig) -> bool:
+def _are_read(given: object, reads: PathOptions) -> bool:
     tries = _in_memory(given)
     return (
         tries is not None
         and (tries.collection, tries.k, tries.extended) == (reads.collection, reads.k, reads.extend)
         and (tries.distance is not None) == reads.distances
+        and reads.max_paths_per_source in (None, tries.sampled)
     )
 
 

@@ -14,7 +14,7 @@ from pathnn.training import build_model, fabric_for, make_loaders
 from pathnn.training.cuda_graphs import run_steps as graphed
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.run_steps import CudaGraphStepper
-from pathnn.training.loop import EagerStepper, TrainState
+from pathnn.training.loop import TrainState
 
 
 class StubStep:
@@ -50,7 +50,7 @@ def test_the_largest_shape_is_captured_first(order: list[int]):
     model = build_model(config, task)
     loaders = make_loaders(task, config, model, device="cpu")
     state = TrainState.start(model, config, fabric_for(config), maximize=False)
-    steps = CudaGraphStepper(EagerStepper(state, loaders), config)
+    steps = CudaGraphStepper(state, loaders, config)
     shapes = PaddedShape.shapes(graph_sizes(loaders.train.graphs)[loaders.train.index], 8)
     for epoch in range(4):
         for index in loaders.train.indices(epoch):

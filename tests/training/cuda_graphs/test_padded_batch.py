@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch_geometric.data import Batch, Data
 
-from pathnn.training.cuda_graphs.padded_batch import PaddedShape
+from engine_tasks import one_thread as one_thread
+from engine_tasks import random_graph
+from pathnn.nn import Baseline, PathNN
+from pathnn.paths.extract import extract_paths
+from pathnn.training.cuda_graphs.padded_batch import PaddedCopies, PaddedShape
 
 
 def batches_of(sizes: Tensor, batch_size: int, number: int) -> Tensor:
@@ -67,3 +73,48 @@ def test_few_graphs(graphs: int, batch_size: int, columns: int):
     *_, last = PaddedShape.shapes(sizes, batch_size)
     assert last.holds(sizes.sort(dim=0, descending=True).values[:batch_size].sum(dim=0))
     assert PaddedShape.shapes(torch.zeros(4, 4, dtype=torch.long), 2) == [PaddedShape(2, 1, 1, (1, 1))]
+
+
+def inputs_of(sizes: list[int], **paths: Any) -> dict[str, Any]:
+    """A batch of random graphs with edge features, features of graphs, and paths if asked for."""
+    generator = torch.Generator().manual_seed(sum(sizes))
+    graphs = []
+    for size in sizes:
+        edge_index = random_graph(size, generator)
+        kinds = torch.randint(0, 3, (edge_index.size(1), 1), generator=generator)
+        attr, y = torch.rand(1, 2, generator=generator), torch.rand(1, 1, generator=generator)
+        graphs.append(Data(torch.rand(size, 4, generator=generator), edge_index, kinds, graph_attr=attr, y=y))
+    batch: Any = Batch.from_data_list(graphs)
+    trie = extract_paths(batch.edge_index, batch.num_nodes, **paths) if paths else None
+    names = ("x", "edge_index", "edge_attr", "graph_attr", "y", "batch")
+    return {**{name: batch[name] for name in names}, "trie": trie, "batch_size": len(sizes)}
+
+
+OPTIONS: Any = {"edge_channels": (3,), "graph_channels": 2}
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [{}, {"collection": "ap", "k": 3}, {"collection": "sp", "k": 2}, {"collection": "sp+", "k": 3, "extend": True}],
+)
+def test_outputs_on_padded_copies_are_those_of_the_batches(paths: dict[str, Any]):
+    torch.manual_seed(0)
+    model: Any = PathNN(4, 8, 1, **paths, **OPTIONS) if paths else Baseline("gin", 4, 8, 1, **OPTIONS)
+    model.eval()
+    first, second = inputs_of([7, 6, 8], **paths), inputs_of([4, 7, 5], **paths)
+    totals = torch.maximum(PaddedCopies.totals(first), PaddedCopies.totals(second))
+    copies = PaddedCopies(first, PaddedShape.holding(totals, 3).with_room())
+    assert not copies.fits(inputs_of([4, 5], **paths))
+    assert not copies.fits(inputs_of([40, 50, 60], **paths))
+    for inputs in (first, second):  # the second overwrites a larger one
+        assert copies.fits(inputs)
+        copies.load(inputs)
+        rows = copies.assemble()
+        structure = {"trie": copies.trie} if paths else {"edge_index": copies.edge_index}
+        features = {"edge_attr": rows.edge_attr, "graph_attr": rows.graph_attr}
+        out = model(rows.x, **structure, **features, batch=copies.batch, batch_size=4)
+        expected = model(**{name: value for name, value in inputs.items() if name != "y"})
+        assert torch.equal(rows.y, inputs["y"])
+        assert int(copies.valid) == inputs["x"].size(0)
+        torch.testing.assert_close(out[:3], expected)
+        assert bool(out.isfinite().all())

@@ -19,7 +19,7 @@ import torch
 from pathnn.data.task import Task
 from pathnn.nn import PathNN
 from pathnn.training.config import RunConfig
-from pathnn.training.loop import EagerStepper, Stepper, TrainState, fabric_for, make_stepper, train_epoch
+from pathnn.training.loop import Stepper, TrainState, fabric_for, make_stepper, train_epoch
 from pathnn.training.runs import load_task
 from pathnn.training.scoring import evaluate
 from pathnn.training.setup import Loaders, build_model, make_loaders
@@ -86,7 +86,7 @@ def _measure(config: RunConfig, backend: str, epochs: int, graphs: int | None) -
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
     training = Training.start(config, backend=backend, graphs=graphs)
-    cuda_graphs = not isinstance(training.stepper, EagerStepper)
+    cuda_graphs = type(training.stepper) is not Stepper
     for _ in range(2 if cuda_graphs else 1):
         training.epoch()  # kernels are compiled and graphs recorded
     training.evaluate()

@@ -8,12 +8,22 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.nn import PathNN
+from pathnn.nn import Baseline, PathNN
+from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget
-from pathnn.training.cuda_graphs.padded_batch import PaddedBatches, PaddedEdges, PaddedRows, PaddedShape
-from pathnn.training.cuda_graphs.padded_modules import padded_copy
+from pathnn.training.cuda_graphs.padded_batch import (
+    LOOPS,
+    Inputs,
+    PaddedBatches,
+    PaddedCopies,
+    PaddedEdges,
+    PaddedRows,
+    PaddedShape,
+)
+from pathnn.training.cuda_graphs.padded_modules import can_be_padded, padded_copy
 from pathnn.training.scoring import features
 from pathnn.training.setup import Model
 
@@ -54,39 +64,53 @@ def capture_cuda_graph(run: Callable[[], None], pool: Any = None) -> torch.cuda.
 
 
 class _Captured:
-    """A model on padded batches of some graphs, and the CUDA graph that is captured with the first batch."""
+    """A model on padded batches, and the CUDA graph that is captured with the first batch.
+
+    `graphs` are the graphs of a dataset, of which `capacity` is the shape of a batch, or padded copies of batches.
+    """
 
     def __init__(
-        self, model: Model, graphs: PackedGraphs, *, capacity: PaddedShape, autocast: bool = False, pool: Any = None
+        self,
+        model: Model,
+        graphs: PackedGraphs | PaddedCopies,
+        *,
+        capacity: PaddedShape | None = None,
+        autocast: bool = False,
+        pool: Any = None,
     ) -> None:
         self.model, self._autocast, self._pool = model, autocast, pool
-        batches = PaddedBatches if isinstance(model, PathNN) else PaddedEdges
-        self.batches: PaddedRows = batches(graphs, capacity)
+        self.batches: PaddedRows | PaddedCopies
+        if isinstance(graphs, PaddedCopies):
+            self.batches = graphs
+        else:
+            assert capacity is not None
+            self.batches = (PaddedBatches if isinstance(model, PathNN) else PaddedEdges)(graphs, capacity)
         self._graph: torch.cuda.CUDAGraph | None = None
 
-    def fits(self, index: Tensor) -> bool:
-        """Return whether the batch of these graphs fits the padded shape."""
-        return self.batches.fits(index)
+    def fits(self, batch: Any) -> bool:
+        """Return whether a batch fits the padded shape."""
+        return self.batches.fits(batch)
 
-    def _load(self, index: Tensor) -> None:
-        if not self.fits(index):
+    def _load(self, batch: Any) -> None:
+        if not self.fits(batch):
             raise ValueError(
-                f"a batch of {index.numel()} graphs exceeds {self.batches.capacity}. Check fits(index) first, "
+                f"a batch of {len(batch)} graphs exceeds {self.batches.capacity}. Check fits(batch) first, "
                 "and compute such batches without a CUDA graph."
             )
-        self.batches.load(index)
+        self.batches.load(batch)
 
     def _forward(self, model: Model, budget: Budget) -> tuple[Tensor, Tensor | None]:
         """Return the outputs of `model` for the loaded graphs without the padding, and their targets."""
-        x, edge_attr, y = self.batches.assemble()
-        x, edge_attr = features(model, x, edge_attr)
+        rows = self.batches.assemble()
+        x, edge_attr = features(model, rows.x, rows.edge_attr)
         size = self.batches.capacity.graphs
         structure: dict[str, Any] = {"trie": self.batches.trie, "batch": self.batches.batch, "batch_size": size + 1}
         structure |= {"budget": budget} if isinstance(model, PathNN) else {}
+        structure |= {"graph_attr": rows.graph_attr} if model.config.graph_channels else {}
         # Without cached weights: a CUDA graph would read the values from its capture.
         with torch.autocast("cuda", torch.bfloat16, enabled=self._autocast, cache_enabled=False):
             out: Tensor = model(x, self.batches.edge_index, edge_attr=edge_attr, **structure)
-        return out[:size].float(), y
+        return out[:size].float(), rows.y
 
 
 class CudaGraphStep(_Captured):
@@ -105,7 +129,7 @@ class CudaGraphStep(_Captured):
 
     Args:
         model: on the GPU, in float32, for which `can_be_padded` is true.
-        graphs: on the GPU, with targets, and with paths for a PathNN.
+        graphs: on the GPU, with targets, and with paths for a PathNN; or `PaddedCopies` of batches.
         loss: from the predictions and the targets of the batch to a scalar.
         recompute: whether the backward pass recomputes gates; otherwise it takes up to twice the memory.
         options: `capacity`, the shape of the padded batch; `autocast`, whether to compute in bfloat16; and `pool`,
@@ -116,7 +140,7 @@ class CudaGraphStep(_Captured):
     def __init__(
         self,
         model: Model,
-        graphs: PackedGraphs,
+        graphs: PackedGraphs | PaddedCopies,
         loss: Callable[[Tensor, Tensor], Tensor],
         *,
         recompute: bool = True,
@@ -127,9 +151,9 @@ class CudaGraphStep(_Captured):
         self._loss: Tensor | None = None
         self._grads: list[tuple[nn.Parameter, Tensor]] = []
 
-    def __call__(self, index: Tensor) -> Tensor:
-        """Compute the step for the graphs `index`; return the loss. Gradients are in `p.grad` until the next step."""
-        self.prepare(index)
+    def __call__(self, batch: Any) -> Tensor:
+        """Compute the step for a batch; return the loss. Gradients are in `p.grad` until the next step."""
+        self.prepare(batch)
         assert self._graph is not None
         assert self._loss is not None
         self._graph.replay()
@@ -137,9 +161,9 @@ class CudaGraphStep(_Captured):
             parameter.grad = grad
         return self._loss.clone()
 
-    def prepare(self, index: Tensor) -> None:
-        """Load the batch of these graphs, which must fit; capture the step if it has not been captured yet."""
-        self._load(index)
+    def prepare(self, batch: Any) -> None:
+        """Load a batch, which must fit; capture the step if it has not been captured yet."""
+        self._load(batch)
         if self._graph is None:
             self._capture()
 
@@ -192,3 +216,94 @@ class CudaGraphForward(_Captured):
 
     def _predict(self) -> None:
         self._out = self._forward(self._padded, Budget())[0]
+
+
+MOST_SHAPES, HEADROOM, LOOSE = 8, 8, 1.5
+"""A new shape has an eighth more room than its batch; a batch that leaves a third of each shape empty gets its own."""
+
+
+def capture(
+    model: nn.Module, optimizer: Optimizer, loss: Callable[[Tensor, Tensor], Tensor], *, recompute: bool = True
+) -> Callable[[Any], Tensor]:
+    """Return the training step of a loop: a function of a PyG batch, which trains on it and returns the loss.
+
+    On an NVIDIA GPU, outputs, loss and gradients of a `PathNN` or a baseline are computed as CUDA graphs, one for each
+    of a few padded shapes. Everything else, and batches that fit no shape, is computed operation by operation: the
+    same step. Batches are moved to the device of the model.
+
+    Args:
+        model: called as `model(batch)`.
+        optimizer: of the parameters of the model; the step calls it.
+        loss: from the outputs and `batch.y` to a scalar.
+        recompute: whether the backward pass recomputes gates; otherwise it takes up to twice the memory.
+
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.loader import DataLoader
+    >>> pair = Data(x=torch.ones(2, 3), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.ones(1, 1))
+    >>> model = PathNN(3, 8, 1, collection="ap", k=1)
+    >>> step = capture(model, torch.optim.Adam(model.parameters()), nn.L1Loss())
+    >>> losses = [step(batch) for batch in DataLoader([pair] * 8, batch_size=4)]
+    >>> losses[0].shape
+    torch.Size([])
+    """
+    return _CapturedSteps(model, optimizer, loss, recompute=recompute)
+
+
+class _CapturedSteps:
+    def __init__(self, model: Any, optimizer: Optimizer, loss: Callable[[Tensor, Tensor], Tensor], *, recompute: bool):
+        self.model, self.optimizer, self.loss = model, optimizer, loss
+        on_gpu = base.on_triton(next(model.parameters()))
+        self._captures = on_gpu and isinstance(model, PathNN | Baseline) and can_be_padded(model)
+        self._recompute, self._pool = recompute, torch.cuda.graph_pool_handle() if self._captures else None
+        self._steps: list[CudaGraphStep] = []
+
+    def __call__(self, batch: Any) -> Tensor:
+        model = self.model
+        device = next(model.parameters()).device
+        batch = batch.to(device, non_blocking=True)
+        if batch.y is None:
+            raise ValueError("the batch has no targets: expected them in batch.y.")
+        if not model.training:
+            model.train()
+        value = None
+        if self._captures and not torch.is_autocast_enabled(device.type):
+            value = self._replay(batch)
+        if value is None:
+            self.optimizer.zero_grad()
+            value = self.loss(model(batch), batch.y)
+            value.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        return value.detach()
+
+    def _replay(self, batch: Any) -> Tensor | None:
+        """Compute loss and gradients as a CUDA graph; return None for a batch that cannot be one."""
+        model = self.model
+        inputs: dict[str, Any] = {**model._inputs_of(batch), "y": batch.y}
+        x, nodes = inputs["x"], inputs["batch"]
+        if isinstance(model, PathNN):
+            given = inputs["trie"]
+            trie = model._trie(x, inputs["edge_index"] if given is None else None, given, nodes, inputs["edge_attr"])
+            limit = model.lstm.max_entries
+            if trie.k != model.config.k or not trie.edge.numel() or (limit is not None and trie.num_entries > limit):
+                return None
+            inputs["trie"] = trie
+        if nodes is None:
+            inputs |= {"batch": x.new_zeros(x.size(0), dtype=torch.int64), "batch_size": 1}
+        if inputs["batch_size"] is None or batch.y.shape[:1] != (inputs["batch_size"],):
+            return None
+        step = self._step_for(inputs)
+        return None if step is None else step(inputs)
+
+    def _step_for(self, inputs: Inputs) -> CudaGraphStep | None:
+        """Return the smallest step that a batch fits, or a new one if none fits closely and there are few."""
+        totals = PaddedCopies.totals(inputs)
+        fitting = [step for step in self._steps if step.fits(inputs)]
+        best = min(fitting, key=lambda step: sum(step.batches.capacity.rows), default=None)
+        least = LOOPS + totals.numel()  # padding of any shape
+        loose = best is None or sum(best.batches.capacity.rows) > LOOSE * int(totals.sum()) + least
+        if loose and len(self._steps) < MOST_SHAPES:
+            shape = PaddedShape.holding(totals + totals // HEADROOM, inputs["batch_size"]).with_room()
+            options: Any = {"recompute": self._recompute, "pool": self._pool}
+            best = CudaGraphStep(self.model, PaddedCopies(inputs, shape), self.loss, **options)
+            self._steps.append(best)
+        return best

@@ -1,15 +1,21 @@
-"""Padded batches: batches of one fixed shape, with paths or edges, assembled on the GPU for CUDA graphs."""
+"""Padded batches: batches of one fixed shape, with paths or edges, for CUDA graphs.
+
+The graphs of a dataset on the GPU are gathered by kernels (`PaddedBatches`, `PaddedEdges`); batches of any loader are
+copied (`PaddedCopies`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from pathnn.data.packed import PackedGraphs, widen
+from pathnn.data.packed import PackedGraphs, offsets, widen
 from pathnn.nn.backends.triton.order import Planner
 from pathnn.paths.ragged import RaggedTries, root_columns, sizes_of
 from pathnn.paths.trie import PathTrie
@@ -69,9 +75,14 @@ class PaddedShape:
         """Return whether a batch with these totals (levels, vertices, edges) and one padding row of each fits."""
         return bool((totals < self._bounds).all())
 
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Return the numbers of entries of each level, vertices and edges, as totals have them."""
+        return (*self.levels, self.nodes, self.edges)
+
     @cached_property
     def _bounds(self) -> Tensor:
-        return torch.tensor([*self.levels, self.nodes, self.edges])
+        return torch.tensor(self.rows)
 
 
 def _random_batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> Tensor:
@@ -98,6 +109,15 @@ def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
         return counts
     assert graphs.tries is not None
     return torch.cat([graphs.tries.sizes, counts], dim=1)
+
+
+class PaddedFeatures(NamedTuple):
+    """The features of a padded batch, and the targets of its graphs; `graph_attr` has a row for the padded graph."""
+
+    x: Tensor | None
+    edge_attr: Tensor | None
+    y: Tensor | None
+    graph_attr: Tensor | None
 
 
 class PaddedRows:
@@ -138,8 +158,8 @@ class PaddedRows:
         layout[:-1, -1] = index
         self.layout.copy_(layout.pin_memory(), non_blocking=True)
 
-    def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Fill the batch; return the features x and edge_attr and the targets y."""
+    def assemble(self) -> PaddedFeatures:
+        """Fill the batch, and return its features and targets."""
         from pathnn.training.cuda_graphs.kernels import gather_rows
 
         capacity, graphs = self.capacity, self.graphs
@@ -149,8 +169,10 @@ class PaddedRows:
         )  # fmt: skip
         x = None if graphs.x is None else widen(graphs.x[self._node])
         edge_attr = None if graphs.edge_attr is None else widen(graphs.edge_attr[self._edge])
-        y = None if graphs.y is None else graphs.y[self.layout[:-1, -1].long()]
-        return x, edge_attr, y
+        chosen = self.layout[:-1, -1].long()
+        y = None if graphs.y is None else graphs.y[chosen]
+        attr = None if graphs.graph_attr is None else graphs.graph_attr[chosen]
+        return PaddedFeatures(x, edge_attr, y, None if attr is None else nn.functional.pad(attr, (0, 0, 0, 1)))
 
 
 class PaddedEdges(PaddedRows):
@@ -184,14 +206,14 @@ class PaddedBatches(PaddedRows):
         ]
         starts = [list(accumulate(sizes, initial=0))[:-1], first_child, sizes]
         self._first, self._first_child, self._capacity = torch.tensor(starts, dtype=torch.int32, device=device)
-        self.trie = _empty_trie(tries, sizes, sum(children), capacity.nodes, capacity.edges)
+        self.trie = _empty_trie(tries, capacity)
         self._planner = Planner(self.trie)
         self.block = min(1024, max(128, 1 << (sum(capacity.levels) // (levels * capacity.graphs)).bit_length()))
         largest = int(tries.sizes.max()) if tries.sizes.numel() else 0  # of one graph and level
         self.parts = max(1, min(MOST_PARTS, largest // (BLOCKS_PER_PART * self.block)))
 
-    def assemble(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Fill the batch, `trie` and its plans; return the features x and edge_attr and the targets y."""
+    def assemble(self) -> PaddedFeatures:
+        """Fill the batch, `trie` and its plans; return its features and targets."""
         from pathnn.training.cuda_graphs.kernels import gather_entries
 
         capacity, trie, tries = self.capacity, self.trie, self.tries
@@ -212,21 +234,124 @@ def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
     return table, torch.cat([starts, torch.zeros_like(starts)], dim=1)
 
 
-def _empty_trie(tries: RaggedTries, sizes: list[int], children: int, nodes: int, edges: int) -> PathTrie:
-    def zeros(number: int) -> Tensor:
-        return torch.zeros(number, dtype=torch.int32, device=tries.vertex.device)
-
-    entries = sum(sizes)
-    return PathTrie(
-        vertex=zeros(entries),
-        parent=zeros(children),
-        edge=zeros(children),
-        distance=None if tries.distance is None else zeros(entries),
-        sizes=sizes_of(torch.tensor(sizes), tries.k),
-        collection=tries.collection,
-        num_nodes=nodes,
-        num_edges=edges,
-        extended=tries.extended,
-        sampled=tries.sampled,
-        directed=tries.directed,
+def _empty_trie(like: RaggedTries | PathTrie, capacity: PaddedShape) -> PathTrie:
+    sizes = torch.tensor(capacity.levels)
+    entries, children = int(sizes.sum()), int(sizes[~root_columns(like.k)].sum())
+    device = like.vertex.device
+    vertex, parent, edge, distance = (
+        torch.zeros(number, dtype=torch.int32, device=device) for number in (entries, children, children, entries)
     )
+    return PathTrie(
+        vertex, parent, edge, None if like.distance is None else distance, sizes_of(sizes, like.k), like.collection,
+        capacity.nodes, capacity.edges, like.extended, like.sampled, like.directed,
+    )  # fmt: skip
+
+
+Inputs = Mapping[str, Any]
+"""What a model reads of a batch, as `GraphModel.forward` names it, and the targets `y`; with a trie for a PathNN."""
+
+
+class PaddedCopies:
+    """Padded batches whose tensors `load` copies from the batches of any loader; `first` is one of them.
+
+    The attributes and `assemble` are those of `PaddedRows`.
+    """
+
+    def __init__(self, first: Inputs, capacity: PaddedShape) -> None:
+        self.capacity, self._kinds, device = capacity, _kinds(first), first["x"].device
+        rows = (capacity.nodes, capacity.edges, capacity.graphs, capacity.graphs + 1)
+        self._rows = {
+            name: None if first[name] is None else first[name].new_zeros(number, *first[name].shape[1:])
+            for name, number in zip(PaddedFeatures._fields, rows, strict=True)
+        }
+        self.valid = torch.zeros(1, dtype=torch.int32, device=device)
+        self.batch = torch.zeros(capacity.nodes, dtype=torch.int64, device=device)
+        self._ends = torch.zeros(2, capacity.edges, dtype=torch.int64, device=device)
+        self.trie: PathTrie | None = None
+        if first["trie"] is not None:
+            self.trie = _empty_trie(first["trie"], capacity)
+            self._planner = Planner(self.trie)
+            self._root, self._room = root_columns(self.trie.k), torch.tensor(capacity.levels)
+
+    @property
+    def edge_index(self) -> Tensor | None:
+        """The edges of the batch, as a new tensor at each call; None if the model reads a trie."""
+        return self._ends.view(2, -1) if self.trie is None else None
+
+    @staticmethod
+    def totals(inputs: Inputs) -> Tensor:
+        """Return the entries of each level (of a trie), vertices and edges of a batch, as `PaddedShape` has them."""
+        levels = [] if inputs["trie"] is None else [n for length in inputs["trie"].sizes for n in length]
+        return torch.tensor([*levels, inputs["x"].size(0), inputs["edge_index"].size(1)])
+
+    def fits(self, inputs: Inputs) -> bool:
+        """Return whether a batch has the kinds of features and the number of graphs of this shape, and fits into it."""
+        if inputs["batch_size"] != self.capacity.graphs or _kinds(inputs) != self._kinds:
+            return False
+        return self.capacity.holds(self.totals(inputs))
+
+    def load(self, inputs: Inputs) -> None:
+        """Copy a batch, and fill up with padding; the features of padded vertices and edges are those of the first."""
+        capacity, (nodes, edges) = self.capacity, self.totals(inputs)[-2:].tolist()
+        for name, to in self._rows.items():
+            if to is not None:
+                size = inputs[name].size(0)
+                to[:size].copy_(inputs[name])
+                if name in ("x", "edge_attr") and size:
+                    to[size:] = to[:1]
+        self.valid.fill_(nodes)
+        self.batch.fill_(capacity.graphs)[:nodes].copy_(inputs["batch"])
+        if self.trie is None:
+            padding = torch.arange(capacity.edges - edges, device=self.valid.device) % (capacity.nodes - nodes)
+            self._ends[:, :edges].copy_(inputs["edge_index"])
+            self._ends[:, edges:] = nodes + padding
+        else:
+            self._load_trie(self.trie, inputs["trie"], nodes, edges)
+
+    def _load_trie(self, to: PathTrie, trie: PathTrie, nodes: int, edges: int) -> None:
+        """Copy each level, and spread its padded entries evenly over the padded parents, vertices and edges."""
+        room, inner = self._room, ~self._root
+        size = torch.tensor([n for length in trie.sizes for n in length])
+        table = torch.stack([size, room, size.roll(1), (room - size).roll(1)])
+        levels, below = _Levels(table, to.device), _Levels(table[:, inner], to.device)
+        to.vertex.copy_(levels.fill(trie.vertex, nodes, self.capacity.nodes - nodes))
+        if to.distance is not None and trie.distance is not None:
+            to.distance.copy_(levels.fill(trie.distance, 0, 0))
+        to.edge.copy_(below.fill(trie.edge, edges, self.capacity.edges - edges))
+        to.parent.copy_(below.fill(trie.parent, below.above, below.above_free))
+
+    def assemble(self) -> PaddedFeatures:
+        """Compute the plans of the trie; return the features and targets."""
+        if self.trie is not None:
+            self.trie = replace(self.trie, plans=self._planner.plan(self.trie))
+        return PaddedFeatures(**self._rows)
+
+
+class _Levels:
+    """Where the entries of some levels lie in a trie and in a padded one.
+
+    `table` has for each level: its entries, the room for them, the entries of the level above, and its free room.
+    """
+
+    def __init__(self, table: Tensor, device: torch.device) -> None:
+        total = int(table[1].sum())
+        table = torch.cat([table, torch.stack([offsets(sizes)[:-1] for sizes in table[:2]])])
+        pinned = table.pin_memory() if device.type == "cuda" else table
+        here = pinned.to(device, non_blocking=True)
+        level = torch.repeat_interleave(here[1], output_size=total)
+        size, room, self.above, self.above_free, first, first_room = here[:, level]
+        within = torch.arange(total, device=device) - first_room
+        self._more, self._free = within - size, room - size
+        self._rows = torch.where(self._more < 0, first + within, 0)
+
+    def fill(self, values: Tensor, start: int | Tensor, number: int | Tensor) -> Tensor:
+        """Return the entries of each level, then padding: `start` to `start + number - 1`, evenly."""
+        return torch.where(self._more < 0, values[self._rows], start + self._more * number // self._free)
+
+
+def _kinds(inputs: Inputs) -> list[Any]:
+    """Return what all batches of a `PaddedCopies` have in common."""
+    features = [inputs[name] for name in PaddedFeatures._fields]
+    trie = inputs["trie"]
+    alike = None if trie is None else (trie.collection, trie.k, trie.extended, trie.distance is None)
+    return [alike, *(None if part is None else (part.dtype, part.shape[1:]) for part in features)]

@@ -21,7 +21,7 @@ from pathnn.nn.baselines import Baseline, SelfLoops
 from pathnn.nn.encoders import CategoricalEncoder
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.path_nn import PathConv
-from pathnn.nn.readout import Readout
+from pathnn.nn.readout import GraphScale, Readout
 from pathnn.training.setup import Model
 
 MOST_CHUNKS, ROWS = 128, 32
@@ -31,16 +31,17 @@ PROGRAMS, MOST_TIMES = 512, 8
 """With more than `PROGRAMS` programs, each normalises up to `MOST_TIMES` times `ROWS` rows: all read all statistics."""
 
 
-def can_be_padded(model: Model, graphs: PackedGraphs) -> bool:
-    """Return whether a model can work on padded batches of these graphs."""
-    if model.readout is None or model.config.graph_channels:
-        return False  # it predicts for vertices, or reads features of graphs
+def can_be_padded(model: Model, graphs: PackedGraphs | None = None) -> bool:
+    """Return whether a model can work on padded batches of these graphs; None for any graphs, with self-loops too."""
+    if model.readout is None:
+        return False  # it predicts for vertices
     known: list[tuple[nn.Module | None, type[nn.Module]]] = [
-        (model.readout, Readout), (model.edge_encoder, CategoricalEncoder)
+        (model.readout, Readout), (model.edge_encoder, CategoricalEncoder), (model.graph_scale, GraphScale)
     ]  # fmt: skip
     if isinstance(model, PathNN):
         known += [(model.lstm, PathLSTM), *((conv, PathConv) for conv in model.convs)]
-        if isinstance(model.lstm, PathLSTM) and model.lstm.aggr is not None:
+        lstm = model.lstm
+        if isinstance(lstm, PathLSTM) and (lstm.aggr is not None or lstm.backend not in ("auto", "triton")):
             return False
     if any(part is not None and not isinstance(part, kind) for part, kind in known):
         return False  # a custom module may wait for the GPU or read padding
@@ -49,9 +50,9 @@ def can_be_padded(model: Model, graphs: PackedGraphs) -> bool:
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm1d)]
     if not all(norm.affine and norm.track_running_stats and norm.momentum is not None for norm in norms):
         return False
-    source, target = graphs.edge_index
-    replaces_loops = isinstance(model, Baseline) and model.loops is not None
-    return not (replaces_loops and bool((source == target).any()))
+    if not isinstance(model, Baseline) or model.loops is None:
+        return True
+    return graphs is not None and not bool((graphs.edge_index[0] == graphs.edge_index[1]).any())
 
 
 def padded_copy(model: Model, valid: Tensor) -> Model:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,21 +21,18 @@ from pathnn.training.config import RunConfig
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
 from pathnn.training.cuda_graphs.padded_modules import can_be_padded
+from pathnn.training.loop import Stepper, TrainState
 from pathnn.training.scoring import as_targets
-
-if TYPE_CHECKING:
-    from pathnn.training.loop import EagerStepper
+from pathnn.training.setup import Loaders
 
 
-class CudaGraphStepper:
-    """Compute batches as CUDA graphs, captured when first needed; other batches are left to `eager`."""
+class CudaGraphStepper(Stepper):
+    """Compute batches as CUDA graphs, captured when first needed; other batches operation by operation."""
 
-    def __init__(self, eager: EagerStepper, config: RunConfig) -> None:
-        self.eager, self._model, self._loaders = eager, eager.state.model, eager.loaders
-        loaders, task = self._loaders, self._loaders.task
-        self._paths = isinstance(self._model, PathNN)
-        assert task.loss is not None
-        self._loss = partial(_loss, task.loss(), loaders.scale.encoder(loaders.train.device))
+    def __init__(self, state: TrainState, loaders: Loaders, config: RunConfig) -> None:
+        super().__init__(state, loaders)
+        self._model, self._paths = state.model, isinstance(state.model, PathNN)
+        self._loss = partial(_loss, self.loss, loaders.scale.encoder(loaders.train.device))
         self._options: dict[str, Any] = {
             "autocast": config.precision == "bf16-mixed",
             "pool": torch.cuda.graph_pool_handle(),
@@ -53,7 +50,7 @@ class CudaGraphStepper:
         totals = self._sizes[index].sum(dim=0)
         shapes = [shape for shape in self._shapes[number] if shape.holds(totals)]
         if not shapes:
-            return self.eager.train_step(index, share)
+            return super().train_step(index, share)
         smallest, largest = shapes[0], shapes[-1]
         if largest not in self._steps:
             self._step_of(largest).prepare(index)  # before smaller ones, which then use its memory
@@ -64,22 +61,22 @@ class CudaGraphStepper:
         if loader not in self._forwards:
             self._forwards[loader] = self._make_forwards(loader)
         forward = self._forwards[loader].get(index.numel())
-        return forward(index) if forward is not None and forward.fits(index) else self.eager.predict(loader, index)
+        return forward(index) if forward is not None and forward.fits(index) else super().predict(loader, index)
 
     def _step_of(self, capacity: PaddedShape) -> CudaGraphStep:
         if capacity not in self._steps:
             self._steps[capacity] = CudaGraphStep(
                 self._model,
-                self._loaders.train.graphs,
+                self.loaders.train.graphs,
                 self._loss,
                 capacity=capacity,
-                recompute=not fits_memory(capacity, self._loaders.train, times=2),
+                recompute=not fits_memory(capacity, self.loaders.train, times=2),
                 **self._options,
             )
         return self._steps[capacity]
 
     def _find_shapes(self, number: int) -> list[PaddedShape]:
-        loader = self._loaders.train
+        loader = self.loaders.train
         shapes = [self._room(shape) for shape in PaddedShape.shapes(self._sizes[loader.index], number)]
         return [shape for shape in shapes if fits_memory(shape, loader)]
 
@@ -104,21 +101,21 @@ def _loss(function: nn.Module, encode: Callable[[Tensor], Tensor], out: Tensor, 
     return loss
 
 
-def make_cuda_graph_stepper(eager: EagerStepper, config: RunConfig) -> CudaGraphStepper | None:
-    """Return how to compute the batches of a run as CUDA graphs, or None if it cannot use them."""
-    model, fabric, loaders = eager.state.model, eager.state.fabric, eager.loaders
-    graphs = loaders.train.graphs
+def can_be_captured(state: TrainState, loaders: Loaders, config: RunConfig) -> bool:
+    """Return whether the batches of a run can be computed as CUDA graphs.
+
+    A CUDA graph predicts with the model that is trained, so runs with a moving average (`ema`) do not use them.
+    """
+    model, fabric, graphs = state.model, state.fabric, loaders.train.graphs
+    if state.average is not None:
+        return False
     if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in PRECISIONS:
-        return None
+        return False
     if graphs.x is None or graphs.device.type != "cuda" or not base.on_triton(next(model.parameters())):
-        return None
-    if not can_be_padded(model, graphs):
-        return None
-    if isinstance(model, PathNN) and (
-        model.lstm.backend not in ("auto", "triton") or not isinstance(graphs.tries, RaggedTries)
-    ):
-        return None
-    return CudaGraphStepper(eager, config)
+        return False
+    if isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries):
+        return False
+    return can_be_padded(model, graphs)
 
 
 PRECISIONS = ("32-true", "tf32", "bf16-mixed")
