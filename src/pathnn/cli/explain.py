@@ -17,24 +17,17 @@ if TYPE_CHECKING:
     from pathnn.nn import PathNN
     from pathnn.training.ensemble import Ensemble
 
-Row = Annotated[
-    int | None,
-    typer.Option("--row", min=1, help="The row of a .csv, counted from 1 below the header.", show_default=False),
-]
-Graph = Annotated[
-    int | None, typer.Option("--graph", min=0, help="The graph of other data, counted from 0.", show_default=False)
-]
+Row = Annotated[int | None, typer.Option("--row", min=1, help="The row of a .csv, counted from 1 below the header.")]
+Graph = Annotated[int | None, typer.Option("--graph", min=0, help="The graph of other data, counted from 0.")]
 Output = Annotated[
     str | None,
     typer.Option("--output", metavar="NAME", help="Which class or target column; by default the predicted class, the "
-                 "likeliest of several answers, or the first target.", show_default=False),
+                 "likeliest of several answers, or the first target."),
 ]  # fmt: skip
 All = Annotated[bool, typer.Option("--all", help="Explain all rows or graphs of the data.")]
 Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="The .html page to write; with --all, the folder.",
-                 show_default=False),
-]  # fmt: skip
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="The .html page to write; with --all, the folder.")
+]
 Top = Annotated[int, typer.Option("--top", min=1, help="How many paths to show.")]
 
 

@@ -43,7 +43,7 @@ ERROR = "error"
 """The last column of predictions: why a row cannot be read. It is always there, whatever the data holds."""
 
 BATCH_SIZE = 512
-"""The smallest batch for predictions: larger batches have less overhead, and more vertices that are equal (NOTES 39)."""
+"""The smallest batch for predictions: large batches have less overhead and more equal atoms (NOTES 39)."""
 
 Values = list[str | int | float]
 
