@@ -59,7 +59,13 @@ def predict_command(
         from pathnn.files import atomic_write
         from pathnn.inference.predictor import Predictor
         from pathnn.inference.stream import (
-            Written, csv_bytes, csv_text, is_table, predict_file, predict_rows, predict_table,
+            Written,
+            csv_bytes,
+            csv_text,
+            is_table,
+            predict_file,
+            predict_rows,
+            predict_table,
         )  # fmt: skip
 
         predictor, table = Predictor(run, pick_device(device), interval=interval), is_table(data)
