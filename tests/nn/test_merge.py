@@ -65,3 +65,14 @@ def test_gradients_and_numbers_are_not_merged() -> None:
         assert not can_merge(x, types.float(), trie)
         assert not can_merge(x.float(), None, trie)
     assert not can_merge(x, types, trie)
+
+
+def test_graphs_without_edges() -> None:
+    x, empty = torch.tensor([[6, 0], [6, 0]]), torch.zeros(2, 0, dtype=torch.long)
+    model = PathNN((9, 3), 8, 1, edge_channels=(3,), collection="ap", k=2).eval()
+    trie, edge_attr = extract_paths(empty, 2, collection="ap", k=2), torch.zeros(0, 1, dtype=torch.long)
+    with torch.inference_mode():
+        plain, merged = (
+            model(x, trie=trie, edge_attr=edge_attr, budget=Budget(merge=merge)) for merge in (False, True)
+        )
+    torch.testing.assert_close(merged, plain)

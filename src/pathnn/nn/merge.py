@@ -46,7 +46,7 @@ def merge_rows(rows: Tensor) -> tuple[Array, Array]:
     ([0, 1, 0], [0, 1])
     """
     keys = np.zeros(len(rows), dtype=np.int64)
-    for column in rows.reshape(len(rows), -1).t().numpy():
+    for column in (rows if rows.dim() == 2 else rows[:, None]).t().numpy():
         keys = _pairs(keys, column - column.min(initial=0))
     return _classes(keys)
 
