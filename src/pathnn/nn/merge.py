@@ -66,17 +66,19 @@ def merge_lengths(trie: PathTrie, k: int, vertices: Array, edges: Array | None) 
     """Yield the merged paths of lengths 1 to k, from the classes of the features of vertices and edges."""
     for length in range(1, k + 1):
         *inner, last = trie.length(length).levels
-        parent, kept, classes = None, list[tuple[TrieLevel, Array, Array | None]](), None
+        kept = list[tuple[TrieLevel, Array, Array | None]]()
+        classes: Array | None = None
         for level in inner:
             parent = None if classes is None else classes[_array(level.parent)]
             classes, first = _classes(_tokens(level, parent, vertices, edges))
-            above = None if parent is None else parent[first]
+            above: Array | None = None if parent is None else parent[first]
             if above is not None:  # entries are sorted by their parents
                 order = np.argsort(above, kind="stable")
                 rank = np.empty_like(order)
                 rank[order] = np.arange(len(order))
                 classes, first, above = rank[classes], first[order], above[order]
             kept.append((level, first, above))
+        assert classes is not None
         parent, source = classes[_array(last.parent)], _array(last.vertex)
         sums = _sum_paths(source, _classes(_tokens(last, parent, vertices, edges))[0], len(vertices))
         after, chosen = _classes(_pairs(vertices, _classes(sums.view(np.int64))[0]))
