@@ -52,18 +52,15 @@ def check_dropout(value: object) -> None:
         raise ValueError(f"dropout={value!r}: expected a rate from 0 up to, but not including, 1.")
 
 
-def _is_count(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0
-
-
 def check_widths(name: str, value: Any) -> int | tuple[int, ...] | None:
     """Return a width as an integer, and sizes of categories as a tuple of integers."""
-    if isinstance(value, list | tuple):
-        value = tuple(value)
-        if value and all(_is_count(size) for size in value):
-            return tuple(int(size) for size in value)
-    elif _is_count(value):
-        return int(value)
-    elif value is None and name == "edge_channels":
+    if value is None and name == "edge_channels":
         return None
+    try:
+        if not isinstance(value, list | tuple):
+            return check_count(name, value)
+        if value:
+            return tuple(check_count(name, size) for size in value)
+    except ValueError:
+        pass
     raise ValueError(f"{name}={value!r}: expected a positive width, or the sizes of the categories as a tuple.")

@@ -18,18 +18,13 @@ if TYPE_CHECKING:
 UNDEFINED = "–"
 
 Runs = Annotated[
-    list[Path],
-    typer.Argument(metavar="RUN...", help="Folders that pathnn train wrote for a table of molecules.",
-                   show_default=False),
-]  # fmt: skip
+    list[Path], typer.Argument(metavar="RUN...", help="Folders that pathnn train wrote for a table of molecules.")
+]
 Metric = Annotated[
     str | None,
-    typer.Option("--metric", metavar="NAME", help="The metric to compare; by default that of the first run.",
-                 show_default=False),
+    typer.Option("--metric", metavar="NAME", help="The metric to compare; by default that of the first run."),
 ]  # fmt: skip
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="FILE", help="The .svg or .png to draw.", show_default=False)
-]
+Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The .svg or .png to draw.")]
 
 
 def compare_command(runs: Runs, metric: Metric = None, out: Out = None, json: Json = False) -> None:

@@ -20,10 +20,9 @@ datasets = typer.Typer(
     epilog="Example: pathnn datasets fetch zinc dd",
 )
 
-Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of datasets.", show_default=False)]
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of datasets.")]
 SomeNames = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[NAME...]", help="Names of datasets; by default all that are at hand.", show_default=False),
+    list[str] | None, typer.Argument(metavar="[NAME...]", help="Names of datasets; by default all that are at hand.")
 ]
 
 

@@ -8,13 +8,10 @@ from typing import Annotated
 import typer
 
 from pathnn.cli.console import note, print_json, progress, result_only, say
-from pathnn.cli.options import Data, Device, Json, Run, Smiles, pick_device
+from pathnn.cli.options import Data, Device, Json, Run, Smiles, check_output, pick_device
 from pathnn.cli.predict import Strict, total_rows
 
-Out = Annotated[
-    Path,
-    typer.Option("--out", "-o", metavar="FILE", help="The .parquet or .csv(.gz) to write.", show_default=False),
-]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The .parquet or .csv(.gz) to write.")]
 Atoms = Annotated[bool, typer.Option("--atoms", help="Write a row for each atom, not for each molecule.")]
 
 
@@ -33,9 +30,7 @@ def embed_command(
     The columns embedding_0, embedding_1, ... follow the columns of the data; the columns of several networks (train
     --seeds or --folds) are next to each other. If a row cannot be read, the last column, error, says why.
     """
-    path = Path(data).expanduser()
-    if out.exists() and path.exists() and out.samefile(path):
-        raise typer.BadParameter("it is the file to read: give another name.", param_hint="--out")
+    check_output(out, data)
     with result_only(json):
         from pathnn.inference.embedding import Embedder, embed_file
         from pathnn.inference.stream import is_table

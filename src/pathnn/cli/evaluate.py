@@ -19,17 +19,16 @@ PARTS = ("train", "val", "test", "all")
 
 Part = Annotated[
     str | None,
-    typer.Option("--split", metavar="|".join(PARTS), show_default=False, callback=one_of(*PARTS),
+    typer.Option("--split", metavar="|".join(PARTS), callback=one_of(*PARTS),
                  help="Which graphs; by default the test graphs of the training data, or all graphs of other data."),
 ]  # fmt: skip
 Target = Annotated[
     list[str] | None,
-    typer.Option("--target", metavar="COLUMN", help="The target column of a .csv; by default that of training.",
-                 show_default=False),
+    typer.Option("--target", metavar="COLUMN", help="The target column of a .csv; by default that of training."),
 ]  # fmt: skip
 Metric = Annotated[
     str | None,
-    typer.Option("--metric", metavar="NAME", show_default=False,
+    typer.Option("--metric", metavar="NAME",
                  help=f"The metric of the first line: {', '.join(METRICS)}; by default that of training."),
 ]  # fmt: skip
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,24 +17,17 @@ if TYPE_CHECKING:
     from pathnn.nn import PathNN
     from pathnn.training.ensemble import Ensemble
 
-Row = Annotated[
-    int | None,
-    typer.Option("--row", min=1, help="The row of a .csv, counted from 1 below the header.", show_default=False),
-]
-Graph = Annotated[
-    int | None, typer.Option("--graph", min=0, help="The graph of other data, counted from 0.", show_default=False)
-]
+Row = Annotated[int | None, typer.Option("--row", min=1, help="The row of a .csv, counted from 1 below the header.")]
+Graph = Annotated[int | None, typer.Option("--graph", min=0, help="The graph of other data, counted from 0.")]
 Output = Annotated[
     str | None,
     typer.Option("--output", metavar="NAME", help="Which class or target column; by default the predicted class, the "
-                 "likeliest of several answers, or the first target.", show_default=False),
+                 "likeliest of several answers, or the first target."),
 ]  # fmt: skip
 All = Annotated[bool, typer.Option("--all", help="Explain all rows or graphs of the data.")]
 Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="The .html page to write; with --all, the folder.",
-                 show_default=False),
-]  # fmt: skip
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="The .html page to write; with --all, the folder.")
+]
 Top = Annotated[int, typer.Option("--top", min=1, help="How many paths to show.")]
 
 
@@ -69,11 +62,9 @@ def explain_command(
         models = [one.model for one in trained.members if isinstance(one.model, PathNN)]
         if not models:
             raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")
-        smiles, place = smiles or trained.config.smiles, pick_device(device)
-        if out is not None and every:
-            document, show = _explain_all(trained, models, run, data, smiles, output, out, top, place)
-        else:
-            document, show = _explain_one(trained, models, run, data, row, graph, smiles, output, out, top, place)
+        smiles = smiles or trained.config.smiles
+        asked = Asked(trained, models, run, data, smiles, output, out, top, pick_device(device))
+        document, show = _explain_all(asked) if every else _explain_one(asked, row, graph)
     if json:
         print_json(document)
         return
@@ -86,10 +77,26 @@ Found = tuple[dict[str, Any], Callable[[], None]]
 """A JSON document, and a function that prints a table."""
 
 
-def _explain_one(
-    trained: Ensemble, models: list[PathNN], run: Path, data: str, row: int | None, graph: int | None,
-    smiles: str | None, output: str | None, out: Path | None, top: int, device: str,
-) -> Found:  # fmt: skip
+class Asked(NamedTuple):
+    """What is explained; `models` are the networks of `trained`."""
+
+    trained: Ensemble
+    models: list[PathNN]
+    run: Path
+    data: str
+    smiles: str | None
+    output: str | None
+    out: Path | None
+    top: int
+    device: str
+
+    @property
+    def about(self) -> str:
+        """Return the line of a page that names the run."""
+        return f"{self.run}{_several(len(self.models))}; explained by pathnn {__version__}"
+
+
+def _explain_one(asked: Asked, row: int | None, graph: int | None) -> Found:
     import torch
 
     from pathnn.explain.dataset import explain_mean, inputs_of
@@ -97,6 +104,7 @@ def _explain_one(
     from pathnn.explain.subject import choose_answer, read_reference, read_subject
     from pathnn.training.ensemble import combine
 
+    trained, models, run, data, smiles, output, out, top, device = asked
     subject = read_subject(trained.members[0], data, row=row, graph=graph, smiles=smiles)
     if out is not None:
         subject.picture.draw({}, {})  # fail now, not after the work
@@ -110,8 +118,7 @@ def _explain_one(
         (found,) = explain_mean(models, [subject.data.to(device)], answer.number, inputs)
     found = found.rescaled(answer.factor, answer.shift).renumbered(subject.order)
     if out is not None:
-        about = f"{subject.place}; {_about(run, models)}"
-        heading = Heading(subject.title, answer.name, answer.words, about, reference)
+        heading = Heading(subject.title, answer.name, answer.words, f"{subject.place}; {asked.about}", reference)
         _write(out, explanation_page(heading, found, subject.picture, top=top))
     ranked, words = found.ranked(), subject.picture.words
     rows = [(words(path), str(path.length), f"{path.score:+.4g}") for path in ranked[:top]]
@@ -122,9 +129,8 @@ def _explain_one(
 
     def show() -> None:
         print_table(("path", "length", "adds"), rows, title=subject.title)
-        say(
-            f"{answer.name}: {found.prediction:.4g}{f', {answer.words}' if answer.words else ''}{_several(len(models))}"
-        )
+        words = f", {answer.words}" if answer.words else ""
+        say(f"{answer.name}: {found.prediction:.4g}{words}{_several(len(models))}")
         say(f"reference value {found.baseline:.4g}: {reference}; rest {found.rest:+.2g}")
 
     paths = [{"path": path.vertices, "words": words(path), "score": path.score} for path in ranked[:top]]
@@ -136,20 +142,19 @@ def _explain_one(
     }, show  # fmt: skip
 
 
-def _explain_all(
-    trained: Ensemble, models: list[PathNN], run: Path, data: str, smiles: str | None, output: str | None, out: Path,
-    top: int, device: str,
-) -> Found:  # fmt: skip
+def _explain_all(asked: Asked) -> Found:
     import torch
 
     from pathnn.explain.dataset import explain_dataset, patterns_csv
     from pathnn.explain.page import Heading, dataset_page
     from pathnn.explain.subject import choose_answer, output_names, read_reference, read_subjects
 
+    trained, models, run, data, smiles, output, out, top, device = asked
+    assert out is not None
     signature, first = trained.signature, trained.members[0]
-    asked = output_names(signature) if output is None else [output]
     none = torch.zeros(signature.out_channels)
-    answers = [choose_answer(signature, none, name, networks=len(models)) for name in asked]
+    names = output_names(signature) if output is None else [output]
+    answers = [choose_answer(signature, none, name, networks=len(models)) for name in names]
     problems: list[str] = []
 
     def readable() -> Iterator[ExplainedGraph]:
@@ -168,37 +173,28 @@ def _explain_all(
         note(f"{number_text(len(problems), 'row')} cannot be read, the first: {problems[0]}")
     out.mkdir(parents=True, exist_ok=True)
     _write(out / "paths.csv", patterns_csv(found))
-    heading = Heading(f"Paths that {data} is predicted from", "", "", _about(run, models), reference)
+    heading = Heading(f"Paths that {data} is predicted from", "", "", asked.about, reference)
     _write(out / "explanation.html", dataset_page(found, heading, top=top))
+
+    paths = ("path", "graphs", "mean", "std")
+    outputs = [
+        {
+            "output": one.output.name, "graphs": one.graphs, "baseline": one.baseline, "faithfulness": one.areas(),
+            "paths": [dict(zip(paths, (p.text, p.graphs, p.mean, p.std), strict=True)) for p in one.extremes(top)],
+        }
+        for one in found
+    ]  # fmt: skip
 
     def show() -> None:
         for one in found:
-            rows = [
-                (path.text, f"{path.graphs:,}", f"{path.mean:+.3g}", f"{path.std:.2g}") for path in one.extremes(top)
-            ]
+            rows = [(p.text, f"{p.graphs:,}", f"{p.mean:+.3g}", f"{p.std:.2g}") for p in one.extremes(top)]
             print_table(("path", "graphs", "mean", "spread"), rows, title=f"{one.output.name}: {one.graphs:,} graphs")
             say(f"reference value {one.baseline:.4g}: {reference}")
             for kind, (deleted, inserted) in one.areas().items():
                 say(f"faithfulness, {kind}: area {deleted:.3g} if deleted, {inserted:.3g} if inserted")
 
-    outputs = [
-        {
-            "output": one.output.name, "graphs": one.graphs, "baseline": one.baseline, "faithfulness": one.areas(),
-            "paths": [
-                {"path": path.text, "graphs": path.graphs, "mean": path.mean, "std": path.std}
-                for path in one.extremes(top)
-            ],
-        }
-        for one in found
-    ]  # fmt: skip
-    return {
-        "run": run,
-        "data": data,
-        "reference": reference,
-        "networks": len(models),
-        "outputs": outputs,
-        "out": out,
-    }, show
+    about = {"run": run, "data": data, "reference": reference, "networks": len(models)}
+    return {**about, "outputs": outputs, "out": out}, show
 
 
 def _write(out: Path, text: str) -> None:
@@ -206,10 +202,6 @@ def _write(out: Path, text: str) -> None:
 
     with atomic_write(out) as file:
         file.write(text.encode())
-
-
-def _about(run: Path, models: Sequence[PathNN]) -> str:
-    return f"{run}{_several(len(models))}; explained by pathnn {__version__}"
 
 
 def _several(networks: int) -> str:

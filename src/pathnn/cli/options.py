@@ -19,14 +19,12 @@ Data = Annotated[
         metavar="DATA",
         help="The name of a dataset (see pathnn datasets), a table of molecules (.csv, .tsv, .smi, .sdf, .parquet; "
         "- for a CSV from standard input), a .g6 file, or a folder in TU format.",
-        show_default=False,
     ),
 ]
 
 Run = Annotated[
     Path, typer.Argument(metavar="RUN", help="A folder that pathnn train wrote, a model.safetensors file, or "
-                         "the name of a trained model (zinc-ap).",
-                         show_default=False),
+                         "the name of a trained model (zinc-ap)."),
 ]  # fmt: skip
 
 Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to compute.")]
@@ -35,9 +33,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; eve
 
 SkipInvalid = Annotated[bool, typer.Option("--skip-invalid", help="Skip rows that cannot be read, and count them.")]
 
-Smiles = Annotated[
-    str | None, typer.Option("--smiles", metavar="COLUMN", help="The SMILES column of a table.", show_default=False)
-]
+Smiles = Annotated[str | None, typer.Option("--smiles", metavar="COLUMN", help="The SMILES column of a table.")]
 
 
 def pick_device(device: str) -> str:
@@ -45,6 +41,13 @@ def pick_device(device: str) -> str:
     from pathnn.device import resolve
 
     return str(resolve(device))
+
+
+def check_output(out: Path | None, data: str) -> None:
+    """Refuse to write to the file that is read."""
+    path = Path(data).expanduser()
+    if out is not None and out.exists() and path.exists() and out.samefile(path):
+        raise typer.BadParameter("it is the file to read: give another name.", param_hint="--out")
 
 
 def check_usage(make: Callable[..., T], *args: Any, **options: Any) -> T:

@@ -20,7 +20,7 @@ EXAMPLE = "Example: pathnn paths zinc --collection ap --k 4 --draw paths.svg --g
 Draw = Annotated[
     Path | None,
     typer.Option("--draw", metavar="FILE", help="Draw a graph, the paths from a vertex, and their tree, as "
-                 ".svg, .pdf or .png.", show_default=False),
+                 ".svg, .pdf or .png."),
 ]  # fmt: skip
 Graph = Annotated[int, typer.Option("--graph", min=0, help="Which graph to draw, counted from 0.")]
 Source = Annotated[int, typer.Option("--source", min=0, help="The vertex whose paths are drawn, counted from 0.")]

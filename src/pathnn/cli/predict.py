@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,26 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pathnn.cli.console import note, print_json, progress, result_only, say
-from pathnn.cli.options import Data, Device, Json, Run, Smiles, pick_device
+from pathnn.cli.options import Data, Device, Json, Run, Smiles, check_output, pick_device
 
 if TYPE_CHECKING:
     from pathnn.inference.stream import PredictionTable
 
 Out = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="The .csv or .csv.gz to write; by default standard output.",
-                 show_default=False),
+    typer.Option("--out", "-o", metavar="FILE", help="The .csv or .csv.gz to write; by default standard output."),
 ]  # fmt: skip
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a file with rows that cannot be read.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the prediction of a file that was stopped.")]
 Part = Annotated[
     str | None,
-    typer.Option("--part", metavar="I/N", help="Predict the I-th of N parts of a file, which are of equal size.",
-                 show_default=False),
+    typer.Option("--part", metavar="I/N", help="Predict the I-th of N parts of a file, which are of equal size."),
 ]  # fmt: skip
 Interval = Annotated[
     float | None,
-    typer.Option("--interval", min=0.0, max=1.0, metavar="LEVEL", show_default=False,
+    typer.Option("--interval", min=0.0, max=1.0, metavar="LEVEL",
                  help="Add intervals, or sets of classes, that hold this share of the targets, such as 0.9."),
 ]  # fmt: skip
 
@@ -53,14 +52,21 @@ def predict_command(
     --interval needs a run that was trained with --folds or --calibration.
     """
     share = _part(part)
-    path = Path(data).expanduser()
-    if out is not None and out.exists() and path.exists() and out.samefile(path):
-        raise typer.BadParameter("it is the file to read: give another name.", param_hint="--out")
+    check_output(out, data)
     if resume and (out is None or json):
         raise typer.BadParameter("only a file that --out names can be resumed, without --json.", param_hint="--resume")
     with result_only(json):
+        from pathnn.files import atomic_write
         from pathnn.inference.predictor import Predictor
-        from pathnn.inference.stream import Written, csv_text, is_table, predict_file, predict_rows, predict_table
+        from pathnn.inference.stream import (
+            Written,
+            csv_bytes,
+            csv_text,
+            is_table,
+            predict_file,
+            predict_rows,
+            predict_table,
+        )  # fmt: skip
 
         predictor, table = Predictor(run, pick_device(device), interval=interval), is_table(data)
         if not table and (resume or part is not None):
@@ -81,7 +87,8 @@ def predict_command(
             if not table:
                 report(whole := predict_table(predictor, data, strict=strict))
                 if out is not None:
-                    write_csv(out, [whole.header, *whole.rows])
+                    with atomic_write(out) as file:
+                        file.write(csv_bytes([whole.header, *whole.rows], out))
             elif out is not None:
                 done = predict_file(predictor, data, out, resume=resume, report=report, **options)
             else:
@@ -105,11 +112,10 @@ def predict_command(
 
 def _part(text: str | None) -> tuple[int, int]:
     """Return the number of a part and the number of all parts."""
-    numbers = ["1", "1"] if text is None else text.split("/")
-    if len(numbers) == 2 and all(number.isascii() and number.isdigit() for number in numbers):
-        part, parts = map(int, numbers)
-        if 1 <= part <= parts:
-            return part, parts
+    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", "1/1" if text is None else text)
+    part, parts = map(int, found.groups()) if found else (0, 0)
+    if 1 <= part <= parts:
+        return part, parts
     raise typer.BadParameter(f"got {text!r}: expected a part and the number of parts, 3/100.", param_hint="--part")
 
 
@@ -122,27 +128,9 @@ def total_rows(data: str, part: tuple[int, int]) -> int | None:
     return count_rows(data) if part == (1, 1) else len(part_rows(data, part))
 
 
-def write_csv(path: Path, rows: list[list[Any]]) -> None:
-    """Write a CSV as a whole or not at all."""
-    from pathnn.files import atomic_write
-    from pathnn.inference.stream import csv_bytes
-
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: expected the name of a .csv file.")
-    with atomic_write(path) as file:
-        file.write(csv_bytes(rows, path))
-
-
 def _print_json(chunks: list[PredictionTable], out: Path | None) -> None:
     names, rows = chunks[0].predicted, [row for chunk in chunks for row in chunk.rows]
     new = len(names) + 1
     *columns, errors = ([row[i] if row[i] != "" else None for row in rows] for i in range(-new, 0))
-    print_json(
-        {
-            "rows": len(rows),
-            "bad_rows": sum(map(bool, errors)),
-            "out": out,
-            "predictions": dict(zip(names, columns, strict=True)),
-            "errors": errors,
-        }
-    )
+    counts = {"rows": len(rows), "bad_rows": sum(map(bool, errors)), "out": out}
+    print_json({**counts, "predictions": dict(zip(names, columns, strict=True)), "errors": errors})

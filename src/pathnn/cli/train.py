@@ -30,30 +30,26 @@ if TYPE_CHECKING:
     from pathnn.training import EnsembleFolder, RunFolder
     from pathnn.training.run_folder import Member
 
-Out = Annotated[
-    Path, typer.Option("--out", "-o", metavar="RUN", help="The folder to write the run to.", show_default=False)
-]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="RUN", help="The folder to write the run to.")]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="A YAML file of options; options of the command line override it.",
-                 show_default=False),
+    typer.Option("--config", metavar="FILE", help="A YAML file of options; options of the command line override it."),
 ]  # fmt: skip
 Resume = Annotated[bool, typer.Option("--resume", help="Resume the run in the folder, if there is one.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")]
 Seeds = Annotated[
     int | None,
-    typer.Option("--seeds", min=2, metavar="N", show_default=False,
+    typer.Option("--seeds", min=2, metavar="N",
                  help="Train N networks, with seeds from --seed on; predictions are their mean, with error bars."),
 ]  # fmt: skip
 Folds = Annotated[
     int | None,
-    typer.Option("--folds", min=2, metavar="K", show_default=False,
+    typer.Option("--folds", min=2, metavar="K",
                  help="Cross-validate: train K networks, each on all but one of K parts of the data."),
 ]  # fmt: skip
 Baselines = Annotated[
-    bool,
-    typer.Option("--baselines", help="Also train random forests and LightGBM on the molecules of a table."),
-]  # fmt: skip
+    bool, typer.Option("--baselines", help="Also train random forests and LightGBM on the molecules of a table.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +90,8 @@ def train_command(
         from pathnn.training import RunFolder, run, run_ensemble
 
         chosen, options = read_options(given, config)
+        if folds is not None:
+            check_usage(RunConfig.from_dict, {**chosen, "data": data, "folds": folds})
         check_table_options(data, chosen, baselines=baselines)
         kind: Member | None = "seed" if seeds is not None else "fold" if folds is not None else None
         modes = {"resume": resume, "overwrite": overwrite}

@@ -12,14 +12,12 @@ from pathnn.cli.options import Data, Json, check_usage, options_from
 from pathnn.cli.train import ConfigFile, ModelOptions, check_table_options, load_table, read_options
 from pathnn.training.config import RunConfig
 
-Out = Annotated[
-    Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the search.", show_default=False)
-]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the search.")]
 Trials = Annotated[int, typer.Option("--trials", min=1, help="How many trials to finish, with those of earlier calls.")]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Processes on this machine.")]
 Storage = Annotated[
     str | None,
-    typer.Option("--storage", metavar="URL", show_default=False,
+    typer.Option("--storage", metavar="URL",
                  help="A database that several machines share, such as postgresql://...; by default a file in FOLDER."),
 ]  # fmt: skip
 

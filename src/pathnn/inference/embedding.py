@@ -62,7 +62,8 @@ class Embedder(Predictor):
             device=self.device,
         )
         with torch.inference_mode():
-            rows = [torch.cat([apply(model, batch) for model in models], dim=1).float().cpu() for batch in loader]
+            each = ([apply(model, batch, merge=True) for model in models] for batch in loader)
+            rows = [torch.cat(some, dim=1).float().cpu() for some in each]
         sizes = task.graphs.node_ptr.diff().tolist() if self.atoms else [1] * len(task.graphs)
         return {EMBEDDING: [(part if self.atoms else part[0]).numpy() for part in torch.split(torch.cat(rows), sizes)]}
 

@@ -164,6 +164,11 @@ class PathNN(GraphModel):
     def _vertices(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, budget: Any) -> Tensor:
         trie = self._trie(x, edge_index, trie, batch, edge_attr)
         edges = self._prepare(edge_attr, trie, budget)
+        if budget is not None and budget.merge:
+            from pathnn.nn.merge import can_merge, merged_vertices  # compiles loops
+
+            if can_merge(x, edge_attr, trie):
+                return merged_vertices(self, x, edge_attr, trie, edges)
         h: Tensor = self.encoder(x)
         for length, conv in enumerate(self.convs, start=1):
             h = conv(h, self.lstm, trie.length(length), edges)

@@ -146,8 +146,8 @@ class Step(nn.Module):
         return apply(self.model, batch())
 
 
-def apply(model: Model, batch: GraphBatch) -> Tensor:
-    """Return the outputs of `model` for the graphs of a batch, `[num_graphs, out_channels]`."""
+def apply(model: Model, batch: GraphBatch, *, merge: bool = False) -> Tensor:
+    """Return the outputs of `model` for the graphs of a batch, `[num_graphs, out_channels]`; `merge` as in `Budget`."""
     x, edge_attr = features(model, batch.x, batch.edge_attr)
     out: Tensor = model(
         x,
@@ -157,7 +157,7 @@ def apply(model: Model, batch: GraphBatch) -> Tensor:
         edge_attr=edge_attr,
         graph_attr=batch.graph_attr if model.config.graph_channels else None,
         batch_size=batch.num_graphs,
-        **({"budget": Budget(batch.max_entries)} if isinstance(model, PathNN) else {}),
+        **({"budget": Budget(batch.max_entries, merge=merge)} if isinstance(model, PathNN) else {}),
     )
     return out
 
@@ -246,7 +246,7 @@ def predict(
         max_entries=resolve_max_entries("auto", model, device),
         device=device,
     )
-    return model_outputs(model, loader)
+    return model_outputs(model, loader, forward=lambda batch: apply(model, loader.batch(batch), merge=True))
 
 
 def graphs_to_read(graphs: PackedGraphs, index: Tensor | None, model: Model) -> tuple[PackedGraphs, Tensor | None]:

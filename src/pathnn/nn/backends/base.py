@@ -40,11 +40,13 @@ class Budget(NamedTuple):
     """The memory that one forward pass may use.
 
     A trie of more than `max_entries` entries is cut by roots into pieces, which the backward pass recomputes; None for
-    no limit. `recompute=False` uses more memory and less time in the backward pass (Triton only).
+    no limit. `recompute=False` uses more memory and less time in the backward pass (Triton only). With `merge`, equal
+    surroundings are computed once (`nn.merge`): for models without custom modules, in evaluation.
     """
 
     max_entries: int | None = None
     recompute: bool = True
+    merge: bool = False
 
 
 MOST_COMPONENTS = 31
