@@ -69,34 +69,42 @@ class Pattern:
 
 @dataclass
 class OutputSummary:
-    """What all graphs say about one output: `curves` is `[graphs, kinds, deletion and insertion, fractions]`."""
+    """What all graphs say about one output: `curves` is `[graphs, kinds, deletion and insertion, fractions]`.
+
+    `atoms` has kinds of vertices with the shares of all paths through them, and `descriptors` the mean size of what
+    descriptors add.
+    """
 
     output: ExplainedOutput
     baseline: float = math.nan
     graphs: int = 0
     rest: float = 0.0
     patterns: dict[str, Pattern] = field(default_factory=dict)
+    atoms: dict[str, Pattern] = field(default_factory=dict)
+    descriptors: float = 0.0
     curves: list[Tensor] = field(default_factory=list)
 
     def add(self, graph: ExplainedGraph, found: Explanation) -> None:
         """Add the explanation of one graph."""
         self.graphs, self.baseline = self.graphs + 1, found.baseline
         self.rest = max(self.rest, abs(found.rest))
-        groups: dict[str, list[PathScore]] = {}
-        for path in found.ranked():
-            groups.setdefault(graph.picture.pattern(path), []).append(path)
-        for text, paths in groups.items():
-            self.patterns.setdefault(text, Pattern(text, paths[0].length)).add(graph, paths)
+        self.descriptors += (abs(found.descriptors) - self.descriptors) / self.graphs
+        atoms = [PathScore((v,), share) for v, share in enumerate(found.vertex_scores().tolist())]
+        for known, scores in ((self.patterns, found.ranked()), (self.atoms, atoms)):
+            groups: dict[str, list[PathScore]] = {}
+            for path in scores:
+                groups.setdefault(graph.picture.pattern(path), []).append(path)
+            for text, paths in groups.items():
+                known.setdefault(text, Pattern(text, paths[0].length)).add(graph, paths)
 
-    def ranked(self) -> list[Pattern]:
+    def ranked(self, patterns: dict[str, Pattern]) -> list[Pattern]:
         """Return the patterns of at least two graphs and 1 % of them, those that raise the output most first."""
         least = min(self.graphs, max(2, self.graphs / 100))
-        common = [one for one in self.patterns.values() if one.graphs >= least]
-        return sorted(common, key=lambda one: -one.mean)
+        return sorted((one for one in patterns.values() if one.graphs >= least), key=lambda one: -one.mean)
 
     def extremes(self, top: int) -> list[Pattern]:
         """Return the `top` patterns that raise the output most, and the `top` that lower it most."""
-        ranked = self.ranked()
+        ranked = self.ranked(self.patterns)
         return ranked if len(ranked) <= 2 * top else [*ranked[:top], *ranked[-top:]]
 
     def areas(self) -> dict[str, tuple[float, float]]:

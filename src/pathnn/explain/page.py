@@ -46,10 +46,12 @@ def explanation_page(
         rows.append(f'<tr><td colspan="3">the other {len(others):,}</td>{_number(score)}<td></td></tr>')
     alone = {0: f"single {picture.vertices}"}
     parts = [(alone.get(length, f"paths of length {length}"), score) for length, score in found.by_length()]
-    parts += [("descriptors of the whole", found.descriptors)] if len(found.descriptor_scores) else []
+    parts += [(f"descriptors of the {picture.whole}", found.descriptors)] if len(found.descriptor_scores) else []
+    vertices, edges = found.vertex_scores().tolist(), found.edge_scores()
     text = {
         "title": heading.title, "output": heading.output, "made_by": heading.made_by, "reference": heading.reference,
         "answer": f", {heading.answer}" if heading.answer else "", "vertices": picture.vertices, "edges": picture.edges,
+        "whole": picture.whole, "deepest": f"{max(map(abs, (*vertices, *edges.values())), default=0.0):.2g}",
         "prediction": f"{found.prediction:.4g}", "baseline": f"{found.baseline:.4g}", "rest": f"{found.rest:+.2g}",
     }  # fmt: skip
     shown = [*descriptors[:MOST_DESCRIPTORS]]
@@ -58,7 +60,7 @@ def explanation_page(
     return _fill(
         "page.html",
         text,
-        picture=picture.draw(dict(enumerate(found.vertex_scores().tolist())), found.edge_scores()),
+        picture=picture.draw(dict(enumerate(vertices)), edges),
         parts=_bars(parts), rows="\n".join(rows), descriptors=_bars(shown), hidden="" if shown else "hidden",
     )  # fmt: skip
 
@@ -110,18 +112,27 @@ def dataset_page(summaries: Sequence[OutputSummary], heading: Heading, *, top: i
 def _section(summary: OutputSummary, reference: str, top: int) -> str:
     shown = summary.extremes(top)
     raising, lowering = [one for one in shown if one.mean > 0], [one for one in reversed(shown) if one.mean < 0]
-    most = max((abs(one.mean) for one in (*raising, *lowering)), default=0.0)
     areas = "".join(
         f'<tr><td>{kind}</td><td class="number">{deleted:.3g}</td><td class="number">{inserted:.3g}</td></tr>'
         for kind, (deleted, inserted) in summary.areas().items()
     )
-    name = escape(summary.output.name)
+    each = next(iter(summary.patterns.values())).examples[0][1] if summary.patterns else None
     return Template(files("pathnn.explain").joinpath("section.html").read_text(encoding="utf-8")).substitute(
-        name=name, graphs=f"{summary.graphs:,}", baseline=f"{summary.baseline:.4g}", reference=escape(reference),
-        raising="\n".join(_pattern(one, most) for one in raising), rest=f"{summary.rest:.2g}",
-        lowering="\n".join(_pattern(one, most) for one in lowering), sample=len(summary.curves), areas=areas,
+        name=escape(summary.output.name), graphs=f"{summary.graphs:,}", baseline=f"{summary.baseline:.4g}",
+        reference=escape(reference), rest=f"{summary.rest:.2g}", sample=len(summary.curves), areas=areas,
+        atoms=_patterns(summary.ranked(summary.atoms)), raising=_patterns(raising), lowering=_patterns(lowering),
+        hidden="" if summary.descriptors else "hidden", descriptors=f"{summary.descriptors:.3g}",
+        vertices=each.picture.vertices if each else "vertices",
         curves=svg(draw_curves(summary), summary.output.name),
     )  # fmt: skip
+
+
+def _patterns(shown: Sequence[Pattern]) -> str:
+    most = max((abs(one.mean) for one in shown), default=0.0)
+    names = ("path", "graphs", "occurrences", "mean", "spread", "", "largest examples")
+    head = "".join(f'<th class="{"number" if 0 < i < 5 else ""}">{name}</th>' for i, name in enumerate(names))
+    rows = "\n".join(_pattern(one, most) for one in shown)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _pattern(one: Pattern, most: float) -> str:

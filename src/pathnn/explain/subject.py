@@ -97,7 +97,7 @@ class ExplainedGraph:
     def outputs(self, trained: TrainedModel) -> Tensor:
         """Return the outputs of the network for the graph, `[outputs]`."""
         with torch.no_grad():
-            features = {"edge_attr": self.data.edge_attr, "graph_attr": self.data.graph_attr}
+            features = {"edge_attr": self.data.edge_attr, "graph_attr": self.data.get("graph_attr")}
             out: Tensor = trained.model.eval()(self.data.x, self.data.edge_index, **features)
         return out[0]
 
