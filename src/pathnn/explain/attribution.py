@@ -178,7 +178,7 @@ def explain_graphs(
             if steps == STEPS[0]:
                 _check_weighted(model, copies, output)
             for i, one in zip(todo, _integrate(copies, output, steps), strict=True):
-                size = sum(float(score.abs().sum()) for score in (*one.scores, one.descriptor_scores))
+                size = sum(float(score.abs().sum()) for score in one.scores)
                 if abs(one.rest) <= tolerance * size or steps == STEPS[-1]:
                     found[i] = one
     return [found[i] for i in range(len(graphs))]
