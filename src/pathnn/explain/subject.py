@@ -34,6 +34,9 @@ NAME_COLUMNS = ("name", "title", "compound", "compound id", "compound_name", "mo
 MOST_REFERENCES, FEWEST_REFERENCES = 256, 20
 """How many graphs the reference value is a mean over."""
 
+MOST_INPUTS = 2**18
+"""Numbers of all of them that the head reads: with descriptors, it takes most of the time."""
+
 
 @dataclass(frozen=True)
 class ExplainedOutput:
@@ -166,8 +169,9 @@ def read_reference(
     """
     found: list[ExplainedGraph | str] = []
     if (run / FILE).exists():
-        texts = load_training_molecules(run).smiles
-        chosen = torch.randperm(len(texts), generator=torch.Generator().manual_seed(0))[:MOST_REFERENCES].tolist()
+        texts, config = load_training_molecules(run).smiles, trained.model.config
+        most = min(MOST_REFERENCES, MOST_INPUTS // (config.hidden_channels + (config.graph_channels or 0)))
+        chosen = torch.randperm(len(texts), generator=torch.Generator().manual_seed(0))[:most].tolist()
         table = Table(FILE, ("smiles",), tuple((texts[i],) for i in sorted(chosen)))
         found = list(_molecules(trained, table, "smiles", 0))
     good = [one for one in found if not isinstance(one, str)]
