@@ -119,11 +119,11 @@ def test_in_a_linear_model_a_score_is_what_the_path_changes():
     model = make(k=1, norm=None, phi="identity", head="linear")
     x = torch.rand(6, 3)
     found = explain_paths(model, x, GRAPH)
-    copies = Copies.of(weighted_copy(model), [Data(x=x, edge_index=GRAPH)])
+    copies = Copies(weighted_copy(model), [Data(x=x, edge_index=GRAPH)])
     scores = found.scores[0]
     for path in range(scores.numel()):
         weights = copies.weights(torch.ones(2))
-        weights[1, 6 + 1 + path] = 0.0  # after the weights of six vertices and of descriptors
+        weights[1, 6 + path] = 0.0  # after the weights of six vertices
         kept, left = copies.outputs(weights)[:, 0, 0].tolist()
         assert kept - left == pytest.approx(scores[path].item(), abs=1e-6)
 
@@ -343,6 +343,6 @@ def test_a_large_graph_is_read_one_at_a_time(monkeypatch):
     several = explain_paths(model, x, GRAPH)
     monkeypatch.setattr(attribution, "ENTRIES", 1)
     one = explain_paths(model, x, GRAPH)
-    assert Copies.of(weighted_copy(model), [Data(x=x, edge_index=GRAPH)]).number == 1
+    assert Copies(weighted_copy(model), [Data(x=x, edge_index=GRAPH)]).number == 1
     for a, b in zip(several.scores, one.scores, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)

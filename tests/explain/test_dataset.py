@@ -27,7 +27,7 @@ LINE = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
 def graph(seed: int) -> ExplainedGraph:
     x = torch.rand(4, 3, generator=torch.Generator().manual_seed(seed))
     picture = GraphPicture(LINE, 4, [[0], [1], [0], [2]])
-    return ExplainedGraph(f"graph {seed}", f"row {seed}", x, LINE, None, None, torch.arange(4), picture)
+    return ExplainedGraph(f"graph {seed}", f"row {seed}", Data(x, LINE), torch.arange(4), picture)
 
 
 def networks() -> list[PathNN]:
@@ -43,7 +43,7 @@ def summaries() -> list[OutputSummary]:
 def test_patterns_add_up_to_predictions_minus_the_reference() -> None:
     models = networks()
     for number, (factor, shift, summary) in enumerate(zip((2.0, 1.0), (1.0, 0.0), summaries(), strict=True)):
-        out = torch.stack([torch.cat([m(graph(i).x, LINE) for i in range(60)]) for m in models]).mean(dim=0)
+        out = torch.stack([torch.cat([m(graph(i).data.x, LINE) for i in range(60)]) for m in models]).mean(dim=0)
         predicted = factor * out[:, number].detach() + shift
         assert summary.graphs == 40
         assert summary.baseline == pytest.approx(predicted[50:].mean().item(), rel=1e-4)
@@ -71,7 +71,7 @@ def test_curves_begin_and_end_at_the_prediction_and_the_reference(references: bo
     inputs = inputs_of(models, [graph(i) for i in range(5)] if references else [])
     curves = faithfulness(models, one.data, inputs, 0)
     assert curves.shape == (3, 2, len(FRACTIONS))
-    prediction = torch.stack([m(one.x, LINE)[0, 0] for m in models]).mean().item()
+    prediction = torch.stack([m(one.data.x, LINE)[0, 0] for m in models]).mean().item()
     none = [explain_graphs(m, [one.data], reference=i)[0].baseline for m, i in zip(models, inputs, strict=True)]
     for kind in range(3):
         assert curves[kind, 0, 0].item() == pytest.approx(prediction, rel=1e-4)
@@ -145,14 +145,14 @@ def test_pyg_explains_with_path_scores() -> None:
     options = {"explanation_type": "model", "node_mask_type": "object", "edge_mask_type": "object"}
     explainer = Explainer(model, PathExplainer(), **options, model_config=config)
     x, edges, batch = (
-        torch.cat([one.x, two.x]),
+        torch.cat([one.data.x, two.data.x]),
         torch.cat([LINE, LINE + 4], dim=1),
         torch.arange(2).repeat_interleave(4),
     )
     found = explainer(x, edges, batch=batch)
     classes = model(x, edges, batch=batch).argmax(dim=1).tolist()
     for i, part in enumerate((one, two)):
-        (alone,) = explain_graphs(model, [Data(x=part.x, edge_index=LINE)], output=classes[i])
+        (alone,) = explain_graphs(model, [Data(x=part.data.x, edge_index=LINE)], output=classes[i])
         mask = found.edge_mask[6 * i : 6 * i + 6]
         assert mask.sum().item() == pytest.approx(sum(alone.edge_scores().values()), rel=1e-3, abs=1e-5)
         assert mask[0].item() == pytest.approx(alone.edge_scores()[0, 1] / 2, rel=1e-3, abs=1e-5)

@@ -27,7 +27,7 @@ def test_scores_tell_what_happens_without_the_paths(mirror: Path):
     for number in range(11000, 11008):
         graph = graphs[number]
         found = explain_paths(model, graph.x, graph.edge_index, edge_attr=graph.edge_attr)
-        copies = Copies.of(weighted_copy(model), [graph])
+        copies = Copies(weighted_copy(model), [graph])
         order = torch.cat(found.scores).argsort()
         tenth = order.numel() // 10
         some = order[torch.randperm(order.numel(), generator=generator)]
@@ -37,7 +37,7 @@ def test_scores_tell_what_happens_without_the_paths(mirror: Path):
 
 def without(copies: Copies, left_out: torch.Tensor) -> float:
     """The prediction if some paths, numbered through all lengths, are left out."""
-    first = copies.sizes[0] + 1  # after the weights of the vertices and of descriptors
+    first = sum(copies.sizes[:2])  # after the weights of the vertices and of descriptors
     weights = copies.weights(torch.ones(1))
     weights[0, left_out + first] = 0.0
     with torch.no_grad():

@@ -41,8 +41,8 @@ def test_labels_of_another_file_are_numbered_as_in_training(tmp_path: Path) -> N
     trained = TrainedModel(build_model(config, task), config, TaskSignature.of(task, TargetScale()), 1, 0.0, {})
     part = tu_folder(tmp_path / "part", **ONE, node_labels="9\n5\n", edge_labels="3\n3\n")
     there, here = read_subject(trained, str(tmp_path / "whole"), graph=1), read_subject(trained, str(part))
-    assert torch.equal(here.x, there.x)
-    assert torch.equal(here.edge_attr, there.edge_attr)
+    assert torch.equal(here.data.x, there.data.x)
+    assert torch.equal(here.data.edge_attr, there.data.edge_attr)
     assert torch.equal(here.outputs(trained), there.outputs(trained))
 
 
@@ -58,9 +58,9 @@ def test_atoms_have_the_numbers_of_the_users_smiles(tmp_path: Path, collection: 
     found = []
     for row, elements in ((1, "OCCNCOO"), (2, "NCCOCOO")):
         subject = read_subject(trained, str(table), row=row)
-        assert [{6: "C", 7: "N", 8: "O"}[int(x)] for x in subject.x[subject.order.argsort(), 0]] == [*elements]
+        assert [{6: "C", 7: "N", 8: "O"}[int(x)] for x in subject.data.x[subject.order.argsort(), 0]] == [*elements]
         assert subject.picture.words(PathScore((0, 1), 0.0)) == f"{elements[0]}0–{elements[1]}1"
-        inner = explain_paths(trained.model, subject.x, subject.edge_index, edge_attr=subject.edge_attr)
+        inner = explain_paths(trained.model, subject.data.x, subject.data.edge_index, edge_attr=subject.data.edge_attr)
         found.append(inner.renumbered(subject.order))
     first, second = ({path.vertices: path.score for path in one.ranked()} for one in found)
     assert len(first) == len(second) > 10

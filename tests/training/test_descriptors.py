@@ -127,16 +127,15 @@ def test_an_explanation_adds_up(table, tmp_path):
     data = task.graphs[12]
     missing, alone = torch.full_like(data.graph_attr, torch.nan), {"edge_attr": data.edge_attr[:0]}
     with torch.no_grad():
-        mean, own = (
-            trained.model(data.x, data.edge_index[:, :0], graph_attr=values, **alone)
-            for values in (missing, data.graph_attr)
-        )
+        mean = trained.model(data.x, data.edge_index[:, :0], graph_attr=missing, **alone)
     assert document["baseline"] == pytest.approx(float(out.mean()), abs=1e-4), "the mean prediction for the table"
-    assert document["descriptors"] != 0
+    assert document["descriptors"] == pytest.approx(sum(document["descriptor_parts"].values())) != 0
     features = {"edge_attr": data.edge_attr, "graph_attr": data.graph_attr}
     found = explain_paths(trained.model, data.x, data.edge_index, **features)  # without a reference
     assert found.baseline == pytest.approx(float(mean[0, 0]), abs=1e-4)
-    assert found.descriptors == pytest.approx(float(own[0, 0] - mean[0, 0]), abs=1e-4)
+    scored = found.descriptors + sum(path.score for path in found.ranked()) + found.rest
+    assert found.baseline + scored == pytest.approx(float(out[12, 0]), abs=1e-4)
+    assert len(found.descriptor_scores) == data.graph_attr.size(1)
     text = call("explain", tmp_path / "run", table, "--row", 13, "-o", tmp_path / "why.html")
     assert "descriptors" in text
     assert "descriptors" in (tmp_path / "why.html").read_text()

@@ -117,15 +117,17 @@ def _explain_one(asked: Asked, row: int | None, graph: int | None) -> Found:
         inputs = inputs_of(models, others, device)
         (found,) = explain_mean(models, [subject.data.to(device)], answer.number, inputs)
     found = found.rescaled(answer.factor, answer.shift).renumbered(subject.order)
+    parts = subject.descriptor_parts(found)
     if out is not None:
         heading = Heading(subject.title, answer.name, answer.words, f"{subject.place}; {asked.about}", reference)
-        _write(out, explanation_page(heading, found, subject.picture, top=top))
+        _write(out, explanation_page(heading, found, subject.picture, top=top, descriptors=parts))
     ranked, words = found.ranked(), subject.picture.words
     rows = [(words(path), str(path.length), f"{path.score:+.4g}") for path in ranked[:top]]
     if rest := ranked[top:]:
         rows.append((f"the other {len(rest):,}", "", f"{sum(path.score for path in rest):+.4g}"))
-    if subject.graph_attr is not None:
-        rows.append(("descriptors", "", f"{found.descriptors:+.4g}"))
+    if parts:
+        rows.append((f"all {len(found.descriptor_scores):,} descriptors", "", f"{found.descriptors:+.4g}"))
+        rows += [(f"  {name}", "", f"{score:+.4g}") for name, score in parts[:3]]
 
     def show() -> None:
         print_table(("path", "length", "adds"), rows, title=subject.title)
@@ -137,7 +139,7 @@ def _explain_one(asked: Asked, row: int | None, graph: int | None) -> Found:
     return {
         "run": run, "data": data, "subject": subject.title, "output": answer.name, "prediction": found.prediction,
         "baseline": found.baseline, "reference": reference, "rest": found.rest, "paths": paths,
-        **({} if subject.graph_attr is None else {"descriptors": found.descriptors}),
+        **({"descriptors": found.descriptors, "descriptor_parts": dict(parts)} if parts else {}),
         "vertex_scores": found.vertex_scores(), "networks": len(models), "out": out,
     }, show  # fmt: skip
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -17,7 +16,7 @@ from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader, Shared
 from pathnn.nn.encoders import check_features
 from pathnn.nn.graph_model import read_out
 from pathnn.nn.path_lstm import Edges, PathRNN, divide_by_paths
-from pathnn.nn.readout import join_graph_attr
+from pathnn.nn.readout import Readout, join_graph_attr
 from pathnn.paths.csr import check_edge_index
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
@@ -70,33 +69,31 @@ class WeightedReadout(nn.Module):
 class ReferenceHead(nn.Module):
     """Fill what the weights leave out of a graph with other graphs, and return the mean output over them.
 
-    `kept` has the weight of the vertices and of the descriptors of each graph, `[graphs, 2]`.
+    `vertices` has their mean weight in each graph, `[graphs, 1]` (the readout has weighted them already), and
+    `descriptors` the weight of each of them. Without reference, zeros stand for it: the mean of the descriptors.
     """
 
-    def __init__(self, head: nn.Module, reference: Tensor | None, descriptors: int) -> None:
+    def __init__(self, head: nn.Module, reference: Tensor | None) -> None:
         super().__init__()
-        self.head, self.reference, self.descriptors = head, reference, descriptors
-        self.kept = torch.empty(0)
+        self.head, self.reference = head, reference
+        self.vertices = self.descriptors = torch.empty(0)
 
     def forward(self, own: Tensor) -> Tensor:
         """Return the outputs of graphs with the inputs `own` of the head."""
-        out: Tensor
-        if self.reference is None:
-            out = self.head(own)
-            return out
-        sizes = torch.tensor([own.size(1) - self.descriptors, self.descriptors], device=own.device)
-        kept = self.kept.repeat_interleave(sizes, dim=1)
-        # the readout has multiplied the vertices by their weights already
-        own = torch.cat([own[:, : sizes[0]], own[:, sizes[0] :] * kept[:, sizes[0] :]], dim=1)
-        out = self.head((own.unsqueeze(1) + (1 - kept).unsqueeze(1) * self.reference).flatten(0, 1))
-        return out.view(own.size(0), self.reference.size(0), -1).mean(dim=1)
+        channels = own.size(1) - self.descriptors.size(1)
+        kept = torch.cat([self.vertices.expand(-1, channels), self.descriptors], dim=1)
+        own = torch.cat([own[:, :channels], own[:, channels:] * self.descriptors], dim=1)
+        reference = own.new_zeros(1, own.size(1)) if self.reference is None else self.reference
+        filled = own.unsqueeze(1) + (1 - kept).unsqueeze(1) * reference
+        out: Tensor = self.head(filled.flatten(0, 1))
+        return out.view(own.size(0), reference.size(0), -1).mean(dim=1)
 
 
 STEPS = (16, 32, 64, 128, 256)
 """Numbers of points of the integral, tried in this order until the sum is close enough."""
 
-ENTRIES = 2**18
-"""Trie entries of one batch of copies; larger batches are not faster."""
+ENTRIES, INPUTS = 2**18, 2**26
+"""Trie entries and inputs of the head of one batch of copies; larger batches are not faster."""
 
 CLOSE = 0.01
 """How far the weighted model may be from the model itself: wider than rounding, narrower than another model."""
@@ -151,8 +148,8 @@ def explain_graphs(
     mode reads several copies of the graphs at once. The cost is that of 16 to 496 predictions with gradients, and the
     memory for the representation of every path.
 
-    Without `reference`, only the weights of paths go from 0 to 1: $f(0)$ is the output for the vertices alone, and
-    `Explanation.descriptors` is what the features of the graph change in it, from the mean of the training graphs.
+    Features of the graph (descriptors) have a weight and a score each. Without `reference`, vertices have none: $f(0)$
+    is the output for the vertices alone, with the mean descriptors of the training graphs.
 
     >>> from torch_geometric.data import Data
     >>> line = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
@@ -175,10 +172,9 @@ def explain_graphs(
     with torch.inference_mode(False), torch.enable_grad():
         weighted = weighted_copy(model, None if reference is None else reference.clone())
         for steps in STEPS:
-            todo = [i for i in range(len(graphs)) if i not in found]
-            if not todo:
+            if not (todo := [i for i in range(len(graphs)) if i not in found]):
                 break
-            copies = Copies.of(weighted, [graphs[i] for i in todo])
+            copies = Copies(weighted, [graphs[i] for i in todo])
             if steps == STEPS[0]:
                 _check_weighted(model, copies, output)
             for i, one in zip(todo, _integrate(copies, output, steps), strict=True):
@@ -197,65 +193,48 @@ def reference_inputs(model: PathNN, graphs: Sequence[Data]) -> Tensor:
     >>> reference_inputs(PathNN(3, 8, 1, collection="ap", k=2), [graph, graph]).shape
     torch.Size([2, 8])
     """
-    model, joined = deepcopy(model).eval(), Joined.of(graphs)
-    features: dict[str, Any] = {"edge_attr": joined.edge_attr, "batch": joined.batch, "batch_size": len(graphs)}
+    model, joined = deepcopy(model).eval(), _join(graphs)
+    features: dict[str, Any] = {"edge_attr": joined.get("edge_attr"), "batch": joined.batch, "batch_size": len(graphs)}
     h = model.embed(joined.x, joined.edge_index, **features)
-    return join_graph_attr(h, joined.graph_attr, model.graph_scale)
+    return join_graph_attr(h, joined.get("graph_attr"), model.graph_scale)
 
 
-class Joined(NamedTuple):
-    """Several graphs as one."""
+def _join(graphs: Sequence[Data]) -> Any:
+    """Check graphs, and join what the model reads of them to a PyG batch."""
+    from torch_geometric.data import Batch, Data
 
-    x: Tensor
-    edge_index: Tensor
-    edge_attr: Tensor | None
-    graph_attr: Tensor | None
-    batch: Tensor  # the graph of each vertex
-    ptr: Tensor  # the first vertex of each graph, and the number of vertices
-
-    @staticmethod
-    def of(graphs: Sequence[Data]) -> Joined:
-        """Check and join graphs."""
-        for graph in graphs:
-            check_features(graph.x)
-            check_edge_index(graph.edge_index, graph.x.size(0))
-        sizes = torch.tensor([graph.x.size(0) for graph in graphs], device=graphs[0].x.device)
-        ptr = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
-        edges = torch.cat([graph.edge_index + first for graph, first in zip(graphs, ptr, strict=False)], dim=1)
-        parts = [[graph.get(name) for graph in graphs] for name in ("edge_attr", "graph_attr")]
-        edge_attr, graph_attr = (None if part[0] is None else torch.cat(part) for part in parts)
-        x = torch.cat([graph.x for graph in graphs])
-        return Joined(x, edges, edge_attr, graph_attr, torch.repeat_interleave(sizes), ptr)
+    for graph in graphs:
+        check_features(graph.x)
+        check_edge_index(graph.edge_index, graph.x.size(0))
+    names = ("x", "edge_index", "edge_attr", "graph_attr")
+    return Batch.from_data_list([Data(**{name: graph.get(name) for name in names}) for graph in graphs])
 
 
 def _check_weighted(model: PathNN, copies: Copies, output: int) -> None:
     """Refuse a model that is not the sum of its paths, and an output that does not exist."""
     model, graphs = deepcopy(model).eval(), copies.graphs
-    given = {"batch": graphs.batch, "batch_size": copies.num_graphs, "graph_attr": graphs.graph_attr}
+    given = {"batch": graphs.batch, "batch_size": graphs.num_graphs, "graph_attr": graphs.get("graph_attr")}
+    edge_attr = graphs.get("edge_attr")
     try:
         with torch.no_grad():
-            no_edges = None if graphs.edge_attr is None else graphs.edge_attr[:0]
+            no_edges = None if edge_attr is None else edge_attr[:0]
             alone = model(graphs.x, graphs.edge_index[:, :0], edge_attr=no_edges, **given)
-            expected = torch.stack([alone, model(graphs.x, graphs.edge_index, edge_attr=graphs.edge_attr, **given)])
-            ends = torch.cat(
-                [copies.outputs(copies.weights(torch.tensor([alpha]), only_paths=True)) for alpha in (0.0, 1.0)]
-            )
+            expected = torch.stack([alone, model(graphs.x, graphs.edge_index, edge_attr=edge_attr, **given)])
+            weights = copies.weights(torch.tensor([0.0, 1.0]))
+            weights[:, : sum(copies.sizes[:2])] = 1.0  # without any path, and with all
+            weighted = copies.outputs(weights)
     except (AttributeError, TypeError) as error:
         raise ValueError(
             f"the paths of this model cannot be weighed ({error}). Its custom modules must be called like the "
             "parts of a PathNN that they replace."
         ) from error
-    if isinstance(output, bool) or not isinstance(output, int) or not 0 <= output < ends.size(2):
-        raise ValueError(f"output={output}: expected 0 to {ends.size(2) - 1}, the outputs of the model.")
-    for weighted, known in zip(ends[..., output].T, expected[..., output].T, strict=True):
-        _check_same(weighted, known)
-
-
-def _check_same(weighted: Tensor, expected: Tensor) -> None:
-    """Refuse a model that differs from the weighted model at weight 0 or 1 by more than rounding."""
+    if isinstance(output, bool) or not isinstance(output, int) or not 0 <= output < weighted.size(2):
+        raise ValueError(f"output={output}: expected 0 to {weighted.size(2) - 1}, the outputs of the model.")
+    weighted, expected = weighted[..., output], expected[..., output]
     close = max(CLOSE, torch.finfo(expected.dtype).eps ** 0.5)
-    if (weighted - expected).abs().max() > close * expected.abs().max() + 1e-4:
-        (alone, whole), (baseline, prediction) = expected.tolist(), weighted.tolist()
+    differs = (weighted - expected).abs().amax(dim=0) > close * expected.abs().amax(dim=0) + 1e-4
+    if differs.any():
+        (baseline, prediction), (alone, whole) = weighted.T[differs][0].tolist(), expected.T[differs][0].tolist()
         raise ValueError(
             f"the model predicts {whole:.4g} ({alone:.4g} without edges), but its weighted paths give {prediction:.4g} "
             f"({baseline:.4g}). Its paths cannot be explained: a custom module computes something else than the part "
@@ -269,100 +248,71 @@ def _integrate(copies: Copies, output: int, steps: int) -> list[Explanation]:
     scores = torch.zeros(sum(copies.sizes), dtype=torch.float64)
     for some in torch.split(torch.arange(steps), copies.number):
         weights = copies.weights((points[some] + 1) / 2).requires_grad_()
-        out = copies.outputs(weights)[..., output]
-        (grad,) = torch.autograd.grad(out.sum(), weights)
+        (grad,) = torch.autograd.grad(copies.outputs(weights)[..., output].sum(), weights)
         scores += shares[some] / 2 @ grad.cpu().double()
     with torch.no_grad():
-        start, end = (copies.outputs(copies.weights(torch.tensor([a])))[0, :, output].tolist() for a in (0.0, 1.0))
+        start, end = copies.outputs(copies.weights(torch.tensor([0.0, 1.0])))[..., output].tolist()
     vertices, descriptors, *parts = torch.split(scores, copies.sizes)
     paths = [rows.cpu() for rows in copies.paths]
-    if copies.reference is None:
-        descriptors = copies.descriptor_effect(output)
-    else:
+    if copies.has_reference:
         paths, parts = [torch.arange(len(vertices)).unsqueeze(1), *paths], [vertices, *parts]
-    batch, first = copies.graphs.batch.cpu(), copies.graphs.ptr.cpu()
+    batch, ptr = copies.graphs.batch.cpu(), copies.graphs.ptr.tolist()
     found = []
-    for g in range(copies.num_graphs):
+    for g, own in enumerate(descriptors.view(len(start), -1)):
         mine = [batch[rows[:, 0]] == g for rows in paths]
-        own = tuple(torch.where(r[m] < 0, -1, r[m] - first[g]) for r, m in zip(paths, mine, strict=True))
-        ours = tuple(part[m] for part, m in zip(parts, mine, strict=True))
-        change = float(descriptors[g])
-        start_at = start[g] - (change if copies.reference is None else 0.0)
-        found.append(Explanation(end[g], start_at, own, ours, int(first[g + 1] - first[g]), change))
+        ours = tuple(torch.where(r[m] < 0, -1, r[m] - ptr[g]) for r, m in zip(paths, mine, strict=True))
+        each = tuple(part[m] for part, m in zip(parts, mine, strict=True))
+        found.append(Explanation(end[g], start[g], ours, each, ptr[g + 1] - ptr[g], own))
     return found
 
 
-@dataclass(frozen=True, eq=False)
 class Copies:
-    """Copies of some graphs in one batch, each with other weights of its vertices, descriptors and paths."""
+    """Copies of some graphs in one batch, each with other weights of its vertices, descriptors and paths.
 
-    model: PathNN
-    graphs: Joined  # one copy
-    batch: Tensor  # the graph of each vertex of all copies
-    trie: PathTrie  # of all copies
-    paths: tuple[Tensor, ...]  # of one copy
-    number: int
-    num_graphs: int
+    `sizes` has the numbers of weights of a copy: of vertices, descriptors, and paths of each length. `paths` are those
+    of one copy, and `number` is the number of copies.
+    """
 
-    @staticmethod
-    def of(model: PathNN, graphs: Sequence[Data]) -> Copies:
+    def __init__(self, model: PathNN, graphs: Sequence[Data]) -> None:
         """Make as many copies of graphs as one batch holds, for a model of `weighted_copy`."""
-        joined, config = Joined.of(graphs), model.config
+        self.model, self.graphs, config = model, _join(graphs), model.config
         trie = extract_paths(
-            joined.edge_index, joined.x.size(0), collection=config.collection, k=config.k, distances=config.distances,
-            extend=config.extend, batch=joined.batch,
+            self.graphs.edge_index, self.graphs.num_nodes, collection=config.collection, k=config.k,
+            distances=config.distances, extend=config.extend, batch=self.graphs.batch,
         )  # fmt: skip
-        number = max(1, min(STEPS[0], ENTRIES // max(trie.num_entries, 1)))
-        shift = torch.arange(number, device=joined.x.device).repeat_interleave(joined.x.size(0)) * len(graphs)
-        batch = joined.batch.repeat(number) + shift
-        return Copies(model, joined, batch, PathTrie.cat([trie] * number), tuple(trie.to_paths()), number, len(graphs))
+        reference: Any = model.head.reference
+        self.has_reference = reference is not None
+        inputs = len(graphs) * (reference.numel() if self.has_reference else 1)
+        self.number = max(1, min(STEPS[0], ENTRIES // max(trie.num_entries, 1), INPUTS // inputs))
+        self.trie, self.paths = PathTrie.cat([trie] * self.number), tuple(trie.to_paths())
+        descriptors = len(graphs) * (config.graph_channels or 0)
+        self.sizes = [self.graphs.num_nodes, descriptors, *(rows.size(0) for rows in self.paths)]
+        shift = torch.arange(self.number, device=self.graphs.x.device).repeat_interleave(self.graphs.num_nodes)
+        self.batch = self.graphs.batch.repeat(self.number) + shift * len(graphs)
 
-    @property
-    def sizes(self) -> list[int]:
-        """Return the number of weights of vertices, descriptors, and paths of each length."""
-        return [self.graphs.x.size(0), self.num_graphs, *(rows.size(0) for rows in self.paths)]
-
-    @property
-    def reference(self) -> Tensor | None:
-        """Return the inputs of the head for the reference graphs."""
-        head: Any = self.model.head
-        found: Tensor | None = head.reference
-        return found
-
-    def weights(self, alphas: Tensor, *, only_paths: bool = False) -> Tensor:
-        """Return rows of equal weights, `[alphas, weights]`; if `only_paths` or without reference, 1 for vertices."""
+    def weights(self, alphas: Tensor) -> Tensor:
+        """Return rows of equal weights, `[alphas, weights]`; without reference, those of vertices are 1."""
         rows = alphas.unsqueeze(1).repeat(1, sum(self.sizes))
-        if only_paths or self.reference is None:
-            rows[:, : self.sizes[0] + self.num_graphs] = 1.0
+        if not self.has_reference:
+            rows[:, : self.sizes[0]] = 1.0
         return rows.to(self.graphs.x.device, next(self.model.parameters()).dtype)
 
     def outputs(self, weights: Tensor) -> Tensor:
         """Return the outputs with each row of `weights`, for each graph: `[rows, graphs, outputs]`."""
+        return torch.cat([self._outputs(some) for some in torch.split(weights, self.number)])
+
+    def _outputs(self, weights: Tensor) -> Tensor:
         unused = weights.new_zeros(self.number - weights.size(0), weights.size(1))
         vertices, descriptors, *paths = torch.split(torch.cat([weights, unused]), self.sizes, dim=1)
-        lstm: Any = self.model.lstm
-        readout: Any = self.model.readout
-        head: Any = self.model.head
-        lstm.weights = [part.flatten() for part in paths]
-        readout.weights = vertices.flatten()
-        count, one = self.number * self.num_graphs, vertices.new_ones(self.batch.size(0))
-        sums, sizes = (one.new_zeros(count).index_add(0, self.batch, part) for part in (vertices.flatten(), one))
-        head.kept = torch.stack([sums / sizes.clamp(min=1), descriptors.flatten()], dim=1)
-        given = (self.graphs.x, self.graphs.edge_attr, self.graphs.graph_attr)
-        repeated = (None if one is None else one.repeat(self.number, *[1] * (one.dim() - 1)) for one in given)
-        x, edge_attr, graph_attr = repeated
-        features = {"edge_attr": edge_attr, "graph_attr": graph_attr, "batch": self.batch, "batch_size": count}
-        out: Tensor = self.model(x, trie=self.trie, **features, budget=Budget())
-        return out.view(self.number, self.num_graphs, -1)[: weights.size(0)]
-
-    @torch.no_grad()
-    def descriptor_effect(self, output: int) -> Tensor:
-        """Return what the descriptors of each graph change in an output without paths, from their mean."""
-        if self.graphs.graph_attr is None:
-            return torch.zeros(self.num_graphs)
-        mean = self.graphs._replace(graph_attr=torch.full_like(self.graphs.graph_attr, torch.nan))
-        none = self.weights(torch.zeros(1))
-        return (self.outputs(none) - replace(self, graphs=mean).outputs(none))[0, :, output]
+        lstm, readout, head = cast(Any, (self.model.lstm, self.model.readout, self.model.head))
+        lstm.weights, readout.weights = [part.flatten() for part in paths], vertices.flatten()
+        count = self.number * self.graphs.num_graphs
+        head.vertices = Readout("mean")(vertices.reshape(-1, 1), self.batch, batch_size=count)
+        head.descriptors = descriptors.reshape(count, -1)
+        given = {name: self.graphs[name] for name in ("x", "edge_attr", "graph_attr") if name in self.graphs}
+        features = {name: torch.cat([one] * self.number) for name, one in given.items()}
+        out: Tensor = self.model(**features, trie=self.trie, batch=self.batch, batch_size=count, budget=Budget())
+        return out.view(self.number, self.graphs.num_graphs, -1)[: weights.size(0)]
 
 
 def weighted_copy(model: PathNN, reference: Tensor | None = None) -> PathNN:
@@ -381,5 +331,5 @@ def weighted_copy(model: PathNN, reference: Tensor | None = None) -> PathNN:
     weighted = deepcopy(model).eval().requires_grad_(False)
     weighted.lstm = WeightedPaths(weighted.lstm)  # type: ignore[assignment]
     weighted.readout = WeightedReadout(model.readout)
-    weighted.head = ReferenceHead(weighted.head, reference, model.config.graph_channels)
+    weighted.head = ReferenceHead(weighted.head, reference)
     return weighted

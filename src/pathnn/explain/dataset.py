@@ -69,34 +69,42 @@ class Pattern:
 
 @dataclass
 class OutputSummary:
-    """What all graphs say about one output: `curves` is `[graphs, kinds, deletion and insertion, fractions]`."""
+    """What all graphs say about one output: `curves` is `[graphs, kinds, deletion and insertion, fractions]`.
+
+    `atoms` has kinds of vertices with the shares of all paths through them, and `descriptors` the mean size of what
+    descriptors add.
+    """
 
     output: ExplainedOutput
     baseline: float = math.nan
     graphs: int = 0
     rest: float = 0.0
     patterns: dict[str, Pattern] = field(default_factory=dict)
+    atoms: dict[str, Pattern] = field(default_factory=dict)
+    descriptors: float = 0.0
     curves: list[Tensor] = field(default_factory=list)
 
     def add(self, graph: ExplainedGraph, found: Explanation) -> None:
         """Add the explanation of one graph."""
         self.graphs, self.baseline = self.graphs + 1, found.baseline
         self.rest = max(self.rest, abs(found.rest))
-        groups: dict[str, list[PathScore]] = {}
-        for path in found.ranked():
-            groups.setdefault(graph.picture.pattern(path), []).append(path)
-        for text, paths in groups.items():
-            self.patterns.setdefault(text, Pattern(text, paths[0].length)).add(graph, paths)
+        self.descriptors += (abs(found.descriptors) - self.descriptors) / self.graphs
+        atoms = [PathScore((v,), share) for v, share in enumerate(found.vertex_scores().tolist())]
+        for known, scores in ((self.patterns, found.ranked()), (self.atoms, atoms)):
+            groups: dict[str, list[PathScore]] = {}
+            for path in scores:
+                groups.setdefault(graph.picture.pattern(path), []).append(path)
+            for text, paths in groups.items():
+                known.setdefault(text, Pattern(text, paths[0].length)).add(graph, paths)
 
-    def ranked(self) -> list[Pattern]:
+    def ranked(self, patterns: dict[str, Pattern]) -> list[Pattern]:
         """Return the patterns of at least two graphs and 1 % of them, those that raise the output most first."""
         least = min(self.graphs, max(2, self.graphs / 100))
-        common = [one for one in self.patterns.values() if one.graphs >= least]
-        return sorted(common, key=lambda one: -one.mean)
+        return sorted((one for one in patterns.values() if one.graphs >= least), key=lambda one: -one.mean)
 
     def extremes(self, top: int) -> list[Pattern]:
         """Return the `top` patterns that raise the output most, and the `top` that lower it most."""
-        ranked = self.ranked()
+        ranked = self.ranked(self.patterns)
         return ranked if len(ranked) <= 2 * top else [*ranked[:top], *ranked[-top:]]
 
     def areas(self) -> dict[str, tuple[float, float]]:
@@ -165,33 +173,34 @@ def faithfulness(
     second has the output with only this fraction. With a reference, vertices are paths of length 0.
     """
     pairs = zip(models, references, strict=True)
-    copies = [Copies.of(weighted_copy(model, inputs), [graph]) for model, inputs in pairs]
-    first = 0 if references[0] is not None else copies[0].sizes[0] + 1
+    copies = [Copies(weighted_copy(model, inputs), [graph]) for model, inputs in pairs]
+    vertices, descriptors, *paths = copies[0].sizes
+    number = torch.ones(vertices + 1 + sum(paths), dtype=torch.long)
+    number[vertices] = descriptors  # they are left out together
+    item, first = torch.arange(len(number)).repeat_interleave(number), 0 if copies[0].has_reference else vertices
     (mean,) = explain_mean(models, [graph], output, references)
-    own = torch.cat(mean.scores)
-    if first == 0:  # the weight of the descriptors comes after those of the vertices
-        own = torch.cat([own[: mean.num_nodes], torch.tensor([mean.descriptors]).double(), own[mean.num_nodes :]])
-    gradient = sum(_gradient(one, output)[first:] for one in copies)
-    scores = (own, gradient, torch.rand(own.numel(), generator=torch.Generator().manual_seed(seed)))
+    none = torch.zeros(first, dtype=torch.float64)  # without reference, vertices have no scores
+    of_vertices, *of_paths = mean.scores if first == 0 else (none, *mean.scores)
+    gradients = torch.zeros(len(item), dtype=torch.float64)
+    for one in copies:
+        weights = one.weights(torch.ones(1)).requires_grad_()
+        with torch.enable_grad():
+            gradients += torch.autograd.grad(one.outputs(weights)[0, 0, output], weights)[0][0].cpu().double()
+    each = torch.stack([torch.cat([of_vertices, mean.descriptor_scores, *of_paths]), gradients])
+    random = torch.rand(1, len(number), generator=torch.Generator().manual_seed(seed))
+    scores = torch.cat([torch.zeros(2, len(number)).double().index_add(1, item, each), random.double()])
     curves = torch.zeros(len(KINDS), 2, len(FRACTIONS), dtype=torch.float64)
-    for kind, score in enumerate(scores):
-        order = torch.as_tensor(score).argsort(descending=True).cpu() + first
+    for kind, order in enumerate(scores[:, first:].argsort(dim=1, descending=True) + first):
         for mode in (0, 1):
-            rows = copies[0].weights(torch.full((len(FRACTIONS),), 1.0 - mode))
+            rows = torch.full((len(FRACTIONS), len(number)), 1.0 - mode)
+            rows[:, :first] = 1.0
             for row, fraction in zip(rows, FRACTIONS, strict=True):
                 row[order[: round(fraction * order.numel())]] = float(mode)
             for one in copies:
                 with torch.no_grad():
-                    out = [one.outputs(some)[:, 0, output] for some in torch.split(rows, one.number)]
-                curves[kind, mode] += torch.cat(out).cpu().double() / len(copies)
+                    out = one.outputs(rows[:, item].to(one.weights(torch.ones(1))))[:, 0, output]
+                curves[kind, mode] += out.cpu().double() / len(copies)
     return curves
-
-
-def _gradient(copies: Copies, output: int) -> Tensor:
-    weights = copies.weights(torch.ones(1)).requires_grad_()
-    with torch.enable_grad():
-        (grad,) = torch.autograd.grad(copies.outputs(weights)[0, 0, output], weights)
-    return grad[0].cpu().double()
 
 
 def patterns_csv(summaries: Sequence[OutputSummary]) -> str:

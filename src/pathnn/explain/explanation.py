@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import torch
@@ -43,7 +43,7 @@ class Explanation:
             graphs, the first has the vertices, as paths of length 0.
         scores: a tensor `[num_paths]` per length, float64.
         num_nodes: number of vertices of the graph.
-        descriptors: what the descriptors of the graph add.
+        descriptor_scores: what each descriptor of the graph adds, float64.
     """
 
     prediction: float
@@ -51,12 +51,25 @@ class Explanation:
     paths: tuple[Tensor, ...]
     scores: tuple[Tensor, ...]
     num_nodes: int
-    descriptors: float = 0.0
+    descriptor_scores: Tensor = field(default_factory=lambda: torch.zeros(0).double())
+
+    @property
+    def descriptors(self) -> float:
+        """Return what the descriptors of the graph add."""
+        return float(self.descriptor_scores.sum())
+
+    def by_length(self) -> list[tuple[int, float]]:
+        """Return each length of paths, and the sum of their scores.
+
+        >>> Explanation(3.0, 1.0, (torch.tensor([[0, 1]]),), (torch.tensor([2.0]),), 2).by_length()
+        [(1, 2.0)]
+        """
+        return [(p.size(1) - 1, float(s.sum())) for p, s in zip(self.paths, self.scores, strict=True) if len(s)]
 
     @property
     def rest(self) -> float:
         """Return the error of the numerical integral: the part of the prediction that the scores miss."""
-        return self.prediction - self.baseline - self.descriptors - sum(float(score.sum()) for score in self.scores)
+        return self.prediction - self.baseline - self.descriptors - sum(score for _, score in self.by_length())
 
     def __repr__(self) -> str:
         number = sum(score.numel() for score in self.scores)
@@ -106,7 +119,7 @@ class Explanation:
             first,
             prediction=sum(one.prediction for one in explanations) / number,
             baseline=sum(one.baseline for one in explanations) / number,
-            descriptors=sum(one.descriptors for one in explanations) / number,
+            descriptor_scores=torch.stack([one.descriptor_scores for one in explanations]).mean(dim=0),
             scores=tuple(
                 torch.stack(scores).mean(dim=0) for scores in zip(*(e.scores for e in explanations), strict=True)
             ),
@@ -118,7 +131,7 @@ class Explanation:
             self,
             prediction=factor * self.prediction + shift,
             baseline=factor * self.baseline + shift,
-            descriptors=factor * self.descriptors,
+            descriptor_scores=factor * self.descriptor_scores,
             scores=tuple(factor * score for score in self.scores),
         )
 

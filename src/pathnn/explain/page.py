@@ -13,8 +13,11 @@ from pathnn.explain.explanation import Explanation, PathScore
 from pathnn.explain.pictures import LESS, MORE, Picture, hex_color
 from pathnn.plots.page import svg
 
-PICTURES = 24
-"""The largest number of rows with a picture."""
+PICTURES, MOST_DESCRIPTORS = 24, 8
+"""The largest number of rows with a picture, and of descriptors with a row."""
+
+Parts = Sequence[tuple[str, float]]
+"""Named parts of a prediction."""
 
 
 @dataclass(frozen=True)
@@ -28,31 +31,38 @@ class Heading:
     reference: str = "the output without any path"
 
 
-def explanation_page(heading: Heading, found: Explanation, picture: Picture, *, top: int = 12) -> str:
-    """Return a page with the `top` paths of the largest scores, as a document that needs no other file."""
+def explanation_page(
+    heading: Heading, found: Explanation, picture: Picture, *, top: int = 12, descriptors: Parts = ()
+) -> str:
+    """Return a page with the `top` paths of the largest scores, as a document that needs no other file.
+
+    `descriptors` are named parts of what the descriptors add.
+    """
     ranked = found.ranked()
     most = abs(ranked[0].score) if ranked else 0.0
     rows = [_row(path, picture, most, drawn=i < PICTURES) for i, path in enumerate(ranked[:top])]
-    more = {}
     if others := ranked[top:]:
-        more[f"the other {len(others):,}"] = sum(path.score for path in others)
-    if found.descriptors:
-        more["descriptors"] = found.descriptors
-    for name, score in more.items():
-        rows.append(f'<tr><td colspan="3">{name}</td><td class="number">{score:+#.3g}</td><td></td></tr>')
+        score = sum(path.score for path in others)
+        rows.append(f'<tr><td colspan="3">the other {len(others):,}</td>{_number(score)}<td></td></tr>')
+    alone = {0: f"single {picture.vertices}"}
+    parts = [(alone.get(length, f"paths of length {length}"), score) for length, score in found.by_length()]
+    parts += [(f"descriptors of the {picture.whole}", found.descriptors)] if len(found.descriptor_scores) else []
+    vertices, edges = found.vertex_scores().tolist(), found.edge_scores()
     text = {
-        "reference": heading.reference,
-        "title": heading.title, "output": heading.output, "made_by": heading.made_by,
+        "title": heading.title, "output": heading.output, "made_by": heading.made_by, "reference": heading.reference,
         "answer": f", {heading.answer}" if heading.answer else "", "vertices": picture.vertices, "edges": picture.edges,
-        "prediction": f"{found.prediction:.4g}", "baseline": f"{found.baseline:.4g}",
-        "change": f"{found.prediction - found.baseline:+.4g}", "rest": f"{abs(found.rest):.2g}",
+        "whole": picture.whole, "deepest": f"{max(map(abs, (*vertices, *edges.values())), default=0.0):.2g}",
+        "prediction": f"{found.prediction:.4g}", "baseline": f"{found.baseline:.4g}", "rest": f"{found.rest:+.2g}",
     }  # fmt: skip
+    shown = [*descriptors[:MOST_DESCRIPTORS]]
+    if rest := descriptors[MOST_DESCRIPTORS:]:
+        shown.append((f"the other {len(rest):,}", sum(score for _, score in rest)))
     return _fill(
         "page.html",
         text,
-        picture=picture.draw(dict(enumerate(found.vertex_scores().tolist())), found.edge_scores()),
-        rows="\n".join(rows),
-    )
+        picture=picture.draw(dict(enumerate(vertices)), edges),
+        parts=_bars(parts), rows="\n".join(rows), descriptors=_bars(shown), hidden="" if shown else "hidden",
+    )  # fmt: skip
 
 
 def _fill(name: str, text: dict[str, str], **html: str) -> str:
@@ -70,6 +80,16 @@ def _bar(score: float, most: float) -> str:
     return f'<td class="bar"><div><span class="{kind}" style="width: {part:.0f}%{shift}"></span></div></td>'
 
 
+def _number(score: float) -> str:
+    return f'<td class="number">{score:+#.3g}</td>'
+
+
+def _bars(parts: Parts) -> str:
+    most = max((abs(score) for _, score in parts), default=0.0)
+    rows = (f"<tr><td>{escape(name)}</td>{_number(score)}{_bar(score, most)}</tr>" for name, score in parts)
+    return "\n".join(rows)
+
+
 def _draw_path(path: PathScore, picture: Picture) -> str:
     vertices, edges = dict.fromkeys(path.vertices, path.score), dict.fromkeys(path.edges, path.score)
     return picture.draw(vertices, edges, numbers=False)
@@ -79,7 +99,7 @@ def _row(path: PathScore, picture: Picture, most: float, *, drawn: bool) -> str:
     small = _draw_path(path, picture) if drawn else ""
     return (
         f'<tr><td class="path">{escape(picture.words(path))}</td><td>{small}</td><td class="number">{path.length}</td>'
-        f'<td class="number">{path.score:+#.3g}</td>{_bar(path.score, most)}</tr>'
+        f"{_number(path.score)}{_bar(path.score, most)}</tr>"
     )
 
 
@@ -92,18 +112,27 @@ def dataset_page(summaries: Sequence[OutputSummary], heading: Heading, *, top: i
 def _section(summary: OutputSummary, reference: str, top: int) -> str:
     shown = summary.extremes(top)
     raising, lowering = [one for one in shown if one.mean > 0], [one for one in reversed(shown) if one.mean < 0]
-    most = max((abs(one.mean) for one in (*raising, *lowering)), default=0.0)
     areas = "".join(
         f'<tr><td>{kind}</td><td class="number">{deleted:.3g}</td><td class="number">{inserted:.3g}</td></tr>'
         for kind, (deleted, inserted) in summary.areas().items()
     )
-    name = escape(summary.output.name)
+    each = next(iter(summary.patterns.values())).examples[0][1] if summary.patterns else None
     return Template(files("pathnn.explain").joinpath("section.html").read_text(encoding="utf-8")).substitute(
-        name=name, graphs=f"{summary.graphs:,}", baseline=f"{summary.baseline:.4g}", reference=escape(reference),
-        raising="\n".join(_pattern(one, most) for one in raising), rest=f"{summary.rest:.2g}",
-        lowering="\n".join(_pattern(one, most) for one in lowering), sample=len(summary.curves), areas=areas,
+        name=escape(summary.output.name), graphs=f"{summary.graphs:,}", baseline=f"{summary.baseline:.4g}",
+        reference=escape(reference), rest=f"{summary.rest:.2g}", sample=len(summary.curves), areas=areas,
+        atoms=_patterns(summary.ranked(summary.atoms)), raising=_patterns(raising), lowering=_patterns(lowering),
+        hidden="" if summary.descriptors else "hidden", descriptors=f"{summary.descriptors:.3g}",
+        vertices=each.picture.vertices if each else "vertices",
         curves=svg(draw_curves(summary), summary.output.name),
     )  # fmt: skip
+
+
+def _patterns(shown: Sequence[Pattern]) -> str:
+    most = max((abs(one.mean) for one in shown), default=0.0)
+    names = ("path", "graphs", "occurrences", "mean", "spread", "", "largest examples")
+    head = "".join(f'<th class="{"number" if 0 < i < 5 else ""}">{name}</th>' for i, name in enumerate(names))
+    rows = "\n".join(_pattern(one, most) for one in shown)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _pattern(one: Pattern, most: float) -> str:

@@ -58,7 +58,7 @@ class Molecule:
     'C0–C1–O2'
     """
 
-    vertices, edges = "atoms", "bonds"
+    vertices, edges, whole = "atoms", "bonds", "molecule"
 
     def __init__(self, smiles: str) -> None:
         from rdkit import Chem
@@ -156,7 +156,7 @@ class Molecule:
 class GraphPicture:
     """Draw scores on a graph and name its paths by the numbers of the vertices, counted from 0."""
 
-    vertices, edges = "vertices", "edges"
+    vertices, edges, whole = "vertices", "edges", "graph"
 
     def __init__(self, edge_index: Tensor, num_nodes: int, kinds: Sequence[Sequence[int]] | None = None) -> None:
         self.edge_index, self.num_nodes, self.kinds = edge_index, num_nodes, kinds

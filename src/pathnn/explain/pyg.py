@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 from torch_geometric.explain import Explanation
 from torch_geometric.explain.algorithm import ExplainerAlgorithm
 from torch_geometric.explain.config import ModelMode, ModelTaskLevel
+from torch_geometric.utils import subgraph
 
 from pathnn.explain.attribution import explain_graphs
 from pathnn.nn import PathNN
@@ -58,18 +59,25 @@ class PathExplainer(ExplainerAlgorithm):
         edge_mask, node_mask = torch.zeros(edge_index.size(1)), torch.zeros(x.size(0))
         chosen = torch.arange(target.size(0)) if index is None else torch.as_tensor(index).view(-1)
         for graph in chosen.tolist():
-            vertices, edges = (batch == graph).nonzero().view(-1), batch[edge_index[0]] == graph
-            place = torch.zeros_like(batch).index_copy(0, vertices, torch.arange(len(vertices), device=x.device))
-            parts = {"edge_attr": edges, "graph_attr": slice(graph, graph + 1)}
-            some = {name: kwargs[name][part] for name, part in parts.items() if kwargs.get(name) is not None}
-            data = Data(x=x[vertices], edge_index=place[edge_index[:, edges]], **some)
+            vertices = batch == graph
+            edges, edge_attr, chosen_edges = subgraph(
+                vertices,
+                edge_index,
+                kwargs.get("edge_attr"),
+                relabel_nodes=True,
+                num_nodes=x.size(0),
+                return_edge_mask=True,
+            )
+            graph_attr = kwargs.get("graph_attr")
+            own = None if graph_attr is None else graph_attr[graph : graph + 1]
+            data = Data(x=x[vertices], edge_index=edges, edge_attr=edge_attr, graph_attr=own)
             output = self.output
             if output is None:
                 output = int(target[graph]) if self.model_config.mode == ModelMode.multiclass_classification else 0
             (found,) = explain_graphs(model, [data], output=output, reference=self.reference)
             shares = found.edge_scores()
-            ends = (tuple(sorted(pair)) for pair in data.edge_index.t().tolist())
-            edge_mask[edges.cpu()] = torch.tensor([shares.get(pair, 0.0) / 2 for pair in ends])
+            ends = (tuple(sorted(pair)) for pair in edges.t().tolist())
+            edge_mask[chosen_edges.cpu()] = torch.tensor([shares.get(pair, 0.0) / 2 for pair in ends])
             node_mask[vertices.cpu()] = found.vertex_scores().float()
         wants_nodes = self.explainer_config.node_mask_type is not None
         return Explanation(

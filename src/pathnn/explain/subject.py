@@ -6,28 +6,36 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from pathnn.data.errors import DataError
 from pathnn.data.load import find_data, load_data, task_from_graphs
+from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.molecules import clean_smiles
 from pathnn.data.readers.smiles import FEATURES, pack_molecules, read_molecule
 from pathnn.data.readers.table import Table, open_table, read_table
 from pathnn.data.task import Task
+from pathnn.explain.explanation import Explanation
 from pathnn.explain.pictures import GraphPicture, Molecule, Picture
 from pathnn.inference.similarity import FILE, load_training_molecules
 from pathnn.inference.stream import CHUNK_ROWS
 from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.scoring import features
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
 NAME_COLUMNS = ("name", "title", "compound", "compound id", "compound_name", "molecule", "molecule_name")
 """Columns of a CSV that name the molecule, in lower case."""
 
 MOST_REFERENCES, FEWEST_REFERENCES = 256, 20
 """How many graphs the reference value is a mean over."""
+
+MOST_INPUTS = 2**18
+"""Numbers of all of them that the head reads: with descriptors, it takes most of the time."""
 
 
 @dataclass(frozen=True)
@@ -78,31 +86,42 @@ def choose_answer(
 class ExplainedGraph:
     """A graph as the model reads it, its title, its location in the data, and a picture to draw its scores on.
 
-    `order` has the user's number of each vertex: for a molecule, the number of the atom in the SMILES.
+    `order` has the user's number of each vertex: for a molecule, the number of the atom in the SMILES. `descriptors`
+    are those that the model reads as `data.graph_attr`.
     """
 
     title: str
     place: str
-    x: Tensor
-    edge_index: Tensor
-    edge_attr: Tensor | None
-    graph_attr: Tensor | None
+    data: Data
     order: Tensor
     picture: Picture
-
-    @property
-    def data(self) -> Any:
-        """Return the graph as a PyG `Data`."""
-        from torch_geometric.data import Data
-
-        return Data(self.x, self.edge_index, self.edge_attr, graph_attr=self.graph_attr)
+    descriptors: Descriptors | None = None
 
     def outputs(self, trained: TrainedModel) -> Tensor:
         """Return the outputs of the network for the graph, `[outputs]`."""
         with torch.no_grad():
-            features = {"edge_attr": self.edge_attr, "graph_attr": self.graph_attr}
-            out: Tensor = trained.model.eval()(self.x, self.edge_index, **features)
+            features = {"edge_attr": self.data.edge_attr, "graph_attr": self.data.get("graph_attr")}
+            out: Tensor = trained.model.eval()(self.data.x, self.data.edge_index, **features)
         return out[0]
+
+    def descriptor_parts(self, found: Explanation) -> list[tuple[str, float]]:
+        """Return what named descriptors add, the largest first; all Morgan counts together are two of them."""
+        if self.descriptors is None:
+            return []
+        counts, values, scores = self.descriptors.counts, self.data.graph_attr[0], found.descriptor_scores
+        there = values[:counts] > 0
+        named = [
+            (f"{name} = {value:.4g}", score)
+            for name, value, score in zip(
+                self.descriptors.names, values[counts:].tolist(), scores[counts:].tolist(), strict=True
+            )
+        ]
+        if counts:
+            named.append(
+                (f"{int(there.sum())} substructures that it has (Morgan counts)", float(scores[:counts][there].sum()))
+            )
+            named.append(("substructures that it lacks (Morgan counts)", float(scores[:counts][~there].sum())))
+        return sorted(named, key=lambda part: -abs(part[1]))
 
 
 def read_subject(
@@ -120,7 +139,7 @@ def read_subject(
         rows, row = read_table(path), row or 1
         if row > len(rows.rows):
             raise ValueError(f"row={row} does not exist: {path} has {len(rows.rows)} rows, counted from 1.")
-        return _molecule(trained, rows, _texts(trained, rows, smiles), row - 1, row)
+        return _molecule(trained, rows, _texts(trained, rows, smiles)[row - 1], row - 1, row)
     task, number = load_data(data, targets=[], vocabulary=trained.signature.vocabulary), graph or 0
     if number >= len(task.graphs):
         raise ValueError(f"graph={number} does not exist: {task.name} has {len(task.graphs)} graphs, counted from 0.")
@@ -136,7 +155,7 @@ def read_subjects(trained: TrainedModel, data: str, *, smiles: str | None = None
     with open_table(Path(data).expanduser()) as reader:
         before = 0
         for table in reader.chunks(CHUNK_ROWS):
-            yield from _molecules(trained, table, _texts(trained, table, smiles), before)
+            yield from _molecules(trained, table, smiles, before)
             before += len(table.rows)
 
 
@@ -150,10 +169,11 @@ def read_reference(
     """
     found: list[ExplainedGraph | str] = []
     if (run / FILE).exists():
-        texts = load_training_molecules(run).smiles
-        chosen = torch.randperm(len(texts), generator=torch.Generator().manual_seed(0))[:MOST_REFERENCES].tolist()
+        texts, config = load_training_molecules(run).smiles, trained.model.config
+        most = min(MOST_REFERENCES, MOST_INPUTS // (config.hidden_channels + (config.graph_channels or 0)))
+        chosen = torch.randperm(len(texts), generator=torch.Generator().manual_seed(0))[:most].tolist()
         table = Table(FILE, ("smiles",), tuple((texts[i],) for i in sorted(chosen)))
-        found = list(_molecules(trained, table, table.column("smiles"), 0))
+        found = list(_molecules(trained, table, "smiles", 0))
     good = [one for one in found if not isinstance(one, str)]
     if good:
         return good, f"the mean prediction for {len(good)} training molecules"
@@ -172,12 +192,10 @@ def _texts(trained: TrainedModel, table: Table, smiles: str | None) -> list[str 
     return table.column(smiles or trained.config.smiles or table.smiles_column())
 
 
-def _molecules(
-    trained: TrainedModel, table: Table, texts: list[str | None], before: int
-) -> Iterator[ExplainedGraph | str]:
-    for i in range(len(texts)):
+def _molecules(trained: TrainedModel, table: Table, smiles: str | None, before: int) -> Iterator[ExplainedGraph | str]:
+    for i, text in enumerate(_texts(trained, table, smiles)):
         try:
-            yield _molecule(trained, table, texts, i, before + i + 1)
+            yield _molecule(trained, table, text, i, before + i + 1)
         except DataError as error:
             yield str(error)
 
@@ -187,12 +205,12 @@ def _graph(trained: TrainedModel, task: Task, number: int) -> ExplainedGraph:
     place, order = f"graph {number} of {task.name}", torch.arange(data.num_nodes)
     kinds = None if data.x is None or data.x.is_floating_point() else data.x.view(data.num_nodes, -1).tolist()
     picture = GraphPicture(data.edge_index, data.num_nodes, kinds)
-    return _subject(trained, task, number, place, place, order, picture)
+    return ExplainedGraph(place, place, _inputs(trained, task, number), order, picture)
 
 
-def _molecule(trained: TrainedModel, table: Table, texts: list[str | None], i: int, row: int) -> ExplainedGraph:
+def _molecule(trained: TrainedModel, table: Table, text: str | None, i: int, row: int) -> ExplainedGraph:
     """Read row `i` of a table alone: the others may be many, and some may be bad. `row` is its number in the file."""
-    text = clean_smiles(texts[i], trained.config.clean)
+    text = clean_smiles(text, trained.config.clean)
     known = trained.signature.molecule_features
     molecule = read_molecule(text, known)
     if isinstance(molecule, str) or text is None:
@@ -201,30 +219,27 @@ def _molecule(trained: TrainedModel, table: Table, texts: list[str | None], i: i
     if described is not None and i in (bad := described.checked(table).problems):
         raise DataError(f"{table.source}, row {row}: {bad[i]}.")
     atoms, bonds = FEATURES[known]
-    graphs, order = pack_molecules([molecule]), torch.from_numpy(molecule.order).long()
-    name = Path(table.source).name
-    task = task_from_graphs(graphs, name=name, node_features=atoms, edge_features=bonds, kind="none")
+    graphs, name = pack_molecules([molecule]), Path(table.source).name
     if described is not None:
-        values = torch.from_numpy(described.of_rows(table, [i], [text]))
-        task = replace(task, graphs=replace(task.graphs, graph_attr=values), descriptors=described)
-    called = _molecule_name(table, i + 1)
+        graphs = replace(graphs, graph_attr=torch.from_numpy(described.of_rows(table, [i], [text])))
+    task = task_from_graphs(graphs, name=name, node_features=atoms, edge_features=bonds, kind="none")
+    task, order = replace(task, descriptors=described), torch.from_numpy(molecule.order).long()
+    names = zip(table.columns, table.rows[i], strict=False)
+    called = next((entry.strip() for column, entry in names if column.strip().lower() in NAME_COLUMNS), "")
     title = text if called in ("", text) else f"{called}: {text}"
-    return _subject(trained, task, 0, title, f"{name}, row {row}", order, Molecule(text))
+    data = _inputs(trained, task, 0)
+    return ExplainedGraph(title, f"{name}, row {row}", data, order, Molecule(text), described)
 
 
-def _molecule_name(table: Table, row: int) -> str:
-    """Return the name of the molecule in a row, or "" if no column has names."""
-    cells = zip(table.columns, table.rows[row - 1], strict=False)
-    return next((text.strip() for column, text in cells if column.strip().lower() in NAME_COLUMNS), "")
+def _inputs(trained: TrainedModel, task: Task, number: int) -> Data:
+    """Return a graph as the model reads it."""
+    from torch_geometric.data import Data
 
-
-def _subject(
-    trained: TrainedModel, task: Task, number: int, title: str, place: str, order: Tensor, picture: Picture
-) -> ExplainedGraph:
     trained.signature.check_inputs(task)
     data = task.graphs[number]
     if data.num_nodes == 0:
-        raise ValueError(f"{title} has no vertices, so there is nothing to explain. Choose another graph.")
+        raise ValueError(
+            f"graph {number} of {task.name} has no vertices, so there is nothing to explain. Choose another."
+        )
     x, edge_attr = features(trained.model, data.x, data.edge_attr)
-    graph_attr = None if task.graphs.graph_attr is None else task.graphs.graph_attr[number : number + 1]
-    return ExplainedGraph(title, place, x, data.edge_index, edge_attr, graph_attr, order, picture)
+    return Data(x, data.edge_index, edge_attr, graph_attr=data.get("graph_attr"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from pathnn.paths.count import PathExplosionError
@@ -13,7 +15,7 @@ from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.csr import to_csr
 from pathnn.paths.options import COLLECTIONS, UNLIMITED, Collection, check_collection, check_k
 from pathnn.theory.graphs import Graph
-from pathnn.theory.kernels import GRAPH, annotate, multiset, refine_pairs, refine_vertices, total_fingerprint
+from pathnn.theory.kernels import GRAPH, annotate, mix, multiset, total_fingerprint
 
 Lanes = NDArray[np.uint64]
 """Elements of the field; an axis of size 2 holds the two that form one fingerprint."""
@@ -124,11 +126,34 @@ def wl_fingerprints(graphs: Sequence[Graph]) -> Lanes:
     (True, False)
     """
 
-    def one(index: int) -> Lanes:
-        csr = to_csr(*graphs[index])
-        return refine_vertices(csr.rowptr.numpy(), csr.col.numpy(), np.zeros((2, graphs[index][1]), np.uint64))
+    sizes = [n for _, n in graphs]
+    edges = [edge_index + first for (edge_index, _), first in zip(graphs, accumulate(sizes, initial=0), strict=False)]
+    csr = to_csr(torch.cat([torch.zeros(2, 0, dtype=torch.long), *edges], dim=1), sum(sizes))
 
-    return stack_lanes(in_threads(one, range(len(graphs))), (2,))
+    def add_neighbors(colors: Lanes) -> Lanes:
+        return np.diff(_sums(_mix(colors + NEIGHBOR)[:, csr.col.numpy()])[:, csr.rowptr.numpy()])
+
+    colors = _refine(np.zeros((2, sum(sizes)), np.uint64) + LANES, add_neighbors)
+    return np.diff(_sums(_mix(colors))[:, list(accumulate(sizes, initial=0))]).T
+
+
+LANES, NEIGHBOR, LEFT, RIGHT = np.array([[1], [2]], np.uint64), *np.arange(3, 6, dtype=np.uint64)
+"""What is added to colours, so that lanes and colours in different places are independent."""
+
+_mix: Callable[[Lanes], Lanes] = mix.py_func
+
+
+def _sums(values: Lanes) -> Lanes:
+    """Return the sums of the first 0, 1, ... values in each lane, modulo 2^64."""
+    return np.pad(np.cumsum(values, axis=1), ((0, 0), (1, 0)))
+
+
+def _refine(colors: Lanes, add_around: Callable[[Lanes], Lanes]) -> Lanes:
+    """Hash each colour with the sum of what is around it, until no class splits; lanes come first."""
+    found = -1
+    while found < (found := len(np.unique(colors[0]))):
+        colors = _mix(_mix(colors) + add_around(colors))
+    return colors
 
 
 def folklore_fingerprints(graphs: Sequence[Graph], *, most_vertices: int = MOST_VERTICES) -> Lanes:
@@ -148,9 +173,10 @@ def folklore_fingerprints(graphs: Sequence[Graph], *, most_vertices: int = MOST_
 
     def one(index: int) -> Lanes:
         edge_index, num_nodes = graphs[index]
-        kind = np.zeros((num_nodes, num_nodes), np.int64)
+        kind = np.zeros((num_nodes, num_nodes), np.uint64)
         kind[tuple(edge_index.numpy())] = 1
         np.fill_diagonal(kind, 2)
-        return refine_pairs(kind)
+        pairs = _refine(kind + 3 * LANES[:, :, None], lambda colors: _mix(colors + LEFT) @ _mix(colors + RIGHT))
+        return _mix(pairs).sum(axis=(1, 2))
 
     return stack_lanes(in_threads(one, range(len(graphs))), (2,))
