@@ -200,9 +200,9 @@ class _Loop:
     def estimate(self) -> None:
         """Estimate the time left; after the first run, corrected by the speed of this machine."""
         left = self.experiment.left(self.specs, self.results)[: None if self.limit is None else self.limit - self.begun]
-        alike = {_alike(spec): spec for spec in left}
+        alike = {similar(spec): spec for spec in left}
         guesses = {names: estimated_seconds(spec, self.results) for names, spec in alike.items()}
-        known = [guess for spec in left if (guess := guesses[_alike(spec)]) is not None]
+        known = [guess for spec in left if (guess := guesses[similar(spec)]) is not None]
         correction = sum(ours for ours, _ in self.speed) / sum(guess for _, guess in self.speed) if self.speed else 1.0
         jobs = 1 if self.experiment.alone else self.settings.jobs
         self.progress.seconds_left = correction * fmean(known) * len(left) / jobs if known else None
@@ -212,14 +212,15 @@ OWN = ("fold", "seed", "config_hash", "first")
 """Parts of a key that say little about the time of a run."""
 
 
-def _alike(spec: RunSpec) -> tuple[tuple[str, Value], ...]:
+def similar(spec: RunSpec) -> tuple[tuple[str, Value], ...]:
+    """Return the parts of a key that runs of about the same time share."""
     return tuple((name, value) for name, value in spec.key.items() if name not in OWN)
 
 
 def estimated_seconds(spec: RunSpec, results: Results) -> float | None:
     """Return the mean seconds of similar rows: those that differ in fold or seed, else of the dataset, else of all."""
     timed = [row for row in results if "seconds" in row]
-    for names in (_alike(spec), _alike(spec)[:2], _alike(spec)[:1], ()):
+    for names in (similar(spec), similar(spec)[:2], similar(spec)[:1], ()):
         found = [row["seconds"] for row in timed if all(row.get(name) == value for name, value in names)]
         if found:
             return fmean(found)
