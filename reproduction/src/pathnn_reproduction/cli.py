@@ -150,10 +150,16 @@ def _run(
     limit: int | None,
 ) -> Progress:  # fmt: skip
     from pathnn_reproduction.progress import run_progress
+    from pathnn_reproduction.results import Results
     from pathnn_reproduction.runner import run_missing
 
+    ours = Path("results") / rows.path.name
+    reference = () if ours.absolute() == rows.path.absolute() else Results.open(ours).rows
     with interruptible(settings.stop_file), run_progress(experiment.name, settings) as show:
-        return run_missing(experiment, specs, rows, partial(_pool, settings, ray), settings, limit=limit, show=show)
+        return run_missing(
+            experiment, specs, rows, partial(_pool, settings, ray), settings, limit=limit, show=show,
+            reference=reference,
+        )  # fmt: skip
 
 
 def _pool(settings: Settings, ray: str | None) -> Pool:
