@@ -15,7 +15,8 @@ from pathnn.paths.options import Collection
 from pathnn.training.config import RunConfig
 from pathnn.training.recipes import tu, zinc
 from pathnn.training.runs import load_task
-from pathnn_reproduction.bench.epoch import Training, seconds
+from pathnn_reproduction.bench.epoch import Training
+from pathnn_reproduction.bench.timing import seconds
 from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.baselines import baseline_run
 from pathnn_reproduction.paper import TIMES
