@@ -234,7 +234,7 @@ def bounds_table(rows: Sequence[Row], bounds: Row) -> tuple[list[str], list[list
     limit, lines = bounds["max_steps"], []
     for name, pairs in CATEGORIES.items():
         over = {pair for pair in pairs if bounds["least"][pair] > limit}
-        open_ = {pair for pair in pairs if bounds["most"][pair] > limit} - over
+        open_ = {pair for pair in pairs if bounds["most"][pair] > limit} - over - run
         least, most = min(bounds["least"][pair] for pair in pairs), max(bounds["most"][pair] for pair in pairs)
         sets = [ranges(set(pairs) & run), f"{least:,.2g} to {most:,.2g}", ranges(over), ranges(open_)]
         lines.append([name, ranges(pairs), *sets, ranges(set(pairs) - run - over)])
