@@ -16,6 +16,7 @@ from pathnn.files import atomic_write
 from pathnn.paths.options import COLLECTIONS
 from pathnn_reproduction.experiments import TABLES as TARGETS
 from pathnn_reproduction.experiments import brec, get_experiment, sr
+from pathnn_reproduction.experiments.brec_protocol import MAX_STEPS
 from pathnn_reproduction.minutes import minutes_table
 from pathnn_reproduction.paper import TABLES, PaperTable
 from pathnn_reproduction.results import Results, Row
@@ -125,7 +126,8 @@ def results_page(results: Path) -> str:
 def _curves(path: Path) -> dict[str, str]:
     """Say in how many epochs of EXP-Class a network classified all test graphs, split by split."""
     found: dict[tuple[str, str], list[str]] = {}
-    never, splits = [], {}
+    never: list[str] = []
+    splits: dict[tuple[str, int], bool] = {}
     for row in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
         name, scores = (
             (row["dataset"].upper(), row["collection"].upper()),
@@ -382,7 +384,7 @@ def brec_section(raw: Sequence[Row]) -> str:
         table=markdown_table(*brec.table(rows)),
         copies="\n".join(_copies(row) for row in raw if row["test"] == "copies") or "Not run yet.",
         unreliable=", ".join(unreliable) or "none",
-        limit=f"{brec.MAX_STEPS:,}",
+        limit=f"{MAX_STEPS:,}",
         bounds="Not counted yet." if bounds is None else markdown_table(*brec.bounds_table(raw, bounds)),
         origin=_rows_origin(raw, "brec.jsonl"),
     )
