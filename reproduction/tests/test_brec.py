@@ -7,6 +7,7 @@ from pathlib import Path
 import networkx as nx
 
 from pathnn.data.datasets.synthetic import BREC_CATEGORIES as CATEGORIES
+from pathnn.paths import count_paths
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import edges_to_index
 from pathnn_reproduction.experiments import brec, get_experiment
@@ -74,3 +75,25 @@ def test_the_results_on_copies():
     rows = [row for row in Results.open(ROOT / "results" / "brec.jsonl") if row["test"] == "copies"]
     assert {row["collection"] for row in rows} == {"sp", "sp+", "ap"}
     assert all(row["unstable"] == [] for row in rows if row["collection"] != "sp")
+
+
+def test_paths_are_between_their_bounds():
+    graphs = [
+        *pairs()[:4],
+        *(brec.relabelled((edges_to_index(list(nx.petersen_graph().edges)), 10), i) for i in (0, 1)),
+    ]
+    row = brec.bounds_row(graphs, {"collection": "ap", "k": 6})
+    exact = [int(count_paths(*graph, collection="ap", k=5)[:, 4].sum()) for graph in graphs]
+    largest = [max(exact[i : i + 2]) for i in range(0, len(exact), 2)]
+    assert all(a <= b <= c for a, b, c in zip(row["least"], largest, row["most"], strict=True))
+    assert row["most"][0] > 0
+
+
+def test_pairs_with_too_many_paths_are_named():
+    least, most = [0] * 400, [10] * 400
+    least[110], most[110], most[115] = 200, 300, 150
+    bounds = {"test": "bounds", "collection": "ap", "k": 8, "least": least, "most": most, "max_steps": 100}
+    done = {"test": "protocol", "collection": "ap", "k": 8, "pairs": [111, 112]}
+    lines = {line[0]: line[1:] for line in brec.bounds_table([done], bounds)[1]}
+    assert lines["strongly regular"] == ["110-159", "111-112", "0 to 3e+02", "110", "115", "113-159"]
+    assert lines["basic"] == ["0-59", "—", "0 to 10", "—", "—", "0-59"]

@@ -24,6 +24,7 @@ from pathnn_reproduction.experiments.brec_protocol import (
     disjoint_union,
     hotelling,
     protocol_model,
+    run_block,
     run_pair,
 )
 from pathnn_reproduction.pages import brec_section
@@ -102,6 +103,7 @@ def test_too_many_paths_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("pathnn_reproduction.experiments.brec_protocol.MAX_STEPS", 10)
     with pytest.raises(PathExplosionError):
         run_pair(prism(), petersen(), collection="ap", k=3, copies=2)
+    assert run_block([prism(), petersen()], [0], collection="ap", k=3)["pairs"] == []  # the rest of a block is run
 
 
 def test_hotelling_grows_with_the_difference():

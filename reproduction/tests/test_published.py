@@ -73,9 +73,11 @@ def test_every_running_time(paper: str) -> None:
         found = {row[0]: row[1:] for row in rows}
         for (data, model, collection, k), time in TIMES.items():
             if data == dataset:
-                name = f"GIN (L={k})" if model == "gin" else row_name((model, collection, k), True)
+                name = row_name((model, collection, k), True) if collection else f"{model} (K={k})"
+                name = name.replace("gin (K", "GIN (L")
                 texts = [text.split("(")[0].strip() for text in found[name]]
                 assert PaperTime(*(None if text == "-" else float(text) for text in texts)) == time
+        assert len([row for row in found if "=" in row]) == len([key for key in TIMES if key[0] == dataset])
 
 
 def test_every_number_of_parameters(paper: str) -> None:

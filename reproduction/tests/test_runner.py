@@ -214,13 +214,18 @@ def test_the_time_left_is_estimated_and_corrected(tmp_path: Path) -> None:
     runner.run_missing(tiny, tiny.specs, results, lambda: pool, settings, show=show)
     assert left[0] == 8 * 100 / 2
     assert said[0].startswith("8 runs are missing, about 6 min 40 s by the seconds of similar rows")
-    assert left[1] == pytest.approx(7 * 0.1 * (100 + 100 + 10) / 3 / 2)
+    assert left[1] == pytest.approx(7 * 10 / 2)  # all by the run on this machine
     assert "3 of 10 done" in said[1]
 
 
 def test_a_run_like_no_other_is_estimated_by_its_dataset(tmp_path: Path) -> None:
     zinc, results = get_experiment("zinc"), Results(tmp_path / "zinc.jsonl")
-    assert runner.estimated_seconds(zinc.specs[0], results) is None
+    assert runner.estimated_seconds(zinc.specs[0], results.rows) is None
     for spec, seconds in zip(select(zinc.specs, "ap,seed=0-1"), (30.0, 50.0), strict=True):
         results.add({**made_up_row(spec, 1.0), "seconds": seconds}, spec.key)
-    assert runner.estimated_seconds(zinc.specs[0], results) == 40.0
+    assert runner.estimated_seconds(zinc.specs[0], results.rows) == 40.0
+    mine = [{**results.rows[0], "collection": "sp", "seconds": 7.0}]
+    assert [runner.estimated_seconds(spec, mine, results.rows) for spec in select(zinc.specs, "ap,sp,seed=3")] == [
+        7,
+        40,
+    ]

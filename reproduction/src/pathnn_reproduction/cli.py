@@ -84,12 +84,18 @@ def experiment_command(target: str, title: str) -> Callable[..., None]:
             if report or export is not None:
                 written = _write(experiment, specs, rows, runs, report=report, export=export)
             else:
-                settings = _settings(runs, rows.path, device, jobs, deadline)
+                from pathnn_reproduction.worker import Settings
+
+                stop_file, place = runs / f".stop-{os.getpid()}", cast("Any", device)
+                settings = Settings(runs, rows.path.absolute(), place, jobs, deadline, stop_file)
                 _hints(rows, settings, limit=limit, ray=ray)
                 outcome = _run(experiment, specs, rows, settings, ray=ray, limit=limit)
                 tables = experiment.tables(experiment, specs, rows)
         if report or export is not None:
-            _tell_files(target, written, as_json=json)
+            if json:
+                print_json({"target": target, "written": written})
+            for path in () if json else written:
+                say(f"wrote {path}")
             return
         _tell(experiment, tables, rows, outcome, as_json=json)
         if outcome.reason == "interrupted":
@@ -122,13 +128,6 @@ def _open(target: str, only: str | None, results: Path) -> tuple[Experiment, lis
         raise typer.BadParameter(str(error)) from error
 
 
-def _settings(runs: Path, results: Path, device: str, jobs: int, deadline: float | None) -> Settings:
-    from pathnn_reproduction.worker import Settings
-
-    stop_file = runs / f".stop-{os.getpid()}"
-    return Settings(runs, results.absolute(), cast("Any", device), jobs, deadline, stop_file)
-
-
 def _hints(rows: Results, settings: Settings, *, limit: int | None, ray: str | None) -> None:
     """Refuse a GPU that is not there, and say what the user may not expect."""
     import torch
@@ -150,10 +149,16 @@ def _run(
     limit: int | None,
 ) -> Progress:  # fmt: skip
     from pathnn_reproduction.progress import run_progress
+    from pathnn_reproduction.results import Results
     from pathnn_reproduction.runner import run_missing
 
+    ours = Path("results") / rows.path.name
+    reference = () if ours.absolute() == rows.path.absolute() else Results.open(ours).rows
     with interruptible(settings.stop_file), run_progress(experiment.name, settings) as show:
-        return run_missing(experiment, specs, rows, partial(_pool, settings, ray), settings, limit=limit, show=show)
+        return run_missing(
+            experiment, specs, rows, partial(_pool, settings, ray), settings, limit=limit, show=show,
+            reference=reference,
+        )  # fmt: skip
 
 
 def _pool(settings: Settings, ray: str | None) -> Pool:
@@ -196,13 +201,6 @@ def _write(
     folder = rows.path.parent
     written = write_report(experiment.name, folder, folder.absolute().parent) if report else []
     return written + ([] if export is None else export_models(experiment, specs, rows, runs, export))
-
-
-def _tell_files(target: str, written: list[Path], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"target": target, "written": written})
-    for path in written if not as_json else ():
-        say(f"wrote {path}")
 
 
 def _tell(experiment: Experiment, tables: list[Table], rows: Results, outcome: Progress, *, as_json: bool) -> None:

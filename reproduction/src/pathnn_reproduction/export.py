@@ -132,7 +132,7 @@ def model_card(
         title=task.title,
         citation=task.citation,
         data_licence=task.licence or "see its source",
-        notes=_notes(task),
+        notes=f" {task.notes[:1].upper()}{task.notes[1:]}." if task.notes else "",
         experiment=experiment.title,
         target=experiment.name,
         protocol=protocol,
@@ -142,7 +142,9 @@ def model_card(
         test=f"{row['test']:.{decimals}f}",
         all_runs=_of_all_runs(measure(experiment, runs, results), decimals),
         stereo=STEREO if task.node_features == FEATURES["ogb"][0] else "",
-        only=_only(row),
+        only=",".join(
+            [row["model"], row["dataset"], row["collection"], *(f"{x}={row[x]}" for x in ("k", "fold", "seed"))]
+        ),
         time=row.get("time", ""),
         seconds=f"{row['seconds']:.0f}",
         torch=trained.versions.get("torch"),
@@ -155,22 +157,8 @@ def _of_all_runs(entry: Measured | None, decimals: int) -> str:
     """Return the result of all runs; the model is one of them."""
     if entry is None:
         return "Not all runs of the protocol are done."
-    what = (
-        f"All {entry.count} {entry.unit}"
-        if entry.count == entry.planned
-        else f"{entry.count} of {entry.planned} {entry.unit}"
-    )
-    return f"{what}: {score_text(entry.mean, entry.std, decimals)}; that is the number to quote."
-
-
-def _only(row: Row) -> str:
-    """Return the run in the form of `--only`."""
-    return f"{row['model']},{row['dataset']},{row['collection']},k={row['k']},fold={row['fold']},seed={row['seed']}"
-
-
-def _notes(task: Task) -> str:
-    """Return what is known about the data, as a sentence."""
-    return f" {task.notes[:1].upper()}{task.notes[1:]}." if task.notes else ""
+    what = f"All {entry.count}" if entry.count == entry.planned else f"{entry.count} of {entry.planned}"
+    return f"{what} {entry.unit}: {score_text(entry.mean, entry.std, decimals)}; that is the number to quote."
 
 
 def _licence(task: Task) -> str:

@@ -5,6 +5,7 @@ The words are in `pages/*.md`, templates with named values; this module computes
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
@@ -15,6 +16,8 @@ from pathnn.files import atomic_write
 from pathnn.paths.options import COLLECTIONS
 from pathnn_reproduction.experiments import TABLES as TARGETS
 from pathnn_reproduction.experiments import brec, get_experiment, sr
+from pathnn_reproduction.experiments.brec_protocol import MAX_STEPS
+from pathnn_reproduction.minutes import minutes_table
 from pathnn_reproduction.paper import TABLES, PaperTable
 from pathnn_reproduction.results import Results, Row
 from pathnn_reproduction.spec import Experiment
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "pages"
 RESULTS_BLOCK = "<!-- results: written by pathnn reproduce TARGET --report -->", "<!-- end of results -->"
+MINUTES_BLOCK = "<!-- minutes: written by pathnn reproduce TARGET --report -->", "<!-- end of minutes -->"
 THEORY_BLOCK = "<!-- begin: written by pathnn reproduce theory -->", "<!-- end -->"
 CHART = Path("docs/figures/sr.png")
 EXPRESSIVE = Path("docs/expressive.md")
@@ -97,9 +101,13 @@ def write_accuracies(results: Path, root: Path) -> list[Path]:
     written = {results / f"{name}.tex": latex_tables(name, results) for name in TARGETS}
     page = root / "docs" / "results.md" if (root / "docs").is_dir() else results / "results.md"
     written[page] = results_page(results)
-    readme = root / "README.md"
-    if readme.exists() and RESULTS_BLOCK[0] in readme.read_text():
-        written[readme] = replace_block(readme.read_text(), RESULTS_BLOCK, summary_table(results))
+    blocks = {
+        root / "README.md": (RESULTS_BLOCK, summary_table),
+        root / "docs" / "reproduce.md": (MINUTES_BLOCK, minutes_table),
+    }
+    for path, (marks, make) in blocks.items():
+        if path.exists() and marks[0] in path.read_text():
+            written[path] = replace_block(path.read_text(), marks, make(results))
     return write_pages(written)
 
 
@@ -112,7 +120,30 @@ def results_page(results: Path) -> str:
             sections[dataset.replace("-", "_")] = _section(TABLES[dataset], entries) + _origin(
                 dataset, experiment, rows
             )
-    return fill("results", **sections)
+    return fill("results", **sections, **_curves(results / "curves" / "synthetic.jsonl"))
+
+
+def _curves(path: Path) -> dict[str, str]:
+    """Say in how many epochs of EXP-Class a network classified all test graphs, split by split."""
+    found: dict[tuple[str, str], list[str]] = {}
+    never: list[str] = []
+    splits: dict[tuple[str, int], bool] = {}
+    for row in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
+        name, scores = (
+            (row["dataset"].upper(), row["collection"].upper()),
+            [s for s in row["test_score"] if s is not None],
+        )
+        right = sum(score > 99.999 for score in scores)
+        found.setdefault(name, []).append(f"{right} of {len(scores)}")
+        splits[name[0], row["fold"]] = splits.get((name[0], row["fold"]), False) or right > 0
+        never += [] if right else [f"{name[1]} on {name[0]}, split {row['fold']}: at best {max(scores):.2f} %"]
+    lines = [[*name, *texts] for name, texts in found.items()]
+    table = markdown_table(("file", "paths", *(f"split {i}" for i in range(4))), lines)
+    return {
+        "exp_curves": table,
+        "exp_never": "; ".join(never),
+        "exp_splits": f"{sum(splits.values())} of {len(splits)}",
+    }
 
 
 def open_results(name: str, results: Path) -> Results:
@@ -346,12 +377,15 @@ def brec_section(raw: Sequence[Row]) -> str:
     rows = brec.summarize(raw)
     trained = [row for row in rows if "unreliable" in row]
     unreliable = [f"{row['unreliable']} ({row['name'].removesuffix(', trained')}, K = {row['k']})" for row in trained]
+    bounds = next((row for row in raw if row["test"] == "bounds"), None)
     return fill(
         "expressive_brec",
-        steps=f"{max((row['max_steps'] for row in raw if 'max_steps' in row), default=0):,}",
+        steps=f"{max((row['max_steps'] for row in raw if row['test'] == 'exact'), default=0):,}",
         table=markdown_table(*brec.table(rows)),
         copies="\n".join(_copies(row) for row in raw if row["test"] == "copies") or "Not run yet.",
         unreliable=", ".join(unreliable) or "none",
+        limit=f"{MAX_STEPS:,}",
+        bounds="Not counted yet." if bounds is None else markdown_table(*brec.bounds_table(raw, bounds)),
         origin=_rows_origin(raw, "brec.jsonl"),
     )
 

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
+from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from pathnn_reproduction.results import Results
+from pathnn_reproduction.results import Results, Row
 from pathnn_reproduction.spec import Experiment, RunSpec, Value, slots
 
 if TYPE_CHECKING:
@@ -67,14 +68,17 @@ def run_missing(
     *,
     limit: int | None = None,
     show: Show = lambda progress, spec, outcome: None,
+    reference: Sequence[Row] = (),
 ) -> Progress:
     """Do the wanted runs that have no row, at most `limit` of them; no pool is made if there are none.
 
     A run that fails does not stop the others. A run for which the memory was full next to others is repeated alone.
-    When `settings` say so, runs end their epoch and save; the next call resumes them.
+    When `settings` say so, runs end their epoch and save; the next call resumes them. The time left is estimated from
+    the rows that there are and, for runs like none of them, from those of `reference`.
     """
     done = slots([spec for spec, _ in experiment.done(specs, results)])
-    loop = _Loop(experiment, specs, results, Progress(slots(specs), done), settings, limit, show)
+    known = [[row for row in rows if "seconds" in row] for rows in (results, reference)]
+    loop = _Loop(experiment, specs, results, Progress(slots(specs), done), settings, limit, show, known)
     loop.estimate()
     if not loop.queue():
         return loop.progress
@@ -99,6 +103,7 @@ class _Loop:
     settings: Settings
     limit: int | None
     show: Show
+    known: Sequence[Sequence[Row]]  # rows of other runs, which say how long runs take
     begun: int = 0
     futures: dict[Future[Outcome], RunSpec] = field(default_factory=dict)
     crowded: set[Future[Outcome]] = field(default_factory=set)  # runs that had others next to them
@@ -184,7 +189,7 @@ class _Loop:
         from pathnn_reproduction.worker import Outcome
 
         assert outcome.row is not None
-        guess = estimated_seconds(spec, self.results)
+        guess = estimated_seconds(spec, *self.known)
         try:
             self.results.add(outcome.row, spec.key)
         except ValueError as error:  # such as a score that is not a number
@@ -200,27 +205,31 @@ class _Loop:
     def estimate(self) -> None:
         """Estimate the time left; after the first run, corrected by the speed of this machine."""
         left = self.experiment.left(self.specs, self.results)[: None if self.limit is None else self.limit - self.begun]
-        alike = {_alike(spec): spec for spec in left}
-        guesses = {names: estimated_seconds(spec, self.results) for names, spec in alike.items()}
-        known = [guess for spec in left if (guess := guesses[_alike(spec)]) is not None]
+        alike = {similar(spec): spec for spec in left}
         correction = sum(ours for ours, _ in self.speed) / sum(guess for _, guess in self.speed) if self.speed else 1.0
+        known = self.known if any(self.known) else ([row for row in self.results if "seconds" in row],)
+        guesses = {names: estimated_seconds(spec, *known) for names, spec in alike.items()}
+        found = [guess for spec in left if (guess := guesses[similar(spec)]) is not None]
         jobs = 1 if self.experiment.alone else self.settings.jobs
-        self.progress.seconds_left = correction * fmean(known) * len(left) / jobs if known else None
+        self.progress.seconds_left = correction * fmean(found) * len(left) / jobs if found else None
 
 
 OWN = ("fold", "seed", "config_hash", "first")
 """Parts of a key that say little about the time of a run."""
 
 
-def _alike(spec: RunSpec) -> tuple[tuple[str, Value], ...]:
+def similar(spec: RunSpec) -> tuple[tuple[str, Value], ...]:
+    """Return the parts of a key that runs of about the same time share."""
     return tuple((name, value) for name, value in spec.key.items() if name not in OWN)
 
 
-def estimated_seconds(spec: RunSpec, results: Results) -> float | None:
-    """Return the mean seconds of similar rows: those that differ in fold or seed, else of the dataset, else of all."""
-    timed = [row for row in results if "seconds" in row]
-    for names in (_alike(spec), _alike(spec)[:2], _alike(spec)[:1], ()):
-        found = [row["seconds"] for row in timed if all(row.get(name) == value for name, value in names)]
+def estimated_seconds(spec: RunSpec, *known: Sequence[Row]) -> float | None:
+    """Return the mean seconds of similar rows: those that differ in fold or seed, else of the dataset, else of all.
+
+    Of several lists, the first one with such rows counts.
+    """
+    for names, rows in product((similar(spec), similar(spec)[:2], similar(spec)[:1], ()), known):
+        found = [row["seconds"] for row in rows if all(row.get(name) == value for name, value in names)]
         if found:
             return fmean(found)
     return None

@@ -11,15 +11,14 @@ from pathnn.theory.graphs import edges_to_index
 from pathnn_reproduction.theory.exact import (
     ColorTable,
     annotated_path_sets,
-    path_trees,
     path_trees_distinguish,
     paths_distinguish,
-    prune,
     tree_color,
     wl_colors,
     wl_distinguishes,
 )
 from pathnn_reproduction.theory.examples import path_of_five
+from slow_trees import path_trees, prune
 from theory_strategies import atlas
 
 HEIGHT = 5

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from pathnn.data import PackedGraphs, PackedLoader, dataset_status, load_dataset
 from pathnn.paths.options import Collection
 from pathnn.paths.storage import pack
 from pathnn.paths.trie import PathTrie
+from pathnn_reproduction.bench import timing
 from pathnn_reproduction.bench.shapes import graph_set
 
 OURS = "pathnn"
@@ -57,12 +58,8 @@ def level_data(data: Any, trie: PathTrie) -> LevelData:
     out = LevelData(**data.to_dict())
     for length, levels in enumerate(trie.lengths(), start=1):
         for t, level in enumerate(levels.levels):
-            for field, tensor in (
-                ("vertex", level.vertex),
-                ("distance", level.distance),
-                ("parent", level.parent),
-                ("edgeid", level.edge),
-            ):
+            fields = {"vertex": level.vertex, "distance": level.distance, "parent": level.parent, "edgeid": level.edge}
+            for field, tensor in fields.items():
                 if tensor is not None:
                     out[f"{field}_{length}_{t}"] = tensor
     return out
@@ -116,14 +113,10 @@ def run(
     threads: int = 1,
 ) -> dict[str, Any]:
     """Return the milliseconds per batch of each method and its ratio to ours."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with timing.threads(threads):
         data, origin = zinc_graphs(graphs, seed)
         contest = Contest.of(data, collection=collection, k=k)
         times = measure(contest, batch_size=batch_size, rounds=rounds, seed=seed)
-    finally:
-        torch.set_num_threads(before)
     assert contest.packed.tries is not None
     return {
         "about": ABOUT,
@@ -139,16 +132,15 @@ def run(
 def measure(contest: Contest, *, batch_size: int, rounds: int, seed: int, batches: int = 4) -> dict[str, float]:
     """Return the milliseconds per batch by method: medians of rounds in which all make the same batches."""
     methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
-    times: dict[str, list[float]] = {name: [] for name in methods}
-    generator = torch.Generator().manual_seed(seed)
-    for turn in range(rounds + 1):
-        order = torch.randperm(len(contest.packed), generator=generator)[: batches * batch_size]
-        indices = list(torch.split(order, batch_size))
-        for name, method in methods.items():
-            seconds = _exhaust(method(indices))
-            if turn:  # the first round warms up
-                times[name].append(1e3 * seconds / len(indices))
-    return {name: statistics.median(found) for name, found in times.items()}
+    order = torch.randperm(len(contest.packed), generator=torch.Generator().manual_seed(seed))
+    indices = list(torch.split(order[: batches * batch_size], batch_size))
+    times = timing.medians({name: partial(_exhaust, method, indices) for name, method in methods.items()}, rounds)
+    return {name: ms / len(indices) for name, ms in times.items()}
+
+
+def _exhaust(method: Callable[[list[Tensor]], Iterator[Any]], indices: list[Tensor]) -> None:
+    """Make all batches."""
+    deque(method(indices), maxlen=0)
 
 
 def zinc_graphs(graphs: int, seed: int = 0) -> tuple[PackedGraphs, str]:
@@ -158,21 +150,6 @@ def zinc_graphs(graphs: int, seed: int = 0) -> tuple[PackedGraphs, str]:
         return data.subset(torch.arange(min(graphs, len(data)))), "ZINC12k"
     shaped = graph_set("zinc", graphs, seed)
     generator = torch.Generator().manual_seed(seed)
-    shift = shaped.node_ptr[:-1].repeat_interleave(shaped.edge_ptr.diff())
-    packed = PackedGraphs(
-        edge_index=shaped.edge_index - shift,
-        node_ptr=shaped.node_ptr,
-        edge_ptr=shaped.edge_ptr,
-        x=torch.randint(28, (shaped.num_nodes, 1), generator=generator),
-        edge_attr=torch.randint(1, 4, (shaped.edge_index.size(1), 1), generator=generator),
-        y=torch.randn(graphs, 1, generator=generator),
-    )
-    return packed.validate(), "ZINC-shaped"
-
-
-def _exhaust(batches: Iterator[Any]) -> float:
-    """Return the seconds to make all batches."""
-    begin = time.perf_counter()
-    for _ in batches:
-        pass
-    return time.perf_counter() - begin
+    x = torch.randint(28, (shaped.num_nodes, 1), generator=generator)
+    edge_attr = torch.randint(1, 4, (shaped.edge_index.size(1), 1), generator=generator)
+    return shaped.pack(x, edge_attr, torch.randn(graphs, 1, generator=generator)), "ZINC-shaped"

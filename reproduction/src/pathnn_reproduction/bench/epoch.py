@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import gc
 import statistics
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,6 +21,7 @@ from pathnn.training.loop import Stepper, TrainState, fabric_for, make_stepper, 
 from pathnn.training.runs import load_task
 from pathnn.training.scoring import evaluate
 from pathnn.training.setup import Loaders, build_model, make_loaders
+from pathnn_reproduction.bench.timing import seconds
 
 
 @dataclass
@@ -99,20 +98,3 @@ def _measure(config: RunConfig, backend: str, epochs: int, graphs: int | None) -
         "steps": len(training.loaders.train.indices(0)),
         "cuda_graphs": cuda_graphs,
     }
-
-
-def seconds(function: Callable[[], None], times: int) -> list[float]:
-    """Return the wall-clock time of each of several calls, including the work of the GPU."""
-    found = []
-    for _ in range(times):
-        _wait()
-        start = time.perf_counter()
-        function()
-        _wait()
-        found.append(time.perf_counter() - start)
-    return found
-
-
-def _wait() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()

@@ -7,6 +7,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from pathnn.paths import extract_paths, list_paths
 from pathnn.paths.options import COLLECTIONS, Collection
+from pathnn_reproduction.bench import timing
 from pathnn_reproduction.bench.shapes import GraphSet, graph_set
 
 
@@ -62,33 +64,32 @@ WORKLOADS: dict[str, tuple[int, int, int]] = {  # k, graphs for ours, graphs for
 
 def compare(threads: int, repeats: int = 5, seed: int = 0) -> list[dict[str, Any]]:
     """Return the milliseconds per 1000 graphs of ours and of igraph; a row per workload and collection."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with timing.threads(threads):
         return [
             _compare_one(shape, collection, threads, repeats, seed) for shape in WORKLOADS for collection in COLLECTIONS
         ]
-    finally:
-        torch.set_num_threads(before)
 
 
 def _compare_one(shape: str, collection: Collection, threads: int, repeats: int, seed: int) -> dict[str, Any]:
     k, many, few = WORKLOADS[shape]
     graphs = graph_set(shape, many, seed)
     peers = [to_igraph(*graphs.graph(i)) for i in range(few)]
-    peer = _median(lambda: [igraph_paths(g, collection, k) for g in peers], 3) / few
-    listed = _median(lambda: list_paths(graphs.edge_index, graphs.num_nodes, collection=collection, k=k), repeats)
-    built = _median(lambda: _extract(graphs, collection, k), repeats)
+    peer = timing.medians({"igraph": lambda: [igraph_paths(g, collection, k) for g in peers]}, 3)["igraph"] / few
+    ours: dict[str, Callable[[], Any]] = {
+        "list": lambda: list_paths(graphs.edge_index, graphs.num_nodes, collection=collection, k=k),
+        "trie": lambda: _extract(graphs, collection, k),
+    }
+    listed, built = (ms / many for ms in timing.medians(ours, repeats).values())
     return {
         "workload": shape,
         "collection": collection,
         "k": k,
         "threads": threads,
-        "igraph_ms": 1e6 * peer,
-        "list_ms": 1e6 * listed / many,
-        "trie_ms": 1e6 * built / many,
-        "list_ratio": peer / (listed / many),
-        "trie_ratio": peer / (built / many),
+        "igraph_ms": 1e3 * peer,
+        "list_ms": 1e3 * listed,
+        "trie_ms": 1e3 * built,
+        "list_ratio": peer / listed,
+        "trie_ratio": peer / built,
     }
 
 
@@ -141,14 +142,9 @@ def on_gpu(graphs: int = 12_000, seed: int = 0) -> dict[str, Any]:
     on_device = batch.edge_index.cuda()
     result: dict[str, Any] = {"graphs": graphs, "k": 4}
     for collection in COLLECTIONS:
-        times = []
-        for _ in range(12):
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            trie = extract_paths(on_device, batch.num_nodes, collection=collection, k=4)
-            torch.cuda.synchronize()
-            times.append(1e3 * (time.perf_counter() - start))
-        result[f"{collection}_ms"] = sorted(times[2:])[5]
+        work = partial(extract_paths, on_device, batch.num_nodes, collection=collection, k=4)
+        result[f"{collection}_ms"] = timing.medians({"ours": work}, 11)["ours"]
+        trie = work()
         result[f"{collection}_equal_to_cpu"] = trie.equal(_extract(batch, collection, 4).to("cuda"))
         result[f"{collection}_entries"] = trie.num_entries
     return result
@@ -156,16 +152,6 @@ def on_gpu(graphs: int = 12_000, seed: int = 0) -> dict[str, Any]:
 
 def _extract(graphs: GraphSet, collection: Collection, k: int) -> Any:
     return extract_paths(graphs.edge_index, graphs.num_nodes, collection=collection, k=k)
-
-
-def _median(work: Callable[[], Any], repeats: int) -> float:
-    """Return the median seconds of several calls, after one to warm up."""
-    times = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return sorted(times[1:])[repeats // 2]
 
 
 def peak_bytes(work: Callable[[], Any]) -> tuple[Any, int]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import copy
 import multiprocessing
-import statistics
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,7 +19,7 @@ from pathnn.data import DatasetNotFoundError, GraphBatch, PackedGraphs, load_dat
 from pathnn.data.datasets.registry import fetch
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
-from pathnn_reproduction.bench import user_loop
+from pathnn_reproduction.bench import timing, user_loop
 from pathnn_reproduction.bench.extract import peak_bytes
 from pathnn_reproduction.bench.shapes import graph_set
 
@@ -55,17 +53,13 @@ def run(
     prepare_datasets([WORKLOADS[name][0] for name in workloads], required=False)
     rows: list[dict[str, Any]] = []
     result: dict[str, Any] = {"workloads": rows}
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with timing.threads(threads):
         for name in workloads:
             rows += [_measure(name, phase, threads, rounds) for phase in PHASES]
             save(result)
         if USER_WORKLOAD in workloads:
             result["user_loop"] = user_loop.run(rounds=rounds)
             save(result)
-    finally:
-        torch.set_num_threads(before)
     return result
 
 
@@ -105,8 +99,7 @@ def _graphs(dataset: str, size: int, model: PathNN) -> tuple[PackedGraphs, bool]
     x = torch.rand(some[0], width) if isinstance(width, int) else torch.randint(width[0], (some[0], 1))
     attributes = torch.randint(edges[0], (some[1], 1)) if isinstance(edges, tuple) else None
     labels = torch.rand(size, 1) if model.config.out_channels == 1 else torch.randint(2, (size,))
-    local = shape.edge_index - shape.node_ptr[:-1].repeat_interleave(shape.edge_ptr.diff())
-    return PackedGraphs(local, shape.node_ptr, shape.edge_ptr, x, attributes, labels), False
+    return shape.pack(x, attributes, labels), False
 
 
 def step_of(model: PathNN, batch: GraphBatch, phase: str) -> Callable[[], None]:
@@ -137,14 +130,7 @@ def step_of(model: PathNN, batch: GraphBatch, phase: str) -> Callable[[], None]:
 def _measure(workload: str, phase: str, threads: int, rounds: int) -> dict[str, Any]:
     model, batch, real = load(workload)
     steps = {backend: step_of(_with_backend(model, backend), batch, phase) for backend in BACKENDS}
-    times: dict[str, list[float]] = {backend: [] for backend in BACKENDS}
-    for turn in range(rounds + 1):
-        for backend in BACKENDS:
-            start = time.perf_counter()
-            steps[backend]()
-            if turn:
-                times[backend].append(1e3 * (time.perf_counter() - start))
-    dense, ours = (statistics.median(times[backend]) for backend in BACKENDS)
+    dense, ours = timing.medians(steps, rounds).values()
     dense_mib, ours_mib = (_in_process(workload, phase, backend, threads) for backend in BACKENDS)
     return {
         "workload": f"{workload}, {'real' if real else 'random'} graphs, {threads} threads",

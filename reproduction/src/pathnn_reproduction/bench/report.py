@@ -208,7 +208,7 @@ def user_rows(rows: Rows) -> list[list[str]]:
 
 
 def _runtime(result: Result) -> str:
-    text = fill("bench/runtime_gpu", table=markdown_table(RUNTIME, [runtime_texts(row) for row in result["rows"]]))
+    text = fill("bench/runtime_gpu", table=markdown_table(RUNTIME, runtime_texts(result["rows"])))
     return text if any(row["model"] == "gin" for row in result["rows"]) else text + fill("bench/runtime_no_gin")
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pathnn.data.packed import PackedGraphs
+
 Edges = set[tuple[int, int]]
 
 
@@ -34,6 +36,11 @@ class GraphSet:
         first = int(self.node_ptr[i])
         edges = self.edge_index[:, int(self.edge_ptr[i]) : int(self.edge_ptr[i + 1])]
         return edges - first, int(self.node_ptr[i + 1]) - first
+
+    def pack(self, x: Tensor, edge_attr: Tensor | None, y: Tensor) -> PackedGraphs:
+        """Return the graphs with features and labels."""
+        local = self.edge_index - self.node_ptr[:-1].repeat_interleave(self.edge_ptr.diff())
+        return PackedGraphs(local, self.node_ptr, self.edge_ptr, x, edge_attr, y).validate()
 
     def head(self, n: int) -> GraphSet:
         """Return the first `n` graphs."""

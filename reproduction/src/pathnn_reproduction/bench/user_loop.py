@@ -8,8 +8,7 @@ of `pathnn train` is its epoch divided by the number of steps, so it includes as
 from __future__ import annotations
 
 import copy
-import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -28,7 +27,8 @@ from pathnn.training.recipes import zinc
 from pathnn.training.setup import build_model
 from pathnn.transforms import AddPaths
 from pathnn_reproduction.bench.batch import zinc_graphs
-from pathnn_reproduction.bench.epoch import Training, seconds
+from pathnn_reproduction.bench.epoch import Training
+from pathnn_reproduction.bench.timing import medians
 from pathnn_reproduction.experiments.baselines import baseline_run
 
 DENSE, TRIE, EDGE_INDEX, OWN, GINE = "dense", "trie", "edge_index", "pathnn train", "gine"
@@ -67,7 +67,7 @@ def run(
     dense = copy.deepcopy(path_nn)
     dense.lstm.backend = "dense"
     dense.lstm.flatten_parameters()
-    per_step = _medians(
+    per_step = medians(
         {way: _pass(user_step(model, way), collated) for way, model in {DENSE: dense, **models}.items()}, rounds
     )
     per_step = {way: ms / len(collated) for way, ms in per_step.items()}
@@ -76,7 +76,7 @@ def run(
     own.epoch()  # records CUDA graphs
     data = {TRIE: with_paths, EDGE_INDEX: plain, GINE: plain}
     passes = {way: _epoch(user_step(models[way], way), data[way], batch_size, device) for way in data}
-    per_epoch = _medians({**passes, OWN: own.epoch}, epochs)
+    per_epoch = medians({**passes, OWN: own.epoch}, epochs)
     per_step[OWN] = per_epoch[OWN] / len(own.loaders.train.indices(0))
 
     parameters = {DENSE: _parameters(path_nn), OWN: _parameters(path_nn)}
@@ -130,15 +130,6 @@ def _epoch(step: Callable[[Batch], None], data: list[Any], batch_size: int, devi
             step(batch.to(device))
 
     return work
-
-
-def _medians(ways: Mapping[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """Return the milliseconds of each way: medians of interleaved rounds, after one that does not count."""
-    times: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(rounds + 1):
-        for way, work in ways.items():
-            times[way] += seconds(work, 1)
-    return {way: 1e3 * statistics.median(found[1:]) for way, found in times.items()}
 
 
 def _task(graphs: PackedGraphs) -> Task:

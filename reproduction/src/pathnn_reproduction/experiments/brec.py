@@ -9,10 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
+import torch
+
 from pathnn.data.datasets.synthetic import BREC_CATEGORIES as CATEGORIES
-from pathnn.paths import PathExplosionError
+from pathnn.paths import PathExplosionError, count_paths
 from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn.theory.fingerprints import folklore_fingerprints, hashed_annotations, wl_fingerprints
@@ -71,6 +74,7 @@ def _specs() -> Iterator[RunSpec]:
         key = {"test": "protocol", "collection": collection, "k": k, "seed": 0}
         for first in range(0, 400, BLOCK):
             yield RunSpec(target="brec", key={**key, "first": first}, run=protocol_run)
+    yield RunSpec(target="brec", key={"test": "bounds", "collection": "ap", "k": 8}, run=bounds_run)
 
 
 def wl_run(spec: RunSpec, settings: Settings) -> Row:
@@ -87,6 +91,34 @@ def exact_run(spec: RunSpec, settings: Settings) -> Row:
 def copies_run(spec: RunSpec, settings: Settings) -> Row:
     """Compare graphs with their relabelled copies."""
     return measured_row(spec, invariance_row(brec_graphs(), spec.key))
+
+
+def bounds_run(spec: RunSpec, settings: Settings) -> Row:
+    """Bound the steps that a graph of each pair takes at K: its paths of length K - 1."""
+    return measured_row(spec, bounds_row(brec_graphs(), spec.key))
+
+
+def bounds_row(graphs: Sequence[Graph], key: Any) -> Row:
+    """Return for each pair bounds of the paths of length K - 1 in its larger graph, from its paths of length 3.
+
+    A path of length i can be continued by at least d - i vertices, d the smallest degree, and at most by D - 1.
+    """
+    begin, steps = time.perf_counter(), key["k"] - 1
+
+    def bounds(graph: Graph) -> tuple[int, int]:
+        degrees = torch.bincount(graph[0][0], minlength=graph[1])
+        short = int(count_paths(*graph, collection=key["collection"], k=3)[:, 2].sum())
+        least = short * prod(max(int(degrees.min()) - i, 0) for i in range(3, steps))
+        return least, short * max(int(degrees.max()) - 1, 0) ** (steps - 3)
+
+    found = [bounds(graph) for graph in graphs]
+    pairs = [tuple(map(max, zip(*found[i : i + 2], strict=True))) for i in range(0, len(found), 2)]
+    return {
+        "least": [least for least, _ in pairs],
+        "most": [most for _, most in pairs],
+        "max_steps": MAX_STEPS,
+        "seconds": time.perf_counter() - begin,
+    }
 
 
 def exact_row(graphs: Sequence[Graph], key: Any, rows: Sequence[Row], *, max_steps: int = MAX_STEPS) -> Row:
@@ -184,6 +216,47 @@ def protocol_rows(rows: Sequence[Row]) -> list[Row]:
 
 def _order(each: tuple[Collection, int]) -> tuple[int, int]:
     return list(COLLECTIONS).index(each[0]), each[1]
+
+
+def bounds_table(rows: Sequence[Row], bounds: Row) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows: by category, which pairs BREC's protocol was run on, and which have too many paths."""
+    head = [
+        "category",
+        "pairs",
+        "run",
+        f"paths of length {bounds['k'] - 1}",
+        "too many",
+        "perhaps too many",
+        "not run yet",
+    ]
+    same = {"test": "protocol", "collection": bounds["collection"], "k": bounds["k"]}
+    run = {pair for row in rows if same.items() <= row.items() for pair in row["pairs"]}
+    limit, lines = bounds["max_steps"], []
+    for name, pairs in CATEGORIES.items():
+        over = {pair for pair in pairs if bounds["least"][pair] > limit}
+        open_ = {pair for pair in pairs if bounds["most"][pair] > limit} - over - run
+        least, most = min(bounds["least"][pair] for pair in pairs), max(bounds["most"][pair] for pair in pairs)
+        sets = [ranges(set(pairs) & run), f"{least:,.2g} to {most:,.2g}", ranges(over), ranges(open_)]
+        lines.append([name, ranges(pairs), *sets, ranges(set(pairs) - run - over)])
+    return head, lines
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return a set of numbers as text.
+
+    >>> ranges([1, 2, 3, 7]), ranges([])
+    ('1-3, 7', '—')
+    """
+    text, last = "", None
+    for number in sorted(numbers):
+        if number - 1 != last:
+            text += f", {number}"
+        elif text.endswith(f"-{last}"):
+            text = f"{text.rpartition('-')[0]}-{number}"
+        else:
+            text += f"-{number}"
+        last = number
+    return text[2:] or "—"
 
 
 WL = (("1-WL", "wl1"), ("3-WL", "wl3"))

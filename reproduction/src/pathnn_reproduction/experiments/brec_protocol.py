@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
@@ -24,7 +25,7 @@ from torch import Tensor, nn
 from pathnn.data import load_dataset
 from pathnn.nn import PathNN, paper_config
 from pathnn.nn.path_nn import PathConv, PathNNConfig
-from pathnn.paths import extract_paths
+from pathnn.paths import PathExplosionError, extract_paths
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import LengthTrie, PathTrie
 from pathnn.theory.fingerprints import hashed_annotations
@@ -239,15 +240,18 @@ def run_pair(
 
 
 def run_block(graphs: Sequence[Graph], pairs: Sequence[int], *, collection: Collection, k: int, seed: int = 0) -> Row:
-    """Train on several pairs of BREC: which are distinguished, which are unreliable, and the statistics."""
-    begin = time.perf_counter()
-    found = {
-        pair: run_pair(graphs[2 * pair], graphs[2 * pair + 1], collection=collection, k=k, seed=seed) for pair in pairs
-    }
+    """Train on several pairs of BREC: which are distinguished, which are unreliable, and the statistics.
+
+    `pairs` of the result leaves out those with more than `MAX_STEPS` steps.
+    """
+    begin, found = time.perf_counter(), {}
+    for pair in pairs:
+        with suppress(PathExplosionError):
+            found[pair] = run_pair(graphs[2 * pair], graphs[2 * pair + 1], collection=collection, k=k, seed=seed)
     return {
         "told_apart": [pair for pair, row in found.items() if row["told_apart"]],
         "unreliable": [pair for pair, row in found.items() if not row["reliable"]],
-        "pairs": list(pairs),
+        "pairs": list(found),
         "statistics": [row["statistic"] for row in found.values()],
         "statistics_of_copies": [row["statistic_of_copies"] for row in found.values()],
         "epochs": [row["epochs"] for row in found.values()],

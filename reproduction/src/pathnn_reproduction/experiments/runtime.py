@@ -15,7 +15,8 @@ from pathnn.paths.options import Collection
 from pathnn.training.config import RunConfig
 from pathnn.training.recipes import tu, zinc
 from pathnn.training.runs import load_task
-from pathnn_reproduction.bench.epoch import Training, seconds
+from pathnn_reproduction.bench.epoch import Training
+from pathnn_reproduction.bench.timing import seconds
 from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.baselines import baseline_run
 from pathnn_reproduction.paper import TIMES
@@ -27,11 +28,15 @@ from pathnn_reproduction.worker import Settings
 EPOCHS = 5
 """Epochs that a time is the mean of."""
 
+NAMES = ("dataset", "model", "collection", "k")
+NOT_OURS = tuple(row for row in TIMES if row[1] not in ("pathnn", "gin"))
+"""Rows of the paper's table with methods that we do not run."""
+
 
 def runtime() -> Experiment:
     """Return the table: a run per row, one at a time."""
-    names = ("dataset", "model", "collection", "k")
-    specs = tuple(RunSpec(target="runtime", key=dict(zip(names, row, strict=True)), run=runtime_run) for row in TIMES)
+    keys = [dict(zip(NAMES, row, strict=True)) for row in TIMES if row not in NOT_OURS]
+    specs = tuple(RunSpec(target="runtime", key=key, run=runtime_run) for key in keys)
     return Experiment("runtime", TARGETS["runtime"], specs, runtime_tables, alone=True)
 
 
@@ -80,18 +85,24 @@ def _preprocessing(config: RunConfig) -> float:
 RUNTIME = ("dataset", "model", "K", "paths: paper", "ours", "epoch: paper", "ours", "inference: paper", "ours")
 
 
-def runtime_texts(row: Row) -> list[str]:
-    """Return a row of the table: dataset, model, K, then the paper's and our seconds for each time."""
-    paper = TIMES[row["dataset"], row["model"], row["collection"], row["k"]]
-    model = row["model"].upper() if row["collection"] is None else f"PathNN-{row['collection'].upper()}"
-    paths = ("—", "—")
-    if paper.preprocessing is not None:
-        paths = (f"{paper.preprocessing:,.2f}", f"{row['preprocessing']:,.2f}")
-    return [
-        row["dataset"].upper(), model, str(row["k"]), *paths,
-        f"{paper.epoch:,.2f}", f"{row['epoch']:.3f} ± {row['epoch_std']:.3f}",
-        f"{paper.inference:,.2f}", f"{row['inference']:.3f} ± {row['inference_std']:.3f}",
-    ]  # fmt: skip
+def runtime_texts(rows: Sequence[Row]) -> list[list[str]]:
+    """Return the table: dataset, model, K, then the paper's and our seconds for each time."""
+    found = {tuple(row[name] for name in NAMES): row for row in rows}
+    lines = []
+    for key, paper in TIMES.items():
+        dataset, model, collection, k = key
+        ours = dict.fromkeys(("preprocessing", "epoch", "inference"), "—" if key in NOT_OURS else "not measured")
+        if key in found:
+            row = found[key]
+            ours = {name: f"{row[name]:.3f} ± {row[f'{name}_std']:.3f}" for name in ("epoch", "inference")}
+            ours["preprocessing"] = f"{row['preprocessing']:,.2f}"
+        paths = ("—", "—")
+        if paper.preprocessing is not None:
+            paths = (f"{paper.preprocessing:,.2f}", ours["preprocessing"])
+        name = {"gin": "GIN"}.get(model, model) if collection is None else f"PathNN-{collection.upper()}"
+        times = (f"{paper.epoch:,.2f}", ours["epoch"], f"{paper.inference:,.2f}", ours["inference"])
+        lines.append([dataset.upper(), name, str(k), *paths, *times])
+    return lines
 
 
 def runtime_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
@@ -99,6 +110,5 @@ def runtime_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Re
     rows = [row for _, row in experiment.done(specs, results)]
     by_device = {row["device"]: [one for one in rows if one["device"] == row["device"]] for row in rows}
     return [
-        Table(f"Seconds on {device}", RUNTIME, [runtime_texts(row) for row in found], found, 2)
-        for device, found in by_device.items()
+        Table(f"Seconds on {device}", RUNTIME, runtime_texts(found), found, 2) for device, found in by_device.items()
     ]

@@ -14,14 +14,14 @@ from pathnn.paths.extract import extract_paths
 from pathnn.paths.options import Collection, check_collection, check_k
 from pathnn.paths.trie import DUMMY, Path
 from pathnn.theory.graphs import Graph, check_height, neighbors
-from pathnn.theory.trees import Tree, path_tree, wl_tree
+from pathnn.theory.trees import Tree, path_tree
 
 
-class ColorTable:
+class ColorTable(dict[Hashable, int]):
     """Map equal structures to equal integers, and different structures to different ones, without collisions.
 
-    Only colours of the same table are comparable, so share it between the graphs you compare. A structure is a tuple
-    of the colours of its parts, so keys stay short at any depth.
+    Only colours of the same table are comparable. A structure is a tuple of the colours of its parts, so keys stay
+    short at any depth.
 
     >>> table = ColorTable()
     >>> leaf = table.color(())
@@ -30,35 +30,13 @@ class ColorTable:
     (True, False, 2)
     """
 
-    def __init__(self) -> None:
-        self._colors: dict[Hashable, int] = {}
-
     def color(self, structure: Hashable) -> int:
         """Return the colour of a structure; a new structure gets a new colour."""
-        return self._colors.setdefault(structure, len(self._colors))
-
-    def __len__(self) -> int:
-        return len(self._colors)
-
-    def __repr__(self) -> str:
-        return f"ColorTable({len(self)} colours)"
+        return self.setdefault(structure, len(self))
 
 
 Mark = Callable[[int], Hashable]
 """The mark of a vertex: nodes with different marks have different canonical forms."""
-
-
-def prune(tree: Tree, height: int) -> Tree:
-    """Return the tree without the levels below `height`.
-
-    >>> prune(Tree(0, (Tree(1, (Tree(2),)),)), 1)
-    Tree(vertex=0, children=(Tree(vertex=1, children=()),))
-    """
-    if height < 0:
-        raise ValueError(f"height={height!r}: expected an integer of at least 0.")
-    if height >= tree.height:
-        return tree
-    return Tree(tree.vertex, tuple(prune(child, height - 1) for child in tree.children) if height else ())
 
 
 def tree_color(tree: Tree, table: ColorTable, mark: Mark | None = None) -> int:
@@ -126,16 +104,6 @@ def _match(allowed: list[list[bool]]) -> bool:
     return all(place(row, set()) for row in range(len(allowed)))
 
 
-def path_trees(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[Tree]:
-    """Return the Path-Tree of height at most `k` of every vertex."""
-    return [path_tree(edge_index, num_nodes, v, collection=collection, k=k) for v in range(num_nodes)]
-
-
-def wl_trees(edge_index: Tensor, num_nodes: int, height: int) -> list[Tree]:
-    """Return the WL-tree of every vertex."""
-    return [wl_tree(edge_index, num_nodes, v, height) for v in range(num_nodes)]
-
-
 def distances_from(adjacent: list[tuple[int, ...]], source: int) -> list[int | None]:
     """Return the distance from `source` to every vertex, None if there is no path.
 
@@ -193,10 +161,6 @@ def initial_colors(num_nodes: int, labels: Sequence[Hashable] | None, table: Col
     return tuple(table.color(("label", label)) for label in labels)
 
 
-Token = Callable[[Path, int], Hashable]
-"""The part of a token at a position of a path besides the annotation of the vertex."""
-
-
 def annotated_path_sets(
     graphs: Sequence[Graph],
     *,
@@ -237,50 +201,36 @@ def annotated_path_sets(
     labels = [None] * len(graphs) if initial is None else initial
     results = []
     for (edge_index, num_nodes), start in zip(graphs, labels, strict=True):
-        by_length = _paths(edge_index, num_nodes, collection, k, extend)
-        token = _distance_token(neighbors(edge_index, num_nodes)) if distances else _plain_token
+        trie = extract_paths(edge_index, num_nodes, collection=collection, k=k, extend=extend)
+        adjacent = neighbors(edge_index, num_nodes)
+        apart = [distances_from(adjacent, source) for source in range(num_nodes)] if distances else None
         levels = [initial_colors(num_nodes, start, table)]
-        for paths in by_length:
-            levels.append(_annotate(paths, levels[-1], token, residual, table))
+        for rows in trie.to_paths():
+            levels.append(_annotate(sorted(map(tuple, rows.tolist())), levels[-1], apart, residual, table))
         results.append(levels)
     return results
 
 
-def _paths(edge_index: Tensor, num_nodes: int, collection: Collection, k: int, extend: bool) -> list[list[Path]]:
-    """Return the paths of each length 1..k as tuples, source first; -1 is a dummy token."""
-    trie = extract_paths(edge_index, num_nodes, collection=collection, k=k, extend=extend)
-    return [sorted(map(tuple, rows.tolist())) for rows in trie.to_paths()]
-
-
 def _annotate(
-    paths: Sequence[Path], before: tuple[int, ...], token: Token, residual: bool, table: ColorTable
+    paths: Sequence[Path],
+    before: tuple[int, ...],
+    apart: list[list[int | None]] | None,
+    residual: bool,
+    table: ColorTable,
 ) -> tuple[int, ...]:
-    """Compute one level from the paths of one length and the annotations of the previous level."""
+    """Compute one level from the paths of one length, source first, and the annotations of the previous level."""
     dummy = table.color("dummy")
     seen: list[list[int]] = [[] for _ in before]
     for path in paths:
         sequence = tuple(
-            (dummy if vertex == DUMMY else before[vertex], token(path, position))
-            for position, vertex in enumerate(path)
+            (dummy, None) if vertex == DUMMY else (before[vertex], apart[path[0]][vertex] if apart else None)
+            for vertex in path
         )
         seen[path[0]].append(table.color(("path", sequence)))
     return tuple(
         table.color(("paths", before[v] if residual else None, tuple(sorted(multiset))))
         for v, multiset in enumerate(seen)
     )
-
-
-def _plain_token(path: Path, position: int) -> None:
-    return None
-
-
-def _distance_token(adjacent: list[tuple[int, ...]]) -> Token:
-    distance = [distances_from(adjacent, source) for source in range(len(adjacent))]
-
-    def token(path: Path, position: int) -> int | None:
-        return None if path[position] == DUMMY else distance[path[0]][path[position]]
-
-    return token
 
 
 def wl_distinguishes(first: Graph, second: Graph, rounds: int | None = None) -> bool:
@@ -303,20 +253,11 @@ def path_trees_distinguish(first: Graph, second: Graph, *, collection: Collectio
     [False, True]
     """
     table = ColorTable()
-    trees = [path_trees(*graph, collection=collection, k=k) for graph in (first, second)]
+    trees = [[path_tree(*graph, v, collection=collection, k=k) for v in range(graph[1])] for graph in (first, second)]
     return _differ(*([tree_color(tree, table) for tree in side] for side in trees))
 
 
-def paths_distinguish(
-    first: Graph,
-    second: Graph,
-    *,
-    collection: Collection,
-    k: int,
-    residual: bool = False,
-    extend: bool = False,
-    distances: bool = False,
-) -> bool:
+def paths_distinguish(first: Graph, second: Graph, *, collection: Collection, k: int, **options: bool) -> bool:
     """Return whether annotated path sets of level `k` distinguish two graphs.
 
     The options are those of `annotated_path_sets`.
@@ -327,9 +268,7 @@ def paths_distinguish(
     >>> paths_distinguish(hexagon(), two_triangles(), collection="ap", k=2, distances=True)
     True
     """
-    annotations = annotated_path_sets(
-        [first, second], collection=collection, k=k, residual=residual, extend=extend, distances=distances
-    )
+    annotations = annotated_path_sets([first, second], collection=collection, k=k, **options)  # type: ignore[arg-type]
     return _differ(*(levels[-1] for levels in annotations))
 
 
