@@ -2,7 +2,7 @@
 
     python benchmarks/path_choices.py benchmarks/results/collections.jsonl [PART...]
 
-Parts: cost, reader, sampler, esol, nodes. Rows that the file already has are skipped. Times are CPU seconds of one
+Parts: cost, reader, sampler, esol, nodes, hubs. Rows that the file already has are skipped. Times are CPU seconds of one
 thread, so that other programs on the machine disturb them little. ESOL and the other datasets come from the cache or
 `PATHNN_MIRROR`. `pathnn bench --report` writes docs/which-paths.md from the file.
 """
@@ -24,7 +24,7 @@ from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import MedianAggregation
 from torch_geometric.transforms import AddRandomWalkPE
-from torch_geometric.utils import barabasi_albert_graph
+from torch_geometric.utils import barabasi_albert_graph, to_undirected
 
 from pathnn import PathNN, PathTrie, extract_paths
 from pathnn.data import PackedGraphs, load_dataset
@@ -221,6 +221,39 @@ def nodes() -> Row:
     return dict(runpy.run_path(str(ROOT / "examples" / "node_classification.py"))["main"]())
 
 
+def hub_edges(vertices: int) -> Tensor:
+    """Return a graph with hubs: five edges for each vertex, to a vertex of number v with a density like v^(-2/3)."""
+    random = torch.Generator().manual_seed(0)
+    source = torch.arange(vertices).repeat_interleave(5)
+    hub = (vertices * torch.rand(source.numel(), generator=random) ** 3).long()
+    return to_undirected(torch.stack([source, hub])[:, source != hub])
+
+
+def hubs(vertices: int = 100_000, batches: int = 10) -> Row:
+    """Return time and peak memory of training steps on batches of 500 vertices, AP, K = 3, ten paths, drawn again."""
+    edges = hub_edges(vertices)
+    x, y = torch.rand(vertices, 16), torch.randint(2, (vertices,))
+    torch.manual_seed(0)
+    model = PathNN(16, 64, 2, collection="ap", k=3, distances=False, readout=None, aggregation="mean")
+    optimizer = torch.optim.Adam(model.parameters())
+    options: Row = {"collection": "ap", "k": 3, "distances": False, "max_paths_per_source": 10, "seed": None}
+
+    def train(seeds: Tensor) -> int:
+        trie = extract_paths(edges, vertices, sources=seeds, **options)
+        loss = nn.functional.cross_entropy(model(x, trie=trie)[seeds], y[seeds])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return trie.num_paths
+
+    train(torch.arange(10))  # loads all code
+    start = time.process_time()
+    seeds = torch.randperm(vertices)[: 500 * batches].split(500)
+    paths, peak = peak_bytes(lambda: [train(some) for some in seeds])
+    return {"vertices": vertices, "max_degree": int(edges[0].bincount().max()), "paths": sum(paths), "batches": batches,
+            "cpu_seconds": time.process_time() - start, "peak_bytes": peak}  # fmt: skip
+
+
 def planned() -> Iterator[tuple[Row, Measure]]:
     """Give the key of each row, and what measures it."""
     workloads: list[tuple[str, int | None]] = [*((name, None) for name in BATCHES), ("hub", None), ("hub", 10)]
@@ -245,6 +278,7 @@ def planned() -> Iterator[tuple[Row, Measure]]:
         key = {"name": name, "k": k}
         yield {"part": "esol", **key}, lambda key=key: esol(**key)  # type: ignore[misc]
     yield {"part": "nodes"}, nodes
+    yield {"part": "hubs"}, hubs
 
 
 def main(path: Path, parts: list[str]) -> None:
