@@ -2,8 +2,8 @@
 
     python benchmarks/path_choices.py benchmarks/results/collections.jsonl [PART...]
 
-Parts: cost, reader, sampler, esol, nodes, hubs. Rows that the file already has are skipped. Times are CPU seconds of one
-thread, so that other programs on the machine disturb them little. ESOL and the other datasets come from the cache or
+Parts: cost, reader, sampler, esol, nodes, hubs. Rows that the file already has are skipped. Times are CPU seconds of
+one thread, so that other programs on the machine disturb them little. Datasets come from the cache or
 `PATHNN_MIRROR`. `pathnn bench --report` writes docs/which-paths.md from the file.
 """
 

@@ -117,8 +117,8 @@ def _protocol(rows: list[Row]) -> str:
     gine = min((float(row["rmse"]) for row in rows if row["name"] == "gine-rwpe"), default=None)
     ours = min((float(row["rmse"]) for row in rows if not row["name"].startswith("gine")), default=None)
     text = (
-        f"{row['molecules']:,} molecules, {row['folds']} folds, {row['epochs']} epochs, one seed; a standard error is about"
-        f" {error:.1f} %. The lowest error is that of {ESOL.get(best['name'], 'PathNN, ' + best['name'])}."
+        f"{row['molecules']:,} molecules, {row['folds']} folds, {row['epochs']} epochs, one seed; a standard error is"
+        f" about {error:.1f} %. The lowest error is that of {ESOL.get(best['name'], 'PathNN, ' + best['name'])}."
     )
     if gine is None or ours is None:
         return text
@@ -156,6 +156,6 @@ def hubs_text(row: Mapping[str, Any]) -> str:
     """Say what training on a graph with hubs takes."""
     return (
         f"{row['vertices']:,} vertices, the largest degree is {row['max_degree']:,}: a training step takes"
-        f" {row['cpu_seconds'] / row['batches']:.2f} s of CPU for {row['paths'] / row['batches']:,.0f} paths, and memory rises"
-        f" by {row['peak_bytes'] / 2**20:,.0f} MiB."
+        f" {row['cpu_seconds'] / row['batches']:.2f} s of CPU for {row['paths'] / row['batches']:,.0f} paths, and"
+        f" memory rises by {row['peak_bytes'] / 2**20:,.0f} MiB."
     )
