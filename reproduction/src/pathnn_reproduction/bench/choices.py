@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pathnn.paths.options import COLLECTIONS, OTHER_COLLECTIONS
 from pathnn_reproduction.experiments import TABLES as TARGETS
 from pathnn_reproduction.experiments import get_experiment
 from pathnn_reproduction.pages import fill
@@ -46,7 +47,7 @@ def choices_page(folder: Path, paper: Path) -> str | None:
 
 def cost_table(rows: Iterable[Row], workload: str) -> str:
     """Return paths per vertex, entries per path, and times per graph or per 1,000 vertices, by collection and K."""
-    mine = [row for row in rows if row["workload"] == workload]
+    mine = sorted((row for row in rows if row["workload"] == workload), key=_place)
     if not mine:
         return f"**{WORKLOADS[workload]}**: not measured."
     found = {(_collection(row), row["k"]): row for row in mine}
@@ -57,6 +58,11 @@ def cost_table(rows: Iterable[Row], workload: str) -> str:
     row = mine[0]
     title = f"**{WORKLOADS[workload]}**, {row['vertices'] / row['graphs']:,.0f} vertices per graph"
     return f"{title}:\n\n{markdown_table(('collection', *(f'K = {k}' for k in lengths)), table)}"
+
+
+def _place(row: Row) -> tuple[bool, int]:
+    names = tuple(COLLECTIONS | OTHER_COLLECTIONS)
+    return row["collection"] in COLLECTIONS and row["per_source"] is not None, names.index(row["collection"])
 
 
 def _collection(row: Row) -> str:
