@@ -1,4 +1,4 @@
-"""The Python of docs/training.md and docs/model.md runs, block by block."""
+"""The Python of docs/training.md, docs/model.md and docs/your-own.md runs, block by block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine_tasks import one_thread as one_thread
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["training.md", "model.md"])
+@pytest.mark.parametrize("page", ["training.md", "model.md", "your-own.md"])
 def test_the_code_of_the_docs_runs(monkeypatch, tmp_path, page):
     monkeypatch.setenv("PATHNN_DATA", str(tmp_path))
     monkeypatch.delenv("PATHNN_MIRROR", raising=False)

@@ -10,6 +10,7 @@ import torch
 from pathnn.paths import list_paths
 from pathnn.provenance import provenance
 from pathnn_reproduction.bench import extract
+from pathnn_reproduction.bench.choices import choices_page
 from pathnn_reproduction.bench.extract import igraph_paths, to_igraph
 from pathnn_reproduction.bench.report import benchmark_page, with_headline
 from pathnn_reproduction.bench.shapes import SHAPES, graph_set
@@ -135,3 +136,9 @@ def test_the_report_is_written_by_command(tmp_path: Path, monkeypatch: pytest.Mo
     assert CliRunner().invoke(app, ["bench", "--report"]).exit_code == 0
     for name in ("README.md", "docs/benchmarks.md"):
         assert (tmp_path / name).read_text() == (ROOT / name).read_text()
+
+
+def test_the_page_on_collections_is_generated(tmp_path: Path) -> None:
+    page = choices_page(ROOT / "benchmarks" / "results", ROOT / "results")
+    assert page == (ROOT / "docs" / "which-paths.md").read_text()
+    assert choices_page(tmp_path, ROOT / "results") is None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pathnn_reproduction.bench.choices import choices_page
 from pathnn_reproduction.bench.molecules import molecules_page
 from pathnn_reproduction.experiments.runtime import RUNTIME, runtime_texts
 from pathnn_reproduction.pages import fill, replace_block, write_pages
@@ -42,8 +43,8 @@ def write_benchmarks(root: Path) -> list[Path]:
     if not (results.is_dir() and page.parent.is_dir() and readme.exists()):
         raise ValueError("benchmarks/results, docs and README.md are not all here: run --report in a clone of pathnn.")
     pages = {page: benchmark_page(results), readme: with_headline(readme.read_text(), results)}
-    molecules = molecules_page(results)
-    return write_pages(pages | ({page.with_name("accuracy.md"): molecules} if molecules else {}))
+    more = {"accuracy.md": molecules_page(results), "which-paths.md": choices_page(results, root / "results")}
+    return write_pages(pages | {page.with_name(name): text for name, text in more.items() if text})
 
 
 def benchmark_page(folder: Path) -> str:

@@ -1,0 +1,167 @@
+"""Write the page that says which collection and which K to take, from `collections.jsonl` and the results of the paper.
+
+`benchmarks/path_choices.py` measures the numbers of `collections.jsonl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pathnn.paths.options import COLLECTIONS, OTHER_COLLECTIONS
+from pathnn_reproduction.experiments import TABLES as TARGETS
+from pathnn_reproduction.experiments import get_experiment
+from pathnn_reproduction.pages import fill
+from pathnn_reproduction.paper import TABLES
+from pathnn_reproduction.results import Results, Row
+from pathnn_reproduction.tables import compare, markdown_table, ours_text
+
+WORKLOADS = {
+    "zinc": "ZINC", "esol": "ESOL", "imdb-binary": "IMDB-BINARY", "hub": "one graph with hubs",
+}  # fmt: skip
+ESOL = {"gine": "GINE", "gine-rwpe": "GINE, random-walk encodings"}
+
+
+def choices_page(folder: Path, paper: Path) -> str | None:
+    """Return the page as Markdown, or None if `folder` has no `collections.jsonl`; `paper` has the paper's results."""
+    rows = Results.open(folder / "collections.jsonl").rows
+    if not rows:
+        return None
+    parts = {part: [row for row in rows if row["part"] == part] for part in ("cost", "reader", "sampler", "esol")}
+    nodes, hubs = (next((row for row in rows if row["part"] == part), None) for part in ("nodes", "hubs"))
+    return fill(
+        "bench/choices",
+        cost="\n\n".join(cost_table(parts["cost"], workload) for workload in WORKLOADS),
+        reader=reader_table(parts["reader"]),
+        sampler=sampler_table(parts["sampler"]),
+        esol=esol_table(parts["esol"]),
+        esol_protocol=_protocol(parts["esol"]),
+        accuracy=accuracy_table(paper),
+        nodes="Not measured." if nodes is None else nodes_text(nodes),
+        hubs="Not measured." if hubs is None else hubs_text(hubs),
+        commits=", ".join(sorted({str(row["commit"]) for row in rows})),
+        device=", ".join(sorted({row["device"] for row in rows})),
+    )
+
+
+def cost_table(rows: Iterable[Row], workload: str) -> str:
+    """Return paths per vertex, entries per path, and times per graph or per 1,000 vertices, by collection and K."""
+    mine = sorted((row for row in rows if row["workload"] == workload), key=_place)
+    if not mine:
+        return f"**{WORKLOADS[workload]}**: not measured."
+    found = {(_collection(row), row["k"]): row for row in mine}
+    lengths = sorted({k for _, k in found})
+    reference = found.get(("SP", lengths[0]), {}).get("step_ms")
+    names = dict.fromkeys(name for name, _ in found)
+    table = [[name, *(_cost(found.get((name, k)), reference) for k in lengths)] for name in names]
+    row = mine[0]
+    title = f"**{WORKLOADS[workload]}**, {row['vertices'] / row['graphs']:,.0f} vertices per graph"
+    return f"{title}:\n\n{markdown_table(('collection', *(f'K = {k}' for k in lengths)), table)}"
+
+
+def _place(row: Row) -> tuple[bool, int]:
+    names = tuple(COLLECTIONS | OTHER_COLLECTIONS)
+    return row["collection"] in COLLECTIONS and row["per_source"] is not None, names.index(row["collection"])
+
+
+def _collection(row: Row) -> str:
+    sampled = "" if row["per_source"] is None else f", {row['per_source']} per source"
+    return row["collection"].upper() + sampled if len(row["collection"]) < 4 else row["collection"] + sampled
+
+
+def _cost(row: Row | None, reference: float | None) -> str:
+    if row is None:
+        return "—"
+    if row.get("refused"):
+        return "too many"
+    step = "" if reference is None else f" · {row['step_ms'] / reference:.1f}x"
+    return f"{row['paths'] / row['vertices']:,.1f} · {row['entries'] / row['vertices']:,.1f}{step}"
+
+
+def reader_table(rows: Iterable[Row]) -> str:
+    """Return the time of a training step of cells and aggregations relative to the LSTM and the sum."""
+    found = {(row["cell"], row["aggregation"], row["workload"]): row["step_ms"] for row in rows}
+    workloads = [name for name in WORKLOADS if any(name == workload for *_, workload in found)]
+    table = [
+        [cell, aggregation, *(f"{found[cell, aggregation, name] / found['lstm', 'sum', name]:.1f}x"
+                              if (cell, aggregation, name) in found else "—" for name in workloads)]
+        for cell, aggregation in dict.fromkeys((cell, aggregation) for cell, aggregation, _ in found)
+    ]  # fmt: skip
+    return markdown_table(("cell", "aggregation", *(WORKLOADS[name] for name in workloads)), table)
+
+
+def sampler_table(rows: Iterable[Row]) -> str:
+    """Return time and memory of all paths and of a sample."""
+    found = {(row["collection"], row["per_source"]): row for row in rows}
+    table = []
+    for collection, many in found:
+        every = found[collection, None]
+        row = found[collection, many]
+        less = [f"{every[name] / row[name]:.0f}x" if many else "" for name in ("cpu_seconds", "peak_bytes")]
+        table.append([collection.upper(), str(many or "all"), f"{row['paths']:,}", f"{row['cpu_seconds']:.2f}",
+                      f"{row['peak_bytes'] / 2**20:,.0f}", *less])  # fmt: skip
+    head = ("collection", "per source and length", "paths", "CPU s", "peak, MiB", "less time", "less memory")
+    return markdown_table(head, table)
+
+
+def esol_table(rows: Iterable[Row]) -> str:
+    """Return the out-of-fold errors on the training part of ESOL, the lowest first."""
+    table = [
+        [ESOL.get(row["name"], f"PathNN, {row['name']}"), str(row["k"]), f"{row['rmse']:.3f}",
+         f"{row['cpu_seconds']:.0f}", f"{row['parameters']:,}"]
+        for row in sorted(rows, key=lambda row: float(row["rmse"]))
+    ]  # fmt: skip
+    return markdown_table(("model", "K, or layers", "RMSE", "CPU s", "parameters"), table)
+
+
+def _protocol(rows: list[Row]) -> str:
+    if not rows:
+        return "Not measured."
+    row, best = rows[0], min(rows, key=lambda row: float(row["rmse"]))
+    error = 100 / (2 * row["molecules"]) ** 0.5
+    gine = min((float(row["rmse"]) for row in rows if row["name"] == "gine-rwpe"), default=None)
+    ours = min((float(row["rmse"]) for row in rows if not row["name"].startswith("gine")), default=None)
+    text = (
+        f"{row['molecules']:,} molecules, {row['folds']} folds, {row['epochs']} epochs, one seed; a standard error is"
+        f" about {error:.1f} %. The lowest error is that of {ESOL.get(best['name'], 'PathNN, ' + best['name'])}."
+    )
+    if gine is None or ours is None:
+        return text
+    return f"{text} The best PathNN has {ours / gine:.2f} times the error of the best GINE with random-walk encodings."
+
+
+def accuracy_table(paper: Path) -> str:
+    """Return our scores on the paper's datasets, by collection."""
+    table = []
+    for target in TARGETS:
+        for dataset, entries in compare(get_experiment(target), Results.open(paper / f"{target}.jsonl")).items():
+            about = TABLES[dataset]
+            measured = [entry for entry in entries if entry.ours is not None and entry.model in ("pathnn", "gin")]
+            for k in sorted({entry.k for entry in measured if entry.k is not None}):
+                ours = {entry.collection: ours_text(entry, about) for entry in measured if entry.k in (k, None)}
+                names = (None, "sp", "sp+", "ap")
+                table.append([about.title, about.metric, str(k), *(ours.get(name, "—") for name in names)])
+    return markdown_table(("dataset", "metric", "K", "GIN", "SP", "SP⁺", "AP"), table)
+
+
+def nodes_text(row: Mapping[str, Any]) -> str:
+    """Return the table of the example that classifies vertices."""
+    models, least = row["models"], min(one["cpu_seconds"] for one in row["models"].values())
+    table = [
+        [name, f"{one['val']:.1f}", f"{one['test']:.1f}", f"{one['cpu_seconds']:.2f}",
+         f"{one['cpu_seconds'] / least:.1f}x"]
+        for name, one in models.items()
+    ]  # fmt: skip
+    head = ("model", "validation, %", "test, %", "CPU s per epoch", "relative")
+    facts = f"{row['vertices']:,} vertices, {row['epochs']} epochs; always the larger class: {row['majority']:.1f} %."
+    return f"{facts}\n\n{markdown_table(head, table)}"
+
+
+def hubs_text(row: Mapping[str, Any]) -> str:
+    """Say what training on a graph with hubs takes."""
+    return (
+        f"{row['vertices']:,} vertices, the largest degree is {row['max_degree']:,}: a training step takes"
+        f" {row['cpu_seconds'] / row['batches']:.2f} s of CPU for {row['paths'] / row['batches']:,.0f} paths, and"
+        f" memory rises by {row['peak_bytes'] / 2**20:,.0f} MiB."
+    )
