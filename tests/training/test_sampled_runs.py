@@ -82,7 +82,7 @@ def test_predictions_read_the_sample_of_evaluation(tmp_path):
 
 def test_redraw_needs_a_sample():
     with pytest.raises(RunError, match="max_paths_per_source"):
-        tiny_config(redraw=True)
+        tries_of_epochs(tiny_config(redraw=True), 1)
     with pytest.raises(RunError, match="max_paths_per_source=0"):
         tiny_config(max_paths_per_source=0)
 

@@ -211,8 +211,6 @@ class RunConfig:
                 raise RunError(f"{name}={value!r}: expected {words}.")
         if self.folds is not None and self.calibration is not None:
             raise RunError("folds calibrate intervals with what they hold out: leave out calibration.")
-        if self.redraw and self.max_paths_per_source is None:
-            raise RunError("redraw draws a sample of paths again: expected max_paths_per_source, too.")
         for name in ("split_by", "splits", "smiles"):
             if not isinstance(self.__dict__[name], str | None):
                 raise RunError(f"{name}={self.__dict__[name]!r}: expected a text.")

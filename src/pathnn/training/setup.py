@@ -143,6 +143,8 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     batch = next(iter(loaders.train))
     ```
     """
+    if config.redraw and config.max_paths_per_source is None:
+        raise RunError("redraw draws a sample of paths again: expected max_paths_per_source (--max-paths-per-source).")
     check_finite(task)
     check_finite_targets(task)
     split = choose_split(task, config)
