@@ -887,3 +887,8 @@ def test_standard_input_is_split_as_the_file_of_the_training(molecules, tmp_path
     piped = json.loads(CliRunner().invoke(make_app(), arguments, input=molecules.read_text()).stdout)
     there = json.loads(call("evaluate", run, molecules, "--json").stdout)
     assert (piped["split"], piped["graphs"], piped["score"]) == ("test", there["graphs"], there["score"])
+
+
+def test_calibration_of_folds_is_refused_before_the_data_are_read(tmp_path: Path) -> None:
+    arguments = ["train", "no.csv", "--out", str(tmp_path / "run"), "--folds", "3", "--calibration", "0.1"]
+    assert CliRunner().invoke(make_app(), arguments).exit_code == 2  # 1: there is no such file
