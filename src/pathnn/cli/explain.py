@@ -68,7 +68,7 @@ def explain_command(
         trained = load_runs(run)
         models = [one.model for one in trained.members if isinstance(one.model, PathNN)]
         if not models:
-            raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")
+            raise ValueError(f"{run} is a {trained.config.model}, whose paths cannot be explained: expected a PathNN.")
         smiles, place = smiles or trained.config.smiles, pick_device(device)
         if out is not None and every:
             document, show = _explain_all(trained, models, run, data, smiles, output, out, top, place)

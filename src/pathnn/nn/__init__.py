@@ -8,7 +8,11 @@ if TYPE_CHECKING:
     from pathnn.nn.backends.base import EdgeTypes as EdgeTypes
     from pathnn.nn.baselines import Baseline as Baseline
     from pathnn.nn.baselines import BaselineConfig as BaselineConfig
+    from pathnn.nn.blocks import AllLengths as AllLengths
+    from pathnn.nn.blocks import PathBlock as PathBlock
     from pathnn.nn.cells import PathCell as PathCell
+    from pathnn.nn.deep_path_nn import DeepPathNN as DeepPathNN
+    from pathnn.nn.deep_path_nn import DeepPathNNConfig as DeepPathNNConfig
     from pathnn.nn.encoders import CategoricalEncoder as CategoricalEncoder
     from pathnn.nn.encoders import MLPEncoder as MLPEncoder
     from pathnn.nn.encoders import OneHotEncoder as OneHotEncoder
@@ -25,7 +29,9 @@ if TYPE_CHECKING:
 EXPORTS = {
     "backends.base": ("EdgeTypes",),
     "baselines": ("Baseline", "BaselineConfig"),
+    "blocks": ("AllLengths", "PathBlock"),
     "cells": ("PathCell",),
+    "deep_path_nn": ("DeepPathNN", "DeepPathNNConfig"),
     "encoders": ("CategoricalEncoder", "MLPEncoder", "OneHotEncoder"),
     "path_layer": ("PathLayer",),
     "path_lstm": ("PathLSTM", "PathRNN"),

@@ -16,8 +16,9 @@ from pathnn.data.metrics import OF_KIND, score_targets
 from pathnn.data.packed import GraphBatch, PackedGraphs
 from pathnn.data.targets import TargetScale, class_key, loss_for, target_fields
 from pathnn.data.task import Task
-from pathnn.nn import PathNN
+from pathnn.nn import DeepPathNN, PathNN
 from pathnn.nn.backends.base import Budget
+from pathnn.nn.path_nn import PathModel
 from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.errors import MismatchError, RunError
 from pathnn.training.setup import (
@@ -157,7 +158,8 @@ def apply(model: Model, batch: GraphBatch) -> Tensor:
         edge_attr=edge_attr,
         graph_attr=batch.graph_attr if model.config.graph_channels else None,
         batch_size=batch.num_graphs,
-        **({"budget": Budget(batch.max_entries)} if isinstance(model, PathNN) else {}),
+        budget=Budget(batch.max_entries) if isinstance(model, PathModel) else None,
+        random_walk_pe=batch.random_walk_pe if isinstance(model, DeepPathNN) else None,
     )
     return out
 

@@ -20,8 +20,9 @@ from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, deal, fold_splits, rand
 from pathnn.data.targets import TargetScale, loss_for, regression_loss, weighted_loss
 from pathnn.data.task import Categorical, Split, Task
 from pathnn.device import default_max_entries, free_memory
-from pathnn.nn import Baseline, PathNN, PathNNConfig, paper_config
+from pathnn.nn import Baseline, DeepPathNN, PathNN, paper_config
 from pathnn.nn.model_file import Model as Model
+from pathnn.nn.path_nn import PathModel, PathModelConfig
 from pathnn.nn.readout import GraphScale
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.checkpoint import feature_width
@@ -59,12 +60,14 @@ def build_model(config: RunConfig, task: Task) -> Model:
     options = {**_fitting(task), **config.options}
     model: Model
     try:
+        paths: dict[str, Any] = {"collection": config.collection, "k": config.k}
         if config.model == "pathnn":
-            paths: dict[str, Any] = {"collection": config.collection, "k": config.k}
             preset: dict[str, Any] = {"hidden_channels": 64}
             if config.preset is not None:
                 preset = paper_config(config.preset, variant=config.variant, **paths).to_dict()
             model = PathNN.from_config({**preset, **options, **paths})
+        elif config.model == "pathnn+":
+            model = DeepPathNN.from_config({"hidden_channels": 64, **options, **paths})
         else:
             model = Baseline.from_config({"hidden_channels": 64, **options, "name": config.model})
     except TypeError as error:
@@ -190,11 +193,11 @@ def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
 
 
 def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
-    """Return the graphs with the paths that `model` reads, on `device` if they fit into half of its free memory.
+    """Return the graphs with the paths and random walks that `model` reads, on `device` if half of its memory suffices.
 
     Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
     """
-    if isinstance(model, PathNN) and not _are_read(graphs.tries, model.config):
+    if isinstance(model, PathModel) and model.reads_paths and not _are_read(graphs.tries, model.config):
         options: dict[str, Any] = {
             name: vars(model.config)[name] for name in ("collection", "k", "distances", "extend")
         }
@@ -204,6 +207,8 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
                 f"the model does not read the paths on disk: expected {expected}. Call build_shards with these options."
             )
         graphs = graphs.with_paths(**options)
+    if isinstance(model, DeepPathNN) and model.config.walk_length:
+        graphs = graphs.with_random_walks(model.config.walk_length)
     fits = torch.device(device).type == "cpu" or graphs.nbytes <= free_memory(device) // 2
     return graphs.to(device) if fits else graphs
 
@@ -211,7 +216,11 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 def has_paths(graphs: PackedGraphs, model: Model) -> bool:
     """Return whether graphs have paths to keep: those that `model` reads, or any on disk."""
     given = graphs.tries
-    return isinstance(model, PathNN) and (isinstance(given, ShardedTries) or _are_read(given, model.config))
+    return (
+        isinstance(model, PathModel)
+        and model.reads_paths
+        and (isinstance(given, ShardedTries) or _are_read(given, model.config))
+    )
 
 
 def _in_memory(tries: object) -> RaggedTries | None:
@@ -221,7 +230,7 @@ def _in_memory(tries: object) -> RaggedTries | None:
     return tries if isinstance(tries, RaggedTries) else None
 
 
-def _are_read(given: object, reads: PathNNConfig) -> bool:
+def _are_read(given: object, reads: PathModelConfig) -> bool:
     tries = _in_memory(given)
     return (
         tries is not None
