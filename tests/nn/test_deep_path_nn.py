@@ -16,7 +16,6 @@ from pathnn.nn import AllLengths, DeepPathNN, PathBlock, PathLSTM, PathNN
 from pathnn.nn.model_file import load_pretrained
 from pathnn.nn.presets import PLUS, plus_config
 from pathnn.paths.random_walks import random_walk_pe
-from pathnn.testing import assert_permutation_invariant
 
 EDGE_INDEX, N = graph()
 E = EDGE_INDEX.size(1)
@@ -80,9 +79,6 @@ def test_a_batch_is_its_graphs(options):
 
 def test_gradients():
     model = small(k=2, walk_length=3, activation="gelu", num_layers=1).double().eval()
-    assert model.blocks[0].paths is not None
-    for parameter in model.blocks[0].paths.parameters():
-        parameter.requires_grad_(True)
     given = inputs()
     x = torch.rand(N, 5, dtype=torch.float64, requires_grad=True)
     model.encoder = nn.Linear(5, 8).double()
@@ -93,9 +89,8 @@ def test_gradients():
 
 @pytest.mark.parametrize("name", PLUS)
 def test_presets_have_at_most_500_000_parameters(name):
-    for part in ({}, {"read_paths": False, "num_layers": 12}):
-        model = DeepPathNN.from_config(plus_config(name, **part))
-        assert sum(p.numel() for p in model.parameters()) <= 500_000
+    model = DeepPathNN.from_config(plus_config(name))
+    assert 450_000 < sum(p.numel() for p in model.parameters()) <= 500_000
 
 
 def test_random_walks_are_those_of_pyg():

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathnn.nn.path_nn import PathNN as PathNN
     from pathnn.nn.path_nn import PathNNConfig as PathNNConfig
     from pathnn.nn.presets import paper_config as paper_config
+    from pathnn.nn.presets import plus_config as plus_config
     from pathnn.nn.readout import MLPHead as MLPHead
     from pathnn.nn.readout import Readout as Readout
 
@@ -36,7 +37,7 @@ EXPORTS = {
     "path_layer": ("PathLayer",),
     "path_lstm": ("PathLSTM", "PathRNN"),
     "path_nn": ("PathConv", "PathNN", "PathNNConfig"),
-    "presets": ("paper_config",),
+    "presets": ("paper_config", "plus_config"),
     "readout": ("MLPHead", "Readout"),
 }
 
