@@ -13,6 +13,7 @@ from pathnn.nn.presets import plus_config
 from pathnn_reproduction.cli import reproduce
 from pathnn_reproduction.experiments import get_experiment
 from pathnn_reproduction.experiments.plus import plus_tables
+from pathnn_reproduction.pages import write_report
 from pathnn_reproduction.results import Results, trained_row
 
 
@@ -52,3 +53,10 @@ def test_the_command_prints_all_rows(tmp_path):
     rows = json.loads(result.stdout)["tables"][0]["rows"]
     assert {"pathnn+", "control", "without-random-walks"} <= {row["model"] for row in rows}
     assert {tuple(row) for row in rows} == {("dataset", "model", "mean", "deviation", "seeds", "parameters")}
+
+
+def test_the_page_is_written_without_results(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (page,) = write_report("plus", tmp_path / "results", tmp_path)
+    entries = {spec.entry for spec in get_experiment("plus").specs}
+    assert page.read_text().count("| not measured |") == len(entries)
