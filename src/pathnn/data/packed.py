@@ -299,8 +299,7 @@ class PackedGraphs:
 
     def with_random_walks(self, walk_length: int) -> PackedGraphs:
         """Compute how likely random walks of up to `walk_length` steps return (`random_walk_pe`), if not done yet."""
-        known = self.random_walk_pe
-        if known is not None and known.size(1) == walk_length:
+        if self.random_walk_pe is not None and self.random_walk_pe.size(1) == walk_length:
             return self
         return replace(self, random_walk_pe=random_walk_pe(self.union(), self.num_nodes, walk_length))
 

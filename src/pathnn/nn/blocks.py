@@ -7,12 +7,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from pathnn.checks import check_choice
 from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
 from pathnn.nn.readout import MLPHead, Readout
 from pathnn.paths.trie import PathTrie
 
 ActivationName = Literal["relu", "gelu"]
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 class AllLengths(nn.Module):
@@ -37,10 +38,8 @@ class AllLengths(nn.Module):
     ) -> Tensor:
         """Return the sum over all paths from each vertex; edges and distances are projected once."""
         shared = self.lstm.prepare(edges, budget)
-        out: Tensor = self.lstm(h, trie.length(1), shared)
-        for length in range(2, self.k + 1):
-            out = out + self.lstm(h, trie.length(length), shared)
-        return out
+        sums = [self.lstm(h, trie.length(length), shared) for length in range(1, self.k + 1)]
+        return torch.stack(sums).sum(dim=0)
 
 
 class PathBlock(nn.Module):
@@ -49,14 +48,9 @@ class PathBlock(nn.Module):
     $$h' = h + \phi\big(\mathrm{NORM}(\mathrm{paths}(h)) + \mathrm{NORM}(\mathrm{messages}(h))\big), \qquad
     h'' = \mathrm{NORM}(h' + \mathrm{feed\_forward}(h'))$$
 
-    Args:
-        channels: the width of the representations.
-        paths: called as `paths(h, trie, edges, budget)`, such as `AllLengths`.
-        message_passing: a layer of PyG, called as `message_passing(h, edge_index)`, with `edge_attr=` if there is any.
-        feed_forward: a module that reads and returns representations.
-        norm: "batch" for BatchNorm, or None.
-        activation: phi, "relu" or "gelu".
-        dropout: the rate after phi.
+    `paths` is called as `paths(h, trie, edges, budget)`, such as `AllLengths`; `message_passing` is a layer of PyG,
+    called as `message_passing(h, edge_index)`, with `edge_attr=` if there is any. NORM is BatchNorm, or nothing with
+    `norm=None`; phi is "relu" or "gelu", then dropout.
 
     Shapes: `h` is `[num_nodes, channels]`; returns the same.
 
@@ -78,10 +72,10 @@ class PathBlock(nn.Module):
         super().__init__()
         self.paths, self.message_passing, self.feed_forward = paths, message_passing, feed_forward
         self.paths_norm, self.messages_norm, self.norm = (
-            None if layer is None else nn.Identity() if norm is None else nn.BatchNorm1d(channels)
+            nn.Identity() if norm is None or layer is None else nn.BatchNorm1d(channels)
             for layer in (paths, message_passing, feed_forward)
         )
-        self.activation, self.dropout = make_activation(activation), nn.Dropout(dropout)
+        self.activation, self.dropout = ACTIVATIONS[activation](), nn.Dropout(dropout)
 
     def forward(
         self,
@@ -95,14 +89,14 @@ class PathBlock(nn.Module):
     ) -> Tensor:
         """Return the next representations; `edges` are those of tokens, and `edge_attr` has a row for each edge."""
         found = []
-        if self.paths is not None and self.paths_norm is not None:
+        if self.paths is not None:
             found.append(self.paths_norm(self.paths(h, trie, edges, budget)))
-        if self.message_passing is not None and self.messages_norm is not None:
+        if self.message_passing is not None:
             features = {} if edge_attr is None else {"edge_attr": edge_attr}
             found.append(self.messages_norm(self.message_passing(h, edge_index, **features)))
         if found:
             h = h + self.dropout(self.activation(torch.stack(found).sum(dim=0)))
-        if self.feed_forward is not None and self.norm is not None:
+        if self.feed_forward is not None:
             h = self.norm(h + self.feed_forward(h))
         return h
 
@@ -110,11 +104,7 @@ class PathBlock(nn.Module):
 class VirtualNode(nn.Module):
     """Add to each vertex a vector of its graph, which reads the mean of the vertices before.
 
-    Call it before each block with the vector that it returned before, None at first.
-
-    >>> h, vector = VirtualNode(8)(torch.ones(3, 8), None, torch.tensor([0, 0, 1]), 2)
-    >>> h.shape, vector.shape
-    (torch.Size([3, 8]), torch.Size([2, 8]))
+    Each call gets the vectors that the call before returned, None at first.
     """
 
     def __init__(self, channels: int) -> None:
@@ -130,14 +120,7 @@ class VirtualNode(nn.Module):
         return h + (vector if batch is None else vector[batch]), vector
 
 
-def make_activation(activation: ActivationName) -> nn.Module:
-    """Return the module of a name."""
-    return nn.GELU() if check_choice("activation", activation, ("relu", "gelu")) == "gelu" else nn.ReLU()
-
-
 def make_feed_forward(channels: int, *, activation: ActivationName, dropout: float) -> nn.Sequential:
     """Return two linear layers with twice the width between them."""
-    return nn.Sequential(
-        nn.Linear(channels, 2 * channels), make_activation(activation), nn.Dropout(dropout),
-        nn.Linear(2 * channels, channels), nn.Dropout(dropout),
-    )  # fmt: skip
+    first, last = nn.Linear(channels, 2 * channels), nn.Linear(2 * channels, channels)
+    return nn.Sequential(first, ACTIVATIONS[activation](), nn.Dropout(dropout), last, nn.Dropout(dropout))

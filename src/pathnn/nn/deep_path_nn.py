@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from torch import Tensor, nn
 
@@ -11,7 +11,7 @@ from pathnn._lazy import not_compiled
 from pathnn.checks import check_choice, check_count
 from pathnn.nn.backends.base import Budget, EdgeTypes
 from pathnn.nn.baselines import make_conv
-from pathnn.nn.blocks import ActivationName, AllLengths, PathBlock, VirtualNode, make_feed_forward
+from pathnn.nn.blocks import ACTIVATIONS, ActivationName, AllLengths, PathBlock, VirtualNode, make_feed_forward
 from pathnn.nn.encoders import EncoderName, check_features
 from pathnn.nn.graph_model import read_out
 from pathnn.nn.path_lstm import PathLSTM
@@ -37,6 +37,7 @@ class DeepPathNNConfig(PathModelConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("norm", self.norm, ("batch", None))
+        check_choice("activation", self.activation, tuple(ACTIVATIONS))
         for name in ("num_layers", "walk_length") if self.walk_length else ("num_layers",):
             object.__setattr__(self, name, check_count(name, self.__dict__[name]))
         if not (self.read_paths or self.message_passing):
@@ -47,9 +48,7 @@ class DeepPathNN(PathModel):
     r"""PathNN+: a network of `PathBlock`s, called like `PathNN`.
 
     Each block reads the paths of all lengths 1 to `k` with its own LSTM, and passes messages between neighbours. Before
-    the first block, the encoding of random walks is added to the vertices. Every part can be left out, and is an
-    attribute that may be replaced by another module (`encoder`, `edge_encoder`, `walk_encoder`, `blocks`,
-    `virtual_node`, `readout`, `head`).
+    the first block, the encoding of random walks is added to the vertices. Every part can be left out or replaced.
 
     Args:
         num_layers: the number of blocks.
@@ -149,19 +148,17 @@ class DeepPathNN(PathModel):
         """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
         check_features(x)
         config = self.config
-        needs = config.message_passing or not config.read_paths or (config.walk_length and random_walk_pe is None)
-        if edge_index is None and needs:
+        needs_edges = config.message_passing or (config.walk_length and random_walk_pe is None)
+        if needs_edges and edge_index is None:
             raise ValueError("edge_index is missing: this model reads the edges, also if the trie is given.")
         paths = self._trie(x, edge_index, trie, batch, edge_attr) if config.read_paths else None
-        num_edges = paths.num_edges if paths is not None else 0 if edge_index is None else edge_index.size(1)
-        edges = self._edges(edge_attr, num_edges)
+        edges = self._edges(edge_attr, cast("Tensor", edge_index).size(1) if paths is None else paths.num_edges)
         features: dict[str, Any] = {"edges": edges, "budget": budget}
         if config.message_passing:
             features["edge_attr"] = edges.expand() if isinstance(edges, EdgeTypes) else edges
         h: Tensor = self.encoder(x)
         if self.walk_encoder is not None:
-            walks = self._walks(edge_index, x.size(0)) if random_walk_pe is None else random_walk_pe
-            h = h + self.walk_encoder(self._check_walks(walks, x.size(0)).to(h.dtype))
+            h = h + self.walk_encoder(self._walks(random_walk_pe, edge_index, x.size(0)).to(h.dtype))
         vector: Tensor | None = None
         for block in self.blocks:
             if self.virtual_node is not None:
@@ -173,16 +170,12 @@ class DeepPathNN(PathModel):
         return {**super()._inputs_of(data), "random_walk_pe": getattr(data, "random_walk_pe", None)}
 
     @not_compiled
-    def _walks(self, edge_index: Tensor | None, num_nodes: int) -> Tensor:
-        assert edge_index is not None
-        return encode_walks(edge_index, num_nodes, self.config.walk_length)
-
-    def _check_walks(self, walks: Tensor, num_nodes: int) -> Tensor:
-        """Return the columns that the model reads."""
+    def _walks(self, given: Tensor | None, edge_index: Tensor | None, num_nodes: int) -> Tensor:
+        """Return the encoding of random walks, computed from `edge_index` if it is not given."""
         steps = self.config.walk_length
-        if walks.dim() != 2 or walks.size(0) != num_nodes or walks.size(1) < steps:
-            raise ValueError(
-                f"random_walk_pe: expected shape [{num_nodes}, {steps}] (vertices, walk_length), got "
-                f"{tuple(walks.shape)}."
-            )
-        return walks[:, :steps]
+        if given is None and edge_index is not None:
+            given = encode_walks(edge_index, num_nodes, steps)
+        if given is None or given.dim() != 2 or given.size(0) != num_nodes or given.size(1) < steps:
+            came = None if given is None else tuple(given.shape)
+            raise ValueError(f"random_walk_pe: expected shape [{num_nodes}, {steps}] (walk_length), got {came}.")
+        return given[:, :steps]

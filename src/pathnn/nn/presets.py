@@ -106,18 +106,13 @@ PRESETS: dict[str, Callable[[Collection, bool], PathNNConfig]] = {
 """The function that returns the options of each experiment."""
 
 
+_OGB: dict[str, Any] = {"in_channels": OGB_ATOMS, "edge_channels": OGB_BONDS}
+
 PLUS: dict[str, dict[str, Any]] = {
-    "zinc": {
-        "in_channels": ZINC_ATOMS, "edge_channels": ZINC_BONDS, "out_channels": 1, "hidden_channels": 72,
-    },
-    "peptides-func": {
-        "in_channels": OGB_ATOMS, "edge_channels": OGB_BONDS, "out_channels": 10, "hidden_channels": 80,
-        "num_layers": 3, "walk_length": 32, "activation": "gelu", "dropout": 0.2, "readout": "mean",
-    },
-    "molhiv": {
-        "in_channels": OGB_ATOMS, "edge_channels": OGB_BONDS, "out_channels": 1, "hidden_channels": 70,
-        "walk_length": 16, "dropout": 0.1, "readout": "mean",
-    },
+    "zinc": {"in_channels": ZINC_ATOMS, "edge_channels": ZINC_BONDS, "out_channels": 1, "hidden_channels": 72},
+    "peptides-func": {**_OGB, "out_channels": 10, "hidden_channels": 80, "num_layers": 3, "walk_length": 32,
+                      "activation": "gelu", "dropout": 0.2, "readout": "mean"},
+    "molhiv": {**_OGB, "out_channels": 1, "hidden_channels": 70, "walk_length": 16, "dropout": 0.1, "readout": "mean"},
 }  # fmt: skip
 """The options of PathNN+ for each dataset, with at most 500,000 parameters; paths are those of AP with K = 6."""
 
