@@ -23,6 +23,7 @@ COSINE = {"epochs": 50, "patience": None, "plateau_factor": None, "schedule": "c
 PLATEAU = {"epochs": 200, "patience": 50, "plateau_factor": 0.5, "plateau_patience": 15, "warmup": 0, "metric": "rmse"}
 MODEL = {"hidden_channels": 64, "phi": "mlp"}
 MEAN = {**MODEL, "readout": "mean"}
+PLUS = {**COSINE, "epochs": 20, "model": "pathnn+", "options": {"num_layers": 2, "readout": "mean"}}
 
 SETTINGS = {
     "sum": {**COSINE, "options": MODEL},
@@ -33,6 +34,9 @@ SETTINGS = {
     "mean, rdkit descriptors": {**COSINE, "descriptors": "rdkit", "options": MEAN},
     "mean, standard descriptors": {**COSINE, "descriptors": "standard", "options": MEAN},
     "mean, morgan descriptors": {**COSINE, "descriptors": "morgan", "options": MEAN},
+    "mean, 20 epochs": {**COSINE, "epochs": 20, "options": MEAN},
+    "pathnn+, 2 blocks, k 4, 20 epochs": {**PLUS, "k": 4},
+    "pathnn+, 2 blocks, k 6, 20 epochs": {**PLUS, "k": 6},
 }
 DATASETS = ("CHEMBL4203_Ki", "rPPB", "ESOL")
 

@@ -17,7 +17,7 @@ from pathnn.training.config import RunConfig
 
 def test_names_are_those_of_other_packages() -> None:
     assert sorted(config.METRICS) == sorted(METRIC_NAMES)
-    assert ("pathnn", *get_args(BaselineName)) == config.MODELS
+    assert ("pathnn", "pathnn+", *get_args(BaselineName)) == config.MODELS
     assert get_args(config.Clean) == get_args(Clean)
 
 

@@ -45,6 +45,7 @@ MINUTES_BLOCK = "<!-- minutes: written by pathnn reproduce TARGET --report -->",
 THEORY_BLOCK = "<!-- begin: written by pathnn reproduce theory -->", "<!-- end -->"
 CHART = Path("docs/figures/sr.png")
 EXPRESSIVE = Path("docs/expressive.md")
+PILOT = Path("benchmarks/results/defaults.jsonl")
 
 
 def fill(template: str, /, **values: object) -> str:
@@ -86,6 +87,8 @@ def write_report(target: str, results: Path, root: Path) -> list[Path]:
     """Write the pages that show the results of a target, below the project's folder `root`; return their names."""
     if target in ("sr", "brec"):
         return write_expressive(results, root)
+    if target == "plus":
+        return write_pages({root / "docs" / "pathnn-plus.md": plus_page(results, root / PILOT)})
     if target not in TARGETS:
         raise ValueError(f"{target} has no page: pathnn reproduce {target} prints its table.")
     return write_accuracies(results, root)
@@ -144,6 +147,23 @@ def _curves(path: Path) -> dict[str, str]:
         "exp_never": "; ".join(never),
         "exp_splits": f"{sum(splits.values())} of {len(splits)}",
     }
+
+
+def plus_page(results: Path, pilot: Path) -> str:
+    """Return `docs/pathnn-plus.md`: the table of `pathnn reproduce plus`, and PathNN+ next to the default (`pilot`)."""
+    experiment, rows = get_experiment("plus"), open_results("plus", results)
+    (table,) = experiment.tables(experiment, experiment.specs, rows)
+    done, all_runs = len(experiment.done(experiment.specs, rows)), len(experiment.specs)
+    state = f"**{done} of {all_runs} runs are done; rows without a number are not measured yet.**"
+    lines = [json.loads(line) for line in pilot.read_text().splitlines()] if pilot.exists() else []
+    deep = {line["dataset"] for line in lines if line["setting"].startswith("pathnn+")}
+    chosen = [line for line in lines if line["dataset"] in deep and line["setting"].startswith(("mean", "pathnn+"))]
+    chosen = [line for line in chosen if "descriptors" not in line["setting"]]
+    found = [[o["dataset"], o["setting"], f"{o['rmse']:.3f}", f"{o['cpu_seconds']:.0f}"] for o in chosen]
+    measured = (
+        markdown_table(("dataset", "setting", "RMSE", "CPU seconds"), sorted(found)) if found else "Not measured."
+    )
+    return fill("pathnn_plus", state=state, table=markdown_table(table.head, table.rows), pilot=measured)
 
 
 def open_results(name: str, results: Path) -> Results:

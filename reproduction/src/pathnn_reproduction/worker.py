@@ -158,7 +158,8 @@ _LAST_TASK: dict[tuple[Any, ...], Task] = {}
 
 def task_with_paths(config: RunConfig) -> Task:
     """Load the data of a run, with its paths if the model reads paths; the last data stays in memory."""
-    key = (config.data, config.model == "pathnn" and (config.collection, config.k), config.device)
+    paths = config.model in ("pathnn", "pathnn+") and config.options.get("read_paths", True)
+    key = (config.data, paths and (config.collection, config.k), config.device)
     if key not in _LAST_TASK:
         _LAST_TASK.clear()  # before the new data is loaded
         task = load_task(config)

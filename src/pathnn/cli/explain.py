@@ -61,7 +61,7 @@ def explain_command(
         trained = load_runs(run)
         models = [one.model for one in trained.members if isinstance(one.model, PathNN)]
         if not models:
-            raise ValueError(f"{run} is a {trained.config.model}, which reads no paths: expected a PathNN.")
+            raise ValueError(f"{run} is a {trained.config.model}, whose paths cannot be explained: expected a PathNN.")
         smiles = smiles or trained.config.smiles
         asked = Asked(trained, models, run, data, smiles, output, out, top, pick_device(device))
         document, show = _explain_all(asked) if every else _explain_one(asked, row, graph)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from pathnn.data.errors import DataError
 from pathnn.paths.options import Collection
+from pathnn.paths.random_walks import random_walk_pe
 from pathnn.paths.trie import PathTrie
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class GraphBatch:
         trie: the paths of the batch, or None.
         max_entries: how many entries of `trie` a model may process at once; None: all.
         graph_attr: `[num_graphs, graph_channels]` or None, the features of each graph.
+        random_walk_pe: `[num_nodes, walk_length]` or None (`PackedGraphs.with_random_walks`).
     """
 
     edge_index: Tensor
@@ -77,6 +79,7 @@ class GraphBatch:
     trie: PathTrie | None = None
     max_entries: int | None = None
     graph_attr: Tensor | None = None
+    random_walk_pe: Tensor | None = None
 
     @property
     def num_edges(self) -> int:
@@ -137,6 +140,7 @@ class PackedGraphs:
         names: the name of each graph (a SMILES string, a graph6 line), or None.
         tries: the paths, made by `with_paths`, or None.
         graph_attr: `[G, graph_channels]` or None: features of each graph, such as descriptors of a molecule.
+        random_walk_pe: `[N, walk_length]`, made by `with_random_walks`, or None.
     """
 
     edge_index: Tensor
@@ -148,6 +152,7 @@ class PackedGraphs:
     names: tuple[str, ...] | None = None
     tries: Tries | None = None
     graph_attr: Tensor | None = None
+    random_walk_pe: Tensor | None = None
 
     def __len__(self) -> int:
         return self.node_ptr.numel() - 1
@@ -169,8 +174,9 @@ class PackedGraphs:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tensors, including paths."""
-        own = sum(t.numel() * t.element_size() for t in self.tensors().values())
+        """Bytes of the tensors, including paths and random walks."""
+        walks = [] if self.random_walk_pe is None else [self.random_walk_pe]
+        own = sum(t.numel() * t.element_size() for t in (*self.tensors().values(), *walks))
         return own + (0 if self.tries is None else self.tries.nbytes)
 
     def __repr__(self) -> str:
@@ -190,11 +196,12 @@ class PackedGraphs:
             num_nodes=int(nodes.ptr[-1]),
             num_graphs=index.numel(),
             trie=None if self.tries is None else self.tries.select(index),
+            random_walk_pe=None if self.random_walk_pe is None else self.random_walk_pe[nodes.rows],
             **features,
         )
 
     def subset(self, index: Tensor | Sequence[int]) -> PackedGraphs:
-        """Return the graphs `index`, in that order, as a dataset without paths."""
+        """Return the graphs `index`, in that order, as a dataset without paths and random walks."""
         index, nodes, edges, features = self._rows(index)
         return PackedGraphs(
             edge_index=self.edge_index[:, edges.rows],
@@ -215,7 +222,7 @@ class PackedGraphs:
         return index, nodes, edges, self._features(nodes.rows, edges.rows, index.to(self.device))
 
     def chunk(self, start: int, stop: int) -> PackedGraphs:
-        """Return the graphs `start` to `stop` as views of the same tensors, without paths."""
+        """Return the graphs `start` to `stop` as views of the same tensors, without paths and random walks."""
         (n0, n1), (e0, e1) = self.node_ptr[[start, stop]].tolist(), self.edge_ptr[[start, stop]].tolist()
         return PackedGraphs(
             edge_index=self.edge_index[:, e0:e1],
@@ -286,6 +293,12 @@ class PackedGraphs:
         options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
         return replace(self, tries=(cached_paths if cache else build_paths)(self, options))
 
+    def with_random_walks(self, walk_length: int) -> PackedGraphs:
+        """Compute how likely random walks of up to `walk_length` steps return (`random_walk_pe`), if not done yet."""
+        if self.random_walk_pe is not None and self.random_walk_pe.size(1) == walk_length:
+            return self
+        return replace(self, random_walk_pe=random_walk_pe(self.union(), self.num_nodes, walk_length))
+
     def trie(self) -> PathTrie:
         """Return the trie of the disjoint union of all graphs."""
         if self.tries is None:
@@ -295,8 +308,9 @@ class PackedGraphs:
     def to(self, device: torch.device | str) -> PackedGraphs:
         """Move the dataset to `device`; the offsets stay on the CPU."""
         names = [name for name in self.tensors() if not name.endswith("ptr")]
+        names += [name for name in ("tries", "random_walk_pe") if vars(self)[name] is not None]
         moved: dict[str, Any] = {name: vars(self)[name].to(device) for name in names}
-        return replace(self, tries=None if self.tries is None else self.tries.to(device), **moved)
+        return replace(self, **moved)
 
     def validate(self) -> PackedGraphs:
         """Return the dataset, or raise `ValueError` for the first inconsistency."""

@@ -78,7 +78,7 @@ class Baseline(GraphModel):
         super().__init__(config, reads_edges=name in READS_EDGES)
         self.loops = SelfLoops() if name in ADDS_LOOPS else None
         width, layers = hidden_channels, 0 if name == "mlp" else num_layers
-        self.convs = nn.ModuleList(_make_conv(name, width, self.edge_width) for _ in range(layers))
+        self.convs = nn.ModuleList(make_conv(name, width, self.edge_width) for _ in range(layers))
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) if norm == "batch" else nn.Identity() for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
         self._add_head()
@@ -129,7 +129,7 @@ class SelfLoops(nn.Module):
         return edge_index, {} if edge_attr is None else {"edge_attr": edge_attr}
 
 
-def _make_conv(name: BaselineName, width: int, edge_width: int | None) -> nn.Module:
+def make_conv(name: BaselineName, width: int, edge_width: int | None) -> nn.Module:
     """Return a layer of PyG, which is imported here because that takes a second."""
     from torch_geometric import nn as pyg
 

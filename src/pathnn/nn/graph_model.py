@@ -110,19 +110,23 @@ class GraphModel(nn.Module):
         graph_attr: Tensor | None = None,
         batch_size: int | None = None,
         budget: Budget | None = None,
+        random_walk_pe: Tensor | None = None,
     ) -> Tensor:
         """Predict `[num_graphs, out_channels]`, or `[num_nodes, out_channels]` with `readout=None`.
 
         Give the `trie` of the whole batch, or `edge_index`, from which each call extracts the paths; baselines read
         `edge_index`. `batch_size`, the number of graphs, is computed from `batch` if it is None; `budget` limits the
-        memory of a `PathNN` (default: its `max_entries`). `graph_attr` has the features of the graphs,
-        `[num_graphs, graph_channels]`. All of these can come from a PyG `Data` or `Batch`: `model(data)` reads the
-        paths that `AddPaths` has added, or extracts them, and of the features those that the model reads.
+        memory for paths (default: `max_entries` of the model). `graph_attr` has the features of the graphs,
+        `[num_graphs, graph_channels]`, and `random_walk_pe` the random walks that a `DeepPathNN` reads. All of these
+        can come from a PyG `Data` or `Batch`: `model(data)` reads the paths that `AddPaths` has added, or extracts
+        them, and of the features those that the model reads.
         """
         if not isinstance(x, Tensor) and isinstance(getattr(x, "edge_index", None), Tensor):
             return self(**self._inputs_of(x), budget=budget)
         x = cast("Tensor", x)
-        h = self.embed(x, edge_index, trie=trie, batch=batch, edge_attr=edge_attr, batch_size=batch_size, budget=budget)
+        walks = {} if random_walk_pe is None else {"random_walk_pe": random_walk_pe}  # other models refuse it
+        structure: dict[str, Any] = {"trie": trie, "batch": batch, "batch_size": batch_size, "budget": budget, **walks}
+        h = self.embed(x, edge_index, edge_attr=edge_attr, **structure)
         out: Tensor = self.head(join_graph_attr(h, graph_attr, self.graph_scale))
         return out
 

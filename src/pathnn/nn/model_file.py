@@ -15,15 +15,16 @@ from pathnn.checks import check_choice
 from pathnn.files import FileError, atomic_write, read_tensors, sha256, write_tensors
 from pathnn.hub import CONFIG, WEIGHTS, find_model
 from pathnn.nn.baselines import Baseline
-from pathnn.nn.path_nn import PathNN
+from pathnn.nn.deep_path_nn import DeepPathNN
+from pathnn.nn.path_nn import PathModel, PathNN
 
-Model = PathNN | Baseline
+Model = PathNN | DeepPathNN | Baseline
 
 MODEL, MODEL_VERSION = "pathnn-model", 1
 """The format of a model file; raise the version when the meaning of its content changes."""
 
 
-def describe(model: Model) -> dict[str, Any]:
+def describe(model: PathModel | Baseline) -> dict[str, Any]:
     """Return the class and the config of a model as plain values.
 
     >>> describe(Baseline("gin", 3, 8, 2))["class"]
@@ -34,7 +35,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 def from_description(description: Mapping[str, Any]) -> Model:
     """Return an untrained model as `describe` described it."""
-    classes: dict[str, type[PathNN] | type[Baseline]] = {"PathNN": PathNN, "Baseline": Baseline}
+    classes: dict[str, type[Model]] = {kind.__name__: kind for kind in (PathNN, DeepPathNN, Baseline)}
     name = check_choice("class", description["class"], tuple(classes))
     return classes[name].from_config(description["config"])
 
@@ -51,7 +52,7 @@ def read_model(path: Path) -> tuple[Model, dict[str, Any]]:
     return model.eval(), meta
 
 
-def save_pretrained(model: PathNN, folder: Path) -> None:
+def save_pretrained(model: PathModel, folder: Path) -> None:
     """Write the weights of a model and its config, with the checksum of the weights, into a folder."""
     description, weights = describe(model), model.state_dict()
     try:
@@ -68,8 +69,8 @@ def save_pretrained(model: PathNN, folder: Path) -> None:
         out.write(json.dumps({**description, "sha256": sha256(file)}, indent=2).encode())
 
 
-def load_pretrained(source: str | PathLike[str]) -> PathNN:
-    """Return a trained PathNN from a name, a folder or a repository of the Hub, in evaluation mode."""
+def load_pretrained(source: str | PathLike[str]) -> Model:
+    """Return a trained model from a name, a folder or a repository of the Hub, in evaluation mode."""
     file = find_model(source)
     model, _ = read_model(file)
     config = file.with_name(CONFIG)
@@ -82,6 +83,4 @@ def load_pretrained(source: str | PathLike[str]) -> PathNN:
             ) from error
         if sha256(file) != expected:
             raise FileError(f"{file} is not the file of {config}: its checksum differs. Use a copy of both.")
-    if not isinstance(model, PathNN):
-        raise ValueError(f"the trained model {source!r} is a {type(model).__name__}, not a PathNN: use load_model.")
     return model

@@ -31,24 +31,13 @@ PhiName = Literal["identity", "relu", "mlp"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathNNConfig(ModelConfig):
-    """The options of a `PathNN`, which explains them.
-
-    >>> config = PathNNConfig(in_channels=(28,), hidden_channels=8, out_channels=1, collection="ap", k=4)
-    >>> config.distances
-    True
-    >>> PathNNConfig.from_dict(config.to_dict()) == config
-    True
-    """
+class PathModelConfig(ModelConfig):
+    """The options of any model of paths; `PathNN` explains them."""
 
     collection: Collection
     k: int
     distances: bool | None = None
     extend: bool = False
-    normalize: bool = False
-    phi: PhiName = "relu"
-    aggregation: str = "sum"
-    cell: str = "lstm"
 
     def __post_init__(self) -> None:
         paths = self.paths
@@ -62,7 +51,188 @@ class PathNNConfig(ModelConfig):
         return PathOptions(self.collection, self.k, self.distances, self.extend)
 
 
-class PathNN(GraphModel):
+@dataclass(frozen=True, kw_only=True)
+class PathNNConfig(PathModelConfig):
+    """The options of a `PathNN`, which explains them.
+
+    >>> config = PathNNConfig(in_channels=(28,), hidden_channels=8, out_channels=1, collection="ap", k=4)
+    >>> config.distances
+    True
+    >>> PathNNConfig.from_dict(config.to_dict()) == config
+    True
+    """
+
+    normalize: bool = False
+    phi: PhiName = "relu"
+    aggregation: str = "sum"
+    cell: str = "lstm"
+
+
+class PathModel(GraphModel):
+    """What models of paths share: checks of the trie and of edges, and trained models. A subclass has the layers."""
+
+    config: PathModelConfig
+    reads_paths = True
+
+    def __init__(
+        self, config: PathModelConfig, *, max_paths_per_source: int | None = None, seed: int | None = None
+    ) -> None:
+        super().__init__(config)
+        self.path_options = config.paths
+        if max_paths_per_source is not None:
+            self.path_options = replace(config.paths, max_paths_per_source=max_paths_per_source, seed=seed)
+        self._warned = False  # of a trie with distances that are not read
+
+    @property
+    def _reader_options(self) -> dict[str, Any]:
+        """Return the options of a `PathLSTM` that the config determines."""
+        config = self.config
+        rows = config.k + 1 + config.extend if config.distances else None
+        return {"distances": rows, "edge_channels": self.edge_width, "extended": config.extend}
+
+    @not_compiled
+    def _trie(
+        self,
+        x: Tensor,
+        edge_index: Tensor | None,
+        trie: PathTrie | None,
+        batch: Tensor | None,
+        edge_attr: Tensor | None,
+    ) -> PathTrie:
+        """Return `trie` if this model can read it, or the paths of `edge_index`."""
+        if trie is not None:
+            trie = self._check_trie(trie, x.size(0))
+            if isinstance(edge_index, Tensor) and edge_index.dim() == 2:
+                check_sizes(trie, edges=edge_index.size(1))
+                check_edges(trie, edge_index, rows=self.config.edge_channels is not None)
+            return trie
+        if edge_index is None:
+            raise ValueError(f"{type(self).__name__} needs paths: give trie=, or edge_index to extract them from.")
+        from pathnn.paths.extract import extract_with
+
+        try:
+            options = self.path_options
+            if options.seed is None and not self.training:
+                options = replace(options, seed=0)
+            found = extract_with(edge_index, x.size(0), options, batch)
+            warn_parallel_edges(edge_index, edge_attr)
+            return found
+        except PathExplosionError as error:
+            raise PathExplosionError(
+                f"{error} {type(self).__name__} takes max_paths_per_source; max_paths belongs to extract_paths and "
+                "AddPaths: pass their trie to the model (trie=)."
+            ) from None
+
+    def _check_trie(self, trie: Any, num_nodes: int) -> PathTrie:
+        config = self.config
+        if not isinstance(trie, PathTrie):
+            raise ValueError(
+                f"trie is a {type(trie).__name__}: expected a PathTrie of the whole batch, "
+                "from extract_paths(...) or PathTrie.from_data(batch)."
+            )
+        for name, came, expected in (
+            ("collection", trie.collection, config.collection),
+            ("k", min(trie.k, config.k) if not trie.extended else trie.k, config.k),  # longer paths are not read
+            ("extended", trie.extended, config.extend),
+            ("num_nodes", trie.num_nodes, num_nodes),
+        ):
+            if came != expected:
+                raise ValueError(
+                    f"the trie has {name}={came!r}, but the model expected {expected!r}. "
+                    f"Extract paths with collection={config.collection!r}, k={config.k}, "
+                    f"extend={config.extend} for the whole batch, or make the model with the trie's options."
+                )
+        if config.distances and trie.distance is None:
+            raise ValueError(
+                "this model reads distances, but the trie has none. Extract paths with distances=True, "
+                "or make the model with distances=False."
+            )
+        if trie.distance is not None and not config.distances and not self._warned:
+            self._warned = True
+            warnings.warn(
+                "the trie has distances, which this model does not read: it has more entries than it needs. Extract "
+                "paths with distances=False, or make the model with distances=True.",
+                stacklevel=4,
+            )
+        reads = any(isinstance(module, PathRNN) for module in self.modules())
+        if trie.vertex.device.type == "cpu" and reads:  # kernels do not check indices
+            read = sum(sum(levels) for levels in trie.sizes[: config.k])
+            distance = None if trie.distance is None else trie.distance[:read]
+            check_rows(
+                trie.vertex, trie.edge, distance, num_nodes=trie.num_nodes, num_edges=trie.num_edges,
+                num_distances=self._reader_options["distances"], extended=config.extend,
+            )  # fmt: skip
+        return trie
+
+    def _edges(self, edge_attr: Tensor | None, num_edges: int) -> Tensor | EdgeTypes | None:
+        """Return encoded edge features; raise `ValueError` if they do not match `edge_channels`."""
+        expected = self.config.edge_channels
+        if expected is None:
+            if edge_attr is not None:
+                raise ValueError(
+                    "edge_attr was given, but this model reads no edges. Leave it out, or make the model "
+                    "with edge_channels."
+                )
+            return None
+        if edge_attr is None:
+            raise ValueError(f"edge_attr is missing: this model reads edge features (edge_channels={expected}).")
+        if not isinstance(edge_attr, Tensor) or edge_attr.dim() not in (1, 2):
+            came = (
+                f"shape {tuple(edge_attr.shape)}" if isinstance(edge_attr, Tensor) else f"a {type(edge_attr).__name__}"
+            )
+            raise ValueError(f"edge_attr: expected a tensor with a row for each edge, got {came}.")
+        if edge_attr.size(0) != num_edges:
+            raise ValueError(
+                f"edge_attr has {edge_attr.size(0)} rows, but the paths were extracted from {num_edges} edges."
+            )
+        if self.edge_encoder is not None:
+            encode = getattr(self.edge_encoder, "edge_types", self.edge_encoder)
+            encoded: Tensor | EdgeTypes = encode(edge_attr)
+            if isinstance(encoded, Tensor) and encoded.size(0) != num_edges:
+                raise ValueError(f"edge_encoder returned {encoded.size(0)} rows for {num_edges} edges.")
+            return encoded
+        features = edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr
+        if not features.is_floating_point() or features.size(1) != expected:
+            raise ValueError(
+                f"edge_attr: expected {expected} floating point numbers per edge (edge_channels={expected}), got "
+                f"{features.dtype} of shape {tuple(edge_attr.shape)}. Convert numbers with .float(); for categories, "
+                "make the model with their sizes as a tuple: edge_channels=(4,) for codes from 0 to 3."
+            )
+        return features
+
+    @classmethod
+    def from_pretrained(cls, source: str | PathLike[str]) -> Self:
+        """Return a trained model in evaluation mode; checksums are verified, and no code is executed.
+
+        `source` is a name such as "zinc-ap", a folder that `save_pretrained` or `pathnn train` wrote, or a repository
+        "owner/name" of the Hugging Face Hub, which is downloaded (extra `hub`).
+        """
+        from pathnn.nn.model_file import load_pretrained
+
+        return cls._of(load_pretrained(source))
+
+    def save_pretrained(self, folder: str | PathLike[str]) -> None:
+        """Write `model.safetensors` and `config.json` into a folder, for `from_pretrained` and for the Hub.
+
+        Raises `ValueError` for models with custom modules, which a config cannot describe.
+        """
+        from pathnn.nn.model_file import save_pretrained
+
+        save_pretrained(self, Path(folder))
+
+    @classmethod
+    def _of(cls, model: GraphModel) -> Self:
+        """Return a model as an instance of this class: a subclass must take the same arguments."""
+        if isinstance(model, cls):
+            return model
+        if not isinstance(model.config, cls.config_class):
+            raise ValueError(f"the trained model is a {type(model).__name__}, not a {cls.__name__}: use load_model.")
+        own = cls.from_config(model.config).to(next(model.parameters()))
+        own.load_state_dict(model.state_dict())
+        return own.train(model.training)
+
+
+class PathNN(PathModel):
     r"""A path neural network (Michel et al., "Path Neural Networks: Expressive and Accurate Graph Neural Networks",
     ICML 2023).
 
@@ -142,15 +312,10 @@ class PathNN(GraphModel):
             graph_channels=graph_channels, aggregation=aggregation if isinstance(aggregation, str) else "custom",
             cell=cell if isinstance(cell, str) else "custom",
         )  # fmt: skip
-        super().__init__(config)
-        self.path_options = config.paths
-        if max_paths_per_source is not None:
-            self.path_options = replace(config.paths, max_paths_per_source=max_paths_per_source, seed=seed)
-        self._warned = False  # of a trie with distances that are not read
+        super().__init__(config, max_paths_per_source=max_paths_per_source, seed=seed)
         width, k, dropout = config.hidden_channels, config.k, config.dropout
         reader: dict[str, Any] = {
-            "distances": k + 1 + config.extend if config.distances else None, "edge_channels": self.edge_width,
-            "extended": config.extend, "aggregation": aggregation, "backend": backend, "dropout": dropout,
+            **self._reader_options, "aggregation": aggregation, "backend": backend, "dropout": dropout,
             "max_entries": max_entries,
         }  # fmt: skip
         self.lstm: PathLSTM = (  # for users; with another cell, a PathRNN
@@ -203,119 +368,10 @@ class PathNN(GraphModel):
 
     def _prepare(self, edge_attr: Tensor | None, trie: PathTrie, budget: Budget | None) -> Edges:
         """Return the edges as the LSTM reads them; a custom module gets the features of every edge."""
-        edges, lstm = self._edges(edge_attr, trie), cast("nn.Module", self.lstm)
+        edges, lstm = self._edges(edge_attr, trie.num_edges), cast("nn.Module", self.lstm)
         if isinstance(lstm, PathReader):
             return lstm.prepare(edges, budget)
         return edges.expand() if isinstance(edges, EdgeTypes) else edges
-
-    @not_compiled
-    def _trie(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None,
-        trie: PathTrie | None,
-        batch: Tensor | None,
-        edge_attr: Tensor | None,
-    ) -> PathTrie:
-        """Return `trie` if this model can read it, or the paths of `edge_index`."""
-        if trie is not None:
-            trie = self._check_trie(trie, x.size(0))
-            if isinstance(edge_index, Tensor) and edge_index.dim() == 2:
-                check_sizes(trie, edges=edge_index.size(1))
-                check_edges(trie, edge_index, rows=self.config.edge_channels is not None)
-            return trie
-        if edge_index is None:
-            raise ValueError("PathNN needs paths: give trie=, or edge_index to extract them from.")
-        from pathnn.paths.extract import extract_with
-
-        try:
-            options = self.path_options
-            if options.seed is None and not self.training:
-                options = replace(options, seed=0)
-            found = extract_with(edge_index, x.size(0), options, batch)
-            warn_parallel_edges(edge_index, edge_attr)
-            return found
-        except PathExplosionError as error:
-            raise PathExplosionError(
-                f"{error} PathNN takes max_paths_per_source; max_paths belongs to extract_paths and AddPaths: pass "
-                "their trie to the model (trie=)."
-            ) from None
-
-    def _check_trie(self, trie: Any, num_nodes: int) -> PathTrie:
-        config = self.config
-        if not isinstance(trie, PathTrie):
-            raise ValueError(
-                f"trie is a {type(trie).__name__}: expected a PathTrie of the whole batch, "
-                "from extract_paths(...) or PathTrie.from_data(batch)."
-            )
-        for name, came, expected in (
-            ("collection", trie.collection, config.collection),
-            ("k", min(trie.k, config.k) if not trie.extended else trie.k, config.k),  # longer paths are not read
-            ("extended", trie.extended, config.extend),
-            ("num_nodes", trie.num_nodes, num_nodes),
-        ):
-            if came != expected:
-                raise ValueError(
-                    f"the trie has {name}={came!r}, but the model expected {expected!r}. "
-                    f"Extract paths with collection={config.collection!r}, k={config.k}, "
-                    f"extend={config.extend} for the whole batch, or make the model with the trie's options."
-                )
-        if config.distances and trie.distance is None:
-            raise ValueError(
-                "this model reads distances, but the trie has none. Extract paths with distances=True, "
-                "or make the model with distances=False."
-            )
-        if trie.distance is not None and not config.distances and not self._warned:
-            self._warned = True
-            warnings.warn(
-                "the trie has distances, which this model does not read: it has more entries than it needs. Extract "
-                "paths with distances=False, or make the model with distances=True.",
-                stacklevel=4,
-            )
-        if trie.vertex.device.type == "cpu" and isinstance(self.lstm, PathRNN):  # its kernels do not check indices
-            read = sum(sum(levels) for levels in trie.sizes[: config.k])
-            distance = None if trie.distance is None else trie.distance[:read]
-            check_rows(
-                trie.vertex, trie.edge, distance, num_nodes=trie.num_nodes, num_edges=trie.num_edges,
-                num_distances=config.k + 1 + config.extend if config.distances else None, extended=config.extend,
-            )  # fmt: skip
-        return trie
-
-    def _edges(self, edge_attr: Tensor | None, trie: PathTrie) -> Tensor | EdgeTypes | None:
-        """Return encoded edge features; raise `ValueError` if they do not match `edge_channels`."""
-        expected = self.config.edge_channels
-        if expected is None:
-            if edge_attr is not None:
-                raise ValueError(
-                    "edge_attr was given, but this model reads no edges. Leave it out, or make the model "
-                    "with edge_channels."
-                )
-            return None
-        if edge_attr is None:
-            raise ValueError(f"edge_attr is missing: this model reads edge features (edge_channels={expected}).")
-        if not isinstance(edge_attr, Tensor) or edge_attr.dim() not in (1, 2):
-            came = (
-                f"shape {tuple(edge_attr.shape)}" if isinstance(edge_attr, Tensor) else f"a {type(edge_attr).__name__}"
-            )
-            raise ValueError(f"edge_attr: expected a tensor with a row for each edge, got {came}.")
-        if edge_attr.size(0) != trie.num_edges:
-            raise ValueError(
-                f"edge_attr has {edge_attr.size(0)} rows, but the paths were extracted from {trie.num_edges} edges."
-            )
-        if self.edge_encoder is not None:
-            encode = getattr(self.edge_encoder, "edge_types", self.edge_encoder)
-            encoded: Tensor | EdgeTypes = encode(edge_attr)
-            if isinstance(encoded, Tensor) and encoded.size(0) != trie.num_edges:
-                raise ValueError(f"edge_encoder returned {encoded.size(0)} rows for {trie.num_edges} edges.")
-            return encoded
-        features = edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr
-        if not features.is_floating_point() or features.size(1) != expected:
-            raise ValueError(
-                f"edge_attr: expected {expected} floating point numbers per edge (edge_channels={expected}), got "
-                f"{features.dtype} of shape {tuple(edge_attr.shape)}. Convert numbers with .float(); for categories, "
-                "make the model with their sizes as a tuple: edge_channels=(4,) for codes from 0 to 3."
-            )
-        return features
 
     @classmethod
     def from_paper(cls, name: str, *, collection: Collection, variant: str = "paper", **changes: Any) -> Self:
@@ -330,26 +386,6 @@ class PathNN(GraphModel):
         return cls.from_config(paper_config(name, collection=collection, variant=variant, **changes))
 
     @classmethod
-    def from_pretrained(cls, source: str | PathLike[str]) -> Self:
-        """Return a trained model in evaluation mode; checksums are verified, and no code is executed.
-
-        `source` is a name such as "zinc-ap", a folder that `save_pretrained` or `pathnn train` wrote, or a repository
-        "owner/name" of the Hugging Face Hub, which is downloaded (extra `hub`).
-        """
-        from pathnn.nn.model_file import load_pretrained
-
-        return cls._of(load_pretrained(source))
-
-    def save_pretrained(self, folder: str | PathLike[str]) -> None:
-        """Write `model.safetensors` and `config.json` into a folder, for `from_pretrained` and for the Hub.
-
-        Raises `ValueError` for models with custom modules, which a config cannot describe.
-        """
-        from pathnn.nn.model_file import save_pretrained
-
-        save_pretrained(self, Path(folder))
-
-    @classmethod
     def load_released(
         cls, source: Mapping[str, Tensor] | str | PathLike[str], *, collection: Collection, **options: Any
     ) -> Self:
@@ -357,15 +393,6 @@ class PathNN(GraphModel):
         from pathnn.nn.released import load_released
 
         return cls._of(load_released(source, collection=collection, **options))
-
-    @classmethod
-    def _of(cls, model: PathNN) -> Self:
-        """Return a PathNN as an instance of this class: a subclass must take the same arguments."""
-        if isinstance(model, cls):
-            return model
-        own = cls.from_config(model.config).to(next(model.parameters()))
-        own.load_state_dict(model.state_dict())
-        return own.train(model.training)
 
 
 class PathLayer(nn.Module):

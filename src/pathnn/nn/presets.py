@@ -1,4 +1,4 @@
-"""The models of the paper's experiments (section 5 and appendix D)."""
+"""The models of the paper's experiments (section 5 and appendix D), and those of PathNN+."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from pathnn.checks import check_choice
+from pathnn.nn.deep_path_nn import DeepPathNNConfig
 from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.options import Collection, check_collection
 
@@ -103,3 +104,24 @@ PRESETS: dict[str, Callable[[Collection, bool], PathNNConfig]] = {
     **{name: partial(_tu, name) for name in TU_SETS},
 }
 """The function that returns the options of each experiment."""
+
+
+_OGB: dict[str, Any] = {"in_channels": OGB_ATOMS, "edge_channels": OGB_BONDS}
+
+PLUS: dict[str, dict[str, Any]] = {
+    "zinc": {"in_channels": ZINC_ATOMS, "edge_channels": ZINC_BONDS, "out_channels": 1, "hidden_channels": 72},
+    "peptides-func": {**_OGB, "out_channels": 10, "hidden_channels": 80, "num_layers": 3, "walk_length": 32,
+                      "activation": "gelu", "dropout": 0.2, "readout": "mean"},
+    "molhiv": {**_OGB, "out_channels": 1, "hidden_channels": 70, "walk_length": 16, "dropout": 0.1, "readout": "mean"},
+}  # fmt: skip
+"""The options of PathNN+ for each dataset, with at most 500,000 parameters; paths are those of AP with K = 6."""
+
+
+def plus_config(name: str, **changes: Any) -> DeepPathNNConfig:
+    """Return the options of PathNN+ for "zinc", "peptides-func" or "molhiv", with other options changed.
+
+    >>> plus_config("zinc", k=4).num_layers
+    4
+    """
+    check_choice("name", name, tuple(PLUS))
+    return DeepPathNNConfig(**{"collection": "ap", "k": 6, **PLUS[name], **changes})

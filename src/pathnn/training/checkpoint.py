@@ -23,8 +23,8 @@ from pathnn.data.readers.molecules import MoleculeFeatures
 from pathnn.data.readers.smiles import FEATURES
 from pathnn.data.task import Categorical, Features, TargetScale, Task, Vocabulary
 from pathnn.files import FileError, flatten, read_tensors, unflatten, write_tensors
-from pathnn.nn import PathNN
 from pathnn.nn.model_file import MODEL, MODEL_VERSION, Model, describe, read_model
+from pathnn.nn.path_nn import PathModel
 from pathnn.provenance import versions
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import CheckpointError, MismatchError, RunFolderError
@@ -258,7 +258,7 @@ def load_model(path: Path) -> TrainedModel:
         model, meta = read_model(path)
         config = RunConfig.from_dict(meta["config"])
         sample = config.max_paths_per_source
-        if sample is not None and isinstance(model, PathNN):
+        if sample is not None and isinstance(model, PathModel):
             model.path_options = replace(model.path_options, max_paths_per_source=sample, seed=None)
         return TrainedModel(
             model,

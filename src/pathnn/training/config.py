@@ -41,8 +41,8 @@ METRICS = (
 )  # fmt: skip
 """The names of `pathnn.data.metrics`."""
 
-MODELS = ("pathnn", "gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp")
-"""PathNN, and the names of `pathnn.nn.baselines`."""
+MODELS = ("pathnn", "pathnn+", "gin", "gcn", "gatedgcn", "gat", "graphsage", "mlp")
+"""PathNN, PathNN+ (`pathnn.nn.DeepPathNN`), and the names of `pathnn.nn.baselines`."""
 
 Clean = Literal["salts", "tautomers"]
 """How molecules are cleaned (`pathnn.data.readers.molecules`)."""
@@ -106,7 +106,8 @@ class RunConfig:
         descriptors: numbers of each molecule that the head reads: "standard" (Morgan counts and fast descriptors of
             RDKit), "rdkit" (all its descriptors), "morgan", or columns. The training part standardises all but counts.
         metric: see `pathnn.data.metrics`; None for the default of the kind of target, or the paper's.
-        options: options of `PathNN` or `Baseline` that the data does not determine, such as `hidden_channels`.
+        options: options of the model (`PathNN`, `DeepPathNN` or `Baseline`) that the data does not determine, such as
+            `hidden_channels`.
         preset: the name of a model of the paper (`pathnn.nn.paper_config`), which `options` change.
         variant: of the preset; "released" follows the authors' code where it differs from the text.
         collection, k, max_paths_per_source, redraw: the paths; baselines do not read them. Evaluation and predictions
@@ -155,7 +156,7 @@ class RunConfig:
         metavar="standard|rdkit|morgan|COLUMN,...",
     )  # fmt: skip
     metric: str | None = option(None, f"The metric to choose the epoch by: {', '.join(METRICS)}.", metavar="NAME")
-    model: str = option("pathnn", "pathnn, gin, gcn, gatedgcn, gat, graphsage or mlp.")
+    model: str = option("pathnn", "pathnn, pathnn+, gin, gcn, gatedgcn, gat, graphsage or mlp.")
     options: Mapping[str, Any] = field(default_factory=dict)
     preset: str | None = None
     variant: Literal["paper", "released"] = "paper"

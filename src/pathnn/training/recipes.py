@@ -166,8 +166,10 @@ def fill_in(data: str, task: Task, chosen: Mapping[str, Any], options: Mapping[s
     """
     paper = paper_run(data, chosen.get("collection", "ap"))
     base = {"data": data, **default_options(task)} if paper is None else paper.to_dict()
-    if chosen.get("model", "pathnn") != "pathnn":
-        # The options and the preset are those of a PathNN; a baseline shares only the width with it.
+    model = chosen.get("model", "pathnn")
+    if model != "pathnn":
+        # The options and the preset are those of a PathNN; other models share only some with it.
+        shared = ("hidden_channels", "dropout", "readout") if model == "pathnn+" else ("hidden_channels", "dropout")
         base["preset"] = None
-        base["options"] = {k: v for k, v in base["options"].items() if k in ("hidden_channels", "dropout")}
+        base["options"] = {k: v for k, v in base["options"].items() if k in shared}
     return RunConfig.from_dict({**base, **chosen, "data": data, "options": {**base["options"], **options}})

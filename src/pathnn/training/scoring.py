@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +16,9 @@ from pathnn.data.metrics import OF_KIND, score_targets
 from pathnn.data.packed import GraphBatch, PackedGraphs
 from pathnn.data.readers.table import class_key
 from pathnn.data.task import TargetScale, Task, loss_for, target_fields
-from pathnn.nn import PathNN
+from pathnn.nn import DeepPathNN, PathNN
 from pathnn.nn.backends.base import Budget
+from pathnn.nn.path_nn import PathModel
 from pathnn.training.checkpoint import TaskSignature, TrainedModel
 from pathnn.training.errors import MismatchError, RunError
 from pathnn.training.setup import (
@@ -149,6 +150,11 @@ class Step(nn.Module):
 def apply(model: Model, batch: GraphBatch, *, merge: bool = False) -> Tensor:
     """Return the outputs of `model` for the graphs of a batch, `[num_graphs, out_channels]`; `merge` as in `Budget`."""
     x, edge_attr = features(model, batch.x, batch.edge_attr)
+    more: dict[str, Any] = {}
+    if isinstance(model, PathModel):
+        more["budget"] = Budget(batch.max_entries, merge=merge)
+    if isinstance(model, DeepPathNN):
+        more["random_walk_pe"] = batch.random_walk_pe
     out: Tensor = model(
         x,
         None if isinstance(model, PathNN) and batch.trie is not None else batch.edge_index,
@@ -157,7 +163,7 @@ def apply(model: Model, batch: GraphBatch, *, merge: bool = False) -> Tensor:
         edge_attr=edge_attr,
         graph_attr=batch.graph_attr if model.config.graph_channels else None,
         batch_size=batch.num_graphs,
-        **({"budget": Budget(batch.max_entries, merge=merge)} if isinstance(model, PathNN) else {}),
+        **more,
     )
     return out
 

@@ -19,8 +19,9 @@ from pathnn.data.paths import ShardedTries
 from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, deal, fold_splits, random_task_split, split_groups
 from pathnn.data.task import Categorical, Split, TargetScale, Task, loss_for, regression_loss, weighted_loss
 from pathnn.device import default_max_entries, free_memory
-from pathnn.nn import Baseline, PathNN, paper_config
+from pathnn.nn import Baseline, DeepPathNN, PathNN, paper_config
 from pathnn.nn.model_file import Model as Model
+from pathnn.nn.path_nn import PathModel
 from pathnn.nn.readout import GraphScale
 from pathnn.paths.extract import extract_with
 from pathnn.paths.options import PathOptions
@@ -60,13 +61,15 @@ def build_model(config: RunConfig, task: Task) -> Model:
     options = {**_fitting(task), **config.options}
     model: Model
     try:
+        paths: dict[str, Any] = {"collection": config.collection, "k": config.k}
+        sample = {"max_paths_per_source": config.max_paths_per_source}
         if config.model == "pathnn":
-            paths: dict[str, Any] = {"collection": config.collection, "k": config.k}
             preset: dict[str, Any] = {"hidden_channels": 64}
             if config.preset is not None:
                 preset = paper_config(config.preset, variant=config.variant, **paths).to_dict()
-            sample = {"max_paths_per_source": config.max_paths_per_source}
             model = PathNN.from_config({**preset, **options, **paths}, **sample)
+        elif config.model == "pathnn+":
+            model = DeepPathNN.from_config({"hidden_channels": 64, **options, **paths}, **sample)
         else:
             model = Baseline.from_config({"hidden_channels": 64, **options, "name": config.model})
     except TypeError as error:
@@ -163,7 +166,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             "least 2 (--batch-size)."
         )
 
-    redraw = config.redraw and isinstance(model, PathNN)
+    redraw = config.redraw and isinstance(model, PathModel)
 
     def loader(index: Tensor, *, train: bool = False) -> PackedLoader:
         redrawn = train and redraw
@@ -179,7 +182,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
         )
 
     train, val, test = loader(split.train, train=True), loader(split.val), loader(split.test)
-    if isinstance(train, RedrawingLoader) and isinstance(model, PathNN):
+    if isinstance(train, RedrawingLoader) and isinstance(model, PathModel):
         train.options = model.path_options
     scale, y = TargetScale(), task.graphs.y
     if y is not None:
@@ -212,11 +215,11 @@ def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
 
 
 def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
-    """Return the graphs with the paths that `model` reads, on `device` if they fit into half of its free memory.
+    """Return the graphs with the paths and random walks that `model` reads, on `device` if half of its memory suffices.
 
     Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
     """
-    if isinstance(model, PathNN) and not _are_read(graphs.tries, model.path_options):
+    if isinstance(model, PathModel) and model.reads_paths and not _are_read(graphs.tries, model.path_options):
         names = ("collection", "k", "distances", "extend", "max_paths_per_source")
         options: dict[str, Any] = {name: vars(model.path_options)[name] for name in names}
         if isinstance(graphs.tries, ShardedTries):
@@ -225,6 +228,8 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
                 f"the model does not read the paths on disk: expected {expected}. Call build_shards with these options."
             )
         graphs = graphs.with_paths(**options)
+    if isinstance(model, DeepPathNN) and model.config.walk_length:
+        graphs = graphs.with_random_walks(model.config.walk_length)
     fits = torch.device(device).type == "cpu" or graphs.nbytes <= free_memory(device) // 2
     return graphs.to(device) if fits else graphs
 
@@ -232,7 +237,9 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 def has_paths(graphs: PackedGraphs, model: Model) -> bool:
     """Return whether graphs have paths to keep: those that `model` reads, or any on disk."""
     given = graphs.tries
-    return isinstance(model, PathNN) and (isinstance(given, ShardedTries) or _are_read(given, model.path_options))
+    if not (isinstance(model, PathModel) and model.reads_paths):
+        return False
+    return isinstance(given, ShardedTries) or _are_read(given, model.path_options)
 
 
 def _in_memory(tries: object) -> RaggedTries | None:

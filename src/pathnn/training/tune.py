@@ -115,7 +115,12 @@ def search_options(
 
 def searched(config: RunConfig, model: Model, fixed: Collection[str] = ()) -> dict[str, Any]:
     """Return the options that are searched, with their values in `config` and its model."""
-    names = [*(["k", "collection"] if config.model == "pathnn" else []), "hidden_channels", "dropout", "readout"]
+    names = [
+        *(["k", "collection"] if config.model.startswith("pathnn") else []),
+        "hidden_channels",
+        "dropout",
+        "readout",
+    ]
     every = {**vars(model.config), **vars(config)}
     return {name: every[name] for name in (*names, "lr", "weight_decay") if name not in fixed}
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.nn import PathNN
+from pathnn.nn import DeepPathNN, PathNN
 from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, power_above
 from pathnn.nn.backends.triton.ops import MOST_ROWS, lookup, tall_linear
 from pathnn.nn.baselines import Baseline, SelfLoops
@@ -33,8 +33,8 @@ PROGRAMS, MOST_TIMES = 512, 8
 
 def can_be_padded(model: Model, graphs: PackedGraphs | None = None) -> bool:
     """Return whether a model can work on padded batches of these graphs; None for any graphs, with self-loops too."""
-    if model.readout is None:
-        return False  # it predicts for vertices
+    if model.readout is None or isinstance(model, DeepPathNN):
+        return False  # it predicts for vertices, or reads random walks
     known: list[tuple[nn.Module | None, type[nn.Module]]] = [
         (model.readout, Readout), (model.edge_encoder, CategoricalEncoder), (model.graph_scale, GraphScale)
     ]  # fmt: skip
