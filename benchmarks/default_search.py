@@ -19,20 +19,27 @@ from pathlib import Path
 
 import yaml
 
-COSINE = {"epochs": 50, "patience": None, "plateau_factor": None, "schedule": "cosine", "warmup": 2, "metric": "rmse"}
-PLATEAU = {"epochs": 200, "patience": 50, "plateau_factor": 0.5, "plateau_patience": 15, "warmup": 0, "metric": "rmse"}
+COSINE = {"descriptors": None, "epochs": 50, "patience": None, "plateau_factor": None, "schedule": "cosine", "warmup": 2, "metric": "rmse"}
+PLATEAU = {"descriptors": None, "epochs": 200, "patience": 50, "plateau_factor": 0.5, "plateau_patience": 15, "warmup": 0, "metric": "rmse"}
 MODEL = {"hidden_channels": 64, "phi": "mlp"}
 MEAN = {**MODEL, "readout": "mean"}
+STANDARD = {**COSINE, "descriptors": "standard", "options": MEAN}
 PLUS = {**COSINE, "epochs": 20, "model": "pathnn+", "options": {"num_layers": 2, "readout": "mean"}}
 
 SETTINGS = {
     "sum": {**COSINE, "options": MODEL},
     "sum, lr 0.002": {**COSINE, "lr": 0.002, "options": MODEL},
-    "mean (default)": {**COSINE, "options": MEAN},
+    "mean": {**COSINE, "options": MEAN},
     "mean, lr 0.002": {**COSINE, "lr": 0.002, "options": MEAN},
     "mean, plateau": {**PLATEAU, "schedule": "plateau", "options": MEAN},
     "mean, rdkit descriptors": {**COSINE, "descriptors": "rdkit", "options": MEAN},
-    "mean, standard descriptors": {**COSINE, "descriptors": "standard", "options": MEAN},
+    "mean, standard descriptors": STANDARD,
+    "mean, standard, 30 epochs": {**STANDARD, "epochs": 30},  # the default
+    "mean, standard, 30 epochs, lr 0.002": {**STANDARD, "epochs": 30, "lr": 0.002},
+    "mean, standard, 30 epochs, dropout 0.2": {**STANDARD, "epochs": 30, "options": {**MEAN, "dropout": 0.2}},
+    "mean, standard, dropout 0.2": {**STANDARD, "options": {**MEAN, "dropout": 0.2}},
+    "mean, standard, mse": {**STANDARD, "loss": "mse"},
+    "mean, standard, k 3": {**STANDARD, "k": 3},
     "mean, morgan descriptors": {**COSINE, "descriptors": "morgan", "options": MEAN},
     "mean, 20 epochs": {**COSINE, "epochs": 20, "options": MEAN},
     "pathnn+, 2 blocks, k 4, 20 epochs": {**PLUS, "k": 4},

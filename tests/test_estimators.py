@@ -271,8 +271,8 @@ def test_a_run_with_the_defaults_trains_the_same_network(tmp_path: Path) -> None
     model = PathRegressor(epochs=2, random_state=3).fit(MOLECULES, SIZES)
     config = model.model_.config
     (tmp_path / "data.csv").write_text("\n".join(["smiles,y", *map("{},{}".format, MOLECULES, SIZES)]))
-    task = load_data(tmp_path / "data.csv", targets="y")
-    defaults = RunConfig.from_dict({"data": "X", **default_options(task)})
+    task = load_data(tmp_path / "data.csv", targets="y", descriptors="standard")
+    defaults = RunConfig.from_dict({"data": "X", "descriptors": "standard", **default_options(task)})
     differences = {name for name, value in defaults.to_dict().items() if config.to_dict()[name] != value}
     assert differences == {"epochs", "seed", "options"}
     assert config.options == {**defaults.options, "dropout": 0.0}

@@ -66,7 +66,7 @@ class PathEstimator(BaseEstimator):
         dropout: float = 0.0,
         lr: float = 1e-3,
         batch_size: int = 32,
-        descriptors: str | None = None,
+        descriptors: str | None = "auto",
         clean: Clean | None = None,
         metric: str | None = None,
         validation_fraction: float = 0.1,
@@ -101,8 +101,8 @@ class PathEstimator(BaseEstimator):
         share, settings = given.pop("validation_fraction"), dict(given.pop("settings") or {})
         if not 0 < share < 1:
             raise ValueError(f"validation_fraction={share}: expected a number between 0 and 1.")
-        check_choice("descriptors", self.descriptors, (*DESCRIPTORS, None))
-        described = None if self.descriptors is None else Descriptors.of(self.descriptors)
+        given["descriptors"] = _descriptors(self.descriptors, X)
+        described = None if given["descriptors"] is None else Descriptors.of(given["descriptors"])
         task = _read(X, self.clean, described)
         check_consistent_length(range(len(task.graphs)), y)
         groups, targets = first_copies(task.graphs), torch.tensor(y)
@@ -170,10 +170,11 @@ class PathRegressor(RegressorMixin, PathEstimator):
     that cannot be read raises `ValueError`, which names its place. Training writes no files.
 
     Args:
-        epochs: the largest number of epochs; None as in `pathnn train`, 50 for molecules.
+        epochs: the largest number of epochs; None as in `pathnn train`, 30 for molecules.
         k: the largest path length, in edges; None as in `pathnn train`, 4 for molecules.
         collection, hidden_channels, dropout, lr, batch_size, device: as in `pathnn train`.
-        descriptors: what the model also reads, "rdkit" or "morgan"; None for nothing.
+        descriptors: what the model also reads, "standard", "rdkit" or "morgan"; None for nothing; "auto" is "standard"
+            for molecules.
         clean: how molecules are cleaned, "salts" or "tautomers"; None for not at all.
         metric: what chooses the epoch (`pathnn.data.metrics`); None for the default of the targets.
         validation_fraction: the part of the data that chooses the epoch; copies of a molecule stay together.
@@ -305,6 +306,13 @@ def _smiles(molecule: Any) -> tuple[str, str | None]:
         return str(Chem.MolToSmiles(molecule)), None
     except (RuntimeError, ValueError) as error:
         return "", f"RDKit cannot write it as SMILES: {error}"
+
+
+def _descriptors(name: str | None, X: Any) -> str | None:
+    """Return the name of the descriptors of X: "auto" is "standard" for molecules, and None for graphs."""
+    check_choice("descriptors", name, ("auto", *DESCRIPTORS, None))
+    graphs = any(hasattr(row, "edge_index") for row in _rows(X))
+    return (None if graphs else "standard") if name == "auto" else name
 
 
 def _read(X: Any, clean: Clean | None, descriptors: Descriptors | None) -> Task:

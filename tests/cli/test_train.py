@@ -457,7 +457,7 @@ def test_an_explanation_is_in_the_unit_of_the_target(molecules, trained):
         found = json.loads(call("explain", trained, molecules, "--row", row, "--json").stdout)
         assert found["output"] == "size"
         assert found["prediction"] == pytest.approx(predicted[row - 1], rel=1e-4)
-        parts = sum(found["vertex_scores"]) + found["baseline"] + found["rest"]
+        parts = sum(found["vertex_scores"]) + found["baseline"] + found["rest"] + found["descriptors"]
         assert parts == pytest.approx(found["prediction"], rel=1e-6)
 
 

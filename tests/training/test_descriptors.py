@@ -35,7 +35,7 @@ def call(*arguments: object, code: int = 0) -> str:
 
 def test_the_config_reads_names_and_columns():
     for given, expected in (
-        ("rdkit", "rdkit"), ("morgan", "morgan"), ("a, b", ("a", "b")), (["a,b"], ("a,b",)), (None, None), ("", None),
+        ("rdkit", "rdkit"), ("morgan", "morgan"), ("a, b", ("a", "b")), (["a,b"], ("a,b",)), (None, None), ("", None), ("none", None),
     ):  # fmt: skip
         config = RunConfig(data="a.csv", descriptors=given)
         assert config.descriptors == expected
@@ -84,6 +84,16 @@ def test_ensembles_and_folds_read_descriptors(table, tmp_path):
         assert torch.equal(predict_each(ensemble, task), torch.stack(each))
     first, second = (one.model.graph_scale.mean for one in load_runs(tmp_path / "folds").members)
     assert not torch.equal(first, second)  # each fold has the scale of its training part
+
+
+@pytest.mark.parametrize(("given", "expected"), [((), "standard"), (("--descriptors", "none"), None)])
+def test_a_table_of_molecules_has_standard_descriptors_unless_told_otherwise(table, tmp_path, given, expected):
+    out = tmp_path / "run"
+    call("train", table, "--target", "size", "--epochs", 1, "--hidden", 8, "--device", "cpu", "--out", out, *given)
+    trained = load_model(out / "model.safetensors")
+    assert trained.config.descriptors == expected
+    assert (trained.model.config.graph_channels > 0) == (expected is not None)
+    call("train", table, "--target", "size", "--epochs", 1, "--hidden", 8, "--device", "cpu", "--out", out, "--resume")
 
 
 def test_missing_columns_are_an_error(table, tmp_path):

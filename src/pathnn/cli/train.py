@@ -144,7 +144,7 @@ def _prepare(
     """Check the folder, load the data, and fill in the config of a new run or of one to resume."""
     from pathnn.training import RunFolder
     from pathnn.training.checkpoint import checked_config
-    from pathnn.training.recipes import fill_in
+    from pathnn.training.recipes import add_descriptors, fill_in
 
     first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})  # before reading the data
     folder = _folder(out, kind)
@@ -154,7 +154,8 @@ def _prepare(
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
         return base, load_table(base, out)
     folder.check(resume=resume, overwrite=overwrite)
-    task = load_table(first_look, out)
+    chosen = add_descriptors(data, chosen)
+    task = load_table(replace(first_look, descriptors=chosen.get("descriptors")), out)
     return fill_in(data, task, chosen, options), task
 
 
@@ -248,7 +249,7 @@ def check_table_options(data: str, chosen: dict[str, Any], *, baselines: bool = 
     """Refuse options of tables for other data, which would ignore them."""
     from pathnn.data import find_data
 
-    given = [f"--{name}" for name in TABLE_OPTIONS if chosen.get(name) is not None]
+    given = [f"--{name}" for name in TABLE_OPTIONS if chosen.get(name) not in (None, "none")]
     if baselines:
         import lightgbm  # noqa: F401  # fail now, not after the training
         import sklearn  # noqa: F401

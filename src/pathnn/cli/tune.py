@@ -44,10 +44,11 @@ def tune_command(
         import optuna  # noqa: F401  # fail now, not after reading the data
 
         from pathnn.training import search_options
-        from pathnn.training.recipes import fill_in
+        from pathnn.training.recipes import add_descriptors, fill_in
 
         chosen, options = read_options(given, config)
         check_table_options(data, chosen)
+        chosen = add_descriptors(data, chosen)
         first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})
         task = load_table(first_look, out)
         base = fill_in(data, task, chosen, options)

@@ -152,8 +152,8 @@ class RunConfig:
         metavar="salts|tautomers",
     )
     descriptors: str | tuple[str, ...] | None = option(
-        None, "Let the model also read descriptors of molecules, or columns.",
-        metavar="standard|rdkit|morgan|COLUMN,...",
+        None, "Let the model also read descriptors of molecules, or columns; standard for tables of molecules.",
+        metavar="none|standard|rdkit|morgan|COLUMN,...",
     )  # fmt: skip
     metric: str | None = option(None, f"The metric to choose the epoch by: {', '.join(METRICS)}.", metavar="NAME")
     model: str = option("pathnn", "pathnn, pathnn+, gin, gcn, gatedgcn, gat, graphsage or mlp.")
@@ -221,7 +221,8 @@ class RunConfig:
         target: Any = self.target
         if target is not None:
             object.__setattr__(self, "target", (target,) if isinstance(target, str) else tuple(target))
-        columns: Any = self.descriptors
+        columns: Any = None if self.descriptors == "none" else self.descriptors
+        object.__setattr__(self, "descriptors", columns)
         if columns is not None and columns not in DESCRIPTORS:
             parts = columns.split(",") if isinstance(columns, str) else columns
             names = tuple(str(part).strip() for part in parts)

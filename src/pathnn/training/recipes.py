@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from pathnn.data.load import find_data
 from pathnn.data.task import Categorical, Task
 from pathnn.nn.presets import TU_SETS, paper_config
 from pathnn.paths.options import Collection
@@ -123,7 +124,7 @@ def _paper(name: str, collection: Collection, **options: Any) -> RunConfig:
 
 MOLECULES: dict[str, Any] = {
     "k": 4, "options": {"hidden_channels": 64, "phi": "mlp", "readout": "mean"},
-    "epochs": 50, "schedule": "cosine", "warmup": 2,
+    "epochs": 30, "schedule": "cosine", "warmup": 2,
 }  # fmt: skip
 """Chosen by cross-validation on training parts of ESOL, ADME and MoleculeACE (`benchmarks/results/defaults.jsonl`)."""
 
@@ -137,7 +138,7 @@ def default_options(task: Task) -> dict[str, Any]:
     """Return the default options of a `RunConfig` for a user's data.
 
     Molecules (categorical vertices and edges) get the paper's model for ZINC at half its width, with the mean over
-    atoms, and 50 epochs in which the learning rate falls along a cosine. Other graphs get its model for the TUDatasets
+    atoms, and 30 epochs in which the learning rate falls along a cosine. Other graphs get its model for the TUDatasets
     with short paths, since dense graphs have very many long ones.
 
     ```python
@@ -152,6 +153,17 @@ def default_options(task: Task) -> dict[str, Any]:
         "batch_size": 32,
         "standardize": task.target == "regression",
     }
+
+
+def add_descriptors(data: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the chosen options with standard descriptors for a table of molecules, unless they name others or none.
+
+    >>> add_descriptors("zinc", {}), add_descriptors("molecules.csv", {"descriptors": None})
+    ({}, {'descriptors': None})
+    """
+    if "descriptors" in chosen or find_data(data).kind != "table":
+        return dict(chosen)
+    return {**chosen, "descriptors": "standard"}
 
 
 def fill_in(data: str, task: Task, chosen: Mapping[str, Any], options: Mapping[str, Any]) -> RunConfig:
