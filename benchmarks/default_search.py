@@ -19,8 +19,24 @@ from pathlib import Path
 
 import yaml
 
-COSINE = {"descriptors": None, "epochs": 50, "patience": None, "plateau_factor": None, "schedule": "cosine", "warmup": 2, "metric": "rmse"}
-PLATEAU = {"descriptors": None, "epochs": 200, "patience": 50, "plateau_factor": 0.5, "plateau_patience": 15, "warmup": 0, "metric": "rmse"}
+COSINE = {
+    "descriptors": None,
+    "epochs": 50,
+    "patience": None,
+    "plateau_factor": None,
+    "schedule": "cosine",
+    "warmup": 2,
+    "metric": "rmse",
+}
+PLATEAU = {
+    "descriptors": None,
+    "epochs": 200,
+    "patience": 50,
+    "plateau_factor": 0.5,
+    "plateau_patience": 15,
+    "warmup": 0,
+    "metric": "rmse",
+}
 MODEL = {"hidden_channels": 64, "phi": "mlp"}
 MEAN = {**MODEL, "readout": "mean"}
 STANDARD = {**COSINE, "descriptors": "standard", "options": MEAN}

@@ -35,7 +35,8 @@ def call(*arguments: object, code: int = 0) -> str:
 
 def test_the_config_reads_names_and_columns():
     for given, expected in (
-        ("rdkit", "rdkit"), ("morgan", "morgan"), ("a, b", ("a", "b")), (["a,b"], ("a,b",)), (None, None), ("", None), ("none", None),
+        ("rdkit", "rdkit"), ("morgan", "morgan"), ("a, b", ("a", "b")), (["a,b"], ("a,b",)), (None, None), ("", None),
+        ("none", None),
     ):  # fmt: skip
         config = RunConfig(data="a.csv", descriptors=given)
         assert config.descriptors == expected
