@@ -73,11 +73,10 @@ def baseline(name: str, features: str, table: Path, _: Path) -> tuple[list[float
 MODELS: dict[str, Callable[[Path, Path], tuple[list[float], float, float]]] = {
     "random forest, Morgan": partial(baseline, "random forest", "Morgan"),
     "LightGBM, Morgan": partial(baseline, "LightGBM", "Morgan"),
-    "random forest, descriptors": partial(baseline, "random forest", "descriptors"),
     "LightGBM, descriptors": partial(baseline, "LightGBM", "descriptors"),
     "pathnn": pathnn,
-    "pathnn --descriptors standard": partial(pathnn, descriptors="standard"),
-    "pathnn --folds 5 --descriptors standard": partial(pathnn, descriptors="standard", folds=5),
+    "pathnn --descriptors none": partial(pathnn, descriptors="none"),
+    "pathnn --folds 5": partial(pathnn, folds=5),
 }
 
 

@@ -44,6 +44,6 @@ def test_datasets_without_all_models_are_named_and_left_out(tmp_path: Path) -> N
     assert "yet: HLM." in page
     assert "| Sol | 200 | **0.500** | 1.000 |" in page
     assert "| HLM |" not in page
-    assert "MoleculeACE, cliffs" not in page
+    assert "| MoleculeACE, cliffs |" not in page
     write(tmp_path / "molecules.csv", [{"model": "pathnn", **row("CHEMBL1", 0.5), "commit": "abc"}])
     assert molecules_page(tmp_path) is None  # no dataset has both

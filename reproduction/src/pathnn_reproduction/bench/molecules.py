@@ -14,11 +14,8 @@ from statistics import fmean
 from pathnn_reproduction.pages import fill
 from pathnn_reproduction.tables import markdown_table
 
-OURS = ("pathnn", "pathnn --descriptors standard", "pathnn --folds 5 --descriptors standard")
-MODELS = (
-    *OURS, "chemprop", "random forest, Morgan", "random forest, descriptors", "LightGBM, Morgan",
-    "LightGBM, descriptors",
-)  # fmt: skip
+OURS = ("pathnn", "pathnn --descriptors none", "pathnn --folds 5")
+MODELS = (*OURS, "chemprop", "random forest, Morgan", "LightGBM, Morgan", "LightGBM, descriptors")
 ADME = ("HLM", "MDR1_ER", "RLM", "Sol", "hPPB", "rPPB")
 
 Scores = dict[tuple[str, str, str], Mapping[str, str]]
@@ -52,8 +49,16 @@ def molecules_page(folder: Path) -> str | None:
     near = [[model, str(first_or_near(scores, models, model, sets)),
              str(first_or_near(scores, ["chemprop", model], model, sets)), str(len(sets))]
             for model in models]  # fmt: skip
+    file = folder / "published.csv"
+    published = [[row["model"], row["adme_pearson"], row["cliff_rmse"], row["noncliff_rmse"], "published"]
+                 for row in (_rows(file) if file.exists() else [])]  # fmt: skip
+    measured = [[model, *[f"{mean(scores, model, names, part, field):.3f}" if names else "" for names, part, field in (
+                    (adme, "all", "pearson"), (cliffs, "cliff", "rmse"), (cliffs, "noncliff", "rmse"))], "measured here"]
+                for model in models]  # fmt: skip
     return fill(
         "bench/molecules",
+        published=markdown_table(("model", "ADME, Pearson's r", "MoleculeACE, cliffs, RMSE", "others, RMSE", ""),
+                                 [*measured, *published]),
         scores=markdown_table(("dataset", "test molecules", *models), [*table, *means]),
         seconds=markdown_table(("training, CPU seconds", "ESOL", "ADME", "MoleculeACE", "all", "prediction, all"),
                                seconds),
@@ -69,9 +74,9 @@ def read_scores(rows: Iterable[Mapping[str, str]]) -> Scores:
     return {(row["model"], row["dataset"], row["part"]): row for row in rows}
 
 
-def mean(scores: Scores, model: str, sets: Iterable[str], part: str) -> float:
-    """Return the mean RMSE of a model over datasets."""
-    return fmean(_value(scores, model, dataset, part=part) for dataset in sets)
+def mean(scores: Scores, model: str, sets: Iterable[str], part: str, field: str = "rmse") -> float:
+    """Return the mean RMSE, or another score, of a model over datasets."""
+    return fmean(_value(scores, model, dataset, field, part) for dataset in sets)
 
 
 def first_or_near(scores: Scores, models: Iterable[str], model: str, sets: Iterable[str]) -> int:
