@@ -47,14 +47,14 @@ def molecules_page(folder: Path) -> str | None:
                 f"{sum(_value(scores, model, dataset, 'predict_cpu_seconds') for dataset in sets):,.0f}"]
                for model in models]  # fmt: skip
     near = [[model, str(first_or_near(scores, models, model, sets)),
-             str(first_or_near(scores, ["chemprop", model], model, sets)), str(len(sets))]
+             "" if model == "chemprop" else str(first_or_near(scores, ["chemprop", model], model, sets)), str(len(sets))]
             for model in models]  # fmt: skip
     file = folder / "published.csv"
     published = [[row["model"], row["adme_pearson"], row["cliff_rmse"], row["noncliff_rmse"], "published"]
                  for row in (_rows(file) if file.exists() else [])]  # fmt: skip
-    measured = [[model, *[f"{mean(scores, model, names, part, field):.3f}" if names else "" for names, part, field in (
-                    (adme, "all", "pearson"), (cliffs, "cliff", "rmse"), (cliffs, "noncliff", "rmse"))], "measured here"]
-                for model in models]  # fmt: skip
+    summary = ((adme, "all", "pearson"), (cliffs, "cliff", "rmse"), (cliffs, "noncliff", "rmse"))
+    measured = [[model, *[f"{mean(scores, model, names, part, field):.3f}" if names else ""
+                          for names, part, field in summary], "measured here"] for model in models]  # fmt: skip
     return fill(
         "bench/molecules",
         published=markdown_table(("model", "ADME, Pearson's r", "MoleculeACE, cliffs, RMSE", "others, RMSE", ""),
