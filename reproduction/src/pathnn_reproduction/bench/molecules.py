@@ -47,8 +47,8 @@ def molecules_page(folder: Path) -> str | None:
                 f"{sum(_value(scores, model, dataset, 'predict_cpu_seconds') for dataset in sets):,.0f}"]
                for model in models]  # fmt: skip
     near = [[model, str(first_or_near(scores, models, model, sets)),
-             "" if model == "chemprop" else str(first_or_near(scores, ["chemprop", model], model, sets)), str(len(sets))]
-            for model in models]  # fmt: skip
+             "" if model == "chemprop" else str(first_or_near(scores, ["chemprop", model], model, sets)),
+             str(len(sets))] for model in models]  # fmt: skip
     file = folder / "published.csv"
     published = [[row["model"], row["adme_pearson"], row["cliff_rmse"], row["noncliff_rmse"], "published"]
                  for row in (_rows(file) if file.exists() else [])]  # fmt: skip
