@@ -4,20 +4,29 @@
 
 TABLES is the folder that `chemprop_scores.write_tables` fills; test molecules are left out of all tables. A line
 of the results file is one setting on one dataset: the RMSE of all held-out molecules of three folds, and the CPU
-seconds of all three networks, on one thread. Lines that the file already has are skipped.
+seconds of all three networks, on one thread. Lines that the file already has are skipped. `molecules_gpu.py` compares
+the default with its `CHANGES` on a GPU.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import os
-import resource
-import subprocess
 import sys
+from math import log
 from pathlib import Path
+from statistics import fmean
+from time import monotonic, process_time
+from typing import Any
+from unittest.mock import patch
 
-import yaml
+import torch
+
+from pathnn.evaluation import cross_validate
+from pathnn.nn import readout
+from pathnn.provenance import commit
+from pathnn.training import RunConfig, load_task
+from pathnn.training.recipes import fill_in
 
 COSINE = {
     "descriptors": None,
@@ -42,7 +51,7 @@ MEAN = {**MODEL, "readout": "mean"}
 STANDARD = {**COSINE, "descriptors": "standard", "options": MEAN}
 PLUS = {**COSINE, "epochs": 20, "model": "pathnn+", "options": {"num_layers": 2, "readout": "mean"}}
 
-SETTINGS = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "sum": {**COSINE, "options": MODEL},
     "sum, lr 0.002": {**COSINE, "lr": 0.002, "options": MODEL},
     "mean": {**COSINE, "options": MEAN},
@@ -63,6 +72,56 @@ SETTINGS = {
 }
 DATASETS = ("CHEMBL4203_Ki", "rPPB", "ESOL")
 
+DEFAULT = "mean, standard, 30 epochs"
+LR2, BATCH64 = {"lr": 0.002}, {"batch_size": 64, "lr": 0.002}
+CHANGES: dict[str, dict[str, Any]] = {
+    "lr 0.002": LR2,
+    "lr 0.002, dropout 0.1": {**LR2, "options": {"dropout": 0.1}},
+    "lr 0.002, dropout 0.2": {**LR2, "options": {"dropout": 0.2}},
+    "lr 0.003, dropout 0.2": {"lr": 0.003, "options": {"dropout": 0.2}},
+    "lr 0.002, counts 0.2, dropout 0.2": {**LR2, "counts": 0.2, "options": {"dropout": 0.2}},
+    "lr 0.002, counts 0.3, dropout 0.3": {**LR2, "counts": 0.3, "options": {"dropout": 0.3}},
+    "lr 0.002, counts 0.2": {**LR2, "counts": 0.2},
+    "lr 0.002, mse": {**LR2, "loss": "mse"},
+    "lr 0.002, huber, dropout 0.2": {**LR2, "loss": "huber", "options": {"dropout": 0.2}},
+    "lr 0.002, adamw 0.1": {**LR2, "optimizer": "adamw", "weight_decay": 0.1},
+    "lr 0.002, adamw 0.1, counts 0.2": {**LR2, "optimizer": "adamw", "weight_decay": 0.1, "counts": 0.2},
+    "lr 0.002, clip 1": {**LR2, "clip": 1.0},
+    "batch 64, lr 0.002": BATCH64,
+    "batch 64, lr 0.004, dropout 0.2": {"batch_size": 64, "lr": 0.004, "options": {"dropout": 0.2}},
+    "lr 0.002, k 3": {**LR2, "k": 3},
+    "lr 0.002, k 3, dropout 0.2": {**LR2, "k": 3, "options": {"dropout": 0.2}},
+    "lr 0.002, sp": {**LR2, "collection": "sp"},
+    "lr 0.002, 20 epochs": {**LR2, "epochs": 20},
+    "dropout 0.1": {"options": {"dropout": 0.1}},
+    "lr 0.003": {"lr": 0.003},
+}
+"""Changes of the default that take no more CPU time, the most promising ones first. `counts` is the scale of Morgan
+counts."""
+
+COSTLY: dict[str, dict[str, Any]] = {
+    "lr 0.002, 50 epochs": {**LR2, "epochs": 50},
+    "lr 0.002, width 96": {**LR2, "options": {"hidden_channels": 96}},
+    "lr 0.002, batch 16": {**LR2, "batch_size": 16},
+}
+"""Changes that take more CPU time, to know what it would buy; they are never chosen."""
+
+BASE = {**STANDARD, "epochs": 30, "lr": 0.001, "batch_size": 32, "k": 4, "collection": "ap"}
+CANDIDATES = (DEFAULT, *CHANGES)
+SETTINGS |= {
+    name: {**BASE, **change, "options": {**MEAN, **change.get("options", {})}}
+    for name, change in {DEFAULT: {}, **CHANGES, **COSTLY}.items()
+}
+
+SEARCHED = (
+    "CHEMBL4203_Ki", "CHEMBL1862_Ki", "CHEMBL231_Ki", "CHEMBL237_EC50", "CHEMBL218_EC50", "CHEMBL2147_Ki", "rPPB",
+    "ESOL", "Sol", "CHEMBL228_Ki",
+)  # fmt: skip
+"""The datasets on which the changes are compared."""
+
+LEAST_GAIN, LEAST_SHARE = 0.01, 2 / 3
+"""A setting replaces the default only if it lowers the error by this share, and on this share of the datasets."""
+
 
 def write_training_part(table: Path, work: Path) -> Path:
     """Write the molecules that are not for test as a table of SMILES and targets."""
@@ -74,27 +133,65 @@ def write_training_part(table: Path, work: Path) -> Path:
     return out
 
 
-def cross_validate(setting: str, data: Path, work: Path) -> dict[str, object]:
-    config, out = work / "config.yaml", work / f"{data.stem}-{setting}".replace(" ", "-")
-    config.write_text(yaml.safe_dump(SETTINGS[setting]))
-    command = [sys.executable, "-m", "pathnn.cli", "train", str(data), "--target", "y", "--folds", "3", "--overwrite",
-               "--config", str(config), "--out", str(out), "--device", "cpu"]  # fmt: skip
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    result = json.loads((out / "result.json").read_text())
-    return {"setting": setting, "dataset": data.stem, "rmse": result["out_of_fold_score"], "cpu_seconds": seconds}
+def split_setting(setting: str) -> tuple[dict[str, Any], dict[str, Any], float]:
+    """Return the options of a run and of its model in a setting, and the scale of Morgan counts."""
+    values = dict(SETTINGS[setting])
+    return values, values.pop("options"), values.pop("counts", readout.COUNTS)
+
+
+def measure(setting: str, data: Path, work: Path, device: str = "cpu") -> dict[str, object]:
+    """Cross-validate a setting on the training part of a dataset."""
+    values, options, counts = split_setting(setting)
+    own, out = {"target": ["y"], "device": device, **values}, work / f"{data.stem}-{setting}".replace(" ", "-")
+    start, cpu = monotonic(), process_time()
+    task = load_task(RunConfig.from_dict({"data": str(data), **own}))
+    with patch.object(readout, "COUNTS", counts):
+        result = cross_validate(fill_in(str(data), task, own, options), out, 3, task=task, overwrite=True)
+    return {
+        "setting": setting, "dataset": data.stem, "rmse": result["out_of_fold_score"],
+        "cpu_seconds": process_time() - cpu if device == "cpu" else None, "seconds": monotonic() - start,
+        "device": result["device"], "commit": commit(),
+    }  # fmt: skip
+
+
+def errors(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return the RMSE of each candidate by dataset, of candidates that were measured on all `SEARCHED` datasets."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row["dataset"] in SEARCHED and row["setting"] in (*CANDIDATES, *COSTLY):
+            found.setdefault(row["setting"], {})[row["dataset"]] = row["rmse"]
+    return {setting: each for setting, each in found.items() if len(each) == len(SEARCHED)}
+
+
+def gain(own: dict[str, float], default: dict[str, float]) -> tuple[float, float]:
+    """Return by how much a setting lowers the error (geometric mean), and on which share of the datasets.
+
+    >>> gain({"a": 1.0, "b": 4.0}, {"a": 2.0, "b": 2.0})
+    (0.0, 0.5)
+    """
+    change = [log(own[name] / value) for name, value in default.items()]
+    return -fmean(change), fmean(one < 0 for one in change)
+
+
+def choose(rows: list[dict[str, Any]]) -> str:
+    """Return the best candidate, or the default if none is clearly better."""
+    each = errors(rows)
+    if DEFAULT not in each:
+        return DEFAULT
+    gains = {setting: gain(own, each[DEFAULT]) for setting, own in each.items() if setting in CANDIDATES}
+    better = [name for name, (less, share) in gains.items() if less >= LEAST_GAIN and share >= LEAST_SHARE]
+    return max(better, key=lambda name: gains[name][0], default=DEFAULT)
 
 
 def main(tables: Path, work: Path, results: Path, *chosen: str) -> None:
+    torch.set_num_threads(1)
     work.mkdir(parents=True, exist_ok=True)
     lines = results.read_text().splitlines() if results.exists() else []
     done = {(row["setting"], row["dataset"]) for row in map(json.loads, lines)}
     for setting in chosen or SETTINGS:
         for name in DATASETS:
             if (setting, name) not in done:
-                row = cross_validate(setting, write_training_part(tables / f"{name}.csv", work), work)
+                row = measure(setting, write_training_part(tables / f"{name}.csv", work), work)
                 with results.open("a") as file:
                     file.write(json.dumps(row) + "\n")
                 print(row, flush=True)
