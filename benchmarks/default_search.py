@@ -147,8 +147,9 @@ def measure(setting: str, data: Path, work: Path, device: str = "cpu") -> dict[s
     task = load_task(RunConfig.from_dict({"data": str(data), **own}))
     with patch.object(readout, "COUNTS", counts):
         result = cross_validate(fill_in(str(data), task, own, options), out, 3, task=task, overwrite=True)
+    reference = {"reference": DEFAULT} if setting in (*CANDIDATES, *COSTLY) else {}
     return {
-        "setting": setting, "dataset": data.stem, "rmse": result["out_of_fold_score"],
+        "setting": setting, "dataset": data.stem, **reference, "rmse": result["out_of_fold_score"],
         "cpu_seconds": process_time() - cpu if device == "cpu" else None, "seconds": monotonic() - start,
         "device": result["device"], "commit": commit(),
     }  # fmt: skip

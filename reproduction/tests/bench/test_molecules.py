@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
+from typing import Any
 
-from pathnn_reproduction.bench.molecules import first_or_near, mean, molecules_page, read_scores
+from pathnn_reproduction.bench.molecules import (
+    first_or_near,
+    intervals_section,
+    mean,
+    molecules_page,
+    read_scores,
+    settings_section,
+    tune_section,
+)
 
 FIELDS = ("dataset", "part", "molecules", "rmse", "pearson", "train_cpu_seconds", "predict_cpu_seconds")
 
@@ -47,3 +57,64 @@ def test_datasets_without_all_models_are_named_and_left_out(tmp_path: Path) -> N
     assert "| MoleculeACE, cliffs |" not in page
     write(tmp_path / "molecules.csv", [{"model": "pathnn", **row("CHEMBL1", 0.5), "commit": "abc"}])
     assert molecules_page(tmp_path) is None  # no dataset has both
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_folds_are_a_row_once_they_have_all_datasets_of_the_default(tmp_path: Path) -> None:
+    write(tmp_path / "chemprop.csv", [{**row(name, 1.0), "chemprop": "2.3.1"} for name in ("ESOL", "Sol")])
+    ours = [{"model": "pathnn", **row(name, 0.9), "commit": "abc"} for name in ("ESOL", "Sol")]
+    blank = {"train_cpu_seconds": "", "predict_cpu_seconds": "", "commit": "abc"}
+    folds = [{"model": "pathnn --folds 5", **row(name, 0.5), **blank} for name in ("ESOL", "Sol")]
+    write(tmp_path / "molecules.csv", [*ours, folds[0]])
+    page = molecules_page(tmp_path)
+    assert page is not None
+    assert "folds 5" not in page
+    assert "Not timed" not in page
+    write(tmp_path / "molecules.csv", [*ours, *folds])
+    page = molecules_page(tmp_path)
+    assert page is not None
+    assert "| ESOL | 200 | 0.900 | **0.500** | 1.000 |" in page
+    assert "| pathnn | 2 | 2 | 2 |" in page  # compared with chemprop, not with its own folds
+    assert "| chemprop | 0 |" in page
+    assert "Not timed, since measured on a GPU: pathnn --folds 5." in page
+    assert "| pathnn --folds 5 | 0 |" not in page
+
+
+def test_intervals_are_averaged_over_random_splits(tmp_path: Path) -> None:
+    assert intervals_section(tmp_path) == ""
+    common = {"calibration": 1800, "test": 200, "band": [0.84, 0.95], "std_coverage": 0.6, "std_width": 0.5,
+              "device": "a GPU", "commit": "abc"}  # fmt: skip
+    found = [("Sol", "random", 0.92, 1.0), ("HLM", "random", 0.8, 2.0), ("Sol", "published", 0.7, 1.0)]
+    write_lines(
+        tmp_path / "intervals.jsonl",
+        [{**common, "dataset": name, "split": split, "coverage": share, "width": width, "inside_band": share > 0.84}
+         for name, split, share, width in found],
+    )  # fmt: skip
+    text = intervals_section(tmp_path)
+    assert "The mean coverage is 86.0 %, and 1 of 2 datasets" in text
+    assert "| Sol | 1,800 | 200 | 0.920 | 0.840 to 0.950 | 1.00 | 0.50 | 0.600 | 0.700 |" in text
+    assert "| mean |  |  | 0.860 |  | 1.50 | 0.50 | 0.600 |  |" in text  # HLM has no published split
+
+
+def test_settings_are_compared_with_the_reference_on_the_same_datasets(tmp_path: Path) -> None:
+    assert settings_section(tmp_path) == ""
+    errors = {"plain": {"Sol": 1.0, "ESOL": 2.0}, "better": {"Sol": 0.9, "ESOL": 1.8}, "part": {"Sol": 0.1}}
+    origin = {"reference": "plain", "device": "a GPU", "commit": "abc"}
+    rows = [{"setting": name, "dataset": dataset, "rmse": error, **origin}
+            for name, each in reversed(errors.items()) for dataset, error in each.items()]  # fmt: skip
+    write_lines(tmp_path / "defaults.jsonl", [{"setting": "older", "dataset": "Sol", "rmse": 0.1}, *rows])
+    text = settings_section(tmp_path)
+    assert "| better | -10.5 % | 2 |\n| plain | +0.0 % | 0 |" in text
+    assert "part" not in text.split("$")[0].replace("training parts", "")
+    assert "older" not in text
+
+
+def test_a_search_shows_what_it_found(tmp_path: Path) -> None:
+    assert tune_section(tmp_path) == ""
+    found = {"dataset": "ESOL", "trials": 30, "pruned": 12, "default": 0.51, "best": 0.44, "validation": 105,
+             "seconds": 99.6, "device": "a GPU", "epochs": 30, "metric": "MAE"}  # fmt: skip
+    write_lines(tmp_path / "tune.jsonl", [found])
+    assert "| ESOL | 30 | 12 | 0.510 | 0.440 | 105 | 100 | a GPU |" in tune_section(tmp_path)

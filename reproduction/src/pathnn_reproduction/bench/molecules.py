@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Mapping
-from math import sqrt
+from math import log, sqrt
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from pathnn_reproduction.pages import fill
 from pathnn_reproduction.tables import markdown_table
@@ -28,8 +30,9 @@ def molecules_page(folder: Path) -> str | None:
     if not (ours.exists() and other.exists()):
         return None
     scores = read_scores([*_rows(ours), *({"model": "chemprop", **row} for row in _rows(other))])
-    models = [name for name in MODELS if any(name == model for model, _, _ in scores)]
     every = sorted({dataset for _, dataset, _ in scores}, key=_order)
+    measured = {name: [dataset for dataset in every if (name, dataset, "all") in scores] for name in MODELS}
+    models = [name for name, own in measured.items() if own and (name not in OURS[1:] or own == measured[OURS[0]])]
     sets = [dataset for dataset in every if all((model, dataset, "all") in scores for model in models)]
     if not sets:
         return None
@@ -43,28 +46,32 @@ def molecules_page(folder: Path) -> str | None:
               *_marked([_value(scores, model, dataset) for model in models])] for dataset in sets]  # fmt: skip
     means = [[title, "", *_marked([mean(scores, model, names, part) for model in models])]
              for title, names, part in groups if names]  # fmt: skip
+    timed = [name for name in models if all(scores[name, dataset, "all"]["train_cpu_seconds"] for dataset in sets)]
     seconds = [[model, *(f"{_total(scores, model, names):,.0f}" for names in (["ESOL"], adme, cliffs, sets)),
                 f"{sum(_value(scores, model, dataset, 'predict_cpu_seconds') for dataset in sets):,.0f}"]
-               for model in models]  # fmt: skip
-    near = [[model, str(first_or_near(scores, models, model, sets)),
+               for model in timed]  # fmt: skip
+    near = [[model, str(first_or_near(scores, rivals(models, model), model, sets)),
              "" if model == "chemprop" else str(first_or_near(scores, ["chemprop", model], model, sets)),
              str(len(sets))] for model in models]  # fmt: skip
     file = folder / "published.csv"
     published = [[row["model"], row["adme_pearson"], row["cliff_rmse"], row["noncliff_rmse"], "published"]
                  for row in (_rows(file) if file.exists() else [])]  # fmt: skip
     summary = ((adme, "all", "pearson"), (cliffs, "cliff", "rmse"), (cliffs, "noncliff", "rmse"))
-    measured = [[model, *[f"{mean(scores, model, names, part, field):.3f}" if names else ""
-                          for names, part, field in summary], "measured here"] for model in models]  # fmt: skip
+    here = [[model, *[f"{mean(scores, model, names, part, field):.3f}" if names else ""
+                      for names, part, field in summary], "measured here"] for model in models]  # fmt: skip
     return fill(
         "bench/molecules",
         published=markdown_table(("model", "ADME, Pearson's r", "MoleculeACE, cliffs, RMSE", "others, RMSE", ""),
-                                 [*measured, *published]),
+                                 [*here, *published]),
         scores=markdown_table(("dataset", "test molecules", *models), [*table, *means]),
         seconds=markdown_table(("training, CPU seconds", "ESOL", "ADME", "MoleculeACE", "all", "prediction, all"),
                                seconds),
         near=markdown_table(("model", "first, or near the first", "of chemprop and itself", "datasets"), near),
         missing="" if not missing else f"\n**Not measured with all models yet: {', '.join(missing)}.**\n",
         chemprop=next(row["chemprop"] for (name, _, _), row in scores.items() if name == "chemprop"),
+        untimed="" if timed == models else
+        f"\nNot timed, since measured on a GPU: {', '.join(name for name in models if name not in timed)}.\n",
+        more="".join(section(folder) for section in (intervals_section, settings_section, tune_section)),
         commits=", ".join(sorted({row["commit"] for (name, _, _), row in scores.items() if name in OURS})),
     )  # fmt: skip
 
@@ -87,6 +94,86 @@ def first_or_near(scores: Scores, models: Iterable[str], model: str, sets: Itera
         tests = int(scores[model, dataset, "all"]["molecules"])
         count += _value(scores, model, dataset) <= best * (1 + 1 / sqrt(2 * tests))
     return count
+
+
+def rivals(models: Iterable[str], model: str) -> list[str]:
+    """Return the models that a model is compared with: itself and other programs, but no other variant of ours.
+
+    >>> rivals(["pathnn", "pathnn --folds 5", "chemprop"], "pathnn --folds 5")
+    ['pathnn --folds 5', 'chemprop']
+    >>> rivals(["pathnn", "pathnn --folds 5", "chemprop"], "chemprop")
+    ['pathnn', 'chemprop']
+    """
+    own = model if model in OURS else OURS[0]
+    return [name for name in models if name == own or name not in OURS]
+
+
+def intervals_section(folder: Path) -> str:
+    """Return the section on the coverage of intervals; without `intervals.jsonl`, nothing."""
+    rows = {(row["dataset"], row["split"]): row for row in _lines(folder / "intervals.jsonl")}
+    names = sorted({dataset for dataset, split in rows if split == "random"}, key=_order)
+    if not names:
+        return ""
+    random = [rows[name, "random"] for name in names]
+    published = [rows[name, "published"] for name in names if (name, "published") in rows]
+    table = [[row["dataset"], f"{row['calibration']:,}", str(row["test"]), f"{row['coverage']:.3f}",
+              f"{row['band'][0]:.3f} to {row['band'][1]:.3f}", f"{row['width']:.2f}", f"{row['std_width']:.2f}",
+              f"{row['std_coverage']:.3f}", _coverage(rows.get((row["dataset"], "published")))]
+             for row in random]  # fmt: skip
+    fields = ("coverage", "width", "std_width", "std_coverage")
+    coverage, width, std_width, std_coverage = (fmean(row[field] for row in random) for field in fields)
+    last = f"{fmean(row['coverage'] for row in published):.3f}" if len(published) == len(names) else ""
+    table += [["mean", "", "", f"{coverage:.3f}", "", f"{width:.2f}", f"{std_width:.2f}", f"{std_coverage:.3f}", last]]
+    return fill(
+        "bench/intervals",
+        table=markdown_table(("dataset", "calibration molecules", "test molecules", "coverage", "99 % band", "width",
+                              "width of ± 1.64 s", "its coverage", "coverage, published split"), table),
+        inside=sum(row["inside_band"] for row in random), sets=len(names), coverage=f"{100 * coverage:.1f}",
+        std_coverage=f"{100 * std_coverage:.1f}", origin=_origin(random),
+    )  # fmt: skip
+
+
+def settings_section(folder: Path) -> str:
+    """Return the section on the settings that `molecules_gpu.py` compared with the defaults; without them, nothing."""
+    errors: dict[str, dict[str, float]] = {}
+    rows = [row for row in _lines(folder / "defaults.jsonl") if "reference" in row]
+    for row in rows:
+        errors.setdefault(row["setting"], {})[row["dataset"]] = row["rmse"]
+    first = rows[0]["reference"] if rows else ""
+    if first not in errors:
+        return ""
+    table = []
+    for setting, each in errors.items():
+        if each.keys() == errors[first].keys():
+            change = [log(error / errors[first][name]) for name, error in each.items()]
+            table.append((fmean(change), setting, sum(one < 0 for one in change)))
+    texts = [[setting, f"{100 * change:+.1f} %", str(better)] for change, setting, better in sorted(table)]
+    head = ("setting", "RMSE, relative", f"lower on, of {len(errors[first])} datasets")
+    return fill("bench/settings", table=markdown_table(head, texts), first=first, origin=_origin(rows),
+                names=", ".join(sorted(errors[first], key=_order)))  # fmt: skip
+
+
+def tune_section(folder: Path) -> str:
+    """Return the section on what a search with `pathnn tune` finds and costs; without `tune.jsonl`, nothing."""
+    rows = _lines(folder / "tune.jsonl")
+    if not rows:
+        return ""
+    table = [[row["dataset"], str(row["trials"]), str(row["pruned"]), f"{row['default']:.3f}", f"{row['best']:.3f}",
+              str(row["validation"]), f"{row['seconds']:.0f}", row["device"]] for row in rows]  # fmt: skip
+    head = ("dataset", "trials", "pruned", "defaults", "best", "validation molecules", "seconds", "device")
+    return fill("bench/tune", table=markdown_table(head, table), epochs=rows[0]["epochs"], metric=rows[0]["metric"])
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _coverage(row: Mapping[str, Any] | None) -> str:
+    return "" if row is None else f"{row['coverage']:.3f}"
+
+
+def _origin(rows: Iterable[Mapping[str, Any]]) -> str:
+    return ", ".join(sorted({f"{row['device']} at {row['commit']}" for row in rows}))
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
