@@ -69,6 +69,8 @@ def molecules_page(folder: Path) -> str | None:
         near=markdown_table(("model", "first, or near the first", "of chemprop and itself", "datasets"), near),
         missing="" if not missing else f"\n**Not measured with all models yet: {', '.join(missing)}.**\n",
         chemprop=next(row["chemprop"] for (name, _, _), row in scores.items() if name == "chemprop"),
+        variants="" if sum(name in OURS for name in models) < 2 else
+        " Variants of\npathnn are compared with the other programs, not with each other.",
         untimed="" if timed == models else
         f"\nNot timed, since measured on a GPU: {', '.join(name for name in models if name not in timed)}.\n",
         more="".join(section(folder) for section in (intervals_section, settings_section, tune_section)),
