@@ -205,7 +205,8 @@ def main() -> None:
             tasks = ((f"{name} {path.stem}", partial(search, job, name, path)) for name in order for path in searched)
             for problem in finish(submit(options.search, tasks), options.out, start + options.seconds):
                 print(problem, flush=True)
-            lines = (options.out / "defaults.jsonl").read_text().splitlines()
+            file = options.out / "defaults.jsonl"
+            lines = file.read_text().splitlines() if file.exists() else []
             setting = choose([json.loads(line) for line in lines])
             print(f"{time.time() - start:.0f} s: {len(lines)} results of the search, chosen: {setting}", flush=True)
         tasks = submit(options.seconds, evidence(job, setting, tables))
