@@ -226,14 +226,6 @@ def test_a_batch_of_different_paths_is_refused(other):
         assert PathTrie.from_data(batch[1]).equal(PathTrie.from_data(graphs[1]))
 
 
-def test_sizes_in_rows_are_read_too():
-    """As they were stored once."""
-    graphs = [AddPaths("ap", 2)(data) for data in DATA]
-    for data in graphs:
-        data.paths = {**data.paths, "pathnn_size": data.paths["pathnn_size"].unsqueeze(0)}
-    assert PathTrie.from_data(Batch.from_data_list(graphs)).equal(expected(DATA, collection="ap", k=2))
-
-
 @pytest.mark.parametrize("order", [(False, True), (True, False)])
 def test_a_batch_with_and_without_distances_is_refused(order):
     graphs = [AddPaths("ap", 2, distances=distances)(DATA[7]) for distances in order]

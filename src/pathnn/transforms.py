@@ -10,7 +10,6 @@ from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
-from pathnn.paths.csr import warn_parallel_edges
 from pathnn.paths.extract import extract_with
 from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathFunction, make_options
 from pathnn.paths.storage import KEY, is_packed, pack
@@ -63,8 +62,7 @@ class AddPaths(BaseTransform):
             raise ValueError("AddPaths got a Data without edge_index: expected one of shape [2, num_edges].")
         if KEY in data and not is_packed(data[KEY]):
             raise ValueError(f"AddPaths stores its result as data.{KEY}, which this data already uses: rename yours.")
-        warn_parallel_edges(data.edge_index, data.edge_attr)
-        data[KEY] = pack(extract_with(data.edge_index, data.num_nodes, self.options))
+        data[KEY] = pack(extract_with(data.edge_index, data.num_nodes, self.options, edge_attr=data.edge_attr))
         return data
 
     def __repr__(self) -> str:

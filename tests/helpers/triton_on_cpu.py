@@ -6,7 +6,7 @@ It shows wrong indices, masks and sums, not races or what a compiler makes of th
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
@@ -91,7 +91,7 @@ def _mend_triton(patch: pytest.MonkeyPatch) -> None:
 def _no_streams(patch: pytest.MonkeyPatch) -> None:
     import pathnn.nn.backends.triton.shared_gradients as collect
 
-    stream = SimpleNamespace(wait_stream=lambda other: None)
+    stream = SimpleNamespace(wait_stream=lambda other: None, cuda_stream=0)
     patch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
     patch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
     patch.setattr(torch.cuda, "current_stream", lambda: stream)
@@ -102,9 +102,10 @@ def _no_graphs(patch: pytest.MonkeyPatch) -> None:
     """Steps that would be replayed are run again."""
     from pathnn.training.cuda_graphs import capture as graphs
 
-    def capture(run: Callable[[], None], pool: Any = None) -> Any:
-        run()
-        return SimpleNamespace(replay=run)
+    def capture(runs: Sequence[Callable[[], None]], pool: Any = None) -> Any:
+        for run in 2 * [*runs]:
+            run()
+        return [SimpleNamespace(replay=run) for run in runs]
 
     whole = graphs.CudaGraphStep._capture
 
@@ -118,7 +119,8 @@ def _no_graphs(patch: pytest.MonkeyPatch) -> None:
 
         self._graph = SimpleNamespace(replay=replay)
 
-    patch.setattr(graphs, "capture_cuda_graph", capture)
+    patch.setattr(graphs, "capture_cuda_graphs", capture)
+    patch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     patch.setattr(graphs.CudaGraphStep, "_capture", capture_step)
     patch.setattr(Tensor, "pin_memory", lambda self: self)
     patch.setattr(torch.cuda, "get_rng_state", torch.get_rng_state)

@@ -13,25 +13,10 @@ from torch_geometric.data import Batch, Data
 from pathnn.nn import Baseline, PathNN
 from pathnn.training import capture
 from pathnn.transforms import AddPaths
+from random_data import graphs
 from triton_on_cpu import Interpreted, difference
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")
-
-
-def graphs(number: int, *, descriptors: bool = False) -> list[Data]:
-    """Random graphs of 2 to 7 vertices, with edge features."""
-    torch.manual_seed(0)
-    found = []
-    for size in torch.randint(2, 8, (number,)).tolist():
-        pairs = torch.triu(torch.rand(size, size) < 0.5, 1)
-        pairs[0, 1] = True
-        one_way = pairs.nonzero().t()
-        edge_index, kinds = torch.cat([one_way, one_way.flip(0)], dim=1), torch.randint(0, 3, (one_way.size(1), 1))
-        data = Data(torch.rand(size, 4), edge_index, torch.cat([kinds, kinds]), y=torch.rand(1, 1))
-        if descriptors:
-            data.graph_attr = torch.rand(1, 3)
-        found.append(data)
-    return found
 
 
 def plain_loop(model: Any, batches: list[Batch]) -> list[Tensor]:
@@ -100,7 +85,7 @@ def test_batches_that_cannot_be_captured_are_trained_on_all_the_same(
 ) -> None:
     """A batch without edges, a single graph, and batches of too many sizes."""
     data, shapes = graphs(8), 2
-    monkeypatch.setattr("pathnn.training.cuda_graphs.capture.MOST_SHAPES", shapes)
+    monkeypatch.setattr("pathnn.training.cuda_graphs.padded_batch.MOST_SHAPES", shapes)
     nothing = torch.zeros(2, 0, dtype=torch.long)
     alone = Data(torch.rand(2, 4), nothing, nothing.t()[:, :1], y=torch.rand(1, 1))
     batches = [Batch.from_data_list([alone] * 3), data[0]]

@@ -106,7 +106,7 @@ def many_vertices() -> Graph:
 @pytest.mark.parametrize("route", ["bounds", "counts"])
 def test_two_threads_give_the_same_as_one(threads, monkeypatch, collection, distances, route):
     edge_index, n = many_vertices()
-    assert n > cpu.SMALL
+    assert n >= 2 * cpu.PER_PART
     if route == "counts":
         monkeypatch.setattr(extract, "TRUST_BOUND", -1)
         monkeypatch.setattr(cpu, "TABLE_BYTES", -1)

@@ -35,7 +35,7 @@ def random_split(
     cuts = torch.repeat_interleave(torch.arange(3), torch.tensor([num_graphs - num_val - num_test, num_val, num_test]))
     place = torch.argsort(order)
     if groups is not None:  # copies move to the first of them in the random order, and to the part where that one is
-        group = torch.unique(groups, return_inverse=True)[1]
+        group = torch.unique(groups.cpu(), return_inverse=True)[1]
         first = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")[group]
         place = torch.argsort(torch.argsort(first * num_graphs + place))
         place = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")[group]

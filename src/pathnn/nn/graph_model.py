@@ -80,6 +80,8 @@ class GraphModel(nn.Module):
 
     config_class: ClassVar[type[ModelConfig]]
     config: ModelConfig
+    cuda_graphs = True
+    """Whether calls on a GPU may be replayed as CUDA graphs; see `pathnn.nn.cuda_graphs.calls`."""
 
     def __init__(self, config: ModelConfig, *, reads_edges: bool = True) -> None:
         super().__init__()
@@ -124,11 +126,20 @@ class GraphModel(nn.Module):
         if not isinstance(x, Tensor) and isinstance(getattr(x, "edge_index", None), Tensor):
             return self(**self._inputs_of(x), budget=budget)
         x = cast("Tensor", x)
+        if budget is None and self.cuda_graphs and isinstance(x, Tensor):
+            trie, out = self._replay(x, edge_index, trie, batch, edge_attr, graph_attr, batch_size)
+            if out is not None:
+                return out
         walks = {} if random_walk_pe is None else {"random_walk_pe": random_walk_pe}  # other models refuse it
         structure: dict[str, Any] = {"trie": trie, "batch": batch, "batch_size": batch_size, "budget": budget, **walks}
         h = self.embed(x, edge_index, edge_attr=edge_attr, **structure)
-        out: Tensor = self.head(join_graph_attr(h, graph_attr, self.graph_scale))
-        return out
+        return self.head(join_graph_attr(h, graph_attr, self.graph_scale))  # type: ignore[no-any-return]
+
+    def _replay(
+        self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, graph_attr: Any, batch_size: Any
+    ) -> tuple[Any, Tensor | None]:
+        """Return the trie of the call, and its output if it is replayed as a CUDA graph; the arguments of `forward`."""
+        return trie, None
 
     def _inputs_of(self, data: Any) -> dict[str, Any]:
         """Return what the model reads of PyG data as arguments of `forward`."""

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from pathnn._lazy import not_compiled
 from pathnn.checks import check_choice, check_flag
+from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
 from pathnn.nn.cells import CellName, PathCell
 from pathnn.nn.encoders import EncoderName, check_features, mlp_layers
@@ -21,7 +22,6 @@ from pathnn.nn.graph_model import GraphModel, ModelConfig
 from pathnn.nn.path_lstm import Aggregation, Edges, PathLSTM, PathRNN, check_rows
 from pathnn.nn.readout import HeadName, ReadoutName
 from pathnn.paths.count import PathExplosionError
-from pathnn.paths.csr import warn_parallel_edges
 from pathnn.paths.options import Collection, PathOptions
 from pathnn.paths.trie import LengthTrie, PathTrie
 from pathnn.paths.trie_checks import check_edges, check_sizes
@@ -114,9 +114,7 @@ class PathModel(GraphModel):
             options = self.path_options
             if options.seed is None and not self.training:
                 options = replace(options, seed=0)
-            found = extract_with(edge_index, x.size(0), options, batch)
-            warn_parallel_edges(edge_index, edge_attr)
-            return found
+            return extract_with(edge_index, x.size(0), options, batch, edge_attr=edge_attr)
         except PathExplosionError as error:
             raise PathExplosionError(
                 f"{error} {type(self).__name__} takes max_paths_per_source; max_paths belongs to extract_paths and "
@@ -325,6 +323,19 @@ class PathNN(PathModel):
             PathConv(width, norm=norm, normalize=config.normalize, phi=phi, dropout=dropout) for _ in range(k)
         )
         self._add_head()
+
+    def _replay(
+        self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, graph_attr: Any, batch_size: Any
+    ) -> tuple[Any, Tensor | None]:
+        if not base.on_triton(next(self.parameters())):
+            return trie, None
+        from pathnn.nn.cuda_graphs.calls import replay
+
+        check_features(x)
+        trie = self._trie(x, edge_index, trie, batch, edge_attr)
+        inputs = {"x": x, "edge_index": edge_index, "trie": trie, "batch": batch, "edge_attr": edge_attr}
+        inputs |= {"graph_attr": graph_attr, "batch_size": batch_size, "y": None}
+        return trie, replay(self, inputs)
 
     def _vertices(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, budget: Any) -> Tensor:
         trie = self._trie(x, edge_index, trie, batch, edge_attr)

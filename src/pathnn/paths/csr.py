@@ -31,6 +31,7 @@ class Csr:
     num_nodes: int
     num_edges: int  # rows of the edge_index it was made from
     directed: bool = False  # whether edges may lack their reverse
+    parallel: bool = False  # whether an edge had several rows
 
     def arrays(self) -> tuple[Ints, Ints, Ints]:
         """Return `rowptr`, `col` and `edge`."""
@@ -75,7 +76,8 @@ def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr
             "edge_attr as well, if there is some. directed=True takes paths that follow the direction of edges."
         )
     starts, targets, rows, back = (torch.from_numpy(x) for x in (rowptr, col[:size], row[:size], reverse))
-    return Csr(starts, targets, rows, back, num_nodes, edge_index.size(1), directed)
+    parallel = size < np.count_nonzero(source != target)
+    return Csr(starts, targets, rows, back, num_nodes, edge_index.size(1), directed, parallel)
 
 
 def check_edge_index(edge_index: Any, num_nodes: Any) -> None:

@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 from pathnn.paths.build import check_paths, trie_of_paths
 from pathnn.paths.count import refuse_explosion
 from pathnn.paths.cpu import extract as cpu
-from pathnn.paths.csr import Csr, check_batch, check_sources, to_csr
+from pathnn.paths.csr import Csr, check_batch, check_sources, to_csr, warn_parallel_edges
 from pathnn.paths.options import (
     DEFAULT_MAX_PATHS,
     WALKS,
@@ -98,9 +98,12 @@ def extract_with(
     options: PathOptions,
     batch: Tensor | None = None,
     sources: Tensor | None = None,
+    edge_attr: Tensor | None = None,
 ) -> PathTrie:
-    """Extract paths as `extract_paths` does, with checked options."""
+    """Extract paths as `extract_paths` does, with checked options; warn of parallel edges that differ in `edge_attr`."""
     csr = to_csr(edge_index, num_nodes, directed=options.directed)
+    if csr.parallel and edge_attr is not None:
+        warn_parallel_edges(edge_index, edge_attr)
     check_batch(batch, num_nodes)
     if options.collection in WALKS and options.max_paths_per_source is None:
         raise ValueError(f"collection={options.collection!r}: give max_paths_per_source, the walks of each length.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,15 +19,17 @@ KEY = "paths"
 NAMES = tuple(COLLECTIONS | OTHER_COLLECTIONS)
 
 
-def pack(trie: PathTrie) -> dict[str, Tensor]:
-    """Return a trie as a dictionary of tensors; PyG batches such dictionaries by concatenation."""
+def pack(trie: PathTrie) -> dict[str, Tensor | str]:
+    """Return a trie as a dictionary of tensors, and a text; PyG batches such dictionaries by concatenation.
+
+    The text stays on the CPU wherever PyG moves the data, so that reading it does not wait for a GPU.
+    """
     sampled = -1 if trie.sampled is None else trie.sampled
     flags = trie.extended + 2 * trie.directed
     options = [NAMES.index(trie.collection), trie.k, flags, sampled, trie.distance is not None]
+    sizes = [n for levels in trie.sizes for n in levels]
     tensors = {
-        "facts": torch.tensor([[*map(int, options), trie.num_nodes, trie.num_edges]], device="cpu"),
-        # flat, so that PyG can concatenate those of different k
-        "size": torch.tensor([n for levels in trie.sizes for n in levels], device="cpu"),
+        "layout": " ".join(str(int(n)) for n in (*options, trie.num_nodes, trie.num_edges, *sizes)),
         "vertex": trie.vertex,
         "parent": trie.parent,
         "edge": trie.edge,
@@ -39,7 +41,7 @@ def pack(trie: PathTrie) -> dict[str, Tensor]:
 
 def is_packed(value: Any) -> bool:
     """Return whether `value` is the result of `pack`, or a batch of such results."""
-    return isinstance(value, dict) and "pathnn_facts" in value
+    return isinstance(value, dict) and "pathnn_layout" in value
 
 
 def trie_of(data: Any) -> PathTrie:
@@ -65,34 +67,33 @@ def trie_of(data: Any) -> PathTrie:
     return trie
 
 
-def _unpack(packed: Mapping[str, Tensor]) -> tuple[PathTrie, int]:
+def _unpack(packed: Mapping[str, Any]) -> tuple[PathTrie, int]:
     """Return the trie of one or more concatenated packed tries, and their number."""
-    tensors = {name.removeprefix("pathnn_"): tensor for name, tensor in packed.items()}
-    facts = tensors["facts"].cpu()
-    options = _common_options(facts)
-    del tensors["facts"]
+    tensors = {name.removeprefix("pathnn_"): value for name, value in packed.items()}
+    layout = tensors.pop("layout")
+    rows = [list(map(int, text.split())) for text in ([layout] if isinstance(layout, str) else layout)]
+    options = _common_options(rows)
     if not options.distances:
         del tensors["distance"]
-    tensors |= {"sizes": tensors.pop("size").cpu().view(len(facts), -1)}
-    tensors |= {"num_nodes": facts[:, 5], "num_edges": facts[:, 6]}
-    return from_tensors(tensors, options).trie(), len(facts)
+    table = torch.tensor(rows)
+    tensors |= {"num_nodes": table[:, 5], "num_edges": table[:, 6], "sizes": table[:, 7:]}
+    return from_tensors(tensors, options).trie(), len(rows)
 
 
-def _common_options(facts: Tensor) -> PathOptions:
-    """Return the options that all rows of `facts` have; raise `ValueError` if they differ."""
-    first = _options(facts[0])
-    different = (facts[:, :5] != facts[:1, :5]).any(dim=1).nonzero()
-    if different.numel():
-        graph = int(different[0])
-        raise ValueError(
-            f"the batch mixes paths of different options: graph {graph} has {_options(facts[graph]).difference(first)} "
-            "(graph 0). Apply the same AddPaths to all graphs."
-        )
+def _common_options(rows: Sequence[list[int]]) -> PathOptions:
+    """Return the options that all rows begin with; raise `ValueError` if they differ."""
+    first = _options(rows[0])
+    for graph, row in enumerate(rows):
+        if row[:5] != rows[0][:5]:
+            raise ValueError(
+                f"the batch mixes paths of different options: graph {graph} has {_options(row).difference(first)} "
+                "(graph 0). Apply the same AddPaths to all graphs."
+            )
     return first
 
 
-def _options(facts: Tensor) -> PathOptions:
-    collection, k, flags, sampled, distances = facts[:5].tolist()
+def _options(row: Sequence[int]) -> PathOptions:
+    collection, k, flags, sampled, distances = row[:5]
     kept = None if sampled < 0 else sampled
     return PathOptions(NAMES[collection], k, bool(distances), bool(flags & 1), kept, directed=bool(flags & 2))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -26,7 +28,7 @@ Ints = npt.NDArray[Any]
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-SMALL = 2048  # roots: below this, threads cost more than they bring
+PER_PART = 512  # roots of a part, at least: below this, threads cost more than they bring
 TABLE_BYTES = 2**26  # of distances between the vertices of a component
 
 
@@ -261,7 +263,7 @@ def join(parts: Sequence[Ints], starts: Sequence[Ints], sizes: Sequence[Ints], s
 def _ranges(num_nodes: int) -> list[tuple[int, int]]:
     """Ranges of roots, several per thread so that dense parts of a graph do not hold up one of them."""
     threads = torch.get_num_threads()
-    parts = 1 if threads == 1 or num_nodes < SMALL else 4 * threads
+    parts = 1 if threads == 1 else max(1, min(4 * threads, num_nodes // PER_PART))
     bounds = [num_nodes * i // parts for i in range(parts + 1)]
     return [(a, b) for a, b in pairwise(bounds) if a < b] or [(0, 0)]
 
@@ -279,5 +281,10 @@ def in_threads(work: Callable[[Item], T], items: Sequence[Item]) -> list[T]:
     workers = min(torch.get_num_threads(), len(items))
     if workers <= 1:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, items))
+    return list(_pool(workers, os.getpid()).map(work, items))
+
+
+@cache
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    """Return the threads of a process (a forked one has none of the first): starting them takes long."""
+    return ThreadPoolExecutor(workers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,13 +15,12 @@ from pathnn.nn import Baseline, PathNN
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget
 from pathnn.training.cuda_graphs.padded_batch import (
-    LOOPS,
-    Inputs,
     PaddedBatches,
     PaddedCopies,
     PaddedEdges,
     PaddedRows,
     PaddedShape,
+    find_slot,
 )
 from pathnn.training.cuda_graphs.padded_modules import can_be_padded, padded_copy
 from pathnn.training.scoring import features
@@ -51,16 +50,23 @@ def capture_cuda_graph(run: Callable[[], None], pool: Any = None) -> torch.cuda.
     CUDA graphs that never run at the same time can share the memory `pool`, if each result is read before the next one
     runs. Capture the largest first: the others reuse its memory, and all take little more than the largest alone.
     """
+    return capture_cuda_graphs([run], pool)[0]
+
+
+def capture_cuda_graphs(runs: Sequence[Callable[[], None]], pool: Any = None) -> list[torch.cuda.CUDAGraph]:
+    """Capture each of several functions that are called one after the other, as a CUDA graph of its own."""
     side = _side_stream(torch.cuda.current_device())
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        for _ in range(WARM_UP):
+        for run in WARM_UP * [*runs]:
             run()
     torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool=pool, stream=side):  # libraries keep their memory per stream
-        run()
-    return graph
+    graphs = []
+    for run in runs:
+        graphs.append(torch.cuda.CUDAGraph())
+        with torch.cuda.graph(graphs[-1], pool=pool, stream=side):  # libraries keep their memory per stream
+            run()
+    return graphs
 
 
 class _Captured:
@@ -218,10 +224,6 @@ class CudaGraphForward(_Captured):
         self._out = self._forward(self._padded, Budget())[0]
 
 
-MOST_SHAPES, HEADROOM, LOOSE = 8, 8, 1.5
-"""A new shape has an eighth more room than its batch; a batch that leaves a third of each shape empty gets its own."""
-
-
 def capture(
     model: nn.Module, optimizer: Optimizer, loss: Callable[[Tensor, Tensor], Tensor], *, recompute: bool = True
 ) -> Callable[[Any], Tensor]:
@@ -291,19 +293,7 @@ class _CapturedSteps:
             inputs |= {"batch": x.new_zeros(x.size(0), dtype=torch.int64), "batch_size": 1}
         if inputs["batch_size"] is None or batch.y.shape[:1] != (inputs["batch_size"],):
             return None
-        step = self._step_for(inputs)
+        options: Any = {"recompute": self._recompute, "pool": self._pool}
+        make = lambda shape: CudaGraphStep(model, PaddedCopies(inputs, shape), self.loss, **options)  # noqa: E731
+        step = find_slot(self._steps, inputs, make)
         return None if step is None else step(inputs)
-
-    def _step_for(self, inputs: Inputs) -> CudaGraphStep | None:
-        """Return the smallest step that a batch fits, or a new one if none fits closely and there are few."""
-        totals = PaddedCopies.totals(inputs)
-        fitting = [step for step in self._steps if step.fits(inputs)]
-        best = min(fitting, key=lambda step: sum(step.batches.capacity.rows), default=None)
-        least = LOOPS + totals.numel()  # padding of any shape
-        loose = best is None or sum(best.batches.capacity.rows) > LOOSE * int(totals.sum()) + least
-        if loose and len(self._steps) < MOST_SHAPES:
-            shape = PaddedShape.holding(totals + totals // HEADROOM, inputs["batch_size"]).with_room()
-            options: Any = {"recompute": self._recompute, "pool": self._pool}
-            best = CudaGraphStep(self.model, PaddedCopies(inputs, shape), self.loss, **options)
-            self._steps.append(best)
-        return best

@@ -6,16 +6,16 @@ copied (`PaddedCopies`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from pathnn.data.packed import PackedGraphs, offsets, widen
+from pathnn.data.packed import PackedGraphs, widen
 from pathnn.nn.backends.triton.order import Planner
 from pathnn.paths.ragged import RaggedTries, root_columns, sizes_of
 from pathnn.paths.trie import PathTrie
@@ -25,6 +25,12 @@ SAMPLE, SHARES, STEP = 512, (0.96, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2), 1.06
 
 LOOPS = 64
 """Padded vertices for the loops of padded edges: many loops at few vertices would give large sums."""
+
+PAD_PARTS, PAD_BLOCK = 16, 512
+"""The programs that copy a level into a padded trie, and the entries that each copies at a time."""
+
+MOST_SHAPES, HEADROOM, LOOSE = 8, 16, 1.5
+"""A new shape has a sixteenth more room than its batch; a batch that leaves a third of each empty gets its own."""
 
 BLOCKS_PER_PART, MOST_PARTS = 8, 64
 """A level of a graph is gathered in parts of about `BLOCKS_PER_PART` blocks, in at most `MOST_PARTS` parts."""
@@ -271,7 +277,7 @@ class PaddedCopies:
         if first["trie"] is not None:
             self.trie = _empty_trie(first["trie"], capacity)
             self._planner = Planner(self.trie)
-            self._root, self._room = root_columns(self.trie.k), torch.tensor(capacity.levels)
+            self._root, self._room = root_columns(self.trie.k).tolist(), capacity.levels
 
     @property
     def edge_index(self) -> Tensor | None:
@@ -281,8 +287,10 @@ class PaddedCopies:
     @staticmethod
     def totals(inputs: Inputs) -> Tensor:
         """Return the entries of each level (of a trie), vertices and edges of a batch, as `PaddedShape` has them."""
-        levels = [] if inputs["trie"] is None else [n for length in inputs["trie"].sizes for n in length]
-        return torch.tensor([*levels, inputs["x"].size(0), inputs["edge_index"].size(1)])
+        trie = inputs["trie"]
+        levels = [] if trie is None else [n for length in trie.sizes for n in length]
+        edges = inputs["edge_index"].size(1) if trie is None else trie.num_edges
+        return torch.tensor([*levels, inputs["x"].size(0), edges])
 
     def fits(self, inputs: Inputs) -> bool:
         """Return whether a batch has the kinds of features and the number of graphs of this shape, and fits into it."""
@@ -310,15 +318,18 @@ class PaddedCopies:
 
     def _load_trie(self, to: PathTrie, trie: PathTrie, nodes: int, edges: int) -> None:
         """Copy each level, and spread its padded entries evenly over the padded parents, vertices and edges."""
-        room, inner = self._room, ~self._root
-        size = torch.tensor([n for length in trie.sizes for n in length])
-        table = torch.stack([size, room, size.roll(1), (room - size).roll(1)])
-        levels, below = _Levels(table, to.device), _Levels(table[:, inner], to.device)
-        to.vertex.copy_(levels.fill(trie.vertex, nodes, self.capacity.nodes - nodes))
-        if to.distance is not None and trie.distance is not None:
-            to.distance.copy_(levels.fill(trie.distance, 0, 0))
-        to.edge.copy_(below.fill(trie.edge, edges, self.capacity.edges - edges))
-        to.parent.copy_(below.fill(trie.parent, below.above, below.above_free))
+        from pathnn.nn.cuda_graphs.kernels import pad_levels
+
+        size = [n for length in trie.sizes for n in length]
+        table = torch.tensor([size, self._room, *_firsts(size, self._root), *_firsts(self._room, self._root)])
+        table = table.int()
+        if to.device.type == "cuda":
+            table = table.pin_memory().to(to.device, non_blocking=True)
+        pad_levels[len(size), PAD_PARTS](
+            table, trie.vertex, trie.parent, trie.edge, trie.distance if to.distance is not None else None,
+            to.vertex, to.parent, to.edge, to.distance, len(size), nodes, self.capacity.nodes, edges,
+            self.capacity.edges, BLOCK=PAD_BLOCK,
+        )  # fmt: skip
 
     def assemble(self) -> PaddedFeatures:
         """Compute the plans of the trie; return the features and targets."""
@@ -327,26 +338,12 @@ class PaddedCopies:
         return PaddedFeatures(**self._rows)
 
 
-class _Levels:
-    """Where the entries of some levels lie in a trie and in a padded one.
-
-    `table` has for each level: its entries, the room for them, the entries of the level above, and its free room.
-    """
-
-    def __init__(self, table: Tensor, device: torch.device) -> None:
-        total = int(table[1].sum())
-        table = torch.cat([table, torch.stack([offsets(sizes)[:-1] for sizes in table[:2]])])
-        pinned = table.pin_memory() if device.type == "cuda" else table
-        here = pinned.to(device, non_blocking=True)
-        level = torch.repeat_interleave(here[1], output_size=total)
-        size, room, self.above, self.above_free, first, first_room = here[:, level]
-        within = torch.arange(total, device=device) - first_room
-        self._more, self._free = within - size, room - size
-        self._rows = torch.where(self._more < 0, first + within, 0)
-
-    def fill(self, values: Tensor, start: int | Tensor, number: int | Tensor) -> Tensor:
-        """Return the entries of each level, then padding: `start` to `start + number - 1`, evenly."""
-        return torch.where(self._more < 0, values[self._rows], start + self._more * number // self._free)
+def _firsts(sizes: Sequence[int], root: Sequence[bool]) -> list[list[int]]:
+    """Return the first entry of each level, and the first entry with a parent, -1 for levels without."""
+    below = [0 if is_root else size for size, is_root in zip(sizes, root, strict=True)]
+    children = accumulate(below, initial=0)
+    first_child = [-1 if is_root else at for at, is_root in zip(children, root, strict=False)]
+    return [list(accumulate(sizes, initial=0))[:-1], first_child]
 
 
 def _kinds(inputs: Inputs) -> list[Any]:
@@ -355,3 +352,23 @@ def _kinds(inputs: Inputs) -> list[Any]:
     trie = inputs["trie"]
     alike = None if trie is None else (trie.collection, trie.k, trie.extended, trie.distance is None)
     return [alike, *(None if part is None else (part.dtype, part.shape[1:]) for part in features)]
+
+
+class _Slot(Protocol):
+    batches: Any
+
+
+S = TypeVar("S", bound=_Slot)
+
+
+def find_slot(slots: list[S], inputs: Inputs, make: Callable[[PaddedShape], S]) -> S | None:
+    """Return the one with the smallest shape that a batch fits, or a new one if none fits closely and there are few."""
+    totals = PaddedCopies.totals(inputs)
+    fitting = [slot for slot in slots if slot.batches.fits(inputs)]
+    best = min(fitting, key=lambda slot: sum(slot.batches.capacity.rows), default=None)
+    least = LOOPS + totals.numel()  # padding of any shape
+    loose = best is None or sum(best.batches.capacity.rows) > LOOSE * int(totals.sum()) + least
+    if loose and len(slots) < MOST_SHAPES:
+        best = make(PaddedShape.holding(totals + totals // HEADROOM, inputs["batch_size"]).with_room())
+        slots.append(best)
+    return best

@@ -55,13 +55,15 @@ def can_be_padded(model: Model, graphs: PackedGraphs | None = None) -> bool:
     return graphs is not None and not bool((graphs.edge_index[0] == graphs.edge_index[1]).any())
 
 
-def padded_copy(model: Model, valid: Tensor) -> Model:
+def padded_copy(model: Model, valid: Tensor, *, leaves: bool = False) -> Model:
     """Return a model for padded batches that shares the parameters and buffers of `model` (`can_be_padded`).
 
     Its BatchNorms read only the first `valid` rows, a tensor `[1]`, int32, on the GPU. A ReLU after a BatchNorm becomes
-    part of it.
+    part of it. With `leaves`, its parameters are others with the same memory, whose gradients are their own.
     """
-    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    shared: dict[int, Tensor] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    if leaves:
+        shared |= {id(p): nn.Parameter(p.detach(), p.requires_grad) for p in model.parameters()}
     padded = copy.deepcopy(model, shared)
     for parent in [module for module in padded.modules() if not isinstance(module, PathLSTM)]:
         modules = parent._modules
@@ -70,6 +72,7 @@ def padded_copy(model: Model, valid: Tensor) -> Model:
             if child is None or isinstance(child, PathLSTM):
                 continue
             new = _replacement(child, valid)
+            new.training = child.training
             if isinstance(new, PaddedBatchNorm1d) and isinstance(modules.get(following.get(name, "")), nn.ReLU):
                 new.relu = True
                 modules[following[name]] = nn.Identity()

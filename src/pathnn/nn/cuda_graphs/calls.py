@@ -1,0 +1,252 @@
+"""Replay plain calls of a model on a GPU: `model(x, edge_index)` and its backward pass are one CUDA graph each.
+
+A call launches hundreds of small kernels, and each launch takes longer than its kernel. From the fourth call with the
+same number of graphs on, the batch is copied into a padded one of a fixed shape, and the kernels that were captured
+for that shape are replayed. Outputs, gradients and running statistics are those of the call without padding, up to
+rounding; dropout draws other random numbers.
+
+Whatever a replay could get wrong is computed operation by operation instead: custom modules, hooks, autocast, inputs
+that need gradients, a second call before the backward pass of the first, very large batches, other streams.
+`model.cuda_graphs = False` turns replays off.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn.modules import module as modules_of_torch
+
+from pathnn.nn.backends.base import Budget
+
+if TYPE_CHECKING:
+    from pathnn.nn.graph_model import GraphModel
+
+CALLS_BEFORE, MOST_ENTRIES = 3, 1 << 20
+"""The calls with a number of graphs before the first capture; larger tries keep the GPU busy without a CUDA graph."""
+
+_captured: weakref.WeakKeyDictionary[nn.Module, _Captures] = weakref.WeakKeyDictionary()
+"""The captures of each model; not an attribute of it, since a copy or a pickle of the model cannot have them."""
+
+
+def replay(model: GraphModel, inputs: dict[str, Any]) -> Tensor | None:
+    """Return the outputs for the arguments of `forward`; None for a call that cannot be replayed."""
+    mode = _mode(model, inputs)
+    signature = None if mode is None else _signature(model)
+    if mode is None or signature is None:
+        return None
+    captures = _captured.get(model)
+    if captures is None or captures.signature != signature:
+        captures = _captured[model] = _Captures(model, signature)
+    if not captures.possible or captures.busy():
+        return None
+    if inputs["batch"] is None:
+        inputs |= {"batch": inputs["x"].new_zeros(inputs["x"].size(0), dtype=torch.int64), "batch_size": 1}
+    elif inputs["batch_size"] is None:
+        inputs["batch_size"] = int(inputs["batch"].max()) + 1
+    if not _consistent(inputs):
+        return None
+    return captures.call(model, mode, inputs)
+
+
+def _mode(model: GraphModel, inputs: dict[str, Any]) -> str | None:
+    """Return "train" or "eval", or None where torch is in a mode that a replay would not follow."""
+    x, trie = inputs["x"], inputs["trie"]
+    if torch.compiler.is_compiling() or torch.is_autocast_enabled("cuda") or torch.cuda.is_current_stream_capturing():
+        return None
+    if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
+        return None
+    if torch._C._are_functorch_transforms_active() or not x.size(0) or x.requires_grad:  # type: ignore[attr-defined]
+        return None
+    if any(part is not None and part.requires_grad for part in (inputs["edge_attr"], inputs["graph_attr"])):
+        return None
+    if trie is None or not trie.edge.numel() or trie.num_entries > MOST_ENTRIES or trie.k != model.config.k:  # type: ignore[attr-defined]
+        return None
+    if model.training != torch.is_grad_enabled():
+        return None
+    return "train" if model.training else "eval"
+
+
+def _signature(model: GraphModel) -> Hashable:
+    """Return what a capture depends on: modules and their options, places of weights, settings; None with hooks."""
+    if modules_of_torch._global_forward_hooks or modules_of_torch._global_forward_pre_hooks:
+        return None
+    if modules_of_torch._global_backward_hooks or modules_of_torch._global_backward_pre_hooks:
+        return None
+    parts: list[Hashable] = []
+    for module in model.modules():
+        own = module.__dict__
+        if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]:
+            return None
+        parts.append((id(module), own.get("p"), own.get("momentum"), own.get("input_dropout")))
+        for tensor in (*own["_parameters"].values(), *own["_buffers"].values()):
+            if tensor is not None:
+                if type(tensor) not in (nn.Parameter, Tensor):
+                    return None
+                parts.append((tensor.data_ptr(), tensor.requires_grad))
+    stream = torch.cuda.current_stream().cuda_stream
+    return (*parts, stream, torch.backends.cuda.matmul.allow_tf32, torch.are_deterministic_algorithms_enabled())
+
+
+def _consistent(inputs: dict[str, Any]) -> bool:
+    """Return whether the sizes of the inputs agree; otherwise the plain call says what is wrong."""
+    trie, graphs, edge_attr, attr = inputs["trie"], inputs["batch_size"], inputs["edge_attr"], inputs["graph_attr"]
+    return (
+        inputs["batch"].shape == inputs["x"].shape[:1]
+        and graphs > 0
+        and (edge_attr is None or edge_attr.size(0) == trie.num_edges)
+        and (attr is None or attr.size(0) == graphs)
+    )
+
+
+class _Token:
+    """A call whose backward pass may still come; it lives as long as autograd's record of the call."""
+
+    def __init__(self, versions: int) -> None:
+        self.versions, self.done = versions, False
+
+
+class _Captures:
+    """The captured calls of one model, which share memory: only the last call can run backward."""
+
+    def __init__(self, model: GraphModel, signature: Hashable) -> None:
+        from pathnn.training.cuda_graphs.padded_modules import can_be_padded
+
+        self.signature, self.possible = signature, _is_plain(model) and can_be_padded(model)  # type: ignore[arg-type]
+        self._seen: Counter[Hashable] = Counter()
+        self._slots: dict[Hashable, list[_Slot]] = {}
+        self._pool = torch.cuda.graph_pool_handle()
+        self.last: weakref.ref[_Token] | None = None
+
+    def busy(self) -> bool:
+        """Return whether the backward pass of the last call may still come."""
+        token = None if self.last is None else self.last()
+        return token is not None and not token.done
+
+    def call(self, model: GraphModel, mode: str, inputs: dict[str, Any]) -> Tensor | None:
+        from pathnn.training.cuda_graphs.padded_batch import find_slot
+
+        key = mode, inputs["batch_size"], *(module.training for module in model.modules())
+        self._seen[key] += 1
+        if self._seen[key] <= CALLS_BEFORE:
+            return None
+        slots = self._slots.setdefault(key, [])
+        slot = find_slot(slots, inputs, lambda shape: _Slot(model, inputs, shape, mode == "train", self._pool))
+        return None if slot is None else slot(self, inputs)
+
+
+def _is_plain(model: GraphModel) -> bool:
+    """Return whether the methods that a call runs are those of the library."""
+    from pathnn.nn.graph_model import GraphModel
+    from pathnn.nn.path_nn import PathNN
+
+    own = type(model)
+    return isinstance(model, PathNN) and own._vertices is PathNN._vertices and own.embed is GraphModel.embed
+
+
+class _Slot:
+    """A padded shape, and the CUDA graphs of a call and of its backward pass."""
+
+    def __init__(self, model: GraphModel, inputs: dict[str, Any], shape: Any, training: bool, pool: Any) -> None:
+        from pathnn.training.cuda_graphs.padded_batch import PaddedCopies
+        from pathnn.training.cuda_graphs.padded_modules import padded_copy
+
+        self.batches = PaddedCopies(inputs, shape)
+        # with leaves of its own: autograd synchronises streams for those of the model
+        self._padded = padded_copy(model, self.batches.valid, leaves=True)  # type: ignore[arg-type]
+        self._padded.cuda_graphs = False
+        self._parameters, self._leaves = (
+            [p for p in one.parameters() if p.requires_grad] if training else [] for one in (model, self._padded)
+        )
+        self._out = self._grad = inputs["x"]
+        self._flat: Tensor | None = None
+        self._used: list[bool] = []
+        self.batches.load(inputs)
+        self._capture(training, pool)
+
+    def _capture(self, training: bool, pool: Any) -> None:
+        from pathnn.training.cuda_graphs import capture
+
+        random, buffers = torch.cuda.get_rng_state(), [(b, b.clone()) for b in self._padded.buffers()]
+        runs = [self._run_forward, self._run_backward] if training else [self._run_forward]
+        self._graphs = capture.capture_cuda_graphs(runs, pool)
+        self._out = self._out.detach()  # frees what autograd recorded
+        for buffer, before in buffers:
+            buffer.copy_(before)
+        torch.cuda.set_rng_state(random)
+
+    def _run_forward(self) -> None:
+        rows, batches = self.batches.assemble(), self.batches
+        size = batches.capacity.graphs
+        with torch.set_grad_enabled(bool(self._parameters)):
+            out = self._padded(
+                rows.x, trie=batches.trie, batch=batches.batch, batch_size=size + 1, edge_attr=rows.edge_attr,
+                graph_attr=rows.graph_attr, budget=Budget(),
+            )  # fmt: skip
+            self._out = out[:size]
+
+    def _run_backward(self) -> None:
+        if self._flat is None:  # outside of the memory that captures share
+            self._grad = torch.zeros_like(self._out)
+        found = torch.autograd.grad(self._out, self._leaves, self._grad, allow_unused=True)
+        self._used = [grad is not None for grad in found]
+        grads = [grad for grad in found if grad is not None]
+        if self._flat is None:
+            self._flat = grads[0].new_zeros(sum(grad.numel() for grad in grads))
+        torch._foreach_copy_(self._split(self._flat), grads)
+
+    def _split(self, flat: Tensor) -> list[Tensor]:
+        """Return the gradients of the parameters that have one, as views of a flat tensor."""
+        shapes = [p.shape for p, used in zip(self._parameters, self._used, strict=True) if used]
+        return [part.view(shape) for part, shape in zip(flat.split([s.numel() for s in shapes]), shapes, strict=True)]
+
+    def versions(self) -> int:
+        """Return a number that changes when a parameter is changed in place."""
+        return sum(p._version for p in self._parameters)
+
+    def __call__(self, captures: _Captures, inputs: dict[str, Any]) -> Tensor:
+        """Return the outputs for a batch that fits."""
+        self.batches.load(inputs)
+        if not self._parameters:
+            return self.forward()
+        token = _Token(self.versions())
+        captures.last = weakref.ref(token)
+        out: Tensor = _Replayed.apply(self, captures, token, *self._parameters)  # type: ignore[no-untyped-call]
+        return out
+
+    def forward(self) -> Tensor:
+        """Replay the call for the loaded batch."""
+        self._graphs[0].replay()
+        return self._out.detach().clone()
+
+    def backward(self, grad: Tensor) -> list[Tensor | None]:
+        """Replay the backward pass; return the gradients of the parameters."""
+        self._grad.copy_(grad)
+        self._graphs[1].replay()
+        assert self._flat is not None
+        grads = iter(self._split(self._flat.clone()))
+        return [next(grads) if used else None for used in self._used]
+
+
+class _Replayed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, slot: _Slot, captures: _Captures, token: _Token, *parameters: Tensor) -> Tensor:
+        ctx.slot, ctx.captures, ctx.token = slot, captures, token
+        return slot.forward()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        slot, captures, token = ctx.slot, ctx.captures, ctx.token
+        if captures.last is None or captures.last() is not token or token.versions != slot.versions():
+            raise RuntimeError(
+                "the backward pass of a call comes after another call of the model, or after its parameters have "
+                "changed: set model.cuda_graphs = False, or call backward() first."
+            )
+        token.done = True
+        return None, None, None, *slot.backward(grad)
