@@ -134,7 +134,7 @@ class RunConfig:
     split_seed: int | None = option(None, "Split 80 / 10 / 10 with this seed, at random or by scaffold.")
     split_by: str | None = option(
         None,
-        "How to split a table: random, scaffold, butina, or a column of the words train, val and test, or of dates.",
+        "How to split a table: random, scaffold, butina, or a column with the words train, val and test, or dates.",
         metavar="NAME|COLUMN",
     )
     splits: str | None = option(
@@ -152,10 +152,9 @@ class RunConfig:
         metavar="salts|tautomers",
     )
     descriptors: str | tuple[str, ...] | None = option(
-        None,
-        "Let the model also read descriptors of molecules: none, standard (by default), rdkit, morgan, or columns.",
+        None, "What else the model reads of molecules: standard (the default), rdkit, morgan, none, or columns.",
         metavar="NAME|COLUMN,...",
-    )
+    )  # fmt: skip
     metric: str | None = option(None, f"The metric to choose the epoch by: {', '.join(METRICS)}.", metavar="NAME")
     model: str = option("pathnn", "pathnn, pathnn+, gin, gcn, gatedgcn, gat, graphsage or mlp.")
     options: Mapping[str, Any] = field(default_factory=dict)
