@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pathnn_reproduction.experiments import get_experiment
 from pathnn_reproduction.minutes import minutes_table, minutes_text
-from pathnn_reproduction.pages import MINUTES_BLOCK, replace_block
+from pathnn_reproduction.pages import MINUTES_BLOCK, replace_block, write_report
 from pathnn_reproduction.results import Results
 from pathnn_reproduction.spec import select
 from tiny_experiments import made_up_row
@@ -17,6 +17,16 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_page_is_what_the_results_give() -> None:
     page = (ROOT / "docs" / "reproduce.md").read_text()
     assert page == replace_block(page, MINUTES_BLOCK, minutes_table(ROOT / "results"))
+
+
+def test_every_report_writes_the_minutes(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "reproduce.md"
+    page.write_text("\n".join(("before", *MINUTES_BLOCK, "after")))
+    assert page in write_report("plus", tmp_path / "results", tmp_path)
+    assert "| plus | zinc | PathNN+ and controls | 38 |" in page.read_text()
+    assert page.read_text().startswith("before")
+    assert page.read_text().endswith("after")
 
 
 def test_minutes_of_ten_seeds_by_those_that_were_run() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -13,7 +14,7 @@ from pathnn.nn.presets import plus_config
 from pathnn_reproduction.cli import reproduce
 from pathnn_reproduction.experiments import get_experiment
 from pathnn_reproduction.experiments.plus import plus_tables
-from pathnn_reproduction.pages import write_report
+from pathnn_reproduction.pages import PILOT, plus_page, write_report
 from pathnn_reproduction.results import Results, trained_row
 
 
@@ -53,6 +54,12 @@ def test_the_command_prints_all_rows(tmp_path):
     rows = json.loads(result.stdout)["tables"][0]["rows"]
     assert {"pathnn+", "control", "without-random-walks"} <= {row["model"] for row in rows}
     assert {tuple(row) for row in rows} == {("dataset", "model", "mean", "deviation", "seeds", "parameters")}
+
+
+def test_the_page_of_the_project_is_current():
+    """If this fails, run `pathnn reproduce plus --report`."""
+    root = Path(__file__).resolve().parents[2]
+    assert (root / "docs" / "pathnn-plus.md").read_text() == plus_page(root / "results", root / PILOT)
 
 
 def test_the_page_is_written_without_results(tmp_path):

@@ -120,7 +120,7 @@ def test_a_metric_that_is_not_defined_is_a_dash_with_a_reason(molecules, tmp_pat
     ("wish", "code", "message"),
     [
         (["--folds", 2, "--seeds", 2], 2, "exclude each other"),
-        (["--folds", 2, "--calibration", 0.1], 1, "leave out calibration"),
+        (["--folds", 2, "--calibration", 0.1], 2, "folds calibrate intervals"),
         (["--folds", 2, "--fold", 1], 2, "leave out --fold"),
         (["--folds", 60], 1, "from 2 to 59"),
         (["--folds", 1], 2, "2"),

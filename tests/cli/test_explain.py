@@ -89,7 +89,7 @@ def test_only_paths_are_explained(cli: Run, drugs: Path, tmp_path: Path) -> None
     out = tmp_path / "run"
     options = ["--epochs", "1", "--device", "cpu", "--model", "gin"]
     assert cli("train", "csl", "--out", str(out), *options).exit_code == 0
-    assert "is a gin, which reads no paths" in cli("explain", str(out), "csl").stderr
+    assert "is a gin, whose paths cannot be explained" in cli("explain", str(out), "csl").stderr
     assert cli("explain", "molhiv-ap", str(drugs), "-o", "why.txt").exit_code == 2
 
 

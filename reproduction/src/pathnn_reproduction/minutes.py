@@ -9,11 +9,13 @@ from pathlib import Path
 from statistics import fmean
 
 from pathnn_reproduction.experiments import TARGETS, get_experiment
-from pathnn_reproduction.paper import PATHNNS
 from pathnn_reproduction.results import Results, Row
 from pathnn_reproduction.runner import similar
 from pathnn_reproduction.spec import RunSpec, slots
 from pathnn_reproduction.tables import NOT_MEASURED, markdown_table
+
+GROUPS = {"pathnn": "PathNN", "pathnn+": "PathNN+ and controls"}
+"""Names of groups of runs by the model; all others are baselines."""
 
 HEAD = ("target", "data", "models", "runs", "minutes on a GPU", "minutes on a CPU")
 
@@ -25,7 +27,7 @@ def minutes_table(results: Path) -> str:
         rows = Results.open(results / f"{target}.jsonl").rows
         groups: dict[tuple[str, str], list[RunSpec]] = defaultdict(list)
         for spec in get_experiment(target).specs:
-            models = "" if spec.config is None else "PathNN" if spec.key["model"] in PATHNNS else "baselines"
+            models = "" if spec.config is None else GROUPS.get(spec.config.model, "baselines")
             groups[spec.dataset if models else "all", models].append(spec)
         for group, specs in groups.items():
             minutes = [minutes_text(specs, [row for row in rows if on_cpu(row) == cpu]) for cpu in (False, True)]

@@ -84,14 +84,19 @@ def write_pages(pages: Mapping[Path, str]) -> list[Path]:
 
 
 def write_report(target: str, results: Path, root: Path) -> list[Path]:
-    """Write the pages that show the results of a target, below the project's folder `root`; return their names."""
+    """Write the pages that show the results of a target, below the project's folder `root`; return their names.
+
+    The minutes in `docs/reproduce.md` are those of all targets, so they are written as well.
+    """
     if target in ("sr", "brec"):
-        return write_expressive(results, root)
-    if target == "plus":
-        return write_pages({root / "docs" / "pathnn-plus.md": plus_page(results, root / PILOT)})
-    if target not in TARGETS:
+        written = write_expressive(results, root)
+    elif target == "plus":
+        written = write_pages({root / "docs" / "pathnn-plus.md": plus_page(results, root / PILOT)})
+    elif target in TARGETS:
+        written = write_accuracies(results, root)
+    else:
         raise ValueError(f"{target} has no page: pathnn reproduce {target} prints its table.")
-    return write_accuracies(results, root)
+    return written + _write_block(root / "docs" / "reproduce.md", MINUTES_BLOCK, minutes_table(results))
 
 
 def write_accuracies(results: Path, root: Path) -> list[Path]:
@@ -104,14 +109,14 @@ def write_accuracies(results: Path, root: Path) -> list[Path]:
     written = {results / f"{name}.tex": latex_tables(name, results) for name in TARGETS}
     page = root / "docs" / "results.md" if (root / "docs").is_dir() else results / "results.md"
     written[page] = results_page(results)
-    blocks = {
-        root / "README.md": (RESULTS_BLOCK, summary_table),
-        root / "docs" / "reproduce.md": (MINUTES_BLOCK, minutes_table),
-    }
-    for path, (marks, make) in blocks.items():
-        if path.exists() and marks[0] in path.read_text():
-            written[path] = replace_block(path.read_text(), marks, make(results))
-    return write_pages(written)
+    return write_pages(written) + _write_block(root / "README.md", RESULTS_BLOCK, summary_table(results))
+
+
+def _write_block(path: Path, marks: tuple[str, str], text: str) -> list[Path]:
+    """Write a generated block of a page, if there is a page with this block; return what was written."""
+    if not path.exists() or marks[0] not in path.read_text():
+        return []
+    return write_pages({path: replace_block(path.read_text(), marks, text)})
 
 
 def results_page(results: Path) -> str:

@@ -13,8 +13,10 @@ from pathnn.cli.train import ConfigFile, ModelOptions, check_table_options, load
 from pathnn.training.config import RunConfig
 
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the search.")]
-Trials = Annotated[int, typer.Option("--trials", min=1, help="How many trials to finish, with those of earlier calls.")]
-Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Processes on this machine.")]
+Trials = Annotated[
+    int, typer.Option("--trials", min=1, metavar="N", help="Trials to finish, with those of earlier calls.")
+]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes on this machine.")]
 Storage = Annotated[
     str | None,
     typer.Option("--storage", metavar="URL",

@@ -134,8 +134,8 @@ class RunConfig:
     split_seed: int | None = option(None, "Split 80 / 10 / 10 with this seed, at random or by scaffold.")
     split_by: str | None = option(
         None,
-        "How to split a table of molecules; a column has the words train, val and test, or dates.",
-        metavar="random|scaffold|butina|COLUMN",
+        "How to split a table: random, scaffold, butina, or a column with the words train, val and test, or dates.",
+        metavar="NAME|COLUMN",
     )
     splits: str | None = option(
         None, "A .csv with the split of a table; it is written if it does not exist.", metavar="FILE"
@@ -152,8 +152,8 @@ class RunConfig:
         metavar="salts|tautomers",
     )
     descriptors: str | tuple[str, ...] | None = option(
-        None, "Let the model also read descriptors of molecules, or columns; standard for tables of molecules.",
-        metavar="none|standard|rdkit|morgan|COLUMN,...",
+        None, "What else the model reads of molecules: standard (the default), rdkit, morgan, none, or columns.",
+        metavar="NAME|COLUMN,...",
     )  # fmt: skip
     metric: str | None = option(None, f"The metric to choose the epoch by: {', '.join(METRICS)}.", metavar="NAME")
     model: str = option("pathnn", "pathnn, pathnn+, gin, gcn, gatedgcn, gat, graphsage or mlp.")

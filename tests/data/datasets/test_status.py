@@ -16,8 +16,8 @@ def test_the_state_of_every_dataset(mirror: Path, own_cache: Path) -> None:
     assert tuple(before) == dataset_names()
     assert not any(status.cached for status in before.values())
     assert before["zinc"].files_at_hand
-    assert not before["zinc"].downloadable
-    assert before["dd"].downloadable
+    assert before["zinc"].downloadable
+    assert not before["csl"].downloadable
     assert not before["peptides-struct"].available
     assert before["csl"].available
     path = fetch("enzymes")

@@ -77,8 +77,8 @@ def specs() -> list[DatasetSpec]:
         "licence": "MIT (benchmarking-gnns)",
         "citation": "Dwivedi et al., Benchmarking graph neural networks, 2020",
         "notes": (
-            "from zinc12k.npz, rebuilt from the benchmark's SMILES and index files, in which a handful of targets may "
-            "differ by 0.1 to 0.2, or from the benchmark's pickles"
+            "in zinc12k.npz, rebuilt from the benchmark's SMILES and index files, a handful of targets may differ by "
+            "0.1 to 0.2"
         ),
         **target_fields("regression"),
     }
