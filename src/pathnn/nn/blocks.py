@@ -117,7 +117,7 @@ class VirtualNode(nn.Module):
         """Return the next representations of the vertices and of the graphs."""
         means = self.readout(h, batch, batch_size=batch_size)
         vector = self.mlp(means) if vector is None else vector + self.mlp(means + vector)
-        return h + (vector if batch is None else vector[batch]), vector
+        return h + (vector if batch is None else vector.index_select(0, batch)), vector
 
 
 def make_feed_forward(channels: int, *, activation: ActivationName, dropout: float) -> nn.Sequential:

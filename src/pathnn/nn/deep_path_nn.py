@@ -151,7 +151,9 @@ class DeepPathNN(PathModel):
         needs_edges = config.message_passing or (config.walk_length and random_walk_pe is None)
         if needs_edges and edge_index is None:
             raise ValueError("edge_index is missing: this model reads the edges, also if the trie is given.")
-        paths = self._trie(x, edge_index, trie, batch, edge_attr) if config.read_paths else None
+        # the trie of a padded batch has plans, and paths through no edges
+        given = edge_index if trie is None or trie.plans is None else None
+        paths = self._trie(x, given, trie, batch, edge_attr) if config.read_paths else None
         edges = self._edges(edge_attr, cast("Tensor", edge_index).size(1) if paths is None else paths.num_edges)
         features: dict[str, Any] = {"edges": edges, "budget": budget}
         if config.message_passing:
