@@ -18,7 +18,7 @@ from pathnn.nn.readout import GraphScale
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedBatches
 from pathnn.training.cuda_graphs.padded_modules import can_be_padded, reads_edges, reads_paths
-from pathnn.training.setup import Model
+from pathnn.training.setup import Model, with_paths
 from triton_on_cpu import Interpreted, difference, large_batches, same_dropout
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp2 of 1000
@@ -119,16 +119,19 @@ def test_step_of_a_baseline(name: Any, interpreted: Interpreted) -> None:
         {"bonds": None, "message_passing": False},
         {"bonds": (300,), "read_paths": False, "feed_forward": False},
         {"bonds": None, "walk_length": 0},
+        {"bonds": BONDS, "prefixes": True, "recompute": False},
+        {"bonds": None, "prefixes": True},
     ],
 )
 def test_step_of_pathnn_plus(
     options: dict[str, Any], interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     same_dropout(monkeypatch)
+    recompute = options.pop("recompute", True)
     model, graphs = deep_model(**options)
     capacity = largest_shape(graphs, 4, paths=model.reads_paths).with_room()
     assert can_be_padded(model, graphs)
-    step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity)
+    step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity, recompute=recompute)
     assert_same_step(model, graphs, step, interpreted)
 
 
@@ -136,8 +139,7 @@ def deep_model(*, bonds: tuple[int, ...] | None, **options: Any) -> tuple[DeepPa
     """A small model, and graphs with what it reads."""
     graphs, common = random_graphs(bonds=bonds), {"collection": "ap", "k": 2, "num_layers": 2, "walk_length": 5}
     model = DeepPathNN(ATOMS, 20, 1, **{**common, "edge_channels": bonds, **options})
-    steps = model.config.walk_length
-    return model, graphs.with_random_walks(steps) if steps else graphs
+    return model, with_paths(graphs, model, "cpu")
 
 
 @pytest.mark.parametrize("read_paths", [True, False])

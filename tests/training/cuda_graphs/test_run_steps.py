@@ -99,7 +99,7 @@ def test_baselines_have_graphs_too(name: str, kind: str, monkeypatch: pytest.Mon
 PLUS: dict[str, Any] = {"hidden_channels": 16, "num_layers": 2, "walk_length": 5, "dropout": 0.0}
 VARIANTS: dict[str, dict[str, Any]] = {
     "pathnn+": {}, "control": {"read_paths": False}, "virtual node": {"virtual_node": True, "activation": "gelu"},
-    "no messages": {"message_passing": False},
+    "no messages": {"message_passing": False}, "prefixes": {"prefixes": True},
 }  # fmt: skip
 
 

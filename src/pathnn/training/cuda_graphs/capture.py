@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.nn import Baseline, DeepPathNN, PathNN
+from pathnn.nn import Baseline, DeepPathNN
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget
 from pathnn.nn.path_lstm import PathLSTM
@@ -247,6 +247,7 @@ def capture(
     >>> from torch_geometric.data import Data
     >>> from torch_geometric.loader import DataLoader
     >>> pair = Data(x=torch.ones(2, 3), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.ones(1, 1))
+    >>> from pathnn import PathNN
     >>> model = PathNN(3, 8, 1, collection="ap", k=1)
     >>> step = capture(model, torch.optim.Adam(model.parameters()), nn.L1Loss())
     >>> losses = [step(batch) for batch in DataLoader([pair] * 8, batch_size=4)]
