@@ -55,8 +55,9 @@ def make(name: str, *, descriptors: bool = False, **options: Any) -> Any:
     options |= {"edge_channels": (3,), "graph_channels": 3 if descriptors else 0}
     if name == "pathnn":
         return PathNN(4, 12, 1, collection="ap", k=2, **options)
-    if name == "pathnn+":
-        return DeepPathNN(4, 12, 1, collection="ap", k=2, num_layers=2, walk_length=4, **options)
+    if name.startswith("pathnn+"):
+        options |= {"num_layers": 2, "walk_length": 4, "prefixes": name == "pathnn+ prefixes"}
+        return DeepPathNN(4, 12, 1, collection="ap", k=2, **options)
     return Baseline(name, 4, 12, 1, num_layers=2, **options)
 
 
@@ -83,6 +84,7 @@ def test_a_step_on_the_cpu_is_that_of_a_plain_loop(name: str, descriptors: bool)
         ("pathnn", True, AddPaths("ap", 2)),
         ("pathnn+", True, None),
         ("pathnn+", False, AddPaths("ap", 2)),
+        ("pathnn+ prefixes", False, None),
         ("gin", True, None),
         ("gcn", False, None),
     ],

@@ -155,7 +155,8 @@ def test_given_random_walks_are_read():
 
 
 @pytest.mark.parametrize("options", [{"read_paths": False, "message_passing": False}, {"walk_length": -1}, {"k": 0},
-                {"prefixes": True, "collection": "sp"}, {"prefixes": True, "distances": True}])  # fmt: skip
+                {"prefixes": True, "collection": "sp"}, {"prefixes": True, "distances": True},
+                {"prefixes": True, "max_paths_per_source": 3}])  # fmt: skip
 def test_bad_options(options):
     with pytest.raises(ValueError, match="="):
         small(**options)

@@ -71,7 +71,7 @@ def _distances(vertices: list[Tensor], parents: list[Tensor], num_nodes: int) ->
         root = root[parents[t - 1]] if t else root
         pairs.append(root * num_nodes + vertex)
         levels.append(torch.full_like(vertex, t))
-    different, pair = torch.cat(pairs).unique(return_inverse=True)
+    different, pair = torch.unique(torch.cat(pairs), return_inverse=True)
     level = torch.cat(levels)
     least = torch.full_like(different, len(vertices), dtype=level.dtype)
     return least.scatter_reduce_(0, pair, level, "amin")[pair]

@@ -230,7 +230,8 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
             )
         graphs = graphs.with_paths(**options)
     if isinstance(model, DeepPathNN) and model.config.prefixes and model.reads_paths:
-        assert isinstance(graphs.tries, RaggedTries)
+        if not isinstance(graphs.tries, RaggedTries):
+            raise RunError("prefixes=True: expected paths in memory, not on disk.")
         joined = join_lengths(graphs.tries.trie())
         graphs = replace(graphs, tries=RaggedTries.from_trie(joined, graphs.node_ptr, graphs.edge_ptr))
     if isinstance(model, DeepPathNN) and model.config.walk_length:

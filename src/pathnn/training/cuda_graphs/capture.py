@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.nn import Baseline, DeepPathNN
+from pathnn.nn import Baseline, DeepPathNN, PathNN
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget
 from pathnn.nn.path_lstm import PathLSTM
@@ -247,7 +247,6 @@ def capture(
     >>> from torch_geometric.data import Data
     >>> from torch_geometric.loader import DataLoader
     >>> pair = Data(x=torch.ones(2, 3), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.ones(1, 1))
-    >>> from pathnn import PathNN
     >>> model = PathNN(3, 8, 1, collection="ap", k=1)
     >>> step = capture(model, torch.optim.Adam(model.parameters()), nn.L1Loss())
     >>> losses = [step(batch) for batch in DataLoader([pair] * 8, batch_size=4)]
@@ -261,7 +260,7 @@ class _CapturedSteps:
     def __init__(self, model: Any, optimizer: Optimizer, loss: Callable[[Tensor, Tensor], Tensor], *, recompute: bool):
         self.model, self.optimizer, self.loss = model, optimizer, loss
         on_gpu = base.on_triton(next(model.parameters()))
-        self._captures = on_gpu and isinstance(model, PathModel | Baseline) and can_be_padded(model)
+        self._captures = on_gpu and isinstance(model, PathNN | DeepPathNN | Baseline) and can_be_padded(model)
         self._recompute, self._pool = recompute, torch.cuda.graph_pool_handle() if self._captures else None
         self._steps: list[CudaGraphStep] = []
 
@@ -294,8 +293,8 @@ class _CapturedSteps:
         if not reads_paths(model):
             inputs["trie"] = None
         else:
-            given = inputs["trie"]
-            trie = model._trie(x, inputs["edge_index"] if given is None else None, given, nodes, inputs["edge_attr"])
+            given, find = inputs["trie"], model._paths if isinstance(model, DeepPathNN) else model._trie
+            trie = find(x, inputs["edge_index"] if given is None else None, given, nodes, inputs["edge_attr"])
             limit = next(part.max_entries for part in model.modules() if isinstance(part, PathLSTM))
             if trie.k != model.config.k or not trie.edge.numel() or (limit is not None and trie.num_entries > limit):
                 return None

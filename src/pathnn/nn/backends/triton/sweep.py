@@ -143,7 +143,7 @@ def backward_sweep(
     if projected is None:
         projected = grad.new_empty(starts[-2], gates)
         project_hidden(hidden, weight, projected)
-    grad_source, grad_hidden, grad_c = (grad, None, None) if summed else (None, grad, None)
+    grad_hidden, grad_source, grad_c = None if summed else grad, grad if summed else None, None
     for t in range(len(levels) - 1, -1, -1):
         parents = Parents(None, None, None, None, 0)
         if t:
