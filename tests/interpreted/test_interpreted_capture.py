@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 
-from pathnn.nn import Baseline, PathNN
+from pathnn.nn import Baseline, DeepPathNN, PathNN
 from pathnn.training import capture
 from pathnn.transforms import AddPaths
 from random_data import graphs
@@ -40,11 +40,14 @@ def make(name: str, *, descriptors: bool = False, **options: Any) -> Any:
     options |= {"edge_channels": (3,), "graph_channels": 3 if descriptors else 0}
     if name == "pathnn":
         return PathNN(4, 12, 1, collection="ap", k=2, **options)
+    if name.startswith("pathnn+"):
+        options |= {"num_layers": 2, "walk_length": 4, "prefixes": name == "pathnn+ prefixes"}
+        return DeepPathNN(4, 12, 1, collection="ap", k=2, **options)
     return Baseline(name, 4, 12, 1, num_layers=2, **options)
 
 
 @pytest.mark.parametrize("descriptors", [False, True])
-@pytest.mark.parametrize("name", ["pathnn", "gin"])
+@pytest.mark.parametrize("name", ["pathnn", "pathnn+", "gin"])
 def test_a_step_on_the_cpu_is_that_of_a_plain_loop(name: str, descriptors: bool) -> None:
     data = graphs(12, descriptors=descriptors)
     batches = [Batch.from_data_list(data[at : at + 5]) for at in (0, 5, 10)]
@@ -61,7 +64,15 @@ def test_a_step_on_the_cpu_is_that_of_a_plain_loop(name: str, descriptors: bool)
 
 @pytest.mark.parametrize(
     ("name", "descriptors", "transform"),
-    [("pathnn", False, None), ("pathnn", True, AddPaths("ap", 2)), ("gin", True, None), ("gcn", False, None)],
+    [
+        ("pathnn", False, None),
+        ("pathnn", True, AddPaths("ap", 2)),
+        ("pathnn+", True, None),
+        ("pathnn+", False, AddPaths("ap", 2)),
+        ("pathnn+ prefixes", False, None),
+        ("gin", True, None),
+        ("gcn", False, None),
+    ],
 )
 def test_padded_copies_give_the_same_loop(
     name: str, descriptors: bool, transform: Any, interpreted: Interpreted

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from engine_tasks import largest_shape
 from pathnn.data.packed import PackedGraphs
-from pathnn.nn import Baseline, PathNN
+from pathnn.nn import Baseline, DeepPathNN, PathNN
 from pathnn.nn.baselines import BaselineName
 from pathnn.nn.readout import GraphScale
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedBatches
-from pathnn.training.cuda_graphs.padded_modules import can_be_padded
-from pathnn.training.setup import Model
+from pathnn.training.cuda_graphs.padded_modules import can_be_padded, reads_edges, reads_paths
+from pathnn.training.setup import Model, with_paths
 from triton_on_cpu import Interpreted, difference, large_batches, same_dropout
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Converting a tensor")  # exp2 of 1000
@@ -40,7 +40,9 @@ def random_graphs(*, collection: Any = "ap", k: int = 2, bonds: tuple[int, ...] 
 def eager(model: Model, graphs: PackedGraphs, index: Tensor) -> Tensor:
     batch = graphs.select(index)
     assert batch.x is not None
-    structure: Any = {"trie": batch.trie} if isinstance(model, PathNN) else {"edge_index": batch.edge_index}
+    structure: Any = {"trie": batch.trie} if reads_paths(model) else {}
+    structure |= {"edge_index": batch.edge_index} if reads_edges(model) else {}
+    structure |= {"random_walk_pe": batch.random_walk_pe} if isinstance(model, DeepPathNN) else {}
     structure |= {"graph_attr": batch.graph_attr}
     out: Tensor = model(batch.x, **structure, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs)
     return out
@@ -107,6 +109,58 @@ def test_step_of_a_baseline(name: Any, interpreted: Interpreted) -> None:
     capacity = largest_shape(graphs, 4, paths=False)
     step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity)
     assert_same_step(model, graphs, step, interpreted)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bonds": BONDS},
+        {"bonds": (4,), "virtual_node": True, "readout": "mean", "activation": "gelu", "dropout": 0.5},
+        {"bonds": None, "message_passing": False},
+        {"bonds": (300,), "read_paths": False, "feed_forward": False},
+        {"bonds": None, "walk_length": 0},
+        {"bonds": BONDS, "prefixes": True, "recompute": False},
+        {"bonds": None, "prefixes": True},
+    ],
+)
+def test_step_of_pathnn_plus(
+    options: dict[str, Any], interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same_dropout(monkeypatch)
+    recompute = options.pop("recompute", True)
+    model, graphs = deep_model(**options)
+    capacity = largest_shape(graphs, 4, paths=model.reads_paths).with_room()
+    assert can_be_padded(model, graphs)
+    step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity, recompute=recompute)
+    assert_same_step(model, graphs, step, interpreted)
+
+
+def deep_model(*, bonds: tuple[int, ...] | None, **options: Any) -> tuple[DeepPathNN, PackedGraphs]:
+    """A small model, and graphs with what it reads."""
+    graphs, common = random_graphs(bonds=bonds), {"collection": "ap", "k": 2, "num_layers": 2, "walk_length": 5}
+    model = DeepPathNN(ATOMS, 20, 1, **{**common, "edge_channels": bonds, **options})
+    return model, with_paths(graphs, model, "cpu")
+
+
+@pytest.mark.parametrize("read_paths", [True, False])
+def test_prediction_of_pathnn_plus(read_paths: bool, interpreted: Interpreted) -> None:
+    model, graphs = deep_model(bonds=BONDS, virtual_node=True, read_paths=read_paths)
+    capacity = largest_shape(graphs, 4, paths=read_paths).with_room()
+    predict = CudaGraphForward(model.eval(), graphs, capacity=capacity)
+    with torch.inference_mode():
+        value = predict(torch.arange(4))
+        with interpreted.off():
+            assert difference(value, eager(model, graphs, torch.arange(4))) <= 1e-5
+
+
+def test_custom_parts_are_not_captured() -> None:
+    model, graphs = deep_model(bonds=None)
+    assert can_be_padded(model, graphs)
+    model.blocks[1].message_passing = nn.Identity()  # might wait for the GPU, or read padding
+    assert not can_be_padded(model, graphs)
+    model, graphs = deep_model(bonds=None)
+    model.blocks[0].paths.lstm.backend = "dense"
+    assert not can_be_padded(model, graphs)
 
 
 def test_prediction(interpreted: Interpreted) -> None:

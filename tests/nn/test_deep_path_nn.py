@@ -15,6 +15,7 @@ from pathnn import AddPaths, extract_paths
 from pathnn.nn import AllLengths, DeepPathNN, PathBlock, PathLSTM, PathNN
 from pathnn.nn.model_file import load_pretrained
 from pathnn.nn.presets import PLUS, plus_config
+from pathnn.paths.prefixes import join_lengths, prefixes_of
 from pathnn.paths.random_walks import random_walk_pe
 
 EDGE_INDEX, N = graph()
@@ -59,7 +60,44 @@ def test_a_block_sums_over_all_lengths():
     torch.testing.assert_close(layer(h, trie), expected)
 
 
-@pytest.mark.parametrize("options", [{}, {"virtual_node": True, "readout": "mean"}, {"read_paths": False}])
+@pytest.mark.parametrize("backend", ["torch", "cpu"])
+@pytest.mark.parametrize("max_entries", [None, 20])
+def test_prefixes_give_the_same_with_every_backend(backend, max_entries):
+    trie = join_lengths(extract_paths(EDGE_INDEX, N, collection="ap", k=3, distances=False))
+    torch.manual_seed(0)
+    h, edges, found = torch.rand(N, 8), torch.rand(E, 3), []
+    for name in ("dense", backend):
+        torch.manual_seed(1)
+        lstm = PathLSTM(8, distances=4, edge_channels=3, backend=name, max_entries=max_entries)
+        own = h.clone().requires_grad_()
+        out = AllLengths(lstm, 3, prefixes=True)(own, trie, edges)
+        out.square().sum().backward()
+        found.append((out, own.grad, *(p.grad for p in lstm.parameters())))
+    for dense, other in zip(*found, strict=True):
+        torch.testing.assert_close(other, dense, rtol=1e-4, atol=1e-4)
+
+
+def test_prefixes_sum_over_all_paths():
+    """Every path alone, as `nn.LSTM` reads it; that of length 0 is its vertex."""
+    trie = join_lengths(extract_paths(EDGE_INDEX, N, collection="ap", k=2, distances=False))
+    torch.manual_seed(0)
+    lstm, h = PathLSTM(8, distances=3), torch.rand(N, 8)
+    levels, expected = prefixes_of(trie).levels, torch.zeros(N, 8)
+    rows = torch.stack([levels[0].vertex, levels[0].distance], dim=1)[:, None].long()
+    for t, level in enumerate(levels):
+        if t:
+            own = torch.stack([level.vertex, level.distance], dim=1)[:, None].long()
+            rows = torch.cat([rows[level.parent.long()], own], dim=1)
+        for path in rows:
+            tokens = torch.cat([h[path[:, 0]], lstm.distance_encoder.weight[path[:, 1]]], dim=1)
+            expected[path[-1, 0]] += lstm.dense(tokens[:, None])[0].detach()
+    with torch.no_grad():
+        torch.testing.assert_close(AllLengths(lstm, 2, prefixes=True)(h, trie), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"virtual_node": True, "readout": "mean"}, {"read_paths": False}, {"prefixes": True}]
+)
 def test_outputs_do_not_depend_on_the_order_of_vertices(options):
     given = inputs()
     model = small(**options).eval()
@@ -68,11 +106,15 @@ def test_outputs_do_not_depend_on_the_order_of_vertices(options):
     torch.testing.assert_close(model(**turned), model(**given), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{}, {"virtual_node": True}, {"message_passing": False}, {"extend": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"virtual_node": True}, {"message_passing": False}, {"extend": True}, {"prefixes": True}]
+)
 def test_a_batch_is_its_graphs(options):
     model = small(**options).eval()
     graphs = [Data(**inputs(seed)) for seed in range(3)]
-    batch = Batch.from_data_list([AddRandomWalkPE(6)(AddPaths("ap", 3, extend="extend" in options)(g)) for g in graphs])
+    distances = False if "prefixes" in options else None
+    transform = AddPaths("ap", 3, extend="extend" in options, distances=distances)
+    batch = Batch.from_data_list([AddRandomWalkPE(6)(transform(g)) for g in graphs])
     alone = torch.cat([model(data) for data in graphs])
     torch.testing.assert_close(model(batch), alone, rtol=1e-4, atol=1e-5)
 
@@ -112,7 +154,9 @@ def test_given_random_walks_are_read():
         PathNN((5,), 8, 2, collection="ap", k=3)(given["x"], EDGE_INDEX, random_walk_pe=walks)
 
 
-@pytest.mark.parametrize("options", [{"read_paths": False, "message_passing": False}, {"walk_length": -1}, {"k": 0}])
+@pytest.mark.parametrize("options", [{"read_paths": False, "message_passing": False}, {"walk_length": -1}, {"k": 0},
+                {"prefixes": True, "collection": "sp"}, {"prefixes": True, "distances": True},
+                {"prefixes": True, "max_paths_per_source": 3}])  # fmt: skip
 def test_bad_options(options):
     with pytest.raises(ValueError, match="="):
         small(**options)

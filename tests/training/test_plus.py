@@ -52,7 +52,7 @@ def test_batches_carry_the_random_walks(table: Path) -> None:
     assert batch.random_walk_pe is not None
     computed = apply(model, replace(batch, random_walk_pe=None))  # in the call
     torch.testing.assert_close(apply(model, batch), computed)
-    assert not can_be_padded(model, task.graphs)  # no CUDA graph yet: the step is computed as it is
+    assert can_be_padded(model, task.graphs)
 
 
 def test_folds_and_explain_on_the_command_line(table: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader
 from pathnn.nn.readout import MLPHead, Readout
+from pathnn.paths.prefixes import prefixes_of
 from pathnn.paths.trie import PathTrie
 
 ActivationName = Literal["relu", "gelu"]
@@ -21,6 +22,8 @@ class AllLengths(nn.Module):
 
     $$a_v = \sum_{l=1}^{k} \sum_{\pi \in \mathcal{P}_v^l} \mathrm{LSTM}(\pi)$$
 
+    With `prefixes`, the tries are those of `join_lengths`, and the sum also has the path of length 0.
+
     Shapes: `h` is `[num_nodes, channels]`; returns the same.
 
     >>> from pathnn import PathLSTM, extract_paths
@@ -29,17 +32,20 @@ class AllLengths(nn.Module):
     torch.Size([3, 8])
     """
 
-    def __init__(self, lstm: PathReader, k: int) -> None:
+    def __init__(self, lstm: PathReader, k: int, *, prefixes: bool = False) -> None:
         super().__init__()
-        self.lstm, self.k = lstm, k
+        self.lstm, self.k, self.prefixes = lstm, k, prefixes
 
     def forward(
         self, h: Tensor, trie: PathTrie, edges: Tensor | EdgeTypes | None = None, budget: Budget | None = None
     ) -> Tensor:
         """Return the sum over all paths from each vertex; edges and distances are projected once."""
         shared = self.lstm.prepare(edges, budget)
-        sums = [self.lstm(h, trie.length(length), shared) for length in range(1, self.k + 1)]
-        return torch.stack(sums).sum(dim=0)
+        if self.prefixes:
+            sums: Tensor = self.lstm(h, prefixes_of(trie), shared)
+            return sums
+        each = [self.lstm(h, trie.length(length), shared) for length in range(1, self.k + 1)]
+        return torch.stack(each).sum(dim=0)
 
 
 class PathBlock(nn.Module):
@@ -117,7 +123,7 @@ class VirtualNode(nn.Module):
         """Return the next representations of the vertices and of the graphs."""
         means = self.readout(h, batch, batch_size=batch_size)
         vector = self.mlp(means) if vector is None else vector + self.mlp(means + vector)
-        return h + (vector if batch is None else vector[batch]), vector
+        return h + (vector if batch is None else vector.index_select(0, batch)), vector
 
 
 def make_feed_forward(channels: int, *, activation: ActivationName, dropout: float) -> nn.Sequential:

@@ -18,6 +18,7 @@ from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.path_nn import PathModel, PathModelConfig
 from pathnn.nn.readout import HeadName, ReadoutName
 from pathnn.paths.options import Collection
+from pathnn.paths.prefixes import JOINED, is_joined, join_lengths
 from pathnn.paths.random_walks import random_walk_pe as encode_walks
 from pathnn.paths.trie import PathTrie
 
@@ -33,8 +34,14 @@ class DeepPathNNConfig(PathModelConfig):
     virtual_node: bool = False
     walk_length: int = 20
     activation: ActivationName = "relu"
+    prefixes: bool = False
 
     def __post_init__(self) -> None:
+        if self.prefixes:
+            check_choice("collection", self.collection, JOINED)
+            if self.distances or self.extend:
+                raise ValueError("prefixes=True: expected distances=None, and no extend: distances are to the far end.")
+            object.__setattr__(self, "distances", False)
         super().__post_init__()
         check_choice("norm", self.norm, ("batch", None))
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
@@ -58,6 +65,8 @@ class DeepPathNN(PathModel):
         virtual_node: whether vertices exchange a vector per graph before each block.
         walk_length: the steps of the random walks, which PyG's `AddRandomWalkPE` describes; 0 for no encoding.
         activation: "relu" or "gelu", in blocks.
+        prefixes: whether paths of all lengths share states, in a third of the time: tokens then have the distance to
+            the far end of the path instead of the source. For "ap" and "sp+".
         dropout: the rate in blocks and in the head.
 
     The other options are those of `PathNN`. `random_walk_pe` in a call has the encoding of the vertices,
@@ -88,6 +97,7 @@ class DeepPathNN(PathModel):
         virtual_node: bool = False,
         walk_length: int = 20,
         activation: ActivationName = "relu",
+        prefixes: bool = False,
         encoder: EncoderName = "mlp",
         encoder_norm: bool = True,
         edge_channels: int | tuple[int, ...] | None = None,
@@ -107,9 +117,12 @@ class DeepPathNN(PathModel):
             in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, collection=collection,
             k=k, num_layers=num_layers, read_paths=read_paths, message_passing=message_passing,
             feed_forward=feed_forward, virtual_node=virtual_node, walk_length=walk_length, activation=activation,
-            encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels, distances=distances,
-            extend=extend, norm=norm, readout=readout, head=head, dropout=dropout, graph_channels=graph_channels,
+            prefixes=prefixes, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels,
+            distances=distances, extend=extend, norm=norm, readout=readout, head=head, dropout=dropout,
+            graph_channels=graph_channels,
         )  # fmt: skip
+        if prefixes and max_paths_per_source is not None:
+            raise ValueError("prefixes=True: expected max_paths_per_source=None, a sample lacks prefixes of its paths.")
         super().__init__(config, max_paths_per_source=max_paths_per_source, seed=seed)
         self.reads_paths = config.read_paths
         width, steps = config.hidden_channels, config.walk_length
@@ -119,11 +132,15 @@ class DeepPathNN(PathModel):
             self.walk_encoder = nn.Sequential(scale, nn.Linear(steps, width))
         self.virtual_node = VirtualNode(width) if config.virtual_node else None
         reader: dict[str, Any] = {**self._reader_options, "backend": backend, "max_entries": max_entries}
+        if config.prefixes:
+            reader["distances"] = config.k + 1
         common: dict[str, Any] = {"activation": activation, "dropout": config.dropout}
         self.blocks = nn.ModuleList(
             PathBlock(
                 width,
-                paths=AllLengths(PathLSTM(width, **reader), config.k) if config.read_paths else None,
+                paths=AllLengths(PathLSTM(width, **reader), config.k, prefixes=config.prefixes)
+                if config.read_paths
+                else None,
                 message_passing=make_conv("gin", width, self.edge_width) if config.message_passing else None,
                 feed_forward=make_feed_forward(width, **common) if config.feed_forward else None,
                 norm=norm,
@@ -151,7 +168,7 @@ class DeepPathNN(PathModel):
         needs_edges = config.message_passing or (config.walk_length and random_walk_pe is None)
         if needs_edges and edge_index is None:
             raise ValueError("edge_index is missing: this model reads the edges, also if the trie is given.")
-        paths = self._trie(x, edge_index, trie, batch, edge_attr) if config.read_paths else None
+        paths = self._paths(x, edge_index, trie, batch, edge_attr) if config.read_paths else None
         edges = self._edges(edge_attr, cast("Tensor", edge_index).size(1) if paths is None else paths.num_edges)
         features: dict[str, Any] = {"edges": edges, "budget": budget}
         if config.message_passing:
@@ -165,6 +182,16 @@ class DeepPathNN(PathModel):
                 h, vector = self.virtual_node(h, vector, batch, batch_size)
             h = block(h, paths, edge_index, **features)
         return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
+
+    def _paths(self, x: Tensor, edge_index: Any, trie: PathTrie | None, batch: Any, edge_attr: Any) -> PathTrie:
+        """Return the trie that the blocks read."""
+        if trie is not None and trie.plans is not None:
+            edge_index = None  # the trie of a padded batch has paths through no edges
+        if not self.config.prefixes:
+            return self._trie(x, edge_index, trie, batch, edge_attr)
+        if trie is not None and (trie.plans is not None or is_joined(trie)):
+            return trie
+        return join_lengths(self._trie(x, edge_index, trie, batch, edge_attr))
 
     def _inputs_of(self, data: Any) -> dict[str, Any]:
         return {**super()._inputs_of(data), "random_walk_pe": getattr(data, "random_walk_pe", None)}

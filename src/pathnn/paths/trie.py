@@ -57,13 +57,15 @@ class TrieLevel:
 class LengthTrie:
     """The trie of all paths of one length: `length + 1` levels, far ends first, sources last.
 
-    `longest` says that the trie it was taken from has no longer paths, `plan` is what a backend computed for it.
+    `longest` says that the trie it was taken from has no longer paths, `plan` is what a backend computed for it. With
+    `prefixes`, each entry of each level is the end of a path (`join_lengths`).
     """
 
     levels: tuple[TrieLevel, ...]
     num_nodes: int
     plan: Any = None
     longest: bool = False
+    prefixes: bool = False
 
     @property
     def length(self) -> int:

@@ -25,6 +25,7 @@ from pathnn.nn.path_nn import PathModel
 from pathnn.nn.readout import GraphScale
 from pathnn.paths.extract import extract_with
 from pathnn.paths.options import PathOptions
+from pathnn.paths.prefixes import join_lengths
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.checkpoint import feature_width
 from pathnn.training.config import RunConfig, run_seed
@@ -228,6 +229,11 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
                 f"the model does not read the paths on disk: expected {expected}. Call build_shards with these options."
             )
         graphs = graphs.with_paths(**options)
+    if isinstance(model, DeepPathNN) and model.config.prefixes and model.reads_paths:
+        if not isinstance(graphs.tries, RaggedTries):
+            raise RunError("prefixes=True: expected paths in memory, not on disk.")
+        joined = join_lengths(graphs.tries.trie())
+        graphs = replace(graphs, tries=RaggedTries.from_trie(joined, graphs.node_ptr, graphs.edge_ptr))
     if isinstance(model, DeepPathNN) and model.config.walk_length:
         graphs = graphs.with_random_walks(model.config.walk_length)
     fits = torch.device(device).type == "cpu" or graphs.nbytes <= free_memory(device) // 2

@@ -12,9 +12,11 @@ from torch_geometric.data import Batch, Data
 
 from engine_tasks import one_thread as one_thread
 from engine_tasks import random_graph
-from pathnn.nn import Baseline, PathNN
+from pathnn.nn import Baseline, DeepPathNN, PathNN
 from pathnn.paths.extract import extract_paths
+from pathnn.paths.random_walks import random_walk_pe
 from pathnn.training.cuda_graphs.padded_batch import PaddedCopies, PaddedShape
+from pathnn.training.cuda_graphs.padded_modules import reads_edges, reads_paths
 
 
 def batches_of(sizes: Tensor, batch_size: int, number: int) -> Tensor:
@@ -87,31 +89,41 @@ def inputs_of(sizes: list[int], **paths: Any) -> dict[str, Any]:
     batch: Any = Batch.from_data_list(graphs)
     trie = extract_paths(batch.edge_index, batch.num_nodes, **paths) if paths else None
     names = ("x", "edge_index", "edge_attr", "graph_attr", "y", "batch")
-    return {**{name: batch[name] for name in names}, "trie": trie, "batch_size": len(sizes)}
+    batch.random_walk_pe = random_walk_pe(batch.edge_index, batch.num_nodes, 5)
+    given = {name: batch[name] for name in (*names, "random_walk_pe")}
+    return {**given, "trie": trie, "batch_size": len(sizes)}
 
 
 OPTIONS: Any = {"edge_channels": (3,), "graph_channels": 2}
+PATHS: Any = [{"collection": "ap", "k": 3}, {"collection": "sp", "k": 2}, {"collection": "sp+", "k": 3, "extend": True}]
 
 
-@pytest.mark.parametrize(
-    "paths",
-    [{}, {"collection": "ap", "k": 3}, {"collection": "sp", "k": 2}, {"collection": "sp+", "k": 3, "extend": True}],
-)
-def test_outputs_on_padded_copies_are_those_of_the_batches(paths: dict[str, Any]):
+@pytest.mark.parametrize("kind", ["pathnn", "pathnn+", "virtual node", "gin", "control"])
+@pytest.mark.parametrize("paths", PATHS)
+def test_outputs_on_padded_copies_are_those_of_the_batches(kind: str, paths: dict[str, Any]):
     torch.manual_seed(0)
-    model: Any = PathNN(4, 8, 1, **paths, **OPTIONS) if paths else Baseline("gin", 4, 8, 1, **OPTIONS)
+    deep = {"num_layers": 2, "walk_length": 5, "virtual_node": kind == "virtual node", "read_paths": kind != "control"}
+    model: Any = (
+        Baseline("gin", 4, 8, 1, **OPTIONS) if kind == "gin"
+        else PathNN(4, 8, 1, **paths, **OPTIONS) if kind == "pathnn"
+        else DeepPathNN(4, 8, 1, **paths, **deep, **OPTIONS)
+    )  # fmt: skip
     model.eval()
+    paths = paths if reads_paths(model) else {}
     first, second = inputs_of([7, 6, 8], **paths), inputs_of([4, 7, 5], **paths)
+    if not isinstance(model, DeepPathNN):
+        del first["random_walk_pe"], second["random_walk_pe"]
     totals = torch.maximum(PaddedCopies.totals(first), PaddedCopies.totals(second))
-    copies = PaddedCopies(first, PaddedShape.holding(totals, 3).with_room())
+    copies = PaddedCopies(first, PaddedShape.holding(totals, 3).with_room(), with_edges=reads_edges(model))
     assert not copies.fits(inputs_of([4, 5], **paths))
     assert not copies.fits(inputs_of([40, 50, 60], **paths))
     for inputs in (first, second):  # the second overwrites a larger one
         assert copies.fits(inputs)
         copies.load(inputs)
         rows = copies.assemble()
-        structure = {"trie": copies.trie} if paths else {"edge_index": copies.edge_index}
+        structure = {"trie": copies.trie, "edge_index": copies.edge_index}
         features = {"edge_attr": rows.edge_attr, "graph_attr": rows.graph_attr}
+        features |= {"random_walk_pe": rows.random_walk_pe} if isinstance(model, DeepPathNN) else {}
         out = model(rows.x, **structure, **features, batch=copies.batch, batch_size=4)
         expected = model(**{name: value for name, value in inputs.items() if name != "y"})
         assert torch.equal(rows.y, inputs["y"])

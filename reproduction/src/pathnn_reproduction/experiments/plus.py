@@ -38,8 +38,17 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "without-random-walks": {"walk_length": 0},
     "without-feed-forward": {"feed_forward": False},
     "with-virtual-node": {"virtual_node": True, "hidden_channels": 71},
+    "with-prefixes": {"prefixes": True},
+    "with-prefixes-small-batches": {"prefixes": True},
+    "with-prefixes-averaged": {"prefixes": True},
 }
 """Changes of PathNN+ on ZINC12K; its other parts stay the same."""
+
+TRAINING: dict[str, dict[str, Any]] = {
+    "with-prefixes-small-batches": {"batch_size": 32},
+    "with-prefixes-averaged": {"ema": 0.999},
+}
+"""Changes of the training of some ablations."""
 
 
 def plus() -> Experiment:
@@ -69,7 +78,8 @@ def _specs() -> Iterator[RunSpec]:
                 yield _spec(model, plus_run(data, seed=seed, changes=changes))
     for model, changes in ABLATIONS.items():
         for seed in range(ABLATION_SEEDS):
-            yield _spec(model, plus_run("zinc", seed=seed, changes=changes, schedule=SHORT))
+            schedule = {**SHORT, **TRAINING.get(model, {})}
+            yield _spec(model, plus_run("zinc", seed=seed, changes=changes, schedule=schedule))
 
 
 def _spec(model: str, config: RunConfig) -> RunSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -36,6 +36,9 @@ class Dense:
 
     def run(self, shared: DenseShared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
         """Return the last hidden state of every path, or their sums at the sources."""
+        if trie.prefixes:
+            ends = [replace(trie, levels=trie.levels[: t + 1], prefixes=False) for t in range(len(trie.levels))]
+            return torch.stack([self.run(shared, h, one, summed=summed) for one in ends]).sum(dim=0)
         states = dense_path_states(shared.cell, h, trie, shared.inputs)
         if not summed:
             return states
@@ -61,7 +64,7 @@ def dense_path_states(cell: PathCell, h: Tensor, trie: LengthTrie, inputs: Input
     if inputs.edges is not None:
         assert isinstance(inputs.edges, Tensor)
         edge = [level.edge[entry] for level, entry in rows if level.edge is not None]
-        parts.append(_edge_inputs(inputs.edges, torch.cat(edge), trie.num_paths))
+        parts.append(_edge_inputs(inputs.edges, torch.cat([vertex[:0], *edge]), trie.num_paths))
     steps = torch.cat(parts, dim=1)
     return cell.dense(steps.view(len(rows), trie.num_paths, steps.size(1)))
 

@@ -110,7 +110,7 @@ class Levels:
         pieces = base.cut(tokens, most) if most else [tokens]
         tables = ProjectedInputs(self.project(shared, h), shared.edge, shared.distance, shared.recurrent)
         keep = torch.is_grad_enabled() and any(table is not None and table.requires_grad for table in tables)
-        job = _Job(self, shared.cell, pieces, summed, keep and len(pieces) == 1)
+        job = _Job(self, shared.cell, pieces, summed, keep and len(pieces) == 1, trie.prefixes)
         rows = trie.num_nodes if summed else trie.num_paths
         out: Tensor = _Run.apply(job, rows, *tables)  # type: ignore[no-untyped-call]
         return out.to(h.dtype)
@@ -167,12 +167,14 @@ class Levels:
     def _down(
         self, job: _Job, tables: ProjectedInputs, levels: Piece, out: Tensor | None, *, products: bool
     ) -> list[_Inner]:
-        """Run all levels and return the inner ones; without `out`, leave out the last level."""
+        """Run all levels and return the inner ones; without `out`, leave out the last level, and sums."""
         cell, inner = job.cell, list[_Inner]()
         for rows in levels[:-1]:
             state = tuple(tables.vertex.new_empty(rows.num_entries, cell.channels) for _ in range(cell.states))
             for block in self._blocks(rows, tables.recurrent, inner[-1] if inner else None, keep=products):
                 self.forward_level(cell, block.level, tables, tuple(x[block.entries] for x in state))
+            if job.prefixes and out is not None:
+                self.sum_rows(out, rows.vertex, state[0])
             inner.append(_Inner(state, []))
         for block in [] if out is None else self._blocks(levels[-1], tables.recurrent, inner[-1], keep=products):
             assert out is not None
@@ -195,6 +197,8 @@ class Levels:
         scratch: Tensor | None = None  # the gradient of the products of a block; new memory would cost more than zeros
         for t in range(len(levels) - 1, -1, -1):
             parents = inner[t - 1] if t else None
+            if job.prefixes and grad_state:
+                grad_state[0].add_(grad.index_select(0, levels[t].vertex))
             above = () if parents is None else tuple(map(torch.zeros_like, parents.state))
             for block in self._blocks(levels[t], weight, parents):
                 level = block.level
@@ -301,13 +305,17 @@ class _Kept(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """What one call of `_Run` computes; `keep` says whether the backward pass reads kept states."""
+    """What one call of `_Run` computes; `keep` says whether the backward pass reads kept states.
+
+    With `prefixes`, the states of all entries are summed (`LengthTrie`).
+    """
 
     backend: Levels
     cell: PathCell
     pieces: list[Piece]
     summed: bool
     keep: bool
+    prefixes: bool
 
 
 class _Run(torch.autograd.Function):

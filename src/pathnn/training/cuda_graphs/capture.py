@@ -11,9 +11,11 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from pathnn.data.packed import PackedGraphs
-from pathnn.nn import Baseline, PathNN
+from pathnn.nn import Baseline, DeepPathNN, PathNN
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget
+from pathnn.nn.path_lstm import PathLSTM
+from pathnn.nn.path_nn import PathModel
 from pathnn.training.cuda_graphs.padded_batch import (
     PaddedBatches,
     PaddedCopies,
@@ -22,7 +24,7 @@ from pathnn.training.cuda_graphs.padded_batch import (
     PaddedShape,
     find_slot,
 )
-from pathnn.training.cuda_graphs.padded_modules import can_be_padded, padded_copy
+from pathnn.training.cuda_graphs.padded_modules import can_be_padded, padded_copy, reads_edges, reads_paths
 from pathnn.training.scoring import features
 from pathnn.training.setup import Model
 
@@ -90,7 +92,11 @@ class _Captured:
             self.batches = graphs
         else:
             assert capacity is not None
-            self.batches = (PaddedBatches if isinstance(model, PathNN) else PaddedEdges)(graphs, capacity)
+            self.batches = (
+                PaddedBatches(graphs, capacity, with_edges=reads_edges(model))
+                if reads_paths(model)
+                else PaddedEdges(graphs, capacity)
+            )
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def fits(self, batch: Any) -> bool:
@@ -111,7 +117,8 @@ class _Captured:
         x, edge_attr = features(model, rows.x, rows.edge_attr)
         size = self.batches.capacity.graphs
         structure: dict[str, Any] = {"trie": self.batches.trie, "batch": self.batches.batch, "batch_size": size + 1}
-        structure |= {"budget": budget} if isinstance(model, PathNN) else {}
+        structure |= {"budget": budget} if isinstance(model, PathModel) else {}
+        structure |= {"random_walk_pe": rows.random_walk_pe} if isinstance(model, DeepPathNN) else {}
         structure |= {"graph_attr": rows.graph_attr} if model.config.graph_channels else {}
         # Without cached weights: a CUDA graph would read the values from its capture.
         with torch.autocast("cuda", torch.bfloat16, enabled=self._autocast, cache_enabled=False):
@@ -205,7 +212,7 @@ class CudaGraphForward(_Captured):
 
     def __init__(self, model: Model, graphs: PackedGraphs, **options: Any) -> None:
         super().__init__(model, graphs, **options)
-        paths = isinstance(model, PathNN)
+        paths = isinstance(model, PathModel)
         self._padded = model if paths else padded_copy(model, self.batches.valid).eval()
         self._out: Tensor | None = None
 
@@ -229,9 +236,9 @@ def capture(
 ) -> Callable[[Any], Tensor]:
     """Return the training step of a loop: a function of a PyG batch, which trains on it and returns the loss.
 
-    On an NVIDIA GPU, outputs, loss and gradients of a `PathNN` or a baseline are computed as CUDA graphs, one for each
-    of a few padded shapes. Everything else, and batches that fit no shape, is computed operation by operation: the
-    same step. Batches are moved to the device of the model.
+    On an NVIDIA GPU, outputs, loss and gradients of a `PathNN`, a `DeepPathNN` or a baseline are computed as CUDA
+    graphs, one for each of a few padded shapes. Everything else, and batches that fit no shape, is computed operation
+    by operation: the same step. Batches are moved to the device of the model.
 
     Args:
         model: called as `model(batch)`.
@@ -255,7 +262,7 @@ class _CapturedSteps:
     def __init__(self, model: Any, optimizer: Optimizer, loss: Callable[[Tensor, Tensor], Tensor], *, recompute: bool):
         self.model, self.optimizer, self.loss = model, optimizer, loss
         on_gpu = base.on_triton(next(model.parameters()))
-        self._captures = on_gpu and isinstance(model, PathNN | Baseline) and can_be_padded(model)
+        self._captures = on_gpu and isinstance(model, PathNN | DeepPathNN | Baseline) and can_be_padded(model)
         self._recompute, self._pool = recompute, torch.cuda.graph_pool_handle() if self._captures else None
         self._steps: list[CudaGraphStep] = []
 
@@ -282,10 +289,15 @@ class _CapturedSteps:
         model = self.model
         inputs: dict[str, Any] = {**model._inputs_of(batch), "y": batch.y}
         x, nodes = inputs["x"], inputs["batch"]
-        if isinstance(model, PathNN):
-            given = inputs["trie"]
-            trie = model._trie(x, inputs["edge_index"] if given is None else None, given, nodes, inputs["edge_attr"])
-            limit = model.lstm.max_entries
+        if isinstance(model, DeepPathNN) and model.config.walk_length:
+            walks = model._walks(inputs["random_walk_pe"], inputs["edge_index"], x.size(0))
+            inputs["random_walk_pe"] = walks.to(x.device, torch.float32)
+        if not reads_paths(model):
+            inputs["trie"] = None
+        else:
+            given, find = inputs["trie"], model._paths if isinstance(model, DeepPathNN) else model._trie
+            trie = find(x, inputs["edge_index"] if given is None else None, given, nodes, inputs["edge_attr"])
+            limit = next(part.max_entries for part in model.modules() if isinstance(part, PathLSTM))
             if trie.k != model.config.k or not trie.edge.numel() or (limit is not None and trie.num_entries > limit):
                 return None
             inputs["trie"] = trie
@@ -294,6 +306,10 @@ class _CapturedSteps:
         if inputs["batch_size"] is None or batch.y.shape[:1] != (inputs["batch_size"],):
             return None
         options: Any = {"recompute": self._recompute, "pool": self._pool}
-        make = lambda shape: CudaGraphStep(model, PaddedCopies(inputs, shape), self.loss, **options)  # noqa: E731
+
+        def make(shape: PaddedShape) -> CudaGraphStep:
+            copies = PaddedCopies(inputs, shape, with_edges=reads_edges(model))
+            return CudaGraphStep(model, copies, self.loss, **options)
+
         step = find_slot(self._steps, inputs, make)
         return None if step is None else step(inputs)

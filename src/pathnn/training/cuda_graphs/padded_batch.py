@@ -124,6 +124,7 @@ class PaddedFeatures(NamedTuple):
     edge_attr: Tensor | None
     y: Tensor | None
     graph_attr: Tensor | None
+    random_walk_pe: Tensor | None = None
 
 
 class PaddedRows:
@@ -178,11 +179,12 @@ class PaddedRows:
         chosen = self.layout[:-1, -1].long()
         y = None if graphs.y is None else graphs.y[chosen]
         attr = None if graphs.graph_attr is None else graphs.graph_attr[chosen]
-        return PaddedFeatures(x, edge_attr, y, None if attr is None else nn.functional.pad(attr, (0, 0, 0, 1)))
+        walks = None if graphs.random_walk_pe is None else graphs.random_walk_pe[self._node]
+        return PaddedFeatures(x, edge_attr, y, None if attr is None else nn.functional.pad(attr, (0, 0, 0, 1)), walks)
 
 
 class PaddedEdges(PaddedRows):
-    """Padded batches with their edges, for the baselines; padded edges are loops at padded vertices."""
+    """Padded batches with their edges, for models without paths; padded edges are loops at padded vertices."""
 
     def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
         starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1)
@@ -192,15 +194,16 @@ class PaddedEdges(PaddedRows):
 
 
 class PaddedBatches(PaddedRows):
-    """Padded batches with paths, for `PathNN`.
+    """Padded batches with paths, and with their edges if the model reads those too (`with_edges`).
 
     `parts` programs gather each level of a graph (several if a graph has very many paths), `block` entries at a time.
     """
 
     trie: PathTrie
 
-    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
+    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape, *, with_edges: bool = False) -> None:
         assert isinstance(graphs.tries, RaggedTries)
+        self.edges = graphs.edge_index.contiguous() if with_edges else None
         self.tries = tries = graphs.tries
         device, levels = graphs.device, len(capacity.levels)
         self._table, origin = _tables(graphs, tries)
@@ -254,25 +257,26 @@ def _empty_trie(like: RaggedTries | PathTrie, capacity: PaddedShape) -> PathTrie
 
 
 Inputs = Mapping[str, Any]
-"""What a model reads of a batch, as `GraphModel.forward` names it, and the targets `y`; with a trie for a PathNN."""
+"""What a model reads of a batch, as `GraphModel.forward` names it, and the targets `y`."""
 
 
 class PaddedCopies:
     """Padded batches whose tensors `load` copies from the batches of any loader; `first` is one of them.
 
-    The attributes and `assemble` are those of `PaddedRows`.
+    The attributes and `assemble` are those of `PaddedRows`; `with_edges` as in `PaddedBatches`.
     """
 
-    def __init__(self, first: Inputs, capacity: PaddedShape) -> None:
+    def __init__(self, first: Inputs, capacity: PaddedShape, *, with_edges: bool = False) -> None:
         self.capacity, self._kinds, device = capacity, _kinds(first), first["x"].device
-        rows = (capacity.nodes, capacity.edges, capacity.graphs, capacity.graphs + 1)
+        rows = (capacity.nodes, capacity.edges, capacity.graphs, capacity.graphs + 1, capacity.nodes)
         self._rows = {
-            name: None if first[name] is None else first[name].new_zeros(number, *first[name].shape[1:])
+            name: None if first.get(name) is None else first[name].new_zeros(number, *first[name].shape[1:])
             for name, number in zip(PaddedFeatures._fields, rows, strict=True)
         }
         self.valid = torch.zeros(1, dtype=torch.int32, device=device)
         self.batch = torch.zeros(capacity.nodes, dtype=torch.int64, device=device)
-        self._ends = torch.zeros(2, capacity.edges, dtype=torch.int64, device=device)
+        with_edges = with_edges or first["trie"] is None
+        self._ends = torch.zeros(2, capacity.edges, dtype=torch.int64, device=device) if with_edges else None
         self.trie: PathTrie | None = None
         if first["trie"] is not None:
             self.trie = _empty_trie(first["trie"], capacity)
@@ -281,8 +285,8 @@ class PaddedCopies:
 
     @property
     def edge_index(self) -> Tensor | None:
-        """The edges of the batch, as a new tensor at each call; None if the model reads a trie."""
-        return self._ends.view(2, -1) if self.trie is None else None
+        """The edges of the batch, as a new tensor at each call; None if the model reads none."""
+        return None if self._ends is None else self._ends.view(2, -1)
 
     @staticmethod
     def totals(inputs: Inputs) -> Tensor:
@@ -305,15 +309,15 @@ class PaddedCopies:
             if to is not None:
                 size = inputs[name].size(0)
                 to[:size].copy_(inputs[name])
-                if name in ("x", "edge_attr") and size:
+                if name in ("x", "edge_attr", "random_walk_pe") and size:
                     to[size:] = to[:1]
         self.valid.fill_(nodes)
         self.batch.fill_(capacity.graphs)[:nodes].copy_(inputs["batch"])
-        if self.trie is None:
+        if self._ends is not None:
             padding = torch.arange(capacity.edges - edges, device=self.valid.device) % (capacity.nodes - nodes)
             self._ends[:, :edges].copy_(inputs["edge_index"])
             self._ends[:, edges:] = nodes + padding
-        else:
+        if self.trie is not None:
             self._load_trie(self.trie, inputs["trie"], nodes, edges)
 
     def _load_trie(self, to: PathTrie, trie: PathTrie, nodes: int, edges: int) -> None:
@@ -348,7 +352,7 @@ def _firsts(sizes: Sequence[int], root: Sequence[bool]) -> list[list[int]]:
 
 def _kinds(inputs: Inputs) -> list[Any]:
     """Return what all batches of a `PaddedCopies` have in common."""
-    features = [inputs[name] for name in PaddedFeatures._fields]
+    features = [inputs.get(name) for name in PaddedFeatures._fields]
     trie = inputs["trie"]
     alike = None if trie is None else (trie.collection, trie.k, trie.extended, trie.distance is None)
     return [alike, *(None if part is None else (part.dtype, part.shape[1:]) for part in features)]

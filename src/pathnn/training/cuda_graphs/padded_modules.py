@@ -18,9 +18,10 @@ from pathnn.nn import DeepPathNN, PathNN
 from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, power_above
 from pathnn.nn.backends.triton.ops import MOST_ROWS, lookup, tall_linear
 from pathnn.nn.baselines import Baseline, SelfLoops
+from pathnn.nn.blocks import AllLengths, PathBlock, VirtualNode
 from pathnn.nn.encoders import CategoricalEncoder
 from pathnn.nn.path_lstm import PathLSTM
-from pathnn.nn.path_nn import PathConv
+from pathnn.nn.path_nn import PathConv, PathModel
 from pathnn.nn.readout import GraphScale, Readout
 from pathnn.training.setup import Model
 
@@ -31,17 +32,36 @@ PROGRAMS, MOST_TIMES = 512, 8
 """With more than `PROGRAMS` programs, each normalises up to `MOST_TIMES` times `ROWS` rows: all read all statistics."""
 
 
+def reads_paths(model: Model) -> bool:
+    """Return whether a model reads tries."""
+    return isinstance(model, PathModel) and model.reads_paths
+
+
+def reads_edges(model: Model) -> bool:
+    """Return whether a model reads `edge_index` next to a trie, or instead of it."""
+    return isinstance(model, Baseline) or (isinstance(model, DeepPathNN) and model.config.message_passing)
+
+
 def can_be_padded(model: Model, graphs: PackedGraphs | None = None) -> bool:
     """Return whether a model can work on padded batches of these graphs; None for any graphs, with self-loops too."""
-    if model.readout is None or isinstance(model, DeepPathNN):
-        return False  # it predicts for vertices, or reads random walks
+    if model.readout is None:
+        return False  # it predicts for vertices
     known: list[tuple[nn.Module | None, type[nn.Module]]] = [
         (model.readout, Readout), (model.edge_encoder, CategoricalEncoder), (model.graph_scale, GraphScale)
     ]  # fmt: skip
     if isinstance(model, PathNN):
         known += [(model.lstm, PathLSTM), *((conv, PathConv) for conv in model.convs)]
-        lstm = model.lstm
-        if isinstance(lstm, PathLSTM) and (lstm.aggr is not None or lstm.backend not in ("auto", "triton")):
+    if isinstance(model, DeepPathNN):
+        from torch_geometric.nn import GINConv, GINEConv
+
+        conv = GINConv if model.edge_width is None else GINEConv
+        known += [(model.virtual_node, VirtualNode), *((block, PathBlock) for block in model.blocks)]
+        blocks = [block for block in model.blocks if isinstance(block, PathBlock)]
+        known += [(block.paths, AllLengths) for block in blocks]
+        known += [(block.paths.lstm, PathLSTM) for block in blocks if isinstance(block.paths, AllLengths)]
+        known += [(block.message_passing, conv) for block in blocks]
+    for part in model.modules():
+        if isinstance(part, PathLSTM) and (part.aggr is not None or part.backend not in ("auto", "triton")):
             return False
     if any(part is not None and not isinstance(part, kind) for part, kind in known):
         return False  # a custom module may wait for the GPU or read padding

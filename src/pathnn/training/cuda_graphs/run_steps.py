@@ -14,13 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.data.loader import PackedLoader
-from pathnn.nn import PathNN
+from pathnn.nn import DeepPathNN
 from pathnn.nn.backends import base
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
-from pathnn.training.cuda_graphs.padded_modules import can_be_padded
+from pathnn.training.cuda_graphs.padded_modules import can_be_padded, reads_edges, reads_paths
 from pathnn.training.loop import Stepper, TrainState
 from pathnn.training.scoring import as_targets
 from pathnn.training.setup import Loaders
@@ -31,7 +31,8 @@ class CudaGraphStepper(Stepper):
 
     def __init__(self, state: TrainState, loaders: Loaders, config: RunConfig) -> None:
         super().__init__(state, loaders)
-        self._model, self._paths = state.model, isinstance(state.model, PathNN)
+        self._model, self._paths = state.model, reads_paths(state.model)
+        self._blocks = len(state.model.blocks) if isinstance(state.model, DeepPathNN) else 1
         self._loss = partial(_loss, self.loss, loaders.scale.encoder(loaders.train.device))
         self._options: dict[str, Any] = {
             "autocast": config.precision == "bf16-mixed",
@@ -70,7 +71,7 @@ class CudaGraphStepper(Stepper):
                 self.loaders.train.graphs,
                 self._loss,
                 capacity=capacity,
-                recompute=not fits_memory(capacity, self.loaders.train, times=2),
+                recompute=not fits_memory(capacity, self.loaders.train, times=2 * self._blocks),
                 **self._options,
             )
         return self._steps[capacity]
@@ -78,10 +79,10 @@ class CudaGraphStepper(Stepper):
     def _find_shapes(self, number: int) -> list[PaddedShape]:
         loader = self.loaders.train
         shapes = [self._room(shape) for shape in PaddedShape.shapes(self._sizes[loader.index], number)]
-        return [shape for shape in shapes if fits_memory(shape, loader)]
+        return [shape for shape in shapes if fits_memory(shape, loader, times=self._blocks)]
 
     def _room(self, capacity: PaddedShape) -> PaddedShape:
-        return capacity if self._paths else capacity.with_room()
+        return capacity.with_room() if reads_edges(self._model) else capacity
 
     def _make_forwards(self, loader: PackedLoader) -> dict[int, CudaGraphForward]:
         """Return for each size of the loader's batches how to compute them, if the largest fits into memory."""
@@ -92,7 +93,8 @@ class CudaGraphStepper(Stepper):
             totals = torch.stack([sizes[batch].sum(dim=0) for batch in batches if batch.numel() == number])
             capacity = self._room(PaddedShape.holding(totals.amax(dim=0), number))
             if fits_memory(capacity, loader):
-                forwards[number] = CudaGraphForward(self._model, loader.graphs, capacity=capacity, **self._options)
+                model = self.state.evaluated
+                forwards[number] = CudaGraphForward(model, loader.graphs, capacity=capacity, **self._options)
         return forwards
 
 
@@ -102,18 +104,13 @@ def _loss(function: nn.Module, encode: Callable[[Tensor], Tensor], out: Tensor, 
 
 
 def can_be_captured(state: TrainState, loaders: Loaders, config: RunConfig) -> bool:
-    """Return whether the batches of a run can be computed as CUDA graphs.
-
-    A CUDA graph predicts with the model that is trained, so runs with a moving average (`ema`) do not use them.
-    """
+    """Return whether the batches of a run can be computed as CUDA graphs."""
     model, fabric, graphs = state.model, state.fabric, loaders.train.graphs
-    if state.average is not None:
-        return False
     if fabric.device.type != "cuda" or fabric.world_size > 1 or config.precision not in PRECISIONS:
         return False
     if graphs.x is None or graphs.device.type != "cuda" or not base.on_triton(next(model.parameters())):
         return False
-    if isinstance(model, PathNN) and not isinstance(graphs.tries, RaggedTries):
+    if reads_paths(model) and not isinstance(graphs.tries, RaggedTries):
         return False
     return can_be_padded(model, graphs)
 

@@ -110,7 +110,7 @@ class Tokens(NamedTuple):
 
     A vertex below 0 is a dummy token, whose row is `num_nodes`; an edge is a row of the table of edges, below 0 no
     edge. `plan` is what was computed for this trie before; `longest` says whether it is that of the last layer; `masks`
-    and the number of `components` are those of `EdgeTypes`.
+    and the number of `components` are those of `EdgeTypes`. `prefixes` is that of `LengthTrie`.
     """
 
     levels: list[LevelTokens]
@@ -119,6 +119,7 @@ class Tokens(NamedTuple):
     longest: bool = False
     masks: Tensor | None = None
     components: int = 0
+    prefixes: bool = False
 
     @property
     def num_entries(self) -> int:
@@ -143,10 +144,11 @@ def _tokens(trie: LengthTrie, shared: TritonShared) -> Tokens:
         for level in trie.levels
     ]
     if not isinstance(edges, EdgeTypes):
-        return Tokens(levels, trie.num_nodes, trie.plan, trie.longest)
+        return Tokens(levels, trie.num_nodes, trie.plan, trie.longest, prefixes=trie.prefixes)
     components = 0 if edges.components is None else edges.components.size(0)
     masks = _contiguous(edges.masks) if components else None
-    return Tokens(_with_types(levels, edges.types), trie.num_nodes, trie.plan, trie.longest, masks, components)
+    levels = _with_types(levels, edges.types)
+    return Tokens(levels, trie.num_nodes, trie.plan, trie.longest, masks, components, trie.prefixes)
 
 
 def _with_types(levels: list[LevelTokens], types: Tensor) -> list[LevelTokens]:
@@ -198,7 +200,8 @@ class _TritonRun(torch.autograd.Function):
         for t, (levels, number) in enumerate(zip(pieces, paths, strict=True)):
             piece = tokens if len(pieces) == 1 else tokens._replace(levels=levels, plan=None)
             whole = keep and len(pieces) == 1
-            order = _order(piece, h.size(0), leaves_only=not whole) if summed or whole else None
+            leaves_only = not (whole or tokens.prefixes)
+            order = _order(piece, h.size(0), leaves_only=leaves_only) if summed or whole else None
             target = out if summed else out[first : first + number]
             # the backward pass of the last layer comes first: its products can be kept without more memory
             every = whole and (tokens.longest or not shared.budget.recompute)

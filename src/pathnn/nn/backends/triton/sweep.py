@@ -66,7 +66,8 @@ def forward_sweep(
     """Run all levels; return the states of the inner entries, and with `every` the products of all levels.
 
     The states of the paths are written to `out`: summed at their sources in the given `order` (with `add`, added to
-    what is there), or one row each without `order`. Without `out`, the last level is left out.
+    what is there), or one row each without `order`. Without `out`, the last level is left out. With `tokens.prefixes`,
+    the states of all entries are summed.
     """
     levels, channels = tokens.levels, weight.channels
     starts = _starts(levels)
@@ -74,11 +75,13 @@ def forward_sweep(
     hidden = new_hidden(c, starts[-2], weight)
     products = c.new_empty(starts[-2], 4 * channels) if every else None
     projected: Tensor | None = None
+    states = c.new_empty(starts[-1], channels) if tokens.prefixes and out is not None else None
     for t, level in enumerate(levels):
-        leaf: Tensor | None = None
-        if t == len(levels) - 1:
-            if out is None:
-                break
+        last = t == len(levels) - 1
+        leaf = None if states is None else states[starts[t] : starts[t + 1]]
+        if last and out is None:
+            break
+        if last and out is not None and leaf is None:
             leaf = out if order is None else out.new_empty(level.num_entries, channels)
         if t:
             inner = slice(starts[t - 1], starts[t])
@@ -86,8 +89,11 @@ def forward_sweep(
             projected = c.new_empty(rows, 4 * channels) if products is None else products[inner]
             project_hidden(hidden[:, inner], weight, projected)
         _forward_level(tables, tokens, t, starts, projected, hidden, c, leaf)
-        if leaf is not None and order is not None and out is not None:
-            sum_rows(leaf, order, out, first_row=starts[t] + order.first_row, stride=2, span=1, add=add)
+        if last and leaf is not None and order is not None and out is not None:
+            if states is None:
+                sum_rows(leaf, order, out, first_row=starts[t] + order.first_row, stride=2, span=1, add=add)
+            else:
+                sum_rows(states, order, out, first_row=order.first_row, stride=2, span=2, add=add)
     return Kept(hidden, c, products)
 
 
@@ -101,14 +107,15 @@ def _forward_level(
     c: Tensor,
     leaf: Tensor | None,
 ) -> None:
-    level, channels = tokens.levels[t], c.size(1)
+    level, channels, last = tokens.levels[t], c.size(1), t == len(tokens.levels) - 1
     if level.num_entries == 0:
         return
     block = column_block(channels)
     rows = TILE // block
     forward_entries[cover(level.num_entries, rows), cover(channels, block)](
         level.parent, level.vertex, level.edge, level.distance,
-        tables.vertex, tables.edge, tables.distance, projected, hidden, c, leaf,
+        tables.vertex, tables.edge, tables.distance, projected,
+        None if last else hidden, c, leaf,
         level.num_entries, starts[t], starts[t - 1] if t else 0, tokens.num_nodes, _no_edge(tables), hidden.stride(0),
         CHANNELS=channels, WIDTH=hidden.size(2), PARTS=hidden.size(0), ROWS=rows, BLOCK=block, num_warps=WARPS,
     )  # fmt: skip
@@ -136,21 +143,21 @@ def backward_sweep(
     if projected is None:
         projected = grad.new_empty(starts[-2], gates)
         project_hidden(hidden, weight, projected)
-    grad_hidden, grad_c, by_source = grad, None, summed
+    grad_hidden, grad_source, grad_c = None if summed else grad, grad if summed else None, None
     for t in range(len(levels) - 1, -1, -1):
         parents = Parents(None, None, None, None, 0)
         if t:
             inner = slice(starts[t - 1], starts[t])
             children, first = tokens.children(t, starts[t] - starts[t - 1])
             parents = Parents(children, projected[inner], torch.empty_like(c[inner]), slots[t], first)
-        _backward_level(tables, tokens, t, starts, parents, c, grad_hidden, grad_c, grad_gates, by_source)
+        _backward_level(tables, tokens, t, starts, parents, c, grad_hidden, grad_source, grad_c, grad_gates)
         if parents.projected is not None and parents.slots is not None:
             grad_hidden, grad_c = grad_of_hidden(parents.projected, parents.slots, weight), parents.grad_c
-            by_source = False
+            grad_source = grad if tokens.prefixes else None
     if collected is not None:
         collected.add(tables, tokens, weight, grad_gates, (projected, slots, hidden))
     grad_vertex = torch.empty_like(tables.vertex)
-    if collected is None or not leaves_apart(tables):
+    if collected is None or not leaves_apart(tables, tokens):
         sum_rows(grad_gates, order, grad_vertex, first_row=order.first_row, stride=2, span=2)
         return grad_vertex
     sum_rows(grad_gates, order, grad_vertex, first_row=order.first_row, stride=2, span=1)
@@ -160,12 +167,12 @@ def backward_sweep(
     return grad_vertex
 
 
-def leaves_apart(tables: ProjectedInputs) -> bool:
+def leaves_apart(tables: ProjectedInputs, tokens: Tokens) -> bool:
     """Return whether the small tables can skip the gradients of the leaves.
 
     The leaves are the sources of the paths, at distance 0: their sums at vertices, which are computed anyway, suffice.
     """
-    return tables.edge is None and tables.distance is not None
+    return tables.edge is None and tables.distance is not None and not tokens.prefixes
 
 
 class Parents(NamedTuple):
@@ -189,10 +196,10 @@ def _backward_level(
     starts: list[int],
     above: Parents,
     c: Tensor,
-    grad_hidden: Tensor,
+    grad_hidden: Tensor | None,
+    grad_source: Tensor | None,
     grad_c: Tensor | None,
     grad_gates: Tensor,
-    by_source: bool,
 ) -> None:
     level, channels = tokens.levels[t], c.size(1)
     parents = starts[t] - starts[t - 1] if t else level.num_entries
@@ -203,9 +210,9 @@ def _backward_level(
     backward_children[cover(parents, rows), cover(channels, block)](
         above.children, level.vertex, level.edge, level.distance,
         tables.vertex, tables.edge, tables.distance, above.projected, c,
-        grad_hidden, grad_c, grad_gates, above.projected, above.grad_c, above.slots,
+        grad_hidden, grad_source, grad_c, grad_gates, above.projected, above.grad_c, above.slots,
         parents, starts[t], starts[t - 1] if t else 0, above.first_child, tokens.num_nodes, _no_edge(tables),
-        BY_SOURCE=by_source, CHANNELS=channels, ROWS=rows, BLOCK=block, num_warps=WARPS,
+        CHANNELS=channels, ROWS=rows, BLOCK=block, num_warps=WARPS,
     )  # fmt: skip
 
 
@@ -227,7 +234,7 @@ def add_small_tables(tables: ProjectedInputs, tokens: Tokens, grad_gates: Tensor
     """Add the gradients of the tables of edges and of distances: one product for small tables."""
     roots = tokens.levels[0].num_entries
     edge = _flat([level.edge for level in tokens.levels[1:]])
-    apart = leaves_apart(tables)
+    apart = leaves_apart(tables, tokens)
     read = tokens.levels[:-1] if apart else tokens.levels
     distance = _flat([level.distance for level in read])
     if apart:

@@ -82,7 +82,7 @@ def forward_entries(
     hidden, cell, leaf_hidden, entries, first_entry, first_parent, dummy_row, no_edge, plane,
     CHANNELS: tl.constexpr, WIDTH: tl.constexpr, PARTS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write the states of a level: to `hidden` and `cell` from row `first_entry` on, or h to `leaf_hidden`.
+    """Write the states of a level: to `hidden` and `cell` from row `first_entry` on, h to `leaf_hidden`, or both.
 
     c of the parents is in `cell` from row `first_parent` on; `projected`, `[parents, 4d]`, is their `W_hh h`.
     `hidden` has `PARTS` planes of rows of length `WIDTH`, as the products read them (`kernels.product`).
@@ -105,7 +105,7 @@ def forward_entries(
     h = sigmoid(o) * tanh(c)
     if leaf_hidden is not None:
         tl.store(leaf_hidden + at[:, None] * CHANNELS + col[None, :], h, mask=mask)
-    else:
+    if hidden is not None:
         tl.store(cell + (first_entry + at)[:, None] * CHANNELS + col[None, :], c, mask=mask)
         out = (first_entry + at)[:, None] * WIDTH + col[None, :]
         padded = live[:, None] & (col < WIDTH)[None, :]
@@ -118,18 +118,19 @@ def forward_entries(
 @triton.jit(do_not_specialize=_NUMBERS, do_not_specialize_on_alignment=_INDICES)
 def backward_children(
     start, vertex, edge, distance, vertex_table, edge_table, distance_table, projected, cell,
-    grad_hidden, grad_cell, grad_gates, grad_projected, grad_cell_parent, slots,
+    grad_hidden, grad_source, grad_cell, grad_gates, grad_projected, grad_cell_parent, slots,
     parents, first_entry, first_parent, first_child, dummy_row, no_edge,
-    BY_SOURCE: tl.constexpr, CHANNELS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    CHANNELS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients before activation of the children of some parents, and their sums.
 
     The children of parent `p` are the entries `start[p]:start[p + 1]`, counted from `first_child`; without `start`
     there are no parents, and each entry is an only child. The gradients of the gates are written to `grad_gates` from
     row `first_entry` on, their sums to `grad_projected`, and those of c of the parents (`cell` from row `first_parent`
-    on) to `grad_cell_parent`. The gradient of h is `grad_hidden[child]`, or with `BY_SOURCE` `grad_hidden[vertex of
-    the child]`. `grad_projected` may be `projected` itself: a program reads its rows before it writes them. `slots`
-    collects the bits of the largest absolute value of those sums (an atomic maximum does not depend on the order).
+    on) to `grad_cell_parent`. The gradient of h is `grad_hidden[child]` plus `grad_source[vertex of the child]`, of
+    those that are given. `grad_projected` may be `projected` itself: a program reads its rows before it writes them.
+    `slots` collects the bits of the largest absolute value of those sums (an atomic maximum does not depend on the
+    order).
     """
     p = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -156,10 +157,12 @@ def backward_children(
         )  # fmt: skip
         i, f, g, o = sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
         c = tanh(f * before + i * g)
-        row = at
-        if BY_SOURCE:
-            row = tl.load(vertex + at, mask=on, other=0).to(tl.int64)
-        dh = tl.load(grad_hidden + row[:, None] * CHANNELS + col[None, :], mask=here, other=0.0)
+        dh = zero
+        if grad_hidden is not None:
+            dh += tl.load(grad_hidden + at[:, None] * CHANNELS + col[None, :], mask=here, other=0.0)
+        if grad_source is not None:
+            v = tl.load(vertex + at, mask=on, other=0).to(tl.int64)
+            dh += tl.load(grad_source + v[:, None] * CHANNELS + col[None, :], mask=here, other=0.0)
         dc = dh * o * (1.0 - c * c)
         if grad_cell is not None:
             dc += tl.load(grad_cell + at[:, None] * CHANNELS + col[None, :], mask=here, other=0.0)
