@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import load_file
 
 from pathnn.data import PackedGraphs, Task, task_from_graphs
+from pathnn.nn.cuda_graphs.padded_copies import PaddedShape
 from pathnn.training import RunConfig, run
-from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
+from pathnn.training.cuda_graphs.padded_batch import graph_sizes
 
 
 @pytest.fixture(autouse=True)

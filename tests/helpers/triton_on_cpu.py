@@ -100,6 +100,7 @@ def _no_streams(patch: pytest.MonkeyPatch) -> None:
 
 def _no_graphs(patch: pytest.MonkeyPatch) -> None:
     """Steps that would be replayed are run again."""
+    from pathnn.nn.cuda_graphs import capture as captures
     from pathnn.training.cuda_graphs import capture as graphs
 
     def capture(runs: Sequence[Callable[[], None]], pool: Any = None) -> Any:
@@ -119,7 +120,7 @@ def _no_graphs(patch: pytest.MonkeyPatch) -> None:
 
         self._graph = SimpleNamespace(replay=replay)
 
-    patch.setattr(graphs, "capture_cuda_graphs", capture)
+    patch.setattr(captures, "capture_cuda_graphs", capture)
     patch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     patch.setattr(graphs.CudaGraphStep, "_capture", capture_step)
     patch.setattr(Tensor, "pin_memory", lambda self: self)
@@ -149,7 +150,7 @@ def difference(value: Tensor, truth: Tensor) -> float:
 def large_batches(patch: pytest.MonkeyPatch) -> None:
     """Small batches are worked on in as many parts as large ones, and by the kernels that are for those."""
     from pathnn.nn.backends.triton import backend, ops, products, sweep
-    from pathnn.training.cuda_graphs import padded_modules
+    from pathnn.nn.cuda_graphs import padded_modules
 
     patch.setattr(products, "ROWS_PER_PART", 8)
     patch.setattr(sweep, "ROWS_PER_SMALL_PART", 32)

@@ -96,7 +96,7 @@ def test_batches_that_cannot_be_captured_are_trained_on_all_the_same(
 ) -> None:
     """A batch without edges, a single graph, and batches of too many sizes."""
     data, shapes = graphs(8), 2
-    monkeypatch.setattr("pathnn.training.cuda_graphs.padded_batch.MOST_SHAPES", shapes)
+    monkeypatch.setattr("pathnn.nn.cuda_graphs.padded_copies.MOST_SHAPES", shapes)
     nothing = torch.zeros(2, 0, dtype=torch.long)
     alone = Data(torch.rand(2, 4), nothing, nothing.t()[:, :1], y=torch.rand(1, 1))
     batches = [Batch.from_data_list([alone] * 3), data[0]]

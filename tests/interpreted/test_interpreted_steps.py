@@ -14,10 +14,10 @@ from engine_tasks import largest_shape
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import Baseline, DeepPathNN, PathNN
 from pathnn.nn.baselines import BaselineName
+from pathnn.nn.cuda_graphs.padded_modules import can_be_padded, reads_edges, reads_paths
 from pathnn.nn.readout import GraphScale
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.cuda_graphs.padded_batch import PaddedBatches
-from pathnn.training.cuda_graphs.padded_modules import can_be_padded, reads_edges, reads_paths
 from pathnn.training.setup import Model, with_paths
 from triton_on_cpu import Interpreted, difference, large_batches, same_dropout
 

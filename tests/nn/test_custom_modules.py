@@ -14,10 +14,10 @@ from nn_graphs import graph
 from pathnn import PathNN, extract_paths
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import Baseline
+from pathnn.nn.cuda_graphs.padded_modules import can_be_padded
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.path_nn import PathConv
 from pathnn.paths.count import PathExplosionError
-from pathnn.training.cuda_graphs.padded_modules import can_be_padded
 
 EDGE_INDEX, N = graph()
 BATCH = torch.tensor([0] * 9 + [1] * 3)

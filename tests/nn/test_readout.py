@@ -10,8 +10,8 @@ import torch
 
 from pathnn.data import PackedGraphs
 from pathnn.nn import Baseline, PathNN
+from pathnn.nn.cuda_graphs.padded_modules import can_be_padded
 from pathnn.nn.readout import CLIP, GraphScale
-from pathnn.training.cuda_graphs.padded_modules import can_be_padded
 
 RING = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from pathnn.nn.backends.triton.ops import MANY, MOST_PARTS, PART, grad_of_weight, tall_linear
-from pathnn.training.cuda_graphs.padded_modules import TallLinear
+from pathnn.nn.cuda_graphs.padded_modules import TallLinear
 
 
 @pytest.mark.parametrize("rows", [0, 1, 127, 128, 255, 256, 300, 1024])

@@ -16,8 +16,8 @@ from pathnn.data import load_data
 from pathnn.explain import explain_paths
 from pathnn.inference import Predictor
 from pathnn.nn import DeepPathNN
+from pathnn.nn.cuda_graphs.padded_modules import can_be_padded
 from pathnn.training import RunStoppedError, build_model, make_loaders, run
-from pathnn.training.cuda_graphs.padded_modules import can_be_padded
 from pathnn.training.scoring import apply
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")

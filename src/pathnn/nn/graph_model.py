@@ -133,7 +133,7 @@ class GraphModel(nn.Module):
         walks = {} if random_walk_pe is None else {"random_walk_pe": random_walk_pe}  # other models refuse it
         structure: dict[str, Any] = {"trie": trie, "batch": batch, "batch_size": batch_size, "budget": budget, **walks}
         h = self.embed(x, edge_index, edge_attr=edge_attr, **structure)
-        return self.head(join_graph_attr(h, graph_attr, self.graph_scale))  # type: ignore[no-any-return]
+        return self.head(join_graph_attr(h, graph_attr, self.graph_scale))
 
     def _replay(
         self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, graph_attr: Any, batch_size: Any

@@ -100,7 +100,7 @@ def extract_with(
     sources: Tensor | None = None,
     edge_attr: Tensor | None = None,
 ) -> PathTrie:
-    """Extract paths as `extract_paths` does, with checked options; warn of parallel edges that differ in `edge_attr`."""
+    """Extract paths as `extract_paths` does, with checked options; warn of edges whose rows of `edge_attr` differ."""
     csr = to_csr(edge_index, num_nodes, directed=options.directed)
     if csr.parallel and edge_attr is not None:
         warn_parallel_edges(edge_index, edge_attr)

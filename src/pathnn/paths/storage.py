@@ -28,7 +28,7 @@ def pack(trie: PathTrie) -> dict[str, Tensor | str]:
     flags = trie.extended + 2 * trie.directed
     options = [NAMES.index(trie.collection), trie.k, flags, sampled, trie.distance is not None]
     sizes = [n for levels in trie.sizes for n in levels]
-    tensors = {
+    tensors: dict[str, Tensor | str] = {
         "layout": " ".join(str(int(n)) for n in (*options, trie.num_nodes, trie.num_edges, *sizes)),
         "vertex": trie.vertex,
         "parent": trie.parent,

@@ -13,10 +13,10 @@ from torch_geometric.data import Batch, Data
 from engine_tasks import one_thread as one_thread
 from engine_tasks import random_graph
 from pathnn.nn import Baseline, DeepPathNN, PathNN
+from pathnn.nn.cuda_graphs.padded_copies import PaddedCopies, PaddedShape
+from pathnn.nn.cuda_graphs.padded_modules import reads_edges, reads_paths
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.random_walks import random_walk_pe
-from pathnn.training.cuda_graphs.padded_batch import PaddedCopies, PaddedShape
-from pathnn.training.cuda_graphs.padded_modules import reads_edges, reads_paths
 
 
 def batches_of(sizes: Tensor, batch_size: int, number: int) -> Tensor:

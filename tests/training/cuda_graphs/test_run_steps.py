@@ -18,11 +18,12 @@ from pathnn.data import Task, task_from_graphs
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathLSTM
 from pathnn.nn.baselines import BaselineName
+from pathnn.nn.cuda_graphs.padded_copies import PaddedShape
 from pathnn.paths.extract import extract_paths
 from pathnn.training import RunConfig, TrainState, build_model, fabric_for, make_loaders, run, train
 from pathnn.training.cuda_graphs import run_steps
 from pathnn.training.cuda_graphs.capture import CudaGraphStep
-from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
+from pathnn.training.cuda_graphs.padded_batch import graph_sizes
 from pathnn.training.cuda_graphs.run_steps import CudaGraphStepper
 from pathnn.training.loop import make_stepper
 from pathnn.training.scoring import apply

@@ -61,7 +61,7 @@ def _mode(model: GraphModel, inputs: dict[str, Any]) -> str | None:
         return None
     if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
         return None
-    if torch._C._are_functorch_transforms_active() or not x.size(0) or x.requires_grad:  # type: ignore[attr-defined]
+    if torch._C._are_functorch_transforms_active() or not x.size(0) or x.requires_grad:
         return None
     if any(part is not None and part.requires_grad for part in (inputs["edge_attr"], inputs["graph_attr"])):
         return None
@@ -115,7 +115,7 @@ class _Captures:
     """The captured calls of one model, which share memory: only the last call can run backward."""
 
     def __init__(self, model: GraphModel, signature: Hashable) -> None:
-        from pathnn.training.cuda_graphs.padded_modules import can_be_padded
+        from pathnn.nn.cuda_graphs.padded_modules import can_be_padded
 
         self.signature, self.possible = signature, _is_plain(model) and can_be_padded(model)  # type: ignore[arg-type]
         self._seen: Counter[Hashable] = Counter()
@@ -129,7 +129,7 @@ class _Captures:
         return token is not None and not token.done
 
     def call(self, model: GraphModel, mode: str, inputs: dict[str, Any]) -> Tensor | None:
-        from pathnn.training.cuda_graphs.padded_batch import find_slot
+        from pathnn.nn.cuda_graphs.padded_copies import find_slot
 
         key = mode, inputs["batch_size"], *(module.training for module in model.modules())
         self._seen[key] += 1
@@ -153,8 +153,8 @@ class _Slot:
     """A padded shape, and the CUDA graphs of a call and of its backward pass."""
 
     def __init__(self, model: GraphModel, inputs: dict[str, Any], shape: Any, training: bool, pool: Any) -> None:
-        from pathnn.training.cuda_graphs.padded_batch import PaddedCopies
-        from pathnn.training.cuda_graphs.padded_modules import padded_copy
+        from pathnn.nn.cuda_graphs.padded_copies import PaddedCopies
+        from pathnn.nn.cuda_graphs.padded_modules import padded_copy
 
         self.batches = PaddedCopies(inputs, shape)
         # with leaves of its own: autograd synchronises streams for those of the model
@@ -170,7 +170,7 @@ class _Slot:
         self._capture(training, pool)
 
     def _capture(self, training: bool, pool: Any) -> None:
-        from pathnn.training.cuda_graphs import capture
+        from pathnn.nn.cuda_graphs import capture
 
         random, buffers = torch.cuda.get_rng_state(), [(b, b.clone()) for b in self._padded.buffers()]
         runs = [self._run_forward, self._run_backward] if training else [self._run_forward]
@@ -203,7 +203,8 @@ class _Slot:
     def _split(self, flat: Tensor) -> list[Tensor]:
         """Return the gradients of the parameters that have one, as views of a flat tensor."""
         shapes = [p.shape for p, used in zip(self._parameters, self._used, strict=True) if used]
-        return [part.view(shape) for part, shape in zip(flat.split([s.numel() for s in shapes]), shapes, strict=True)]
+        parts = torch.split(flat, [shape.numel() for shape in shapes])
+        return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
 
     def versions(self) -> int:
         """Return a number that changes when a parameter is changed in place."""

@@ -16,11 +16,12 @@ from torch import Tensor, nn
 from pathnn.data.loader import PackedLoader
 from pathnn.nn import DeepPathNN
 from pathnn.nn.backends import base
+from pathnn.nn.cuda_graphs.padded_copies import PaddedShape
+from pathnn.nn.cuda_graphs.padded_modules import can_be_padded, reads_edges, reads_paths
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.config import RunConfig
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
-from pathnn.training.cuda_graphs.padded_batch import PaddedShape, graph_sizes
-from pathnn.training.cuda_graphs.padded_modules import can_be_padded, reads_edges, reads_paths
+from pathnn.training.cuda_graphs.padded_batch import graph_sizes
 from pathnn.training.loop import Stepper, TrainState
 from pathnn.training.scoring import as_targets
 from pathnn.training.setup import Loaders
@@ -112,7 +113,7 @@ def can_be_captured(state: TrainState, loaders: Loaders, config: RunConfig) -> b
         return False
     if reads_paths(model) and not isinstance(graphs.tries, RaggedTries):
         return False
-    return can_be_padded(model, graphs)
+    return can_be_padded(model, graphs.edge_index)
 
 
 PRECISIONS = ("32-true", "tf32", "bf16-mixed")

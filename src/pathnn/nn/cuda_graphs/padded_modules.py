@@ -13,17 +13,16 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from pathnn.data.packed import PackedGraphs
 from pathnn.nn import DeepPathNN, PathNN
 from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, power_above
 from pathnn.nn.backends.triton.ops import MOST_ROWS, lookup, tall_linear
 from pathnn.nn.baselines import Baseline, SelfLoops
 from pathnn.nn.blocks import AllLengths, PathBlock, VirtualNode
 from pathnn.nn.encoders import CategoricalEncoder
+from pathnn.nn.model_file import Model
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.path_nn import PathConv, PathModel
 from pathnn.nn.readout import GraphScale, Readout
-from pathnn.training.setup import Model
 
 MOST_CHUNKS, ROWS = 128, 32
 """The largest number of chunks of a BatchNorm, and the rows that a program reads at a time."""
@@ -42,7 +41,7 @@ def reads_edges(model: Model) -> bool:
     return isinstance(model, Baseline) or (isinstance(model, DeepPathNN) and model.config.message_passing)
 
 
-def can_be_padded(model: Model, graphs: PackedGraphs | None = None) -> bool:
+def can_be_padded(model: Model, edge_index: Tensor | None = None) -> bool:
     """Return whether a model can work on padded batches of these graphs; None for any graphs, with self-loops too."""
     if model.readout is None:
         return False  # it predicts for vertices
@@ -72,7 +71,7 @@ def can_be_padded(model: Model, graphs: PackedGraphs | None = None) -> bool:
         return False
     if not isinstance(model, Baseline) or model.loops is None:
         return True
-    return graphs is not None and not bool((graphs.edge_index[0] == graphs.edge_index[1]).any())
+    return edge_index is not None and not bool((edge_index[0] == edge_index[1]).any())
 
 
 def padded_copy(model: Model, valid: Tensor, *, leaves: bool = False) -> Model:
@@ -143,7 +142,7 @@ class _PaddedNorm(torch.autograd.Function):
         momentum: float,
         relu: bool,
     ) -> Tensor:
-        from pathnn.training.cuda_graphs.kernels import chunk_statistics, normalise
+        from pathnn.nn.cuda_graphs.kernels import chunk_statistics, normalise
 
         x = x.contiguous()
         (rows, width), block = x.shape, column_block(x.size(1), largest=32)
@@ -163,7 +162,7 @@ class _PaddedNorm(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
-        from pathnn.training.cuda_graphs.kernels import chunk_gradients, normalise_backward
+        from pathnn.nn.cuda_graphs.kernels import chunk_gradients, normalise_backward
 
         x, weight, bias, valid, mean, scale = ctx.saved_tensors
         grad = grad.contiguous()
