@@ -2,9 +2,9 @@
 
 All sides have the same batches of real graphs, the same fused Adam, and TF32 off; those of PathNN the same weights.
 Ours is the loop of `pathnn train`: one CUDA graph, which assembles batches on the GPU within the step. The others are
-plain calls on batches that are on the GPU: the dense one and PathNN with tries, PathNN with `edge_index` (which extracts
-the paths in the call), and PyG's GINE of the paper's tables. Times are of several steps in a row, one wait at their end;
-memory is the peak above the resident dataset.
+plain calls on batches that are on the GPU: the dense one and PathNN with tries, PathNN with `edge_index` (which
+extracts the paths in the call), and PyG's GINE of the paper's tables. Times are of several steps in a row, one wait
+at their end; memory is the peak above the resident dataset.
 """
 
 from __future__ import annotations
