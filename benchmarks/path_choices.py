@@ -2,9 +2,9 @@
 
     python benchmarks/path_choices.py benchmarks/results/collections.jsonl [PART...]
 
-Parts: cost, reader, sampler, esol, nodes, hubs. Rows that the file already has are skipped. Times are CPU seconds of
-one thread, so that other programs on the machine disturb them little. Datasets come from the cache or
-`PATHNN_MIRROR`. `pathnn bench --report` writes docs/which-paths.md from the file.
+Parts: cost, reader, sampler, esol, nodes, hubs, and nodes-gpu on a GPU. Rows that the file already has are skipped.
+Times are CPU seconds of one thread, so that other programs on the machine disturb them little. Datasets come from the
+cache or `PATHNN_MIRROR`. `pathnn bench --report` writes docs/which-paths.md from the file.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -216,9 +217,9 @@ def esol(name: str, k: int) -> Row:
             "parameters": parameters}  # fmt: skip
 
 
-def nodes() -> Row:
+def nodes(device: str = "cpu") -> Row:
     """Return what `examples/node_classification.py` prints."""
-    return dict(runpy.run_path(str(ROOT / "examples" / "node_classification.py"))["main"]())
+    return dict(runpy.run_path(str(ROOT / "examples" / "node_classification.py"))["main"](device=device))
 
 
 def hub_edges(vertices: int) -> Tensor:
@@ -279,6 +280,8 @@ def planned() -> Iterator[tuple[Row, Measure]]:
         yield {"part": "esol", **key}, lambda key=key: esol(**key)  # type: ignore[misc]
     yield {"part": "nodes"}, nodes
     yield {"part": "hubs"}, hubs
+    if torch.cuda.is_available():
+        yield {"part": "nodes-gpu"}, partial(nodes, "cuda")
 
 
 def main(path: Path, parts: list[str]) -> None:
@@ -287,7 +290,7 @@ def main(path: Path, parts: list[str]) -> None:
     for key, measure in planned():
         if (not parts or key["part"] in parts) and results.find(key) is None:
             start = time.process_time()
-            results.add({**key, **measure(), **provenance("cpu")}, key)
+            results.add({**key, **measure(), **provenance("cuda" if key["part"] == "nodes-gpu" else "cpu")}, key)
             total += time.process_time() - start
             print(f"{total:6.0f} s of CPU", key, flush=True)
 

@@ -29,7 +29,8 @@ def choices_page(folder: Path, paper: Path) -> str | None:
     if not rows:
         return None
     parts = {part: [row for row in rows if row["part"] == part] for part in ("cost", "reader", "sampler", "esol")}
-    nodes, hubs = (next((row for row in rows if row["part"] == part), None) for part in ("nodes", "hubs"))
+    nodes = [row for row in rows if row["part"] in ("nodes", "nodes-gpu")]
+    hubs = next((row for row in rows if row["part"] == "hubs"), None)
     return fill(
         "bench/choices",
         cost="\n\n".join(cost_table(parts["cost"], workload) for workload in WORKLOADS),
@@ -38,7 +39,7 @@ def choices_page(folder: Path, paper: Path) -> str | None:
         esol=esol_table(parts["esol"]),
         esol_protocol=_protocol(parts["esol"]),
         accuracy=accuracy_table(paper),
-        nodes="Not measured." if nodes is None else nodes_text(nodes),
+        nodes="\n\n".join(map(nodes_text, nodes)) or "Not measured.",
         hubs="Not measured." if hubs is None else hubs_text(hubs),
         commits=", ".join(sorted({str(row["commit"]) for row in rows})),
         device=", ".join(sorted({row["device"] for row in rows})),
@@ -146,16 +147,18 @@ def accuracy_table(paper: Path) -> str:
 
 
 def nodes_text(row: Mapping[str, Any]) -> str:
-    """Return the table of the example that classifies vertices."""
-    models, least = row["models"], min(one["cpu_seconds"] for one in row["models"].values())
+    """Return the table of the example that classifies vertices; times are relative to GCN on the same batches."""
+    models, on_gpu = row["models"], row["part"] == "nodes-gpu"
+    seconds = {name: one["seconds" if on_gpu else "cpu_seconds"] for name, one in models.items()}
     table = [
-        [name, f"{one['val']:.1f}", f"{one['test']:.1f}", f"{one['cpu_seconds']:.2f}",
-         f"{one['cpu_seconds'] / least:.1f}x"]
+        [name, f"{one['val']:.1f}", f"{one['test']:.1f}", f"{seconds[name]:.2f}",
+         f"{seconds[name] / seconds['GCN, 2 layers']:.1f}x"]
         for name, one in models.items()
     ]  # fmt: skip
-    head = ("model", "validation, %", "test, %", "CPU s per epoch", "relative")
+    where = f"On one {row['device']}" if on_gpu else "On one thread of a CPU"
+    head = ("model", "validation, %", "test, %", f"{'seconds' if on_gpu else 'CPU s'} per epoch", "relative")
     facts = f"{row['vertices']:,} vertices, {row['epochs']} epochs; always the larger class: {row['majority']:.1f} %."
-    return f"{facts}\n\n{markdown_table(head, table)}"
+    return f"{where}: {facts}\n\n{markdown_table(head, table)}"
 
 
 def hubs_text(row: Mapping[str, Any]) -> str:
