@@ -348,15 +348,20 @@ class TableReader:
     columns: Row
     rows: Rows
 
+    def take(self, rows: int) -> Table:
+        """Return the next rows, at most `rows`, as a table."""
+        chunk = tuple(islice(self.rows, rows))
+        problems = {i: problem for i, (_, problem) in enumerate(chunk) if problem is not None}
+        return Table(self.source, self.columns, tuple(row for row, _ in chunk), problems)
+
     def chunks(self, rows: int) -> Iterator[Table]:
         """Yield the next rows as tables of at most `rows` rows; raise `DataError` if there are none at all."""
-        empty = True
-        while chunk := tuple(islice(self.rows, rows)):
-            empty = False
-            problems = {i: problem for i, (_, problem) in enumerate(chunk) if problem is not None}
-            yield Table(self.source, self.columns, tuple(row for row, _ in chunk), problems)
-        if empty:
+        table = self.take(rows)
+        if not table.rows:
             raise DataError(f"{self.source} has no rows: expected at least one molecule, in a CSV after a header line.")
+        while table.rows:
+            yield table
+            table = self.take(rows)
 
 
 def file_type(path: Path) -> str:
