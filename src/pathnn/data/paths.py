@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -159,11 +158,9 @@ class ShardedTries:
         """Return the trie of the batch of graphs `index`, in that order; read only their entries."""
         index = index.cpu()
         owner = torch.searchsorted(self.first, index, right=True) - 1
-        shards = torch.unique(owner).tolist()
+        shards = torch.unique(owner).tolist() or [0]
         if len(shards) == 1:
             return self.shards[shards[0]].select(index - self.first[shards[0]]).to(self.device)
-        if not shards:
-            return self.shards[0].select(index).to(self.device)
         places = [(owner == shard).nonzero().view(-1) for shard in shards]
         parts = [_pick(self.shards[i], index[place] - self.first[i]) for i, place in zip(shards, places, strict=True)]
         return cat_tries(parts).select(torch.cat(places).argsort()).to(self.device)
@@ -313,21 +310,9 @@ def summarize_paths(
 def refuse_too_many(graphs: PackedGraphs, *, collection: Collection, k: int, max_paths: int) -> None:
     """Raise `PathExplosionError` if there are more than `max_paths` paths of length 1..k.
 
-    Each range of sources has its own limit, and many graphs take minutes to reach it. So short paths are counted
-    first, and each next length is one that should have few enough paths to count.
+    Short paths are counted first: many graphs take minutes to reach the limit, which each range of sources has.
     """
-    length = min(k, FIRST_LENGTH) if collection == "ap" else k
-    while True:
+    for length in range(min(k, FIRST_LENGTH) if collection == "ap" else k, k + 1):
         counts = count_per_graph(graphs, PathOptions(collection, length), max_paths=max_paths)
-        totals = counts.sum(dim=0).tolist()
-        if length == k or totals[-1] == 0:
+        if not counts[:, -1].any():
             return
-        length = min(k, length + _extra_length(totals, max_paths))
-
-
-def _extra_length(totals: Sequence[int], max_paths: int) -> int:
-    """Return by how many edges paths may grow, at least 1, so that at this rate there are at most `max_paths`."""
-    growth = totals[-1] / max(totals[-2], 1)
-    if growth <= 1:
-        return len(totals)
-    return max(1, int(math.log(max_paths / totals[-1]) / math.log(growth) + 1e-9))

@@ -263,18 +263,9 @@ def weighted_loss(task: Task, y: Tensor) -> Callable[[], nn.Module]:
     return partial(MaskedLoss, weighted) if task.has_missing_targets else weighted
 
 
-KIND_LOSSES: dict[str, type[nn.Module]] = {
-    "class": nn.CrossEntropyLoss,
-    "binary": nn.BCEWithLogitsLoss,
-    "multilabel": nn.BCEWithLogitsLoss,
-    "regression": nn.L1Loss,
-}
-"""The default loss of each kind of target."""
-
-
 def target_fields(kind: TargetKind, channels: int = 1, *, has_missing_targets: bool = False) -> dict[str, Any]:
     """Return the fields of a `Task` that describe its targets, with the default loss and metric of their kind."""
-    loss = KIND_LOSSES[kind]
+    loss = {"class": nn.CrossEntropyLoss, "regression": nn.L1Loss}.get(kind, nn.BCEWithLogitsLoss)
     return {
         "target": kind,
         "out_channels": channels,
