@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -91,7 +91,10 @@ def load_data(
     if source.kind == "dataset":
         return load_dataset(source.name)
     if source.kind == "tu":
-        return _task_from_tu(source.path, vocabulary)
+        tu = read_tu(source.path, vocabulary)
+        x, values = tu.features(vocabulary)
+        task = task_from_graphs(tu.graphs(x), name=tu.name, kind=None if tu.y is None else "class")
+        return replace(task, classes=tu.classes, vocabulary=values)
     if source.kind == "graph6":
         graphs, bad = read_graph6(source.path, skip_invalid=skip_invalid)
         return replace(task_from_graphs(with_ones(graphs), name=source.name), pairs="all", skipped=tuple(bad))
@@ -145,14 +148,10 @@ def find_data(data: str | Path) -> DataSource:
         return DataSource("table", "standard input", path)
     if isinstance(data, str) and is_dataset(data):
         return DataSource("dataset", data.lower(), path)
-    if path.is_dir():
-        return DataSource("tu", path.name, path)
+    kind: Any = {".g6": "graph6", ".zip": "tu"}.get(file_type(path), "table" if table_format(path) else None)
+    if path.is_dir() or (path.exists() and kind is not None):
+        return DataSource("tu" if path.is_dir() else kind, path.name, path)
     if path.exists():
-        if table_format(path) is not None:
-            return DataSource("table", path.name, path)
-        kind = {".g6": "graph6", ".zip": "tu"}.get(file_type(path))
-        if kind is not None:
-            return DataSource(cast(Any, kind), path.name, path)
         problem = f"{str(data)!r} is a file of another type."
     elif path.suffix or len(path.parts) > 1:  # no dataset's name has a dot or a slash
         problem = f"{str(data)!r} does not exist (from {Path.cwd()})."
@@ -199,14 +198,6 @@ def _chosen_targets(
         if chosen.count(name) > 1:
             raise DataError(f"the target {name!r} is asked for twice: name each column once.")
     return chosen
-
-
-def _task_from_tu(path: Path, vocabulary: Vocabulary | None) -> Task:
-    """Read a folder or zip in TU format: labels one-hot, then attributes; degrees if there is neither."""
-    data = read_tu(path, vocabulary)
-    x, values = data.features(vocabulary)
-    task = task_from_graphs(data.graphs(x), name=data.name, kind="class" if data.y is not None else None)
-    return replace(task, classes=data.classes, vocabulary=values)
 
 
 def task_from_graphs(
@@ -261,9 +252,9 @@ def task_from_graphs(
 def _features(values: Tensor | None) -> Features | None:
     if values is None:
         return None
-    columns = values.view(values.size(0), -1) if values.size(0) else values.view(0, max(values[:0].numel(), 1))
+    columns = values[:, None] if values.dim() == 1 else values
     if values.dtype == torch.bool or values.is_floating_point():
         return Continuous(columns.size(1))
-    if columns.size(0) and int(columns.min()) < 0:
+    if bool((columns < 0).any()):
         raise DataError("integer features are categories 0, 1, ...: got a negative one; make them floating numbers.")
-    return Categorical(tuple((columns.long().amax(dim=0) + 1).tolist() if columns.size(0) else [1] * columns.size(1)))
+    return Categorical(tuple((columns.long().amax(dim=0) + 1).tolist()) if len(columns) else (1,) * columns.size(1))

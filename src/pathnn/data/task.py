@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.data.errors import BadRow, DataError
-from pathnn.data.metrics import OF_KIND, MeanOverTargets, MetricInfo, OverClasses, TargetScore, check_metric
+from pathnn.data.metrics import OF_KIND, MeanOverTargets, MetricInfo, OverClasses, TargetScore
 from pathnn.data.packed import PackedGraphs
 
 if TYPE_CHECKING:
@@ -290,8 +290,11 @@ def with_metric(task: Task, metric: str | None) -> Task:
     """Replace the metric of a task (None: keep it)."""
     if metric is None:
         return task
-    check_metric(metric, task.target)
-    info = OF_KIND[task.target][metric]
+    known = OF_KIND.get(task.target, {})
+    if metric not in known:
+        expected = ", ".join(known) if known else "none, since there are no targets"
+        raise DataError(f"metric={metric!r} is not for targets of the kind {task.target!r}: expected {expected}.")
+    info = known[metric]
     return task if info.name == task.metric_name else replace(task, **metric_fields(task.target, info))
 
 
