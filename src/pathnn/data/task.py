@@ -39,8 +39,7 @@ def random_split(
         first = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")[group]
         place = torch.argsort(torch.argsort(first * num_graphs + place))
         place = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")[group]
-    part = cuts[place]
-    return Split(*((part == i).nonzero().flatten() for i in range(3)))
+    return Split.of(cuts[place])
 
 
 TargetKind = Literal["class", "binary", "multilabel", "regression", "none"]
@@ -74,6 +73,11 @@ class Split:
     train: Tensor
     val: Tensor
     test: Tensor
+
+    @staticmethod
+    def of(part: Tensor) -> Split:
+        """Return the split with the part of each graph, `[G]`: 0 for training, 1 for validation, 2 for test."""
+        return Split(*((part == i).nonzero().flatten() for i in range(3)))
 
     def __repr__(self) -> str:
         return f"Split(train={self.train.numel()}, val={self.val.numel()}, test={self.test.numel()})"
