@@ -42,8 +42,7 @@ COUNT_NODES = 200_000
 FIRST_LENGTH = 4
 FORMAT = "pathnn-shards"
 VERSION = 2
-TRIES_VERSION = 5
-"""Raised when extraction gives other tries or the form of the tensors changes."""
+TRIES_VERSION = 5  # raised when extraction gives other tries or the form of the tensors changes
 
 
 def build_paths(graphs: PackedGraphs, options: PathOptions, *, chunk_bytes: int = CHUNK_BYTES) -> RaggedTries:
@@ -210,8 +209,7 @@ def store_paths(
     return tries
 
 
-Tries = RaggedTries | ShardedTries
-"""The tries of a dataset, in memory or on disk."""
+Tries = RaggedTries | ShardedTries  # the tries of a dataset, in memory or on disk
 
 
 def _open_shards(folder: Path, key: dict[str, object], options: PathOptions, *, verify: bool) -> ShardedTries | None:

@@ -27,8 +27,7 @@ from pathnn.training.setup import check_finite, resolve_max_entries, with_paths
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-EMBEDDING = "embedding"
-"""The name of the column; in a file, a number follows it."""
+EMBEDDING = "embedding"  # the name of the column; in a file, a number follows it
 
 
 class Embedder(Predictor):

@@ -26,12 +26,8 @@ from pathnn.inference.intervals import checksum
 from pathnn.inference.predictor import ERROR, Columns, Predictor, free_name
 from pathnn.training.ensemble import Ensemble
 
-CHUNK_ROWS = 4_096
-"""Rows that are read, predicted and written at once."""
-
-AHEAD = 2
-"""Chunks whose molecules are read while the network computes."""
-
+CHUNK_ROWS = 4_096  # rows that are read, predicted and written at once
+AHEAD = 2  # chunks whose molecules are read while the network computes
 EVERY_ROW = range(sys.maxsize)
 
 Reading = Callable[[], tuple[list[Molecules], Problems]]

@@ -158,8 +158,7 @@ def built_path(spec: DatasetSpec) -> Path:
 
 
 FORMAT = "pathnn-built"
-VERSION = 1
-"""Increased when the meaning of a built file changes; files of other versions are rebuilt."""
+VERSION = 1  # increased when the meaning of a built file changes; files of other versions are rebuilt
 
 
 def load_built(spec: DatasetSpec) -> Built:

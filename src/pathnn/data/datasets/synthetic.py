@@ -188,15 +188,13 @@ def consecutive_splits(num_graphs: int, count: int = 4) -> tuple[Split, ...]:
     >>> consecutive_splits(1200)[1], consecutive_splits(1200)[1].test[[0, -1]].tolist()
     (Split(train=900, val=120, test=180), [300, 479])
     """
-    graphs = torch.arange(num_graphs)
     num_val, num_test = num_graphs // 10, num_graphs * 15 // 100
     splits = []
     for i in range(count):
-        val = graphs[i * num_val : (i + 1) * num_val]
-        rest = torch.cat([graphs[: i * num_val], graphs[(i + 1) * num_val :]])
-        test = rest[i * num_test : (i + 1) * num_test]
-        train = torch.cat([rest[: i * num_test], rest[(i + 1) * num_test :]])
-        splits.append(Split(train, val, test))
+        part = torch.zeros(num_graphs, dtype=torch.long)
+        part[i * num_val : (i + 1) * num_val] = 1
+        part[(part == 0).nonzero()[i * num_test : (i + 1) * num_test]] = 2
+        splits.append(Split.of(part))
     return tuple(splits)
 
 

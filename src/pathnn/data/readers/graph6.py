@@ -15,10 +15,7 @@ from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.readers.table import read_text
 
 HEADER = ">>graph6<<"
-
-OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}
-"""By the first character of a line."""
-
+OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}  # by the first character of a line
 LINES_AT_ONCE = 4096
 
 

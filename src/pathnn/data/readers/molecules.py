@@ -74,8 +74,7 @@ class Molecules(NamedTuple):
     num_bonds: Array
 
 
-Problems = dict[int, str]
-"""The reasons why SMILES cannot be read, by their position."""
+Problems = dict[int, str]  # the reasons why SMILES cannot be read, by their position
 
 
 def quiet_rdkit() -> AbstractContextManager[Any]:
@@ -280,8 +279,7 @@ def _name_code(kind: Any, names: tuple[str, ...]) -> Callable[[Array], Array]:
     return lambda values: codes.take(values, mode="clip")
 
 
-RADIUS, BITS = 2, 2048
-"""Of Morgan fingerprints."""
+RADIUS, BITS = 2, 2048  # of Morgan fingerprints
 
 
 def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.ndarray[Any, np.dtype[np.uint32]]:
@@ -304,12 +302,8 @@ def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.nd
     return rows
 
 
-MANY = 2_000
-"""So many molecules are worth starting processes."""
-
-PIECE = 500
-"""How many molecules a process reads at once."""
-
+MANY = 2_000  # so many molecules are worth starting processes
+PIECE = 500  # how many molecules a process reads at once
 MOST_PROCESSES = 16
 
 

@@ -232,8 +232,7 @@ def as_number(text: str) -> float | None:
         return None
 
 
-STANDARD_INPUT = "-"
-"""The name of a table that is read from standard input."""
+STANDARD_INPUT = "-"  # the name of a table that is read from standard input
 
 FORMATS: Mapping[str, Format] = {
     ".csv": csv_rows,
@@ -244,12 +243,8 @@ FORMATS: Mapping[str, Format] = {
 }
 """How to read tables, by the suffix of their files."""
 
-LARGEST = float(np.finfo(np.float32).max)
-"""The largest absolute value of a target."""
-
-SAMPLE = 100
-"""How many rows are looked at to find the column of SMILES."""
-
+LARGEST = float(np.finfo(np.float32).max)  # the largest absolute value of a target
+SAMPLE = 100  # how many rows are looked at to find the column of SMILES
 SMILES_NAMES = ("smiles", "canonical_smiles", "smi", "molecule", "mol", "structure")
 
 
