@@ -160,7 +160,7 @@ def read_ogb_csv(path: Path) -> Built:
 
 def read_lrgb(path: Path, num_targets: int) -> Built:
     """Read the graphs of the three parts and their split; only tensors are unpickled (`weights_only`)."""
-    with reading(path, "an LRGB file"), zipfile.ZipFile(path) as archive:
+    with reading(path, "lists of graphs of LRGB, each of four tensors"), zipfile.ZipFile(path) as archive:
         return _in_parts([_part(archive, part, num_targets) for part in PARTS])
 
 
@@ -186,20 +186,13 @@ def _name(archive: zipfile.ZipFile, ending: str) -> str:
 
 
 def _part(archive: zipfile.ZipFile, part: str, num_targets: int) -> list[Data]:
-    content = torch.load(io.BytesIO(archive.read(_name(archive, f"{part}.pt"))), weights_only=True)
-    if not isinstance(content, list):
-        raise DataError(f"{part}.pt: expected a list of graphs, got {type(content).__name__}.")
-    return [_graph(f"{part}.pt, graph {i}", graph, num_targets) for i, graph in enumerate(content)]
-
-
-def _graph(where: str, graph: Any, num_targets: int) -> Data:
-    names = ("x", "edge_attr", "edge_index", "y")
-    tensors = dict(zip(names, graph, strict=False)) if isinstance(graph, list | tuple) else {}
-    if len(tensors) != 4 or not all(isinstance(tensor, Tensor) for tensor in graph):
-        raise DataError(f"{where}: expected four tensors, {', '.join(names)}.")
-    if tensors["y"].numel() != num_targets:
-        raise DataError(f"{where}: expected {num_targets} targets, got {tensors['y'].numel()}.")
-    return Data(**{**tensors, "y": tensors["y"].view(1, -1).float()})
+    content = io.BytesIO(archive.read(_name(archive, f"{part}.pt")))
+    graphs = []
+    for i, (x, edge_attr, edge_index, y) in enumerate(torch.load(content, weights_only=True)):
+        if y.numel() != num_targets:
+            raise DataError(f"{part}.pt, graph {i}: expected {num_targets} targets, got {y.numel()}.")
+        graphs.append(Data(x=x, edge_attr=edge_attr, edge_index=edge_index, y=y.view(1, -1).float()))
+    return graphs
 
 
 def build_zinc(path: Path) -> Built:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -19,10 +20,8 @@ from pathnn.data.errors import DataError, reading
 from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.task import Vocabulary, number_name
 
-PARTS = (
-    "A", "graph_indicator", "graph_labels", "graph_attributes", "node_labels", "node_attributes", "edge_labels",
-    "edge_attributes",
-)  # fmt: skip
+PARTS = r"A|graph_(?:indicator|labels|attributes)|(?:node|edge)_(?:labels|attributes)"
+FILE = re.compile(rf"(?:.*/)?([^./][^/]*)_({PARTS})\.txt")  # macOS adds files ._NAME_A.txt to zips and foreign disks
 
 LABELS = ("node_labels", "edge_labels")
 WIDTHS = {"A": 2, "graph_indicator": 1, "graph_labels": 1}
@@ -77,7 +76,7 @@ class TUData:
 def read_tu(path: Path, known: Vocabulary | None = None) -> TUData:
     """Read a folder or a zip in TU format: each edge once and in both directions, no loops."""
     name, texts = _open(path)
-    tables = {part: _table(f"{name}_{part}.txt", text) for part, text in texts.items()}
+    tables = {part: _table(f"{name}_{part}.txt", part, text) for part, text in texts.items()}
     graph = _indicator(tables["graph_indicator"])
     num_nodes, num_graphs = graph.size, int(graph[-1]) + 1
     edges, rows = _edges(tables["A"], graph)
@@ -125,11 +124,11 @@ def _open(path: Path) -> tuple[str, dict[str, str]]:
     with reading(path, "TU data"):
         if path.is_file():
             with zipfile.ZipFile(path) as archive:
-                content = {name: archive.read(name) for name in archive.namelist() if _split_name(name)}
+                content = {name: archive.read(name) for name in archive.namelist() if FILE.fullmatch(name)}
         else:
             files = [file for pattern in ("*.txt", "raw/*.txt") for file in sorted(path.glob(pattern))]
-            content = {file.name: file.read_bytes() for file in files if _split_name(file.name)}
-        found = {_split_name(name): text.decode("utf-8-sig") for name, text in content.items()}
+            content = {file.name: file.read_bytes() for file in files if FILE.fullmatch(file.name)}
+        found = {tuple(FILE.sub(r"\1/\2", name).split("/")): text.decode("utf-8-sig") for name, text in content.items()}
     names = sorted({name for name, part in found if part == "A"})
     if len(names) != 1:
         raise DataError(f"{path}: expected the files of one set, NAME_A.txt and companions; found {names or 'none'}.")
@@ -139,24 +138,13 @@ def _open(path: Path) -> tuple[str, dict[str, str]]:
     return names[0], texts
 
 
-def _split_name(filename: str) -> tuple[str, ...]:
-    """Split `"folder/X_node_labels.txt"` into `("X", "node_labels")`; return nothing for other files."""
-    filename = filename.rsplit("/", 1)[-1]
-    for part in PARTS:
-        # macOS adds files ._NAME_A.txt to zips and to foreign disks.
-        if filename.endswith(f"_{part}.txt") and not filename.startswith("."):
-            return filename.removesuffix(f"_{part}.txt"), part
-    return ()
-
-
-def _table(file: str, text: str) -> Array:
+def _table(file: str, part: str, text: str) -> Array:
     try:
         table = parse_numbers(text)
     except ValueError as error:
         raise DataError(f"{file}: expected numbers separated by commas: {str(error).rstrip('.')}.") from error
     if not np.isfinite(table).all():
         raise DataError(f"{file}: row {int(np.argmin(np.isfinite(table).all(axis=1))) + 1} is not finite.")
-    part = next(part for part in PARTS if file.endswith(f"_{part}.txt"))
     width = WIDTHS.get(part)
     if width is not None and table.size and table.shape[1] != width:
         raise DataError(f"{file}: {table.shape[1]} columns; expected {width}.")
