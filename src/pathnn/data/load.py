@@ -92,9 +92,8 @@ def load_data(
         return load_dataset(source.name)
     if source.kind == "tu":
         tu = read_tu(source.path, vocabulary)
-        x, values = tu.features(vocabulary)
-        task = task_from_graphs(tu.graphs(x), name=tu.name, kind=None if tu.y is None else "class")
-        return replace(task, classes=tu.classes, vocabulary=values)
+        task = task_from_graphs(tu.graphs, name=tu.name, kind="class" if tu.classes else None)
+        return replace(task, classes=tu.classes, vocabulary=tu.values)
     if source.kind == "graph6":
         graphs, bad = read_graph6(source.path, skip_invalid=skip_invalid)
         return replace(task_from_graphs(with_ones(graphs), name=source.name), pairs="all", skipped=tuple(bad))

@@ -47,11 +47,10 @@ def _split(fold: dict[str, Any]) -> Split:
 
 
 def _build(name: str, kind: str, path: Path, folds: Path) -> Built:
-    data = read_tu(path)
-    if kind != "degree" and data.node_labels is None:
+    data = read_tu(path, attributes=kind == "labels+attributes")
+    if kind != "degree" and "node_labels" not in data.values:
         raise DataError(f"{path} has no node labels; expected {name}_node_labels.txt.")
-    x, _ = data.features(attributes=kind == "labels+attributes")
-    return Built(data.graphs(x), read_folds(folds, name))
+    return Built(data.graphs, read_folds(folds, name))
 
 
 SETS = {
