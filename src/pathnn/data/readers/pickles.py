@@ -27,6 +27,7 @@ class Call:
         self.state: Any = None
 
     def __call__(self, *args: Any) -> Call:
+        """Note a call of the function."""
         return Call(self.name, args)
 
     def __setstate__(self, state: Any) -> None:
