@@ -118,10 +118,7 @@ def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
 
 
 def first_copies(graphs: PackedGraphs) -> Tensor:
-    """Return for each graph the first graph with equal vertices and edges in the same order, `[G]`.
-
-    Molecules with "cip" features are in the order of their canonical SMILES, so their copies are found.
-    """
+    """Return for each graph the first graph with equal vertices and edges in the same order, `[G]`."""
     nodes, edges = graphs.node_ptr.tolist(), graphs.edge_ptr.tolist()
     parts = ((graphs.x, nodes), (graphs.edge_index.t(), edges), (graphs.edge_attr, edges))
     tables = [(values.contiguous().cpu().numpy(), ends) for values, ends in parts if values is not None]
@@ -183,10 +180,7 @@ def count_copies(task: Task) -> Copies:
 
 
 def copies_across(task: Task, split: Split) -> int:
-    """Return how many graphs for validation and test are copies of a molecule for training.
-
-    The splits that pathnn makes have none; a column of the user's may.
-    """
+    """Return how many graphs for validation and test are copies of a molecule for training."""
     if task.groups is None:
         return 0
     return int(torch.isin(task.groups[torch.cat([split.val, split.test])], task.groups[split.train]).sum())

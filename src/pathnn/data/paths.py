@@ -46,21 +46,14 @@ TRIES_VERSION = 5  # raised when extraction gives other tries or the form of the
 
 
 def build_paths(graphs: PackedGraphs, options: PathOptions, *, chunk_bytes: int = CHUNK_BYTES) -> RaggedTries:
-    """Extract the tries of all graphs, in chunks of graphs of about `chunk_bytes`.
-
-    Paths are counted first; more than `options.max_paths` (None: what fits into the free memory) are refused with
-    `PathExplosionError`. Larger sets go to disk: see `build_shards`.
-    """
+    """Extract the tries of all graphs, in chunks of about `chunk_bytes`; refuse more paths than fit into the memory."""
     fits = free_memory(graphs.device) // (2 * BYTES_PER_PATH)
     counts = count_per_graph(graphs, options, max_paths=fits if options.max_paths is None else options.max_paths)
     return cat_tries([tries for _, tries in chunks_of_paths(graphs, options, counts, chunk_bytes)])
 
 
 def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: int | None = None) -> Tensor:
-    """Count the paths per graph and length, `[G, k]`, on the CPU; refuse more than `max_paths`.
-
-    Of a sample, bound the number of paths that it keeps.
-    """
+    """Count the paths per graph and length, `[G, k]`, or bound those of a sample; refuse more than `max_paths`."""
     parts: list[Tensor] = []
     before = 0
     for start, stop in graph_ranges(graphs.node_ptr.diff(), COUNT_NODES):

@@ -61,11 +61,7 @@ def load_runs(run: Path) -> Ensemble:
 
 
 def load_run(run: Path) -> TrainedModel:
-    """Load the best model of a run folder, a model file, or a trained model by its name.
-
-    >>> load_run(Path("zinc-ap")).config.data
-    'zinc'
-    """
+    """Load the best model of a run folder, a model file, or a trained model by its name."""
     if not run.exists():
         names = pretrained_names()
         if str(run) in (*names, *NON_COMMERCIAL):
@@ -268,11 +264,7 @@ def interval_columns(calibration: Calibration, outputs: Tensor, level: float) ->
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """Return `name`, with underscores appended while it is taken.
-
-    >>> free_name("y", ["x", "y"])
-    'y_'
-    """
+    """Return `name`, with underscores appended while it is taken."""
     return name if name not in taken else free_name(f"{name}_", taken)
 
 
@@ -346,11 +338,7 @@ def target_options(trained: Ensemble | TrainedModel, target: Sequence[str] | Non
 
 
 def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
-    """Split a task as in training, by a file, a column, scaffolds or clusters.
-
-    A random split is left as it is. A task that lacks the column, or that cannot be the data of a training split by
-    scaffolds, clusters or a file, gets no split.
-    """
+    """Split a task as in training; other data gets no split, except by a column that it has, or at random."""
     if config.split_by is None and config.splits is None:
         return task
     before, path = trained.signature.data, Path(config.data).expanduser()

@@ -285,11 +285,7 @@ def _write(file: BinaryIO, rows: list[list[Any]], out: Path, size: int | None = 
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as CSV.
-
-    >>> csv_text([["a"], [1], ["b,c"]])
-    'a\\n1\\n"b,c"\\n'
-    """
+    """Return rows as CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

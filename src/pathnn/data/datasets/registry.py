@@ -73,10 +73,7 @@ PARTS = ("train", "val", "test")
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """The graphs and splits of a dataset; the rest of its task is code.
-
-    `published` says whether the splits are the published ones, or were made here without a file.
-    """
+    """The graphs and splits of a dataset; `published`: the splits are the published ones, not made here."""
 
     graphs: PackedGraphs
     splits: tuple[Split, ...] = ()

@@ -155,9 +155,8 @@ def _problem(smiles: str) -> str:
 def canonical(molecule: Any, smiles: str) -> tuple[Any, Sequence[int], bool]:
     """Return the molecule of the canonical SMILES, the old number of each atom, and whether it has CIP labels.
 
-    The SMILES is read again: equal SMILES give equal graphs, whatever rdkit computes from the order of atoms. If
-    `smiles`, from which `molecule` was read, is canonical, reading it again would give `molecule`. Raises `ValueError`
-    for more than `MAX_ATOMS` atoms.
+    The canonical SMILES is read again, unless it is `smiles`: equal SMILES give equal graphs, whatever rdkit computes
+    from the order of atoms. Raises `ValueError` for more than `MAX_ATOMS` atoms.
     """
     from rdkit import Chem
 
@@ -192,10 +191,7 @@ def _assign_labels(molecule: Any) -> None:
 
 
 class _Values:
-    """The values that rdkit gives for the atoms and bonds of molecules, in one array for each property.
-
-    Each value costs one call of rdkit, without a line of Python; codes are computed for all molecules at once.
-    """
+    """The values of the atoms and bonds of molecules, in one array for each property: one call of rdkit for each."""
 
     def __init__(self, features: MoleculeFeatures) -> None:
         self.properties = _properties(features)
@@ -283,10 +279,7 @@ RADIUS, BITS = 2, 2048  # of Morgan fingerprints
 
 
 def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
-
-    A text that is no molecule raises `DataError`; with `skip_invalid`, its counts are 0.
-    """
+    """Count the substructures of molecules, `[molecules, BITS]`; with `skip_invalid`, other texts have none."""
     from rdkit import Chem
     from rdkit.Chem import rdFingerprintGenerator
 

@@ -44,10 +44,7 @@ class _Reader(pickle.Unpickler):
 
 
 def read_pickle(file: IO[bytes]) -> Any:
-    """Read a pickle; raise `pickle.UnpicklingError` if it names anything but tensors, arrays and plain containers.
-
-    Tensors and arrays stay calls, until `value_of` makes them.
-    """
+    """Read a pickle of plain containers with tensors and arrays, which stay calls until `value_of` makes them."""
     return _Reader(file).load()
 
 

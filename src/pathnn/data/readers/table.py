@@ -127,10 +127,7 @@ def _is_smiles(text: str) -> bool:
 
 
 def sdf_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
-    """Read an SDF file twice, for the names of its properties and for its records.
-
-    The columns are smiles, written from the molecule, name, the first line of a record, and the properties.
-    """
+    """Read an SDF file twice, for the names of its properties and for its records: smiles, name and properties."""
     names = dict.fromkeys(name for _, properties in _sdf_records(file, source) for name in properties)
     file.seek(0)
     columns = ("name", *(name for name in names if name not in ("smiles", "name")))
@@ -399,10 +396,7 @@ def read_table(source: str | Path) -> Table:
 
 
 def row_targets(values: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
-    """Return the targets of a row: NaN for one of several that is missing, a text for a bad value.
-
-    A value of `classes` is the position of the class.
-    """
+    """Return the targets of a row, or positions in `classes`: NaN for a missing one, a text for a bad value."""
     if classes:
         codes = {name: None if value is None else classes.get(class_key(value)) for name, value in values}
         return [f"the target {name!r} is missing" if code is None else float(code) for name, code in codes.items()]
