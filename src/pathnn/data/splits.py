@@ -73,13 +73,11 @@ def deal(groups: Tensor, shares: Sequence[float], *, y: Tensor | None = None, se
     total, filled, sizes = Counter(classes), [Counter[Any]() for _ in shares], [0] * len(shares)
     part = [0] * count
     for graphs in sorted(members.values(), key=lambda graphs: (-len(graphs), classes[graphs[0]])):
-        counts, size = Counter(classes[graph] for graph in graphs), len(graphs)
-
-        def fill(i: int, counts: Counter[Any] = counts, size: int = size) -> float:
+        counts, size, fills = Counter(classes[graph] for graph in graphs), len(graphs), []
+        for i, share in enumerate(shares):
             of_class = sum(n * (filled[i][k] + n / 2) / total[k] for k, n in counts.items()) / size
-            return (of_class + (sizes[i] + size / 2) / count) / shares[i]
-
-        best = min(range(len(shares)), key=fill)
+            fills.append((of_class + (sizes[i] + size / 2) / count) / share)
+        best = fills.index(min(fills))
         filled[best].update(counts)
         sizes[best] += size
         for graph in graphs:
