@@ -18,7 +18,7 @@ from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.graph6 import read_graph6
 from pathnn.data.readers.molecules import Clean, MoleculeFeatures, clean_smiles
 from pathnn.data.readers.smiles import FEATURES, smiles_graphs
-from pathnn.data.readers.table import FORMATS, STANDARD_INPUT, Table, file_type, read_table, table_format
+from pathnn.data.readers.table import FORMATS, STANDARD_INPUT, Table, file_type, read_table
 from pathnn.data.readers.tu import read_tu
 from pathnn.data.splits import split_task
 from pathnn.data.task import (
@@ -147,9 +147,10 @@ def find_data(data: str | Path) -> DataSource:
         return DataSource("table", "standard input", path)
     if isinstance(data, str) and is_dataset(data):
         return DataSource("dataset", data.lower(), path)
-    kind: Any = {".g6": "graph6", ".zip": "tu"}.get(file_type(path), "table" if table_format(path) else None)
-    if path.is_dir() or (path.exists() and kind is not None):
-        return DataSource("tu" if path.is_dir() else kind, path.name, path)
+    kinds: dict[str, Any] = {**dict.fromkeys(FORMATS, "table"), ".g6": "graph6", ".zip": "tu"}
+    kind = "tu" if path.is_dir() else kinds.get(file_type(path))
+    if path.exists() and kind is not None:
+        return DataSource(kind, path.name, path)
     if path.exists():
         problem = f"{str(data)!r} is a file of another type."
     elif path.suffix or len(path.parts) > 1:  # no dataset's name has a dot or a slash
@@ -167,7 +168,7 @@ def find_data(data: str | Path) -> DataSource:
 def same_place(data: str, other: str) -> bool:
     """Return whether two names are those of one dataset, or lead to one file."""
     if data == other or is_dataset(data) or is_dataset(other):
-        return data == other or data.lower() == other.lower()
+        return data.lower() == other.lower()
     here, there = Path(data).expanduser(), Path(other).expanduser()
     return here.exists() and there.exists() and here.samefile(there)
 

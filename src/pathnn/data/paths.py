@@ -49,7 +49,7 @@ def build_paths(graphs: PackedGraphs, options: PathOptions, *, chunk_bytes: int 
     """Extract the tries of all graphs, in chunks of about `chunk_bytes`; refuse more paths than fit into the memory."""
     fits = free_memory(graphs.device) // (2 * BYTES_PER_PATH)
     counts = count_per_graph(graphs, options, max_paths=fits if options.max_paths is None else options.max_paths)
-    return cat_tries([tries for _, tries in chunks_of_paths(graphs, options, counts, chunk_bytes)])
+    return cat_tries(list(chunks_of_paths(graphs, options, counts, chunk_bytes)))
 
 
 def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: int | None = None) -> Tensor:
@@ -77,13 +77,13 @@ def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: in
 
 def chunks_of_paths(
     graphs: PackedGraphs, options: PathOptions, counts: Tensor, chunk_bytes: int = CHUNK_BYTES
-) -> Iterator[tuple[range, RaggedTries]]:
-    """Yield graph numbers and their tries, chunk by chunk, on the device of the dataset."""
+) -> Iterator[RaggedTries]:
+    """Yield the tries of the graphs, chunk by chunk, on the device of the dataset."""
     sizes = (counts.sum(dim=1) * BYTES_PER_PATH).clamp(min=1)
     for start, stop in graph_ranges(sizes, chunk_bytes):
         chunk = graphs.chunk(start, stop)
         trie = extract_with(chunk.union(), chunk.num_nodes, replace(options, max_paths=None))
-        yield range(start, stop), RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
+        yield RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
 
 
 def graph_ranges(sizes: Tensor, limit: int, most: int | None = None) -> list[tuple[int, int]]:
@@ -233,7 +233,7 @@ def _write_shards(
     counts = count_per_graph(graphs, options, max_paths=fits if options.max_paths is None else options.max_paths)
     tag = hashlib.sha256(json.dumps([key, max_bytes]).encode()).hexdigest()[:12]
     shards = []
-    for i, (_, tries) in enumerate(chunks_of_paths(graphs, options, counts, max_bytes)):
+    for i, tries in enumerate(chunks_of_paths(graphs, options, counts, max_bytes)):
         path = folder / f"shard-{tag}-{i:05d}.safetensors"
         write_tensors(path, to_tensors(tries), kind=FORMAT, version=VERSION, meta={})
         shards.append({"file": path.name, "bytes": path.stat().st_size, "sha256": sha256(path)})
@@ -281,7 +281,7 @@ def summarize_paths(
     most = 100 * free_memory(device) // BYTES_PER_PATH  # a hundred times what fits: more would take too long
     counts = count_per_graph(graphs, options, max_paths=most)
     entries = size = 0
-    for _, tries in chunks_of_paths(graphs, options, counts, SUMMARY_BYTES):
+    for tries in chunks_of_paths(graphs, options, counts, SUMMARY_BYTES):
         entries += int(tries.sizes.sum())
         size += tries.nbytes
     means = counts.sum(dim=0).double() / max(len(graphs), 1)

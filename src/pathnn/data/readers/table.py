@@ -361,11 +361,6 @@ def file_type(path: Path) -> str:
     return next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix not in COMPRESSED), "")
 
 
-def table_format(path: Path) -> Format | None:
-    """Return how to read a file as a table, by its name; None if it is not one."""
-    return FORMATS.get(file_type(path))
-
-
 @contextmanager
 def open_table(source: str | Path) -> Iterator[TableReader]:
     """Open a table to read it in chunks: a file of `FORMATS`, compressed or not, or a CSV from standard input ("-").
@@ -385,7 +380,7 @@ def open_table(source: str | Path) -> Iterator[TableReader]:
         yield TableReader("standard input", *csv_rows(sys.stdin.buffer, "standard input"))
         return
     with _open(path) as file:
-        yield TableReader(str(path), *(table_format(path) or csv_rows)(file, str(path)))
+        yield TableReader(str(path), *FORMATS.get(file_type(path), csv_rows)(file, str(path)))
 
 
 def read_table(source: str | Path) -> Table:
