@@ -288,8 +288,8 @@ def butina_clusters(smiles: Sequence[str]) -> Tensor:
     return torch.tensor(cluster)
 
 
-def group_split(groups: Tensor, *, seed: int | None = None, val: float = 0.1, test: float = 0.1) -> Split:
-    """Split so that groups, such as molecules of one scaffold, stay together, with about these fractions.
+def group_split(groups: Tensor, *, seed: int | None = None) -> Split:
+    """Split about 80 / 10 / 10 so that groups, such as molecules of one scaffold, stay together.
 
     The largest groups are for training, the smallest for validation and test. With a `seed`, small groups come in
     random order: other seeds give other splits.
@@ -297,12 +297,11 @@ def group_split(groups: Tensor, *, seed: int | None = None, val: float = 0.1, te
     members: dict[int, list[int]] = {}
     for graph, group in enumerate(groups.tolist()):
         members.setdefault(group, []).append(graph)
-    num_val, num_test = round(len(groups) * val), round(len(groups) * test)
-    left = [len(groups) - num_val - num_test, num_val, num_test]
+    tenth = round(len(groups) * 0.1)
+    left = [len(groups) - 2 * tenth, tenth, tenth]
     ordered = sorted(members.values(), key=lambda graphs: (-len(graphs), graphs[0]))
     if seed is not None:
-        small = max(1, min(num_val, num_test) // 2)
-        rest = [graphs for graphs in ordered if len(graphs) <= small]
+        rest = [graphs for graphs in ordered if len(graphs) <= max(1, tenth // 2)]
         shuffled = torch.randperm(len(rest), generator=torch.Generator().manual_seed(seed)).tolist()
         ordered[len(ordered) - len(rest) :] = [rest[i] for i in shuffled]
     part = torch.zeros(len(groups), dtype=torch.long)
