@@ -147,8 +147,8 @@ def find_data(data: str | Path) -> DataSource:
         return DataSource("table", "standard input", path)
     if isinstance(data, str) and is_dataset(data):
         return DataSource("dataset", data.lower(), path)
-    kinds: dict[str, Any] = {**dict.fromkeys(FORMATS, "table"), ".g6": "graph6", ".zip": "tu"}
-    kind = "tu" if path.is_dir() else kinds.get(file_type(path))
+    kinds = {**dict.fromkeys(FORMATS, "table"), ".g6": "graph6", ".zip": "tu"}
+    kind: Any = "tu" if path.is_dir() else kinds.get(file_type(path))
     if path.exists() and kind is not None:
         return DataSource(kind, path.name, path)
     if path.exists():
