@@ -8,9 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,17 +59,12 @@ def score_text(score: float | None) -> str:
     return "not defined" if score is None or math.isnan(score) else f"{score:.4g}"
 
 
-@contextmanager
-def result_only(as_json: bool) -> Iterator[None]:
+def result_only(as_json: bool) -> AbstractContextManager[Any]:
     """With `--json`, redirect what libraries print to standard error, to keep standard output for the document.
 
     Write the document with `print_json` after the block.
     """
-    if not as_json:
-        yield
-        return
-    with redirect_stdout(sys.stderr):
-        yield
+    return redirect_stdout(sys.stderr) if as_json else nullcontext()
 
 
 def print_table(
@@ -113,11 +108,8 @@ DELAY = 1.0
 """Seconds until a bar appears."""
 
 
-class Step(Protocol):
-    """Moves a bar."""
-
-    def __call__(self, steps: int = 1) -> None:
-        """Say that so many steps were done."""
+Step = Callable[..., None]
+"""Moves a bar by a number of steps, by default 1."""
 
 
 @contextmanager
@@ -164,13 +156,12 @@ EVERY = 30.0
 
 def epoch_text(epoch: Epoch, run: Run, rate: float) -> str:
     """Return the line that describes an epoch; `rate` is in epochs per second."""
-    task, best = run.loaders.task, run.state.best
-    left = (run.config.epochs - epoch.epoch) / rate if rate else 0.0
+    best, epochs = run.state.best, run.config.epochs
     best_text = "" if best is None else f" (best {best.val_score:.4g} in epoch {best.epoch})"
     return (
-        f"epoch {epoch.epoch}/{run.config.epochs}  loss {epoch.train_loss:.4g}, validation {epoch.val_loss:.4g}  "
-        f"{task.metric_name} {epoch.val_score:.4g}{best_text}  lr {epoch.lr:.2g}  "
-        f"{rate:.2g} epochs/s, at most {time_text(left)} left"
+        f"epoch {epoch.epoch}/{epochs}  loss {epoch.train_loss:.4g}, validation {epoch.val_loss:.4g}  "
+        f"{run.loaders.task.metric_name} {epoch.val_score:.4g}{best_text}  lr {epoch.lr:.2g}  "
+        f"{rate:.2g} epochs/s, at most {time_text((epochs - epoch.epoch) / rate)} left"
     )
 
 
@@ -196,8 +187,7 @@ def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None
     fold.
     """
     started, said, done = time.monotonic(), time.monotonic(), 0
-    terminal = sys.stderr.isatty()
-    member = ""
+    terminal, member = sys.stderr.isatty(), ""
 
     def report(epoch: Epoch, run: Run) -> None:
         nonlocal started, said, done, member
@@ -206,8 +196,7 @@ def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None
         if member not in ("", name):  # the next seed or fold begins
             started, done = now - epoch.seconds, 0
         member, done = name, done + 1
-        which = name if several else ""
-        text = which + epoch_text(epoch, run, done / max(now - started, 1e-9))
+        text = name * several + epoch_text(epoch, run, done / max(now - started, 1e-9))
         if terminal:
             print(f"\r\033[2K{text}", end="", file=sys.stderr, flush=True)
         elif now - said > EVERY:
@@ -236,20 +225,19 @@ def note_not_read(task: Task, index: Tensor | None = None) -> None:
 
 def watch_compiler() -> None:
     """Say on standard error that functions are compiled, when that has taken a second; return at once."""
-    threading.Thread(target=_watch_compiler, daemon=True).start()
 
+    def compiling(events: Sequence[tuple[float, Any]]) -> bool:
+        begun = sum(event.is_start for _, event in events)
+        return 2 * begun > len(events) and time.time() - events[0][0] > DELAY
 
-def _watch_compiler() -> None:
-    while not hasattr(sys.modules.get("numba"), "njit"):  # not imported here: most commands do without it
-        time.sleep(DELAY / 4)
-    from numba.core.event import install_recorder
-
-    with install_recorder("numba:compile") as recorder:
-        while not (_is_open(recorder.buffer) and time.time() - recorder.buffer[0][0] > DELAY):
+    def watch() -> None:
+        while not hasattr(sys.modules.get("numba"), "njit"):  # not imported here: most commands do without it
             time.sleep(DELAY / 4)
-    note("compiling the loops over paths, once on this machine (some seconds)")
+        from numba.core.event import install_recorder
 
+        with install_recorder("numba:compile") as recorder:
+            while not compiling(recorder.buffer):
+                time.sleep(DELAY / 4)
+        note("compiling the loops over paths, once on this machine (some seconds)")
 
-def _is_open(events: Sequence[tuple[float, Any]]) -> bool:
-    """Return whether more events have begun than ended."""
-    return 2 * sum(event.is_start for _, event in events) > len(events)
+    threading.Thread(target=watch, daemon=True).start()

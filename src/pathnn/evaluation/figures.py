@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from pathnn.evaluation.predictions import Array, Predictions
+from pathnn.training.run_folder import plot_epochs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,22 +61,18 @@ def roc_curve(y: Array, out: Array) -> tuple[Array, Array]:
     >>> [rate.tolist() for rate in roc_curve(np.array([1, 0, 1]), np.array([3.0, 2.0, 1.0]))]
     [[0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0]]
     """
-    true, false = _counts(y, out)
-    return false / max(false[-1], 1), true / max(true[-1], 1)
+    from torchmetrics.functional.classification import binary_roc
+
+    false, true, _ = binary_roc(torch.tensor(out).sigmoid(), torch.tensor(y).long())
+    return false.numpy(), true.numpy()
 
 
 def precision_recall(y: Array, out: Array) -> tuple[Array, Array]:
-    """Return recall and precision at each threshold, from the strictest to the loosest."""
-    true, false = _counts(y, out)
-    return true[1:] / max(true[-1], 1), true[1:] / (true[1:] + false[1:])
+    """Return recall and precision at each threshold, from the loosest to the strictest."""
+    from torchmetrics.functional.classification import binary_precision_recall_curve
 
-
-def _counts(y: Array, out: Array) -> tuple[Array, Array]:
-    """Count true and false positives at each threshold, beginning with none."""
-    order = np.argsort(-out, kind="stable")
-    last = np.append(np.diff(out[order]) != 0, True)  # equal outputs share a threshold
-    true, false = np.cumsum(y[order] == 1)[last], np.cumsum(y[order] != 1)[last]
-    return np.append(0, true), np.append(0, false)
+    precision, recall, _ = binary_precision_recall_curve(torch.tensor(out).sigmoid(), torch.tensor(y).long())
+    return recall[:-1].numpy(), precision[:-1].numpy()  # the last has no threshold
 
 
 def calibration_curve(y: Array, probability: Array, *, bins: int = 10) -> tuple[Array, Array]:
@@ -123,13 +121,9 @@ def learning_curves(runs: Sequence[Sequence[Mapping[str, Any]]], field: str, lab
     def draw(axes: Axes) -> None:
         fields = {"train_loss": "training", "val_loss": "validation"} if field == "loss" else {field: ""}
         for (name, title), color in zip(fields.items(), (BLUE, ORANGE), strict=False):
+            style = {"color": color, "linewidth": 1.2, "alpha": 1.0 if len(runs) == 1 else 0.6}
             for i, epochs in enumerate(runs):
-                values = [np.nan if epoch[name] is None else epoch[name] for epoch in epochs]
-                marker = "o" if len(epochs) < 3 else None
-                axes.plot(
-                    [epoch["epoch"] for epoch in epochs], values, color=color, marker=marker, linewidth=1.2,
-                    alpha=1.0 if len(runs) == 1 else 0.6, label=title if i == 0 and title else None,
-                )  # fmt: skip
+                plot_epochs(axes, epochs, name, label=title if i == 0 and title else None, **style)
         axes.set(xlabel="epoch", ylabel=label)
         if len(fields) > 1:
             axes.legend()

@@ -239,7 +239,9 @@ class RunConfig:
         known = [entry.name for entry in fields(cls)]
         for name in values:
             if name not in known:
-                raise RunError(f"the option {name!r} does not exist: {_closest(str(name), known)}")
+                close = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+                advice = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(known)}."
+                raise RunError(f"the option {name!r} does not exist: {advice}")
         if "data" not in values:
             raise RunError("the option 'data' is missing: expected the name of a dataset or a file.")
         try:
@@ -297,13 +299,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}
     return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
-
-
-def _closest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
-        return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"known are {', '.join(known)}."
 
 
 def run_seed(config: RunConfig, data: str, *parts: int | str) -> int:

@@ -26,14 +26,7 @@ from pathnn.training.loop import Epoch, fabric_for
 from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, config_differences, finite
 from pathnn.training.runs import Run, load_task, run
 from pathnn.training.scoring import Evaluation, comparable, graphs_to_read, measure, predict, target_scores, targets
-from pathnn.training.setup import (
-    build_model,
-    check_finite,
-    choose_split,
-    make_loaders,
-    resolve_max_entries,
-    with_paths,
-)
+from pathnn.training.setup import build_model, check_finite, choose_split, make_loaders, resolve_max_entries, with_paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,20 +39,19 @@ class Ensemble:
         if not self.members:
             raise ValueError("an ensemble needs at least one network.")
         first = self.members[0]
+        may = MAY_DIFFER | ({"fold"} if first.config.folds is not None else set())
         for other in self.members[1:]:
+            options = [name for name, *_ in config_differences(first.config, other.config) if name not in may]
             if replace(other.signature, name=first.signature.name) != first.signature:
-                raise MismatchError(
-                    f"the networks of {_member(first)} and {_member(other)} were trained on different data, or on "
-                    "different splits: expected the same. Train them again with --overwrite."
-                )
-            may = MAY_DIFFER | ({"fold"} if first.config.folds is not None else set())
-            different = [name for name, *_ in config_differences(first.config, other.config) if name not in may]
-            if different:
-                raise MismatchError(
-                    f"the networks of {_member(first)} and {_member(other)} were trained with different options "
-                    f"({', '.join(different)}): expected all but the seed or fold to be the same. Train them again "
-                    "with --overwrite."
-                )
+                different = "on different data, or on different splits"
+            elif options:
+                different = f"with different options ({', '.join(options)})"
+            else:
+                continue
+            raise MismatchError(
+                f"the networks of {_member(first)} and {_member(other)} were trained {different}: expected all but "
+                "the seed or fold to be the same. Train them again with --overwrite."
+            )
 
     @property
     def config(self) -> RunConfig:
@@ -209,16 +201,15 @@ def _in_one_unit(members: list[TrainedModel], data: DataFingerprint | None) -> l
     `data` is the fingerprint of the split of all folds together.
     """
     first = members[0].signature
-    mean, std = first.target_mean, first.target_std
     texts = [member.signature.training_graphs for member in members]
-    graphs = join_fingerprints(texts) if all(texts) else ""
+    shared = {"target_mean": first.target_mean, "target_std": first.target_std}
+    shared |= {"training_graphs": join_fingerprints(texts) if all(texts) else ""}
     unified = []
     for member in members:
         own = member.signature
         _rescale(member, own.target_scale, first.target_scale)
         split = None if own.data is None or data is None else replace(own.data, split=data.split)
-        same = replace(own, target_mean=mean, target_std=std, data=split, training_graphs=graphs)
-        unified.append(replace(member, signature=same))
+        unified.append(replace(member, signature=replace(own, data=split, **shared)))
     return unified
 
 
@@ -267,14 +258,11 @@ def run_ensemble(
     return run_members(configs, EnsembleFolder(out), task, summary, resume=resume, overwrite=overwrite, report=report)
 
 
-Summary = Callable[[Ensemble, Task, Sequence[dict[str, Any]]], dict[str, Any]]
-
-
 def run_members(
     configs: Mapping[int, RunConfig],
     folder: EnsembleFolder,
     task: Task,
-    summarize: Summary,
+    summarize: Callable[[Ensemble, Task, list[dict[str, Any]]], dict[str, Any]],
     *,
     shared: Mapping[str, Any] | None = None,
     resume: bool = False,
@@ -283,7 +271,8 @@ def run_members(
 ) -> dict[str, Any]:
     """Train the runs of an ensemble one after another, write `summarize` of them, and return it.
 
-    `configs` has the config of each seed or fold, and `shared` is added to `ensemble.json`.
+    `configs` has the config of each seed or fold, and `shared` is added to `ensemble.json`. A resumed ensemble becomes
+    unfinished when its first epoch is added.
     """
     config, out, wanted, kind = next(iter(configs.values())), folder.path, list(configs), folder.kind
     if config.devices * config.num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -307,11 +296,23 @@ def run_members(
     configs = {**configs, **{n: replace(configs[n], max_entries=entries) for n in automatic}}  # the same for all
     new = not out.exists()
     folder.make()
+
+    def tell(epoch: Epoch, ready: Run) -> None:
+        if folder.result.exists() or folder.numbers != wanted:
+            folder.write_members(wanted, shared or {})
+        if report is not None:
+            report(epoch, ready)
+
     try:
         with folder.lock():
             if overwrite:
                 folder.clear({*folder.numbers, *wanted})
-            results = _train(configs, folder, task, shared or {}, resume=resume, report=report)
+            if not folder.begun:
+                folder.write_members(wanted, shared or {})
+            results = [
+                run(one, folder.member(number).path, task=task, resume=resume, report=tell)
+                for number, one in configs.items()
+            ]
             result = summarize(load_members(folder), task, results)
             folder.write_result(result)
             return result
@@ -320,44 +321,18 @@ def run_members(
             folder.abandon()
 
 
-def _train(
-    configs: Mapping[int, RunConfig],
-    folder: EnsembleFolder,
-    task: Task,
-    shared: Mapping[str, Any],
-    *,
-    resume: bool,
-    report: Report | None,
-) -> list[dict[str, Any]]:
-    """Train all networks. A resumed ensemble becomes unfinished when its first epoch is added."""
-    if not folder.begun:
-        folder.write_members(configs, shared)
-
-    def tell(epoch: Epoch, ready: Run) -> None:
-        if folder.result.exists() or folder.numbers != list(configs):
-            folder.write_members(configs, shared)
-        if report is not None:
-            report(epoch, ready)
-
-    return [
-        run(config, folder.member(number).path, task=task, resume=resume, report=tell)
-        for number, config in configs.items()
-    ]
-
-
 def summary(ensemble: Ensemble, task: Task, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the content of `result.json`: `test_score` is that of the mean of all predictions."""
     config = ensemble.config
-    test = choose_split(task, config).test
-    together = score_ensemble(ensemble, task, test, device=resolve(config.device)) if test.numel() else None
-    first = results[0]
+    test, first = choose_split(task, config).test, results[0]
+    found = score_ensemble(ensemble, task, test, device=resolve(config.device)).together if test.numel() else None
     return {
         **{name: first[name] for name in ("data", "model", "metric", "parameters", "fold", "device", "versions")},
         "split_seed": config.split_seed,
         "split_by": config.split_by,
         "seeds": [result["seed"] for result in results],
-        "test_score": None if together is None else together.together.score,
-        "scores": {} if together is None else {"test": finite(together.together.scores)},
+        "test_score": None if found is None else found.score,
+        "scores": {} if found is None else {"test": finite(found.scores)},
         **statistics("test", [result["test_score"] for result in results]),
         **statistics("val", [result["val_score"] for result in results]),
         "seconds": sum(result["seconds"] for result in results),
@@ -377,8 +352,5 @@ def statistics(part: str, scores: Sequence[float | None]) -> dict[str, Any]:
     each = [None if score is None or not math.isfinite(score) else score for score in scores]
     known = [score for score in each if score is not None]
     whole = len(known) == len(each)
-    return {
-        f"{part}_each": each,
-        f"{part}_mean": mean(known) if whole else None,
-        f"{part}_std": stdev(known) if whole else None,
-    }
+    found = (mean(known), stdev(known)) if whole else (None, None)
+    return {f"{part}_each": each, f"{part}_mean": found[0], f"{part}_std": found[1]}

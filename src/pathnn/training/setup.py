@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -166,7 +166,6 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             "batch_size=1: BatchNorm learns nothing from batches of one graph, so they are left out. Expected at "
             "least 2 (--batch-size)."
         )
-
     redraw = config.redraw and isinstance(model, PathModel)
 
     def loader(index: Tensor, *, train: bool = False) -> PackedLoader:
@@ -185,12 +184,12 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     train, val, test = loader(split.train, train=True), loader(split.val), loader(split.test)
     if isinstance(train, RedrawingLoader) and isinstance(model, PathModel):
         train.options = model.path_options
-    scale, y = TargetScale(), task.graphs.y
-    if y is not None:
-        known = y[split.train.to(y.device)]
-        task = _with_loss(task, config, known)
-        scale = TargetScale.of(known) if config.standardize else scale
-    return Loaders(task, train, val, test, data, key, scale)
+    y = task.graphs.y
+    if y is None:
+        return Loaders(task, train, val, test, data, key)
+    known = y[split.train.to(y.device)]
+    scale = TargetScale.of(known) if config.standardize else TargetScale()
+    return Loaders(_with_loss(task, config, known), train, val, test, data, key, scale)
 
 
 def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
@@ -242,10 +241,8 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 
 def has_paths(graphs: PackedGraphs, model: Model) -> bool:
     """Return whether graphs have paths to keep: those that `model` reads, or any on disk."""
-    given = graphs.tries
-    if not (isinstance(model, PathModel) and model.reads_paths):
-        return False
-    return isinstance(given, ShardedTries) or _are_read(given, model.path_options)
+    tries, on_disk = graphs.tries, isinstance(graphs.tries, ShardedTries)
+    return isinstance(model, PathModel) and model.reads_paths and (on_disk or _are_read(tries, model.path_options))
 
 
 def _in_memory(tries: object) -> RaggedTries | None:
@@ -351,15 +348,11 @@ def resolve_max_entries(
 
 def check_finite(task: Task) -> None:
     """Raise `NotFiniteError`, which names a graph, if a feature is NaN or infinite."""
-    graphs = task.graphs
-    for name, values, ptr in (
-        ("vertex features", graphs.x, graphs.node_ptr),
-        ("edge features", graphs.edge_attr, graphs.edge_ptr),
-    ):
-        row = _first_row(values, lambda rows: ~rows.isfinite().all(dim=1))
-        if row is not None:
-            graph = int(torch.searchsorted(ptr, torch.tensor(row), right=True)) - 1
-            raise _not_finite(task, name, graph, "have a NaN or an infinity: expected finite numbers")
+    graphs, problem = task.graphs, "have a NaN or an infinity: expected finite numbers"
+    if graphs.x is not None:
+        _refuse(task, "vertex features", ~graphs.x.isfinite(), problem, graphs.node_ptr)
+    if graphs.edge_attr is not None:
+        _refuse(task, "edge features", ~graphs.edge_attr.isfinite(), problem, graphs.edge_ptr)
 
 
 def check_finite_targets(task: Task) -> None:
@@ -368,26 +361,20 @@ def check_finite_targets(task: Task) -> None:
     If `task.has_missing_targets`, some targets of a graph may be NaN, but not all.
     """
     some, y = task.has_missing_targets, task.graphs.y
-    infinite = _first_row(y, lambda rows: rows.isinf().any(dim=1))
-    if infinite is not None:
-        raise _not_finite(task, "targets", infinite, "have an infinity: expected finite numbers")
-    unknown = _first_row(y, lambda rows: rows.isnan().all(dim=1) if some else rows.isnan().any(dim=1))
-    if unknown is not None:
-        which = " for one of them at least" if some else ""
-        raise _not_finite(task, "targets", unknown, f"are NaN: expected a number{which}")
+    if y is not None:
+        _refuse(task, "targets", y.isinf(), "have an infinity: expected finite numbers")
+        unknown = y.isnan().all(dim=-1) if some and y.dim() > 1 else y.isnan()
+        _refuse(task, "targets", unknown, f"are NaN: expected a number{' for one of them at least' * some}")
 
 
-def _first_row(values: Tensor | None, wrong: Callable[[Tensor], Tensor]) -> int | None:
-    """Return the first row of floating-point numbers that is wrong, or None."""
-    if values is None or not values.is_floating_point() or bool(values.isfinite().all()):
-        return None
-    found = wrong(values.reshape(values.size(0), -1)).nonzero()
-    return int(found[0]) if found.numel() else None
-
-
-def _not_finite(task: Task, what: str, graph: int, problem: str) -> NotFiniteError:
-    where = f"the {what} of graph {graph} of {task.name}, counted from 0,"
-    return NotFiniteError(f"{where} {problem}. Fix or leave out that graph.")
+def _refuse(task: Task, what: str, wrong: Tensor, problem: str, ptr: Tensor | None = None) -> None:
+    """Raise `NotFiniteError`, which names the graph of the first row with a wrong value; `ptr` has their first rows."""
+    if bool(wrong.any()):
+        row = wrong.nonzero()[0, 0].cpu()
+        graph = int(row) if ptr is None else int(torch.searchsorted(ptr, row, right=True)) - 1
+        raise NotFiniteError(
+            f"the {what} of graph {graph} of {task.name}, counted from 0, {problem}. Fix or leave out that graph."
+        )
 
 
 COARSE = 0.01
