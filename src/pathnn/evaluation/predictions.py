@@ -190,11 +190,7 @@ def _read_outputs(columns: Sequence[Sequence[str]], signature: TaskSignature) ->
 
 
 def logits(probability: Tensor) -> Tensor:
-    """Return finite logits of probabilities.
-
-    >>> logits(torch.tensor([0.5]))
-    tensor([0.])
-    """
+    """Return finite logits of probabilities."""
     return probability.clamp(1e-12, 1 - 1e-12).logit() if probability.dtype == torch.float64 else probability.logit()
 
 

@@ -107,9 +107,8 @@ class TaskSignature:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TaskSignature:
         """Return the signature that `to_dict` was called on."""
-        known = {entry.name for entry in fields(cls)}
         try:
-            found = {name: value for name, value in values.items() if name in known}
+            found = {entry.name: values[entry.name] for entry in fields(cls) if entry.name in values}
             for name in ("target_mean", "target_std"):
                 found[name] = tuple(found.get(name, ()))
             found["data"] = DataFingerprint.from_dict(found.get("data"))
@@ -166,6 +165,9 @@ def _words(features: int | list[int] | None) -> str:
     return "nothing" if features is None else f"{features} numbers"
 
 
+STATE, STATE_VERSION = "pathnn-state", 1
+"""The format of a state; raise the version when the meaning of its content changes."""
+
 MOST = 200_000
 """Fingerprints of more training graphs are not kept: they would be larger than the model."""
 
@@ -199,10 +201,6 @@ def training_overlap(signature: TaskSignature, task: Task, index: Tensor | None 
     graphs = task.graphs if index is None else task.graphs.subset(index)
     before = np.frombuffer(base64.b64decode(signature.training_graphs), dtype="<u8")
     return torch.from_numpy(np.isin(graph_fingerprints(graphs), before))
-
-
-STATE, STATE_VERSION = "pathnn-state", 1
-"""The format of a state; raise the version when the meaning of its content changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,15 +246,9 @@ def load_model(path: Path) -> TrainedModel:
         sample = config.max_paths_per_source
         if sample is not None and isinstance(model, PathModel):
             model.path_options = replace(model.path_options, max_paths_per_source=sample, seed=None)
-        return TrainedModel(
-            model,
-            config,
-            TaskSignature.from_dict(meta["task"]),
-            int(meta["epoch"]),
-            float(meta["val_score"]),
-            dict(meta["versions"]),
-            meta.get("test_score"),  # not in the files of earlier versions
-        )
+        scores = int(meta["epoch"]), float(meta["val_score"]), dict(meta["versions"])
+        test_score = meta.get("test_score")  # not in the files of earlier versions
+        return TrainedModel(model, config, TaskSignature.from_dict(meta["task"]), *scores, test_score)
 
 
 @contextmanager

@@ -289,11 +289,7 @@ def check_modes(*, resume: bool, overwrite: bool) -> None:
 
 
 def final_name(name: str) -> str:
-    """Return the name of the file that a temporary file would have become; other names are unchanged.
-
-    >>> final_name(".last.ckpt.0a1b.tmp"), final_name("last.ckpt")
-    ('last.ckpt', 'last.ckpt')
-    """
+    """Return the name of the file that a temporary file would have become; other names are unchanged."""
     return re.sub(r"^\.(.+)\.[0-9a-f]+\.tmp$", r"\1", name)
 
 

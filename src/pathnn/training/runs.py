@@ -335,8 +335,7 @@ def _agree(asked: RunConfig, saved: RunConfig, *, any_place: bool) -> RunConfig:
         raise RunError(
             f"the run began with epochs={saved.epochs}, and cannot be resumed with epochs={asked.epochs}: with the "
             "cosine schedule, the number of epochs determines every learning rate. Resume without --epochs, or start "
-            f"a new run of {asked.epochs} epochs with --overwrite or in another folder. A run with --schedule plateau "
-            "can be resumed with more epochs."
+            f"a new run of {asked.epochs} epochs with --overwrite or in another folder."
         )
     may = {name: vars(asked)[name] for name in RESUMABLE}
     automatic: dict[str, Any] = {"max_entries": saved.max_entries} if asked.max_entries == "auto" else {}

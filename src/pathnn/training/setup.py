@@ -188,8 +188,8 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     if y is None:
         return Loaders(task, train, val, test, data, key)
     known = y[split.train.to(y.device)]
-    scale = TargetScale.of(known) if config.standardize else TargetScale()
-    return Loaders(_with_loss(task, config, known), train, val, test, data, key, scale)
+    task = _with_loss(task, config, known)
+    return Loaders(task, train, val, test, data, key, TargetScale.of(known) if config.standardize else TargetScale())
 
 
 def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
