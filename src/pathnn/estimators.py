@@ -39,9 +39,9 @@ from pathnn.paths.options import Collection
 from pathnn.provenance import versions
 from pathnn.training.checkpoint import TaskSignature, TrainedModel, load_model, save_model, training_fingerprints
 from pathnn.training.config import DESCRIPTORS
+from pathnn.training.ensemble import predict
 from pathnn.training.loop import Epoch, TrainState, fabric_for, train
 from pathnn.training.recipes import fill_in
-from pathnn.training.scoring import predict
 from pathnn.training.setup import build_model, make_loaders
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -27,7 +27,6 @@ from pathnn.training.config import RunConfig, option
 
 if TYPE_CHECKING:
     from pathnn.data import BadRow, Task
-    from pathnn.training import EnsembleFolder, RunFolder
     from pathnn.training.run_folder import Member
 
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="RUN", help="The folder to write the run to.")]
@@ -142,12 +141,12 @@ def _prepare(
     overwrite: bool,
 ) -> tuple[RunConfig, Task]:
     """Check the folder, load the data, and fill in the config of a new run or of one to resume."""
-    from pathnn.training import RunFolder
+    from pathnn.training import EnsembleFolder, RunFolder
     from pathnn.training.checkpoint import checked_config
     from pathnn.training.recipes import add_descriptors, fill_in
 
     first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})  # before reading the data
-    folder = _folder(out, kind)
+    folder = RunFolder(out) if kind is None else EnsembleFolder(out, kind)
     first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.numbers, default=0))
     if resume and first.begun:
         saved = checked_config(first).to_dict()
@@ -169,21 +168,6 @@ def _evaluate(out: Path, task: Task, data: str, folds: int | None, *, baselines:
     with progress("evaluating" if not baselines else "training baselines", 4 * (folds or 1)) as step:
         found = write_evaluation(out, task, baselines=baselines, step=step)
     return {"baselines": found} if found else {}
-
-
-def _folder(out: Path, kind: Member | None) -> RunFolder | EnsembleFolder:
-    """Return the folder of a run or of several seeds or folds; refuse a folder of several for a single run."""
-    from pathnn.training import EnsembleFolder, RunFolder
-
-    there = EnsembleFolder.open(out)
-    if there.begun and kind != there.kind:
-        again = f"--{there.kind}s {len(there.numbers)} --resume"
-        raise typer.BadParameter(
-            f"{out} holds runs of {len(there.numbers)} {there.kind}s. Resume them with {again}, or give another "
-            "folder.",
-            param_hint="--out",
-        )
-    return RunFolder(out) if kind is None else EnsembleFolder(out, kind)
 
 
 def load_table(config: RunConfig, out: Path) -> Task:

@@ -22,11 +22,11 @@ from pathnn.inference.predictor import load_runs
 from pathnn.inference.similarity import TrainingMolecules
 from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.config import RunConfig
-from pathnn.training.ensemble import Ensemble, Report, combine, predict_each, run_members, summary
+from pathnn.training.ensemble import Ensemble, Report, combine, predict, predict_each, run_members, summary
 from pathnn.training.errors import RunError, RunFolderError
 from pathnn.training.run_folder import EnsembleFolder, finite, write_file
 from pathnn.training.runs import load_task
-from pathnn.training.scoring import predict, targets
+from pathnn.training.scoring import targets
 from pathnn.training.setup import calibration_part, choose_split, splits_of
 
 TEST, OUT_OF_FOLD, BASELINES = "test_predictions.csv", "out_of_fold.csv", "baselines.csv"

@@ -20,17 +20,11 @@ from pathnn.paths.options import Collection, PathOptions, option_help
 from pathnn.training.errors import RunError
 
 Device = Literal["auto", "cpu", "cuda"]
-
 Precision = Literal["32-true", "tf32", "64-true", "16-mixed", "bf16-mixed"]
-
 Direction = Literal["metric", "released"]
-
 Loss = Literal["l1", "mse", "huber"]
-
 OptimizerName = Literal["adam", "adamw"]
-
 Schedule = Literal["plateau", "cosine"]
-
 Logger = Literal["csv", "tensorboard"]
 
 KINDS = ("class", "binary", "multilabel", "regression")
@@ -47,10 +41,8 @@ MODELS = ("pathnn", "pathnn+", "gin", "gcn", "gatedgcn", "gat", "graphsage", "ml
 Clean = Literal["salts", "tautomers"]
 """How molecules are cleaned (`pathnn.data.readers.molecules`)."""
 
-
 DESCRIPTORS = ("standard", "rdkit", "morgan")
 """Descriptors that are computed from molecules (`pathnn.data.readers.descriptors`); other names are columns."""
-
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "model": MODELS, "kind": KINDS, "metric": METRICS, "clean": get_args(Clean), "variant": ("paper", "released"),

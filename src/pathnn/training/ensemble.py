@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from pathnn.data.fingerprints import DataFingerprint
+from pathnn.data.loader import PackedLoader
 from pathnn.data.task import TargetScale, Task, with_metric
 from pathnn.device import resolve
 from pathnn.provenance import commit
@@ -25,8 +26,16 @@ from pathnn.training.errors import MismatchError, RunError, RunFolderError
 from pathnn.training.loop import Epoch, fabric_for
 from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, config_differences, finite
 from pathnn.training.runs import Run, load_task, run
-from pathnn.training.scoring import Evaluation, comparable, graphs_to_read, measure, predict, target_scores, targets
-from pathnn.training.setup import build_model, check_finite, choose_split, make_loaders, resolve_max_entries, with_paths
+from pathnn.training.scoring import Evaluation, comparable, measure, model_outputs, target_scores, targets
+from pathnn.training.setup import (
+    build_model,
+    check_finite,
+    choose_split,
+    has_paths,
+    make_loaders,
+    resolve_max_entries,
+    with_paths,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +125,33 @@ def predict_each(
     """
     ensemble.signature.check_inputs(task)
     check_finite(task)
-    model = ensemble.members[0].model
-    graphs, index = graphs_to_read(task.graphs, index, model)
-    task = task.with_graphs(with_paths(graphs, model, device) if len(graphs) else graphs)  # once for all
-    return torch.stack([predict(trained, task, index, device=device) for trained in ensemble.members])
+    graphs, first = task.graphs, ensemble.members[0].model
+    if (len(graphs) if index is None else index.numel()) == 0:
+        raise RunError(f"{task.name}: there are no graphs to predict for.")
+    if index is not None and not has_paths(graphs, first):  # a subset has no paths
+        graphs, index = graphs.subset(index), None
+    graphs = with_paths(graphs, first, device)
+    outputs = []
+    for trained in ensemble.members:
+        model, size = trained.model.to(device), trained.config.batch_size
+        entries = resolve_max_entries("auto", model, device)
+        loader = PackedLoader(graphs, index, batch_size=size, max_entries=entries, device=device)
+        outputs.append(model_outputs(model, loader, merge=True))
+    return torch.stack(outputs)
+
+
+def predict(
+    trained: TrainedModel, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
+) -> Tensor:
+    """Return the outputs of a trained model for the graphs `index` of a task (None: all), in the network's unit.
+
+    ```python
+    trained = load_model(Path("run/model.safetensors"))
+    out = predict(trained, load_data("new.csv", targets=[]))
+    logS = trained.signature.target_scale.decode(out)                # in the unit of the target
+    ```
+    """
+    return predict_each(Ensemble((trained,)), task, index, device=device)[0]
 
 
 def combine(outputs: Tensor, target: str) -> Tensor:
@@ -207,7 +239,8 @@ def _in_one_unit(members: list[TrainedModel], data: DataFingerprint | None) -> l
     unified = []
     for member in members:
         own = member.signature
-        _rescale(member, own.target_scale, first.target_scale)
+        if own.target_scale != first.target_scale:
+            _rescale(member, own.target_scale, first.target_scale)
         split = None if own.data is None or data is None else replace(own.data, split=data.split)
         unified.append(replace(member, signature=replace(own, data=split, **shared)))
     return unified
@@ -215,8 +248,6 @@ def _in_one_unit(members: list[TrainedModel], data: DataFingerprint | None) -> l
 
 def _rescale(member: TrainedModel, own: TargetScale, common: TargetScale) -> None:
     """Change the last layer so that its outputs are in the unit of `common`."""
-    if own == common:
-        return
     last = [module for module in member.model.head.modules() if isinstance(module, torch.nn.Linear)][-1]
     mean, std, other_mean, other_std = torch.tensor([own.mean, own.std, common.mean, common.std], dtype=torch.float64)
     with torch.no_grad():

@@ -141,6 +141,7 @@ class RunFolder(Folder):
         Nothing is removed: see `clear`.
         """
         check_modes(resume=resume, overwrite=overwrite)
+        check_kind(self.path, None)
         self.check_free(lambda name: self.config.exists() or is_run_file(name))
         if resume or not self.begun:
             return
@@ -288,6 +289,16 @@ def check_modes(*, resume: bool, overwrite: bool) -> None:
         raise RunError("resume and overwrite contradict each other: give one of --resume and --overwrite.")
 
 
+def check_kind(path: Path, kind: Member | None) -> None:
+    """Raise `RunFolderError` if a folder holds several runs that do not differ in `kind` (None: a single run)."""
+    there = EnsembleFolder.open(path)
+    if there.begun and there.kind != kind:
+        raise RunFolderError(
+            f"{path} holds runs of several {there.kind}s. Resume them with --{there.kind}s {len(there.numbers)} "
+            "--resume, or give another folder."
+        )
+
+
 def final_name(name: str) -> str:
     """Return the name of the file that a temporary file would have become; other names are unchanged."""
     return re.sub(r"^\.(.+)\.[0-9a-f]+\.tmp$", r"\1", name)
@@ -360,7 +371,7 @@ class EnsembleFolder(Folder):
     @property
     def numbers(self) -> list[int]:
         """Return the seeds or folds of the runs; none if no run has begun."""
-        return self.read_members()[f"{self.kind}s"] if self.begun else []
+        return self.read_members().get(f"{self.kind}s", []) if self.begun else []
 
     def read_members(self) -> dict[str, Any]:
         """Return the content of `ensemble.json`: `seeds` or `folds`, and what the runs share."""
@@ -377,13 +388,11 @@ class EnsembleFolder(Folder):
     def check(self, wanted: Iterable[int] = (), *, resume: bool = False, overwrite: bool = False) -> None:
         """Raise `RunFolderError` if the runs of the seeds or folds `wanted` must not be written."""
         check_modes(resume=resume, overwrite=overwrite)
+        check_kind(self.path, self.kind)
         if RunFolder(self.path).begun:
             raise RunFolderError(f"{self.path} holds a single run: give another folder for several {self.kind}s.")
         known = ("ensemble.json", "result.json", *EVALUATION_FILES, LOCK)
         self.check_free(lambda name: name in known or MEMBER.fullmatch(name) is not None)
-        there = EnsembleFolder.open(self.path)
-        if there.kind != self.kind and there.begun:
-            raise RunFolderError(f"{self.path} holds runs of several {there.kind}s: give another folder.")
         if self.begun and not (resume or overwrite):
             raise RunFolderError(
                 f"{self.path} holds runs of {len(self.numbers)} {self.kind}s already. Resume them (--resume), replace "
