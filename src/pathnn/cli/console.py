@@ -46,11 +46,7 @@ def plain(value: Any) -> Any:
 
 
 def scores_text(scores: Mapping[str, float | None]) -> str:
-    """Return scores by name as text; None and NaN are not defined.
-
-    >>> scores_text({"mae": 0.51239, "r2": None})
-    'mae 0.5124, r2 not defined'
-    """
+    """Return scores by name as text; None and NaN are not defined."""
     return ", ".join(f"{name} {score_text(score)}" for name, score in scores.items())
 
 
@@ -96,11 +92,7 @@ def note(message: str) -> None:
 
 
 def number_text(number: int, thing: str) -> str:
-    """Return a number of things as text.
-
-    >>> number_text(1, "graph"), number_text(12000, "graph")
-    ('1 graph', '12,000 graphs')
-    """
+    """Return a number of things as text."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
@@ -166,11 +158,7 @@ def epoch_text(epoch: Epoch, run: Run, rate: float) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """Return a time in seconds, minutes or hours.
-
-    >>> time_text(42.0), time_text(100.0), time_text(7500.0)
-    ('42 s', '1 min 40 s', '2 h 5 min')
-    """
+    """Return a time in seconds, minutes or hours."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -56,11 +56,7 @@ def scatter(x: Array, y: Array, xlabel: str, ylabel: str, *, diagonal: bool = Fa
 
 
 def roc_curve(y: Array, out: Array) -> tuple[Array, Array]:
-    """Return the rates of false and of true positives at each threshold, from the strictest to the loosest.
-
-    >>> [rate.tolist() for rate in roc_curve(np.array([1, 0, 1]), np.array([3.0, 2.0, 1.0]))]
-    [[0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0]]
-    """
+    """Return the rates of false and of true positives at each threshold, from the strictest to the loosest."""
     from torchmetrics.functional.classification import binary_roc
 
     false, true, _ = binary_roc(torch.tensor(out).sigmoid(), torch.tensor(y).long())

@@ -206,11 +206,7 @@ def samples(count: int, *, resamples: int = 1000, seed: int = 0) -> Iterator[Arr
 
 
 def sample_weights(index: Array) -> Array:
-    """Count how often each graph is in each sample.
-
-    >>> sample_weights(np.array([[0, 0, 2]]))
-    array([[2., 0., 1.]])
-    """
+    """Count how often each graph is in each sample."""
     rows, count = index.shape
     flat = (index + count * np.arange(rows)[:, None]).ravel()
     return np.bincount(flat, minlength=rows * count).reshape(rows, count).astype(np.float64)
@@ -259,11 +255,7 @@ def weighted_scores(metric: str, out: Array, y: Array, weights: Array) -> Array:
 
 
 def interval(values: Array) -> tuple[float, float]:
-    """Return the 2.5th and 97.5th percentile, without samples in which a metric is not defined.
-
-    >>> interval(np.arange(1001.0))
-    (25.0, 975.0)
-    """
+    """Return the 2.5th and 97.5th percentile, without samples in which a metric is not defined."""
     defined = values[~np.isnan(values)]
     low, high = np.percentile(defined, [2.5, 97.5]).tolist() if defined.size else (math.nan, math.nan)
     return low, high

@@ -266,11 +266,7 @@ EXPONENT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
 
 
 def yaml_options(text: str) -> dict[str, Any]:
-    """Return the options in a YAML text of plain values without checking them.
-
-    >>> yaml_options("lr: 1e-4")
-    {'lr': 0.0001}
-    """
+    """Return the options in a YAML text of plain values without checking them."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -294,11 +290,6 @@ def _plain(value: Any) -> Any:
 
 
 def run_seed(config: RunConfig, data: str, *parts: int | str) -> int:
-    """Return the 63-bit seed of a run, or of a part of it; `data` is the key that `setup.data_key` returns.
-
-    >>> a, b = RunConfig(data="csl", seed=1), RunConfig(data="csl", seed=2)
-    >>> run_seed(a, "csl") == run_seed(a, "csl"), run_seed(a, "csl") == run_seed(b, "csl")
-    (True, False)
-    """
+    """Return the 63-bit seed of a run, or of a part of it; `data` is the key that `setup.data_key` returns."""
     key = "\0".join(map(str, (data, config.fold, config.seed, *parts)))
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 1

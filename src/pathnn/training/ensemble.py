@@ -373,13 +373,7 @@ def summary(ensemble: Ensemble, task: Task, results: Sequence[dict[str, Any]]) -
 
 
 def statistics(part: str, scores: Sequence[float | None]) -> dict[str, Any]:
-    """Return mean and sample standard deviation of scores; None if one is missing or not finite.
-
-    >>> statistics("test", [1.0, 3.0])
-    {'test_each': [1.0, 3.0], 'test_mean': 2.0, 'test_std': 1.4142...}
-    >>> statistics("test", [1.0, None])
-    {'test_each': [1.0, None], 'test_mean': None, 'test_std': None}
-    """
+    """Return mean and sample standard deviation of scores; None if one is missing or not finite."""
     each = [None if score is None or not math.isfinite(score) else score for score in scores]
     known = [score for score in each if score is not None]
     whole = len(known) == len(each)

@@ -307,13 +307,7 @@ def _evaluate(state: TrainState, loaders: Loaders, loader: PackedLoader, stepper
 
 
 def at_least_as_good(score: float, other: float, maximize: bool) -> bool:
-    """Return whether `score` is at least as good as `other`; NaN is worse than any number.
-
-    >>> at_least_as_good(0.5, 0.5, True), at_least_as_good(float("nan"), 0.1, False)
-    (True, False)
-    >>> at_least_as_good(0.1, float("nan"), True)
-    True
-    """
+    """Return whether `score` is at least as good as `other`; NaN is worse than any number."""
     if math.isnan(score) or math.isnan(other):
         return not math.isnan(score)
     return score >= other if maximize else score <= other

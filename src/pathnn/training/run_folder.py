@@ -256,11 +256,7 @@ class RunFolder(Folder):
 
 
 def config_differences(one: RunConfig, other: RunConfig) -> list[tuple[str, Any, Any]]:
-    """Return the options that differ, with both values; options of the model have names such as `options.phi`.
-
-    >>> config_differences(RunConfig(data="a"), RunConfig(data="a", k=2, options={"phi": "relu"}))
-    [('k', 4, 2), ('options.phi', None, 'relu')]
-    """
+    """Return the options that differ, with both values; options of the model have names such as `options.phi`."""
     mine, theirs = _flat(one), _flat(other)
     names = [*mine, *(name for name in theirs if name not in mine)]
     return [(name, mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)]
@@ -273,11 +269,7 @@ def _flat(config: RunConfig) -> dict[str, Any]:
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with None for NaN and infinity, which JSON does not have.
-
-    >>> finite({"loss": float("nan"), "epoch": 1})
-    {'loss': None, 'epoch': 1}
-    """
+    """Return the values with None for NaN and infinity, which JSON does not have."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
     }
@@ -435,12 +427,7 @@ def plot_epochs(axes: Any, epochs: Sequence[Mapping[str, Any]], name: str, **sty
 
 
 def draw_curves(epochs: Sequence[Mapping[str, Any]], *, metric_name: str) -> Figure:
-    """Draw the lines of `metrics.jsonl`: losses, and the validation score with its best epoch.
-
-    >>> epoch = {"epoch": 1, "train_loss": 2.0, "val_loss": 2.1, "val_score": 10.0, "best": True}
-    >>> len(draw_curves([epoch], metric_name="accuracy").axes)
-    2
-    """
+    """Draw the lines of `metrics.jsonl`: losses, and the validation score with its best epoch."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3.2), layout="constrained")

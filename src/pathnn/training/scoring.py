@@ -90,10 +90,6 @@ def all_scores(out: Tensor, y: Tensor, task: Task) -> dict[str, float]:
     """Return all metrics for the kind of a task's targets by name; several targets have the mean of theirs.
 
     `out` is in the unit of the targets. The metric of the task is computed as the task says.
-
-    >>> from pathnn.data import load_dataset
-    >>> all_scores(torch.eye(10), torch.arange(10), load_dataset("csl"))
-    {'accuracy': 100.0, 'balanced-accuracy': 100.0, 'f1': 100.0, 'mcc': 1.0}
     """
     out, y, scores = out.cpu(), y.cpu(), {}
     for name, info in OF_KIND.get(task.target, {}).items():
@@ -115,11 +111,7 @@ def targets(task: Task, index: Tensor) -> Tensor:
 
 
 def as_targets(y: Tensor, out: Tensor) -> Tensor:
-    """Return targets as a loss reads them: on the device of the outputs, and in their type unless they are classes.
-
-    >>> as_targets(torch.tensor([True, False]), torch.zeros(2)).dtype
-    torch.float32
-    """
+    """Return targets as a loss reads them: on the device of the outputs, and in their type unless they are classes."""
     y = y.to(out.device)
     return y.to(out.dtype) if y.is_floating_point() or y.dtype == torch.bool else y
 
@@ -238,12 +230,6 @@ def align_classes(task: Task, known: Sequence[str]) -> Task:
 
     Names that are numbers are compared as numbers ("3" is "3.0"). Without names of classes, the task is unchanged.
     Raises `MismatchError` for a class that is not known.
-
-    >>> from pathnn.data import PackedGraphs, task_from_graphs
-    >>> edge = torch.tensor([[0, 1], [1, 0]])
-    >>> graphs = replace(PackedGraphs.from_edges([edge, edge], [2, 2]), y=torch.tensor([9, 3]))
-    >>> align_classes(task_from_graphs(graphs), ["3", "7", "9"]).graphs.y
-    tensor([2, 0])
     """
     y = task.graphs.y
     if task.target != "class" or y is None or not task.classes or not known:

@@ -33,15 +33,7 @@ from pathnn.training.errors import NotFiniteError, RunError
 
 
 def data_key(config: RunConfig, task: Task) -> str:
-    """Return the text that stands for the data in the seeds of a run: a name, or fingerprints of a file's content.
-
-    >>> from pathnn.data import load_dataset
-    >>> csl = load_dataset("csl")
-    >>> data_key(RunConfig(data="csl"), csl)
-    'csl'
-    >>> data_key(RunConfig(data="mine.g6"), csl) == data_key(RunConfig(data="/home/me/mine.g6"), csl)
-    True
-    """
+    """Return the text that stands for the data in the seeds of a run: a name, or fingerprints of a file's content."""
     if config.data.lower() in dataset_names():
         return config.data.lower()
     data = DataFingerprint.of(task, None)
