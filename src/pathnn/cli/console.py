@@ -106,14 +106,9 @@ Step = Callable[..., None]
 
 @contextmanager
 def progress(what: str, total: int | None = None, *, unit: str | None = None) -> Iterator[Step]:
-    """Show a bar while the block runs; call the yielded function after each of `total` steps.
+    """Show a bar on a terminal after `DELAY` seconds; call the yielded function after each of `total` steps.
 
-    Without `total`, the bar shows only the elapsed time; with `unit`, also the steps per second and the time left. It
-    appears after `DELAY` seconds, on terminals only.
-
-    >>> with progress("counting", total=2) as step:
-    ...     for _ in range(2):
-    ...         step()
+    Without `total`, the bar shows only the elapsed time; with `unit`, also the steps per second and the time left.
     """
     if not sys.stderr.isatty():
         yield lambda steps=1: None
@@ -169,10 +164,9 @@ def time_text(seconds: float) -> str:
 
 @contextmanager
 def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None]]:
-    """Yield a function to call after each epoch.
+    """Yield a function to call after each epoch; `several`: name the seed or fold.
 
-    On a terminal it rewrites one line, elsewhere it adds a line every `EVERY` seconds. `several`: name the seed or
-    fold.
+    On a terminal it rewrites one line, elsewhere it adds a line every `EVERY` seconds.
     """
     started, said, done = time.monotonic(), time.monotonic(), 0
     terminal, member = sys.stderr.isatty(), ""

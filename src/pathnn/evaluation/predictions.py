@@ -67,9 +67,9 @@ class Predictions:
         """Return the predictions of several parts, in the order of their rows."""
         if len(parts) == 1:
             return parts[0]
-        rows, smiles, folds = ([x for one in parts for x in vars(one)[name]] for name in ("rows", "smiles", "folds"))
-        order = sorted(range(len(rows)), key=rows.__getitem__)
-        rows, smiles, folds = (tuple(values[i] for i in order) if values else () for values in (rows, smiles, folds))
+        joined = [[x for one in parts for x in vars(one)[name]] for name in ("rows", "smiles", "folds")]
+        order = sorted(range(len(joined[0])), key=joined[0].__getitem__)
+        rows, smiles, folds = (tuple(values[i] for i in order) if values else () for values in joined)
         y, out = torch.cat([one.y for one in parts])[order], torch.cat([one.out for one in parts])[order]
         return Predictions(parts[0].signature, rows, smiles, y, out, folds)
 

@@ -52,11 +52,9 @@ def write_report(
     baselines: Mapping[str, Predictions],
     coverage: Sequence[Coverage] | None,
 ) -> None:
-    """Write `report.html` into the folder of a run, of several seeds or of folds.
+    """Write `report.html` into the folder of a run, of several seeds or of folds; without matplotlib it has no plots.
 
-    `found` has the predictions for the test parts of `splits`, and `baselines` those of simpler models for the same
-    molecules. `coverage` is that of intervals on the test part. Without matplotlib the report has no plots, and says
-    so.
+    `found` has the predictions for the test parts of `splits`, and `baselines` those of simpler models.
     """
     trivial = trivial_predictions(task, splits, signature=ensemble.signature)
     target = ", ".join(task.classes) if task.target != "class" else ", ".join(ensemble.config.target or ("class",))

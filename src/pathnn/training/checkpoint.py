@@ -280,10 +280,7 @@ def load_state(path: Path) -> dict[str, Any]:
 
 
 def checked_config(folder: RunFolder) -> RunConfig:
-    """Read `config.yaml`, and raise `RunFolderError` if the run was trained with another config.
-
-    `last.ckpt` holds that config, or `model.safetensors` if there is no state. The options `RESUMABLE` may differ.
-    """
+    """Read `config.yaml`, and raise `RunFolderError` if the state or the model has another; `RESUMABLE` may differ."""
     config, file = folder.read_config(), folder.state if folder.state.exists() else folder.model
     if not file.exists():
         return config  # nothing was trained yet

@@ -64,10 +64,7 @@ class Ensemble:
 
     @property
     def config(self) -> RunConfig:
-        """Return the config of the first network; the others differ in the seed.
-
-        If they differ in the fold, its `fold` stands for all folds together.
-        """
+        """Return the config of the first network; if the others differ in the fold, its `fold` stands for all folds."""
         config = self.members[0].config
         if config.folds is not None and len({member.config.fold for member in self.members}) > 1:
             return replace(config, fold=config.folds)
@@ -155,13 +152,9 @@ def predict(
 
 
 def combine(outputs: Tensor, target: str) -> Tensor:
-    """Return one output for each graph from those of several networks, `[networks, graphs, channels]`.
+    """Return the mean of the outputs of several networks, or the logit of the mean probability of classes and labels.
 
-    It is their mean, or the logit of the mean probability for classes and labels.
-
-    >>> combine(torch.tensor([[[1.0]], [[2.0]]]), "regression")
-    tensor([[1.5000]])
-    >>> combine(torch.tensor([[[20.0]], [[-20.0]]]), "binary")
+    >>> combine(torch.tensor([[[20.0]], [[-20.0]]]), "binary")  # [networks, graphs, channels]
     tensor([[0.]])
     """
     if outputs.size(0) == 1:
@@ -228,13 +221,10 @@ def load_members(folder: EnsembleFolder) -> Ensemble:
 
 
 def _in_one_unit(members: list[TrainedModel], data: DataFingerprint | None) -> list[TrainedModel]:
-    """Return the models of folds with the target scale of the first, and the training graphs of all.
-
-    `data` is the fingerprint of the split of all folds together.
-    """
+    """Return the models of folds with the target scale of the first, the training graphs of all and their `data`."""
     first = members[0].signature
     texts = [member.signature.training_graphs for member in members]
-    shared = {"target_mean": first.target_mean, "target_std": first.target_std}
+    shared: dict[str, Any] = {"target_mean": first.target_mean, "target_std": first.target_std}
     shared |= {"training_graphs": join_fingerprints(texts) if all(texts) else ""}
     unified = []
     for member in members:

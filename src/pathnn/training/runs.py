@@ -209,10 +209,7 @@ def save_best(run: Run) -> None:
 
 
 def saved_result(run: Run) -> dict[str, Any] | None:
-    """Return the result of a finished run, or None if there is none for its last epoch.
-
-    The scores are those of the checkpoint; a `result.json` that was edited is written again.
-    """
+    """Return the result of a finished run with the scores of its checkpoint; None if its last epoch has none."""
     done = run.folder.read_result() if run.finished else None
     if done is None or done.get("epochs") != run.state.epoch or run.state.best is None:
         return None
@@ -327,9 +324,9 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
 
 
 def _agree(asked: RunConfig, saved: RunConfig, *, any_place: bool) -> RunConfig:
-    """Return the saved config with the options of `asked` that may change; raise `RunError` for any other difference.
+    """Return the saved config with the options of `asked` that may change, with `any_place` also the name of the data.
 
-    With `any_place` the data may have any name: its fingerprint is compared.
+    Raises `RunError` for any other difference.
     """
     if saved.schedule == "cosine" and asked.epochs != saved.epochs:
         raise RunError(

@@ -87,10 +87,7 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale) -> Evaluatio
 
 
 def all_scores(out: Tensor, y: Tensor, task: Task) -> dict[str, float]:
-    """Return all metrics for the kind of a task's targets by name; several targets have the mean of theirs.
-
-    `out` is in the unit of the targets. The metric of the task is computed as the task says.
-    """
+    """Return all metrics by name for outputs in the unit of the targets; several targets have the mean of theirs."""
     out, y, scores = out.cpu(), y.cpu(), {}
     for name, info in OF_KIND.get(task.target, {}).items():
         if task.target == "class":
@@ -205,11 +202,7 @@ def model_outputs(
 
 
 def target_scores(out: Tensor, y: Tensor, task: Task) -> tuple[float, ...]:
-    """Return the metric of each target over the graphs for which it is known; () for one target or for classes.
-
-    `out` is in the unit of the targets. A metric that is not defined is NaN; the mean of the others is the metric of
-    the task.
-    """
+    """Return the metric of each of several targets, NaN if not defined, for outputs in their unit; () for one target."""
     if task.score is None or task.out_channels < 2:
         return ()
     return tuple((score_targets(task.score, out, y.to(out.device)) * task.scale).tolist())

@@ -257,13 +257,10 @@ def _are_read(given: object, reads: PathOptions) -> bool:
 def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tuple[Tensor, float]]:
     """Yield one process' part of each batch, and its share of the batch's loss.
 
-    Every process takes part in every step: if a batch has fewer graphs than there are processes, the other processes
-    get its first graph with a share of 0.
+    Every process takes part in every step, if there are too few graphs with the first graph and a share of 0.
 
-    >>> list(own_share([torch.tensor([4, 5, 6])], 0, 2))
-    [(tensor([4, 5]), 0.6666...)]
-    >>> list(own_share([torch.tensor([4])], 1, 2))
-    [(tensor([4]), 0.0)]
+    >>> list(own_share([torch.tensor([4, 5, 6]), torch.tensor([7])], 1, 2))
+    [(tensor([6]), 0.3333...), (tensor([7]), 0.0)]
     """
     for batch in batches:
         own = batch.tensor_split(world_size)[rank]
@@ -328,9 +325,9 @@ def _fold_splits(task: Task, config: RunConfig) -> tuple[Split, ...]:
 def resolve_max_entries(
     max_entries: int | Literal["auto"] | None, model: Model, device: torch.device | str
 ) -> int | None:
-    """Return a number for "auto": as many entries as half of the free memory holds, rounded down to a power of two.
+    """Return a number for "auto": as many entries as half of the free memory holds.
 
-    Rounding keeps the pieces, and so the rounding of sums, the same if a little less memory is free.
+    It is a power of two: the pieces, and so the rounding of sums, are the same if a little less memory is free.
     """
     if max_entries != "auto":
         return max_entries
@@ -348,10 +345,7 @@ def check_finite(task: Task) -> None:
 
 
 def check_finite_targets(task: Task) -> None:
-    """Raise `NotFiniteError`, which names a graph, if a target is NaN or infinite.
-
-    If `task.has_missing_targets`, some targets of a graph may be NaN, but not all.
-    """
+    """Raise `NotFiniteError` if a target is infinite or NaN; if some are unknown, only if all of a graph are NaN."""
     some, y = task.has_missing_targets, task.graphs.y
     if y is not None:
         _refuse(task, "targets", y.isinf(), "have an infinity: expected finite numbers")
@@ -374,10 +368,7 @@ COARSE = 0.01
 
 
 def check_precision(task: Task, index: Tensor, dtype: torch.dtype) -> None:
-    """Raise `RunError` if numbers of type `dtype` are too coarse for the targets of the graphs `index`.
-
-    They are if rounding changes the targets of a regression by more than `COARSE` of their standard deviation.
-    """
+    """Raise `RunError` if `dtype` rounds targets of the graphs `index` by more than `COARSE` of their deviation."""
     y = task.graphs.y
     if task.target != "regression" or y is None:
         return
@@ -421,11 +412,7 @@ OTHER_SPLIT = "Give more data, or another split (--split-seed)."
 
 
 def check_split(task: Task, split: Split) -> None:
-    """Raise `RunError` if a split has nothing to learn, or no best epoch.
-
-    That is so if a binary target is the same in all training or validation graphs, if one of several targets is not
-    known for any training graph, or if the metric is not defined for any target of the validation graphs.
-    """
+    """Raise `RunError` if a split has nothing to learn (an unknown or constant target), or no best epoch."""
     if task.graphs.y is None:
         return
     y = task.graphs.y.cpu()
