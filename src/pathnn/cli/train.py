@@ -94,7 +94,7 @@ def train_command(
         check_table_options(data, chosen, baselines=baselines)
         kind: Member | None = "seed" if seeds is not None else "fold" if folds is not None else None
         modes = {"resume": resume, "overwrite": overwrite}
-        base, task = _prepare(data, out, chosen, options, kind, **modes)
+        base, task = _prepare(data, out, chosen, options, kind, modes)
         try:
             with epoch_line(several=kind is not None) as report:
                 settings: dict[str, Any] = {"task": task, "report": report, **modes}
@@ -131,14 +131,7 @@ def read_options(given: dict[str, Any], file: Path | None) -> tuple[dict[str, An
 
 
 def _prepare(
-    data: str,
-    out: Path,
-    chosen: dict[str, Any],
-    options: dict[str, Any],
-    kind: Member | None,
-    *,
-    resume: bool,
-    overwrite: bool,
+    data: str, out: Path, chosen: dict[str, Any], options: dict[str, Any], kind: Member | None, modes: dict[str, bool]
 ) -> tuple[RunConfig, Task]:
     """Check the folder, load the data, and fill in the config of a new run or of one to resume."""
     from pathnn.training import EnsembleFolder, RunFolder
@@ -148,11 +141,11 @@ def _prepare(
     first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})  # before reading the data
     folder = RunFolder(out) if kind is None else EnsembleFolder(out, kind)
     first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.numbers, default=0))
-    if resume and first.begun:
+    if modes["resume"] and first.begun:
         saved = checked_config(first).to_dict()
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
         return base, load_table(base, out)
-    folder.check(resume=resume, overwrite=overwrite)
+    folder.check(**modes)
     chosen = add_descriptors(data, chosen)
     task = load_table(replace(first_look, descriptors=chosen.get("descriptors")), out)
     return fill_in(data, task, chosen, options), task

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,29 +31,31 @@ MANY = 3000
 """More points are drawn as one image."""
 
 
-def make_figure(draw: Callable[[Axes], None], *, width: float = 3.6, height: float = 3.2) -> Figure:
-    """Return a figure with one plot that `draw` fills."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
+def one_plot(draw: Callable[..., None]) -> Callable[..., Figure]:
+    """Turn a function that draws on axes into one that returns a figure with them."""
 
-    with rc_context(STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.add_subplot()
-        draw(axes)
-        axes.locator_params(axis="x", nbins=6)
-    return figure
+    @wraps(draw)
+    def make(*args: Any, **options: Any) -> Figure:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+
+        with rc_context(STYLE):
+            figure = Figure(figsize=(3.6, 3.2), layout="constrained")
+            axes = figure.add_subplot()
+            draw(axes, *args, **options)
+            axes.locator_params(axis="x", nbins=6)
+        return figure
+
+    return make
 
 
-def scatter(x: Array, y: Array, xlabel: str, ylabel: str, *, diagonal: bool = False) -> Figure:
+@one_plot
+def scatter(axes: Axes, x: Array, y: Array, xlabel: str, ylabel: str, *, diagonal: bool = False) -> None:
     """Draw points, and the diagonal or a line at 0."""
-
-    def draw(axes: Axes) -> None:
-        ends = [min(x.min(), y.min()), max(x.max(), y.max())] if diagonal else [x.min(), x.max()]
-        axes.plot(ends, ends if diagonal else [0.0, 0.0], color=GREY, linewidth=1)
-        axes.scatter(x, y, s=14, alpha=0.6, color=BLUE, linewidths=0, rasterized=len(x) > MANY)
-        axes.set(xlabel=xlabel, ylabel=ylabel)
-
-    return make_figure(draw)
+    ends = [min(x.min(), y.min()), max(x.max(), y.max())] if diagonal else [x.min(), x.max()]
+    axes.plot(ends, ends if diagonal else [0.0, 0.0], color=GREY, linewidth=1)
+    axes.scatter(x, y, s=14, alpha=0.6, color=BLUE, linewidths=0, rasterized=len(x) > MANY)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
 
 
 def roc_curve(y: Array, out: Array) -> tuple[Array, Array]:
@@ -81,67 +84,59 @@ def calibration_curve(y: Array, probability: Array, *, bins: int = 10) -> tuple[
     return np.array([probability[part].mean() for part in parts]), np.array([y[part].mean() for part in parts])
 
 
-def draw_curves(curves: Mapping[str, tuple[Array, Array]], xlabel: str, ylabel: str, *, marker: str = "") -> Figure:
+Curves = Mapping[str, tuple[Array, Array]]
+
+
+@one_plot
+def draw_curves(axes: Axes, curves: Curves, xlabel: str, ylabel: str, *, marker: str = "") -> None:
     """Draw curves from 0 to 1 by name, next to the diagonal."""
-
-    def draw(axes: Axes) -> None:
-        axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
-        _lines(axes, curves, marker)
-        axes.set(xlabel=xlabel, ylabel=ylabel, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-
-    return make_figure(draw)
+    axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
+    _lines(axes, curves, marker)
+    axes.set(xlabel=xlabel, ylabel=ylabel, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
 
 
-def draw_precision_recall(curves: Mapping[str, tuple[Array, Array]]) -> Figure:
+@one_plot
+def draw_precision_recall(axes: Axes, curves: Curves) -> None:
     """Draw curves of precision over recall by name; the dotted line is the share of positives."""
-
-    def draw(axes: Axes) -> None:
-        if len(curves) == 1:
-            axes.axhline(float(np.mean(next(iter(curves.values()))[0])), color=GREY, linewidth=1, linestyle=":")
-        _lines(axes, {name: precision_recall(*pair) for name, pair in curves.items()})
-        axes.set(xlabel="recall", ylabel="precision", ylim=(-0.02, 1.02))
-
-    return make_figure(draw)
+    if len(curves) == 1:
+        axes.axhline(float(np.mean(next(iter(curves.values()))[0])), color=GREY, linewidth=1, linestyle=":")
+    _lines(axes, {name: precision_recall(*pair) for name, pair in curves.items()})
+    axes.set(xlabel="recall", ylabel="precision", ylim=(-0.02, 1.02))
 
 
-def _lines(axes: Axes, curves: Mapping[str, tuple[Array, Array]], marker: str = "") -> None:
+def _lines(axes: Axes, curves: Curves, marker: str = "") -> None:
     for name, (x, y) in curves.items():
         axes.plot(x, y, color=BLUE if len(curves) == 1 else None, label=name, marker=marker)
     if len(curves) > 1:
         axes.legend()
 
 
-def learning_curves(runs: Sequence[Sequence[Mapping[str, Any]]], field: str, label: str) -> Figure:
+@one_plot
+def learning_curves(axes: Axes, runs: Sequence[Sequence[Mapping[str, Any]]], field: str, label: str) -> None:
     """Draw a field of `metrics.jsonl` over the epochs, one line for each run; "loss" draws both losses."""
-
-    def draw(axes: Axes) -> None:
-        fields = {"train_loss": "training", "val_loss": "validation"} if field == "loss" else {field: ""}
-        for (name, title), color in zip(fields.items(), (BLUE, ORANGE), strict=False):
-            style = {"color": color, "linewidth": 1.2, "alpha": 1.0 if len(runs) == 1 else 0.6}
-            for i, epochs in enumerate(runs):
-                plot_epochs(axes, epochs, name, label=title if i == 0 and title else None, **style)
-        axes.set(xlabel="epoch", ylabel=label)
-        if len(fields) > 1:
-            axes.legend()
-
-    return make_figure(draw)
+    fields = {"train_loss": "training", "val_loss": "validation"} if field == "loss" else {field: ""}
+    for (name, title), color in zip(fields.items(), (BLUE, ORANGE), strict=False):
+        style = {"color": color, "linewidth": 1.2, "alpha": 1.0 if len(runs) == 1 else 0.6}
+        for i, epochs in enumerate(runs):
+            plot_epochs(axes, epochs, name, label=title if i == 0 and title else None, **style)
+    axes.set(xlabel="epoch", ylabel=label)
+    if len(fields) > 1:
+        axes.legend()
 
 
-def draw_comparison(found: Comparison) -> Figure:
+@one_plot
+def draw_comparison(axes: Axes, found: Comparison) -> None:
     """Draw the scores of models with their intervals, the first on top."""
-
-    def draw(axes: Axes) -> None:
-        for place, model in enumerate(found.models):
-            color = BLUE if place == 0 else ORANGE if model.difference and model.difference.distinguishable else GREY
-            axes.plot([model.low, model.high], [-place, -place], color=color, linewidth=2)
-            axes.plot(model.score, -place, "o", color=color)
-        axes.set_yticks([-place for place in range(len(found.models))], [model.name for model in found.models])
-        axes.set_ylim(-len(found.models) + 0.5, 0.5)
-        axes.axvline(found.models[0].score, color=GREY, linewidth=1, linestyle=":")
-        direction = "larger" if found.maximize else "smaller"
-        axes.set(xlabel=f"{found.metric} with 95 % intervals ({direction} is better)")
-
-    return make_figure(draw, width=7.0, height=1.0 + 0.4 * len(found.models))
+    axes.figure.set_size_inches(7.0, 1.0 + 0.4 * len(found.models))
+    for place, model in enumerate(found.models):
+        color = BLUE if place == 0 else ORANGE if model.difference and model.difference.distinguishable else GREY
+        axes.plot([model.low, model.high], [-place, -place], color=color, linewidth=2)
+        axes.plot(model.score, -place, "o", color=color)
+    axes.set_yticks([-place for place in range(len(found.models))], [model.name for model in found.models])
+    axes.set_ylim(-len(found.models) + 0.5, 0.5)
+    axes.axvline(found.models[0].score, color=GREY, linewidth=1, linestyle=":")
+    direction = "larger" if found.maximize else "smaller"
+    axes.set(xlabel=f"{found.metric} with 95 % intervals ({direction} is better)")
 
 
 def known_pairs(found: Predictions) -> dict[str, tuple[Array, Array]]:

@@ -202,7 +202,7 @@ def model_outputs(
 
 
 def target_scores(out: Tensor, y: Tensor, task: Task) -> tuple[float, ...]:
-    """Return the metric of each of several targets, NaN if not defined, for outputs in their unit; () for one target."""
+    """Return the metric of each of several targets (NaN: not defined) for outputs in their unit; () for one target."""
     if task.score is None or task.out_channels < 2:
         return ()
     return tuple((score_targets(task.score, out, y.to(out.device)) * task.scale).tolist())

@@ -151,12 +151,10 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     task = task.with_graphs(with_paths(task.graphs, model, device))
     batch_norm = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
     drop = batch_norm if config.drop_single is None else config.drop_single
-    if drop and split.train.numel() == 1:
-        raise RunError(f"{task.name} has one graph to train on: expected at least 2 for BatchNorm.")
-    if drop and config.batch_size == 1:
+    if drop and 1 in (split.train.numel(), config.batch_size):
         raise RunError(
-            "batch_size=1: BatchNorm learns nothing from batches of one graph, so they are left out. Expected at "
-            "least 2 (--batch-size)."
+            f"batch_size={config.batch_size}, training graphs={split.train.numel()}: batches of one graph are left "
+            "out, since BatchNorm learns nothing from them. Expected at least 2 of both (--batch-size)."
         )
     redraw = config.redraw and isinstance(model, PathModel)
 
@@ -187,15 +185,11 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
 def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
     """Return the task with the loss that a config asks for; `y` has the targets of the training graphs."""
     numbers = task.target == "regression"
-    for name, kind, wrong in (
-        ("class_weights", "classes and labels", config.class_weights and numbers),
-        ("loss", "regression", config.loss is not None and not numbers),
-        ("standardize", "regression", config.standardize and not numbers),
-    ):
-        if wrong:
+    for name in ("class_weights",) if numbers else ("loss", "standardize"):
+        if value := vars(config)[name]:
             raise RunError(
-                f"{name}={vars(config)[name]!r} is for {kind}, but the target of {task.name} is of the kind "
-                f"{task.target!r}: leave the option out."
+                f"{name}={value!r} is for {'classes and labels' if numbers else 'regression'}, but the target of "
+                f"{task.name} is of the kind {task.target!r}: leave the option out."
             )
     if config.loss is not None:
         task = replace(task, loss=regression_loss(task, config.loss))
