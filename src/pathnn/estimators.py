@@ -144,6 +144,7 @@ class PathEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.one_d_array = True
+        tags.target_tags.multi_output = isinstance(self, RegressorMixin)
         return tags
 
 
@@ -191,11 +192,6 @@ class PathRegressor(RegressorMixin, PathEstimator):
         """Return predicted numbers, in the shape of the targets of `fit`."""
         out = self._outputs(X).numpy()
         return out[:, 0] if self._flat else out
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 class PathClassifier(ClassifierMixin, PathEstimator):

@@ -137,8 +137,10 @@ def _prepare(
     from pathnn.training import EnsembleFolder, RunFolder
     from pathnn.training.checkpoint import checked_config
     from pathnn.training.recipes import add_descriptors, fill_in
+    from pathnn.training.run_folder import check_kind
 
     first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})  # before reading the data
+    check_usage(check_kind, out, kind)
     folder = RunFolder(out) if kind is None else EnsembleFolder(out, kind)
     first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.numbers, default=0))
     if modes["resume"] and first.begun:

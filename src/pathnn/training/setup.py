@@ -153,8 +153,8 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     drop = batch_norm if config.drop_single is None else config.drop_single
     if drop and 1 in (split.train.numel(), config.batch_size):
         raise RunError(
-            f"batch_size={config.batch_size}, training graphs={split.train.numel()}: batches of one graph are left "
-            "out, since BatchNorm learns nothing from them. Expected at least 2 of both (--batch-size)."
+            f"batch_size={config.batch_size}: BatchNorm learns nothing from batches of one graph, so they are left "
+            f"out. Expected at least 2 (--batch-size), and 2 training graphs or more ({task.name} has {split.train.numel()})."
         )
     redraw = config.redraw and isinstance(model, PathModel)
 
