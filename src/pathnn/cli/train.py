@@ -147,7 +147,7 @@ def _prepare(
         saved = checked_config(first).to_dict()
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
         return base, load_table(base, out)
-    folder.check(**modes)
+    folder.check(resume=modes["resume"], overwrite=modes["overwrite"])
     chosen = add_descriptors(data, chosen)
     task = load_table(replace(first_look, descriptors=chosen.get("descriptors")), out)
     return fill_in(data, task, chosen, options), task

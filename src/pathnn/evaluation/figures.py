@@ -127,7 +127,8 @@ def learning_curves(axes: Axes, runs: Sequence[Sequence[Mapping[str, Any]]], fie
 @one_plot
 def draw_comparison(axes: Axes, found: Comparison) -> None:
     """Draw the scores of models with their intervals, the first on top."""
-    axes.figure.set_size_inches(7.0, 1.0 + 0.4 * len(found.models))
+    figure: Any = axes.figure
+    figure.set_size_inches(7.0, 1.0 + 0.4 * len(found.models))
     for place, model in enumerate(found.models):
         color = BLUE if place == 0 else ORANGE if model.difference and model.difference.distinguishable else GREY
         axes.plot([model.low, model.high], [-place, -place], color=color, linewidth=2)

@@ -154,7 +154,7 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     if drop and 1 in (split.train.numel(), config.batch_size):
         raise RunError(
             f"batch_size={config.batch_size}: BatchNorm learns nothing from batches of one graph, so they are left "
-            f"out. Expected at least 2 (--batch-size), and 2 training graphs or more ({task.name} has {split.train.numel()})."
+            f"out. Expected at least 2 (--batch-size), and at least 2 training graphs: there are {split.train.numel()}."
         )
     redraw = config.redraw and isinstance(model, PathModel)
 
