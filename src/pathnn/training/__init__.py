@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathnn.training.cuda_graphs.capture import capture as capture
     from pathnn.training.ensemble import Ensemble as Ensemble
     from pathnn.training.ensemble import load_ensemble as load_ensemble
+    from pathnn.training.ensemble import predict as predict
     from pathnn.training.ensemble import predict_each as predict_each
     from pathnn.training.ensemble import run_ensemble as run_ensemble
     from pathnn.training.ensemble import score_ensemble as score_ensemble
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from pathnn.training.scoring import Evaluation as Evaluation
     from pathnn.training.scoring import evaluate as evaluate
     from pathnn.training.scoring import model_outputs as model_outputs
-    from pathnn.training.scoring import predict as predict
     from pathnn.training.setup import Loaders as Loaders
     from pathnn.training.setup import build_model as build_model
     from pathnn.training.setup import make_loaders as make_loaders
@@ -45,13 +45,13 @@ EXPORTS = {
     "checkpoint": ("TaskSignature", "TrainedModel", "load_model", "training_overlap"),
     "config": ("RunConfig",),
     "cuda_graphs.capture": ("capture",),
-    "ensemble": ("Ensemble", "load_ensemble", "predict_each", "run_ensemble", "score_ensemble"),
+    "ensemble": ("Ensemble", "load_ensemble", "predict", "predict_each", "run_ensemble", "score_ensemble"),
     "errors": ("CheckpointError", "MismatchError", "NotFiniteError", "RunError", "RunFolderError", "RunStoppedError"),
     "loop": ("Epoch", "TrainState", "fabric_for", "train"),
     "recipes": ("default_options",),
     "run_folder": ("EnsembleFolder", "RunFolder"),
     "runs": ("Run", "load_task", "run"),
-    "scoring": ("Evaluation", "evaluate", "model_outputs", "predict"),
+    "scoring": ("Evaluation", "evaluate", "model_outputs"),
     "setup": ("Loaders", "build_model", "make_loaders"),
     "tune": ("search_options",),
 }
