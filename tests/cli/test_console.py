@@ -12,8 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pathnn.cli import console
 from pathnn.cli.app import explain

@@ -2,8 +2,7 @@
 
 import networkx as nx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.fingerprints import folklore_fingerprints, wl_fingerprints

@@ -8,11 +8,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import partly_known_task, tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, partly_known_task, tiny_config, tiny_task
 from pathnn.data import task_from_graphs
 from pathnn.data.task import TargetScale
 from pathnn.nn import paper_config

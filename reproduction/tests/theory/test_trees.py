@@ -1,6 +1,5 @@
 import networkx as nx
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pathnn.theory import Tree
 from pathnn_reproduction.theory.exact import ColorTable, is_subtree, tree_color

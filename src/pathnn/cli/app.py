@@ -14,13 +14,11 @@ from typer.core import TyperCommand, TyperGroup
 from pathnn.cli.compare import compare_command
 from pathnn.cli.console import watch_compiler
 from pathnn.cli.datasets import datasets
-from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE
-from pathnn.cli.distinguish import distinguish_command
+from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE, distinguish_command
 from pathnn.cli.embed import embed_command
 from pathnn.cli.evaluate import evaluate_command
 from pathnn.cli.explain import explain_command
-from pathnn.cli.paths import EXAMPLE as PATHS_EXAMPLE
-from pathnn.cli.paths import paths_command
+from pathnn.cli.paths import EXAMPLE as PATHS_EXAMPLE, paths_command
 from pathnn.cli.predict import predict_command
 from pathnn.cli.train import train_command
 from pathnn.cli.tune import tune_command

@@ -16,8 +16,7 @@ from pathnn.device import resolve
 from pathnn.evaluation.baselines import SETTINGS, fit_baselines
 from pathnn.evaluation.predictions import Predictions, read_predictions
 from pathnn.evaluation.report import write_report
-from pathnn.inference.intervals import FILE as INTERVALS
-from pathnn.inference.intervals import Calibration
+from pathnn.inference.intervals import FILE as INTERVALS, Calibration
 from pathnn.inference.predictor import load_runs
 from pathnn.inference.similarity import TrainingMolecules
 from pathnn.training.checkpoint import TaskSignature

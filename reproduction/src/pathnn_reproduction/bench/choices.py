@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pathnn.paths.options import COLLECTIONS, OTHER_COLLECTIONS
-from pathnn_reproduction.experiments import TABLES as TARGETS
-from pathnn_reproduction.experiments import get_experiment
+from pathnn_reproduction.experiments import TABLES as TARGETS, get_experiment
 from pathnn_reproduction.pages import fill
 from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Results, Row
