@@ -121,6 +121,48 @@ def test_a_given_cell_and_its_width():
         PathNN.from_config(model.config)
 
 
+class Bare(PathCell):
+    gates = 1
+
+    def step(self, z, r, state):
+        return z.tanh()
+
+
+class Wide(PathCell):
+    gates = 2
+
+    def step(self, z, r, state):
+        return (z.tanh(),)
+
+
+class TwoStates(PathCell):
+    gates, states = 1, 2
+
+    def step(self, z, r, state):
+        return (z.tanh(),)
+
+
+class NoGates(PathCell):
+    def step(self, z, r, state):
+        return (z.tanh(),)
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        (Bare, "step returned Tensor: expected a tuple of 1"),
+        (Wide, r"step returned \[\(1, 16\)\]: expected a tuple of 1"),
+        (TwoStates, "expected a tuple of 2"),
+        (NoGates, "a subclass of PathCell with `gates`"),
+        (nn.GRUCell, "a subclass of PathCell with `gates`"),
+        (3, "a subclass of PathCell with `gates`"),
+    ],
+)
+def test_cells_that_would_be_read_wrongly_are_refused(cell, words):
+    with pytest.raises(ValueError, match=words):
+        PathNN(4, 8, 1, collection="ap", k=2, cell=cell)
+
+
 def test_config_and_weights():
     model = PathNN(3, 8, 1, collection="ap", k=2, cell="gru")
     config = PathNNConfig.from_dict(model.config.to_dict())

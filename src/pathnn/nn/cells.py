@@ -125,7 +125,11 @@ def make_cell(cell: str | type[PathCell] | PathCell, width: int, channels: int) 
     if isinstance(cell, str):
         check_choice("cell", cell, get_args(CellName))
         return {"gru": GRUCell, "mingru": MinGRUCell}[cell](width, channels)
+    kind = cell if isinstance(cell, type) else type(cell)
+    if not (issubclass(kind, PathCell) and isinstance(getattr(kind, "gates", None), int)):
+        raise ValueError(f"cell={cell!r}: expected a name, or a subclass of PathCell with `gates` and `step`.")
     made = cell if isinstance(cell, PathCell) else cell(width, channels)
+    _check_step(made)
     shape = tuple(made.weights().input.shape)
     if shape != (made.gates * channels, width):
         raise ValueError(
@@ -133,3 +137,17 @@ def make_cell(cell: str | type[PathCell] | PathCell, width: int, channels: int) 
             f"token: vertex, distance, edge), got {shape}. Pass the class of the cell instead of a cell."
         )
     return made
+
+
+def _check_step(cell: PathCell) -> None:
+    """Raise `ValueError` unless two steps of a cell return its states: wrong ones would be read as something else."""
+    z, state = cell.weights().input.new_zeros(1, cell.gates * cell.channels), ()  # type: tuple[Tensor, State]
+    expected = [(1, cell.channels)] * cell.states
+    for r in (None, z if cell.recurrent else None):
+        state = cell.step(z, r, state)
+        shapes = [tuple(part.shape) for part in state] if isinstance(state, tuple) else type(state).__name__
+        if shapes != expected:
+            raise ValueError(
+                f"{type(cell).__name__}.step returned {shapes}: expected a tuple of {cell.states} tensors of shape "
+                f"[n, channels] (`states`), here {expected}."
+            )
