@@ -1,17 +1,17 @@
 """Annotated path sets as fingerprints: numba kernels that store no path.
 
-The annotation of a vertex at level l is a polynomial over the integers modulo 2^61 - 1, evaluated at two random points
-("lanes"): the sum over all paths of length l from it of the product of an element for each token. In a field,
+A multiset of sequences is a polynomial: one variable per (position, token), one monomial per sequence, its coefficient
+its number of occurrences. The fingerprint of the multiset is the value of the polynomial at a random point of the field
+of the integers modulo 2^61 - 1: the sum over all sequences of the product of a random element for each token. Two
+different polynomials of degree d have equal values with a probability of at most d / (2^61 - 1) (Schwartz and Zippel).
+Two points ("lanes") make this probability small enough.
+
+The annotation of a vertex at level l is the fingerprint of its paths of length l. Unlike a sum of hashes, it can be
+factored:
 
     AP        the search omits the last step of a path: `rest[v]` is the sum of the elements of the neighbours of v
               that are not on the path, updated at each step; the step before it is a plain loop
     SP, SP+   no path is enumerated: sums move outward through the graph of shortest paths
-
-A multiset of sequences is a polynomial: one variable per (position, token), one monomial per sequence, its coefficient
-its number of occurrences. Evaluated at a random point of a field of p elements, two different polynomials of degree
-d agree with probability at most d / p (Schwartz and Zippel). So the sum over all paths of the product of random
-elements, one for each token, is a fingerprint of the multiset. Unlike a sum of hashes, it can be factored: the last
-steps of all paths with a common beginning take one addition.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def add(a, b):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def subtract(a, b):
-    """Return the difference of two elements."""
-    return a - b if a >= b else a + PRIME - b
+def negate(a):
+    """Return the element that gives 0 when added to `a`."""
+    return PRIME - a if a else a
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -248,25 +248,18 @@ def sum_simple(rowptr, col, length, extend, distances, before, limit, sums):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _enter(rowptr, col, v, length, weight, rest, inner, free):
-    first, second = weight[0, length, v], weight[1, length, v]
-    inner[0, v], inner[1, v] = ZERO, ZERO
-    for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + 1])):
-        x = np.uint64(col[slot])
-        rest[0, x] = subtract(rest[0, x], first)
-        rest[1, x] = subtract(rest[1, x], second)
-        free[x] -= 1
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _leave(rowptr, col, v, length, weight, rest, inner, free):
+def _visit(rowptr, col, v, length, entering, weight, rest, inner, free):
+    """Put a vertex on the path, or take it off again."""
     first, second = weight[0, length, v], weight[1, length, v]
     inner[0, v], inner[1, v] = weight[0, length - 1, v], weight[1, length - 1, v]
+    if entering:
+        first, second = negate(first), negate(second)
+        inner[0, v], inner[1, v] = ZERO, ZERO
     for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + 1])):
         x = np.uint64(col[slot])
         rest[0, x] = add(rest[0, x], first)
         rest[1, x] = add(rest[1, x], second)
-        free[x] += 1
+        free[x] += -1 if entering else 1
 
 
 @njit(cache=True, nogil=True)
@@ -276,20 +269,29 @@ def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, t
         sums[0, root] = multiply(weight[0, 0, root], rest[0, root])
         sums[1, root] = multiply(weight[1, 0, root], rest[1, root])
         return rowptr[root + 1] - rowptr[root]
-    path = np.empty(length, np.int64)
-    slots = np.empty(length, np.int64)
+    path, slots = np.empty(length, np.int64), np.empty(length, np.int64)
     product = np.empty((2, length), np.uint64)
     on_path = np.zeros(rowptr.size - 1, np.bool_)
     first, second = ZERO, ZERO
-    steps = 0
-    depth = 0
+    steps = depth = 0
     path[0], slots[0] = root, rowptr[root]
     product[0, 0], product[1, 0] = weight[0, 0, root], weight[1, 0, root]
     on_path[root] = True
-    _enter(rowptr, col, root, length, weight, rest, inner, free)
+    _visit(rowptr, col, root, length, True, weight, rest, inner, free)
     while depth >= 0:
         v = path[depth]
-        down = False
+        if depth < length - 2 and slots[depth] < rowptr[v + 1]:
+            x = col[slots[depth]]
+            slots[depth] += 1
+            if not on_path[x]:
+                depth += 1
+                path[depth], slots[depth] = x, rowptr[x]
+                product[0, depth] = multiply(product[0, depth - 1], weight[0, depth, x])
+                product[1, depth] = multiply(product[1, depth - 1], weight[1, depth, x])
+                on_path[x] = True
+                steps += 1  # also if the search never reaches the end: a path that is too short costs as much
+                _visit(rowptr, col, x, length, True, weight, rest, inner, free)
+            continue
         if depth == length - 2:
             steps += rowptr[v + 1] - rowptr[v]
             a, b = ZERO, ZERO
@@ -302,97 +304,46 @@ def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, t
                     b = add(b, multiply(inner[1, x], tails[1, length]))
             first = add(first, multiply(product[0, depth], a))
             second = add(second, multiply(product[1, depth], b))
-        else:
-            slot = slots[depth]
-            while slot < rowptr[v + 1] and on_path[col[slot]]:
-                slot += 1
-            if slot < rowptr[v + 1]:
-                x = col[slot]
-                slots[depth] = slot + 1
-                depth += 1
-                path[depth], slots[depth] = x, rowptr[x]
-                product[0, depth] = multiply(product[0, depth - 1], weight[0, depth, x])
-                product[1, depth] = multiply(product[1, depth - 1], weight[1, depth, x])
-                on_path[x] = True
-                steps += 1  # also if the search never reaches the end: a path that is too short costs as much
-                _enter(rowptr, col, x, length, weight, rest, inner, free)
-                down = True
-        if not down:
-            if extend and depth > 0 and free[v] == 0:
-                first = add(first, multiply(product[0, depth], tails[0, depth + 1]))
-                second = add(second, multiply(product[1, depth], tails[1, depth + 1]))
-            if steps > limit:
-                return -1
-            _leave(rowptr, col, v, length, weight, rest, inner, free)
-            on_path[v] = False
-            depth -= 1
+        if extend and depth > 0 and free[v] == 0:
+            first = add(first, multiply(product[0, depth], tails[0, depth + 1]))
+            second = add(second, multiply(product[1, depth], tails[1, depth + 1]))
+        if steps > limit:
+            return -1
+        _visit(rowptr, col, v, length, False, weight, rest, inner, free)
+        on_path[v] = False
+        depth -= 1
     sums[0, root], sums[1, root] = first, second
     return steps
 
 
 @njit(cache=True, nogil=True)
-def reach(rowptr, col, mode, root, k):
-    """Return the vertices within `k` of `root`, and the distances and chosen predecessors of all vertices."""
-    dist, pred, queue = scratch(rowptr.size - 1)
-    size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
-    return queue[:size], dist, pred
+def list_sequences(rowptr, col, mode, length, root, token, base, extend, dist, pred):
+    """Return the sequence of each path of one length from `root`, as a number to the base `base`.
 
-
-@njit(cache=True, nogil=True)
-def visit_sequences(rowptr, col, mode, length, root, token, base, extend, dist, pred, tabulate, out):
-    """Visit the paths of one length from `root` and return their number.
-
-    `token[v]` is the digit of a vertex, `base - 1` that of a dummy token. With `tabulate`, `out[sequence]` counts the
-    sequences; otherwise `out[i]` is the sequence of the i-th path, up to the size of `out`.
+    `token[v]` is the digit of a vertex, `base - 1` that of a dummy token.
     """
-    path = np.empty(length + 1, np.int32)
-    slots = np.empty(length + 1, np.int64)
-    code = np.empty(length + 1, np.int64)
-    found = 0
-    depth = 0
-    path[0], slots[0], code[0] = root, rowptr[root], token[root]
+    path, slots = np.empty(length + 1, np.int32), np.empty(length + 1, np.int64)
+    code, ends = np.empty(length + 1, np.int64), np.empty(length + 1, np.bool_)
+    out, found, depth = np.empty(1024, np.int64), 0, 0
+    path[0], slots[0], code[0], ends[0] = root, rowptr[root], token[root], True
     while depth >= 0:
         v = path[depth]
-        down = False
-        if depth == length - 1:
-            for slot in range(rowptr[v], rowptr[v + 1]):
-                x = col[slot]
-                if may_step(mode, x, v, path, depth, dist, pred):
-                    found = _put(tabulate, out, found, code[depth] * base + token[x])
-        else:
-            slot = slots[depth]
-            while slot < rowptr[v + 1] and not down:
-                x = col[slot]
-                slot += 1
-                if may_step(mode, x, v, path, depth, dist, pred):
-                    slots[depth] = slot
-                    depth += 1
-                    path[depth], slots[depth] = x, rowptr[x]
-                    code[depth] = code[depth - 1] * base + token[x]
-                    down = True
-        if not down:
-            if extend and depth > 0 and _ends(rowptr, col, mode, v, path, depth, dist, pred):
-                sequence = code[depth]
-                for _ in range(length - depth):
-                    sequence = sequence * base + base - 1
-                found = _put(tabulate, out, found, sequence)
-            depth -= 1
-    return found
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _put(tabulate, out, found, sequence):
-    if tabulate:
-        out[sequence] += 1
-    elif found < out.size:
-        out[found] = sequence
-    return found + 1
-
-
-@njit(cache=True, nogil=True)
-def _ends(rowptr, col, mode, v, path, depth, dist, pred):
-    """Return whether no path of the collection continues the one to `v`."""
-    for slot in range(rowptr[v], rowptr[v + 1]):
-        if may_step(mode, col[slot], v, path, depth, dist, pred):
-            return False
-    return True
+        if depth < length and slots[depth] < rowptr[v + 1]:
+            x = col[slots[depth]]
+            slots[depth] += 1
+            if may_step(mode, x, v, path, depth, dist, pred):
+                ends[depth] = False
+                depth += 1
+                path[depth], slots[depth], ends[depth] = x, rowptr[x], True
+                code[depth] = code[depth - 1] * base + token[x]
+            continue
+        if depth == length or (extend and depth > 0 and ends[depth]):
+            sequence = code[depth]
+            for _ in range(length - depth):
+                sequence = sequence * base + base - 1
+            if found == out.size:
+                out = np.concatenate((out, np.empty_like(out)))
+            out[found] = sequence
+            found += 1
+        depth -= 1
+    return out[:found]
