@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -81,9 +81,11 @@ class Explanation:
     def ranked(self) -> list[PathScore]:
         """Return the paths by the size of their scores, the largest first; a path and its reverse are one."""
         found: dict[tuple[int, ...], float] = {}
-        for vertices, score in self._rows():
-            key = min(vertices, vertices[::-1])
-            found[key] = found.get(key, 0.0) + score
+        for paths, scores in zip(self.paths, self.scores, strict=True):
+            for path, score in zip(paths.tolist(), scores.tolist(), strict=True):
+                vertices = tuple(vertex for vertex in path if vertex >= 0)
+                key = min(vertices, vertices[::-1])
+                found[key] = found.get(key, 0.0) + score
         return [PathScore(*row) for row in sorted(found.items(), key=lambda row: (-abs(row[1]), row[0]))]
 
     def vertex_scores(self) -> Tensor:
@@ -143,9 +145,3 @@ class Explanation:
         [(0, 2), (0, 1)]
         """
         return replace(self, paths=tuple(torch.where(path < 0, path, order[path]) for path in self.paths))
-
-    def _rows(self) -> Iterator[tuple[tuple[int, ...], float]]:
-        """Yield each path without its dummy tokens, and its score."""
-        for paths, scores in zip(self.paths, self.scores, strict=True):
-            for path, score in zip(map(tuple, paths.tolist()), scores.tolist(), strict=True):
-                yield path if path[-1] >= 0 else tuple(vertex for vertex in path if vertex >= 0), score
