@@ -295,9 +295,9 @@ def of_class(kind: type[PathNN]) -> PathNN:
         (lambda: with_part("lstm", ScaledLSTM(8, distances=4)), r"the model predicts .* but its weighted paths give"),
         (lambda: with_part("lstm", Counting()), "the model's lstm is a Counting: expected a PathLSTM"),
         (lambda: with_part("convs", OwnLSTM()), r"without edges\), but its weighted paths give"),
-        (lambda: with_part("convs", ReadsPaths()), r"cannot be weighed \(.*path_representations"),
+        (lambda: with_part("convs", ReadsPaths()), r"cannot be weighted \(.*path_representations"),
         (lambda: of_class(CountsEdges), "but its weighted paths give"),
-        (lambda: of_class(ReadsData), r"cannot be weighed \(.*unexpected keyword argument"),
+        (lambda: of_class(ReadsData), r"cannot be weighted \(.*unexpected keyword argument"),
     ],
 )
 def test_a_model_that_is_not_the_sum_of_its_paths_is_refused(model, message):

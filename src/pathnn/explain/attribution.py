@@ -1,4 +1,4 @@
-"""Attribute predictions to paths: integrated gradients over a weight for each vertex and path."""
+"""Attribute predictions to paths, by integrated gradients with respect to a weight for each vertex and path."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class WeightedPaths(PathReader):
-    r"""Replace the LSTM of a `PathNN` by one that weights its paths; 1 keeps a path, 0 leaves it out.
+    r"""An LSTM that multiplies the representation of each path by a weight: 1 keeps a path, 0 removes it.
 
     With a weight $w_\pi$ for each path, the network computes
 
     $$h_v^{(k)} = \phi\big(\mathrm{NORM}(h_v^{(k-1)} + \sum_{\pi \in \mathcal{P}_v^k} w_\pi \mathrm{LSTM}(\pi))\big)$$
 
-    `weights` has a tensor `[num_paths]` per length, in the order of `PathTrie.to_paths()`; set it before a call. The
-    mean over paths divides by the number of all paths, whatever their weights.
+    `weights` has a tensor `[num_paths]` for each length, in the order of `PathTrie.to_paths()`. The mean over paths
+    divides by the number of paths, not by the sum of their weights.
     """
 
     def __init__(self, lstm: PathRNN) -> None:
@@ -53,10 +53,10 @@ class WeightedPaths(PathReader):
 
 
 STEPS = (16, 32, 64, 128, 256)
-"""Numbers of points of the integral, tried in this order until the sum is close enough."""
+"""Numbers of points of the numerical integral, in increasing accuracy."""
 
 CLOSE = 0.01
-"""How far the weighted model may be from the model itself: wider than rounding, narrower than another model."""
+"""The largest relative difference between the weighted model and the model itself that can be due to rounding."""
 
 
 def explain_paths(
@@ -70,7 +70,7 @@ def explain_paths(
     tolerance: float = 0.01,
     reference: Tensor | None = None,
 ) -> Explanation:
-    """Compute how much each path adds to one output of `model` for one graph; see `explain_graphs`.
+    """Compute the score of each path of one graph for one output of `model`; see `explain_graphs`.
 
     >>> _ = torch.manual_seed(0)
     >>> ring = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
@@ -92,24 +92,24 @@ def explain_graphs(
     tolerance: float = 0.01,
     reference: Tensor | None = None,
 ) -> list[Explanation]:
-    r"""Compute how much each path adds to one output of `model` for each graph; all graphs are read in one batch.
+    r"""Compute the score of each path of some graphs for one output of `model`: how much the path adds to the output.
 
-    Every path gets a weight in the sum of equation 2, and every vertex, a path of length 0, one in the readout. What
-    the weights leave out of the input of the head is filled with the inputs for reference graphs, and $f$ is the mean
-    output over them. All weights are $\alpha$, from 0 ($f$ is the mean prediction for the reference graphs) to 1 (the
-    unchanged model). Integrated gradients (Sundararajan et al., ICML 2017) follow $f$; with several references they
-    are called expected gradients (Erion et al., 2021):
+    Each path has a weight in the sum of equation 2, and each vertex, which is a path of length 0, has a weight in the
+    readout. The weights keep a part of the input of the head; the other part comes from the reference graphs, and $f$
+    is the mean output over them. All weights are $\alpha$: with 0, $f$ is the mean prediction for the reference graphs,
+    and with 1 it is the prediction. The score is the integral of the gradient (integrated gradients, Sundararajan et
+    al., ICML 2017; with several references expected gradients, Erion et al., 2021):
 
     $$s_\pi = \int_0^1 \frac{\partial f}{\partial w_\pi}(\alpha, \ldots, \alpha) \, d\alpha, \qquad
     \sum_\pi s_\pi = f(1) - f(0)$$
 
-    Gauss-Legendre quadrature uses 16 points, then up to 256, until the error of the sum is at most `tolerance` times
-    the sum of the absolute scores; `Explanation.rest` is this error. The model is not changed: a copy is explained, in
-    evaluation mode. The cost is that of 16 to 496 predictions with gradients, and the memory for the representation of
-    every path.
+    Gauss-Legendre quadrature uses 16 to 256 points, until the error of the sum is at most `tolerance` times the sum of
+    the absolute scores; `Explanation.rest` is this error. A copy of the model in evaluation mode is explained, and all
+    graphs are one batch. The cost is that of 16 to 496 predictions with gradients, and the memory is that of the
+    representations of all paths.
 
-    Features of the graph (descriptors) have a weight and a score each. Without `reference`, vertices have none: $f(0)$
-    is the output for the vertices alone, with the mean descriptors of the training graphs.
+    Each feature of the graph (descriptor) has a weight and a score, too. Without `reference`, vertices have no scores:
+    $f(0)$ is the output for the vertices without any path, with the mean descriptors of the training graphs.
 
     >>> from torch_geometric.data import Data
     >>> line = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
@@ -118,15 +118,15 @@ def explain_graphs(
     [4, 2]
 
     Args:
-        model: a `PathNN` with a readout, so that one graph has one row of outputs.
+        model: a `PathNN` with a readout.
         graphs: PyG graphs as the model reads them: `x`, `edge_index`, `edge_attr`, `graph_attr`.
         output: the number of the output to explain.
         tolerance: the largest error of the sum, relative to the sum of the absolute scores.
         reference: the result of `reference_inputs` for the reference graphs, for example a sample of the training data.
 
     Raises:
-        ValueError: the model cannot be explained, because its paths cannot be weighed, or because the weighted model
-            differs from the model itself: at weight 1 for this graph, or at weight 0 for the graph without edges.
+        ValueError: the paths of the model have no weights, or the model is not the sum of its paths: the weighted model
+            differs from the model with weights of 1, or from the model on the graph without edges with weights of 0.
     """
     found: dict[int, Explanation] = {}
     with torch.inference_mode(False), torch.enable_grad():
@@ -146,7 +146,7 @@ def explain_graphs(
 
 @torch.no_grad()
 def reference_inputs(model: PathNN, graphs: Sequence[Data]) -> Tensor:
-    """Return what the head of `model` reads for some graphs, `[graphs, channels]`: a reference for explanations.
+    """Return the inputs of the head of `model` for reference graphs, `[graphs, channels]`.
 
     >>> from torch_geometric.data import Data
     >>> graph = Data(x=torch.rand(2, 3), edge_index=torch.tensor([[0, 1], [1, 0]]))
@@ -160,7 +160,7 @@ def reference_inputs(model: PathNN, graphs: Sequence[Data]) -> Tensor:
 
 
 def _join(graphs: Sequence[Data]) -> Any:
-    """Check graphs, and join what the model reads of them to a PyG batch."""
+    """Check graphs, and join them in a PyG batch."""
     from torch_geometric.data import Batch, Data
 
     for graph in graphs:
@@ -171,11 +171,11 @@ def _join(graphs: Sequence[Data]) -> Any:
 
 
 class WeightedBatch:
-    """Some graphs, and a copy of the model that reads them with weights of their vertices, descriptors and paths.
+    """A batch of graphs, and a copy of the model that reads it with weights of vertices, descriptors and paths.
 
-    What the weights leave out of the input of the head is filled with the reference, and the output is the mean over
-    it. Without reference, descriptors are filled with zeros, their mean. `sizes` has the numbers of weights: of
-    vertices, descriptors, and paths of each length.
+    The part of the input of the head that the weights remove is replaced by the reference, and the output is the mean
+    over the reference graphs. Without reference, the part is replaced by zeros, which are the mean descriptors.
+    `sizes` has the numbers of weights: of vertices, of descriptors, and of paths of each length.
     """
 
     def __init__(self, model: PathNN, graphs: Sequence[Data], reference: Tensor | None = None) -> None:
@@ -194,7 +194,7 @@ class WeightedBatch:
         head.register_forward_hook(lambda _, given, out: out.view(len(graphs), -1, out.size(1)).mean(dim=1))
 
     def weights(self, values: Tensor | float) -> Tensor:
-        """Return weights of the given values, `[weights]`; without reference, those of vertices are 1."""
+        """Return weights of the given values, `[weights]`; without reference, the weights of vertices are 1."""
         weights = torch.as_tensor(values).to(self.graphs.x.device, next(self.model.parameters()).dtype)
         weights = weights.expand(sum(self.sizes)).clone()
         if self.reference is None:
@@ -202,7 +202,7 @@ class WeightedBatch:
         return weights
 
     def outputs(self, weights: Tensor) -> Tensor:
-        """Return the outputs with the given weights, `[graphs, outputs]`."""
+        """Return the outputs for the given weights, `[graphs, outputs]`."""
         self.vertices, self.descriptors, *paths = torch.split(weights, self.sizes)
         cast(WeightedPaths, self.model.lstm).weights = paths
         given = {name: self.graphs[name] for name in ("x", "edge_attr", "graph_attr") if name in self.graphs}
@@ -211,7 +211,7 @@ class WeightedBatch:
         return out
 
     def _fill(self, own: Tensor) -> Tensor:
-        """Return the inputs of the head, `[graphs * references, channels]`."""
+        """Return the inputs of the head for each graph and each reference graph, `[graphs * references, channels]`."""
         descriptors = self.descriptors.view(len(own), -1)
         channels = own.size(1) - descriptors.size(1)
         vertices = Readout("mean")(self.vertices.unsqueeze(1), self.graphs.batch, batch_size=len(own))
@@ -221,7 +221,7 @@ class WeightedBatch:
         return (own.unsqueeze(1) + (1 - kept).unsqueeze(1) * reference).flatten(0, 1)
 
     def gradient(self, weights: Tensor, output: int) -> Tensor:
-        """Return the derivatives of one output of each graph with respect to its weights, `[weights]`, float64."""
+        """Return the gradient of one output with respect to the weights, `[weights]`, float64."""
         weights.requires_grad_()
         with torch.enable_grad():
             (grad,) = torch.autograd.grad(self.outputs(weights)[:, output].sum(), weights)
@@ -235,7 +235,7 @@ class WeightedBatch:
 
 
 def _copy(model: PathNN) -> PathNN:
-    """Copy a model in evaluation mode, with an LSTM that weights its paths; refuse a model that has no such paths."""
+    """Return a copy of a model in evaluation mode, with a `WeightedPaths`; refuse a model without paths to weight."""
     if not isinstance(model, PathNN):
         raise ValueError(f"model is a {type(model).__name__}: expected a PathNN, which has paths to explain.")
     if not isinstance(model.lstm, PathRNN):
@@ -244,16 +244,18 @@ def _copy(model: PathNN) -> PathNN:
             "weighted."
         )
     if model.lstm.aggr is not None:
-        raise ValueError("the model's paths are not summed or averaged: paths of other aggregations have no weights.")
+        raise ValueError(
+            "the model does not sum or average its paths: the paths of other aggregations have no weights."
+        )
     if model.readout is None:
-        raise ValueError("the model has readout=None, an output for each vertex: expected a readout.")
+        raise ValueError("the model has readout=None, an output for each vertex: expected a model with a readout.")
     copied = deepcopy(model).eval().requires_grad_(False)
     copied.lstm = WeightedPaths(copied.lstm)  # type: ignore[assignment]
     return copied
 
 
 def _check_weighted(model: PathNN, batch: WeightedBatch, output: int) -> None:
-    """Refuse a model that is not the sum of its paths, and an output that does not exist."""
+    """Raise `ValueError` for a model that is not the sum of its paths, and for an output that does not exist."""
     model, graphs = deepcopy(model).eval(), batch.graphs
     edge_attr = graphs.get("edge_attr")
     given = {"batch": graphs.batch, "batch_size": graphs.num_graphs, "graph_attr": graphs.get("graph_attr")}
@@ -267,7 +269,7 @@ def _check_weighted(model: PathNN, batch: WeightedBatch, output: int) -> None:
             weighted = torch.stack([batch.outputs(weights), batch.outputs(batch.weights(1.0))])
     except (AttributeError, TypeError) as error:
         raise ValueError(
-            f"the paths of this model cannot be weighed ({error}). Its custom modules must be called like the "
+            f"the paths of this model cannot be weighted ({error}). Custom modules must take the same arguments as the "
             "parts of a PathNN that they replace."
         ) from error
     if isinstance(output, bool) or not isinstance(output, int) or not 0 <= output < weighted.size(2):
@@ -279,8 +281,8 @@ def _check_weighted(model: PathNN, batch: WeightedBatch, output: int) -> None:
         (baseline, prediction), (alone, whole) = weighted.T[differs][0].tolist(), expected.T[differs][0].tolist()
         raise ValueError(
             f"the model predicts {whole:.4g} ({alone:.4g} without edges), but its weighted paths give {prediction:.4g} "
-            f"({baseline:.4g}). Its paths cannot be explained: a custom module computes something else than the part "
-            "of a PathNN that it replaces."
+            f"({baseline:.4g}). The paths cannot be explained: a custom module does not compute the same as the part of "
+            "a PathNN that it replaces."
         )
 
 

@@ -1,4 +1,4 @@
-"""Explain all graphs of a dataset: which paths raise or lower the prediction, and how faithful their scores are."""
+"""Explain all graphs of a dataset: find the paths that raise or lower the prediction, and test their scores."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BATCH = 32
-"""Graphs that are explained at once."""
+"""The number of graphs that are explained at once."""
 
 EXAMPLES, SAMPLE = 3, 40
-"""Examples of each pattern, and graphs whose faithfulness is measured."""
+"""The number of examples of each pattern, and of graphs for which faithfulness is measured."""
 
 FRACTIONS = tuple(i / 10 for i in range(11))
 KINDS = ("path scores", "gradient", "random")
-"""What paths are ordered by in the curves of `Faithfulness`."""
+"""The orders of the paths in the curves of `faithfulness`."""
 
 
 @dataclass
 class Pattern:
-    """A path as SMARTS: its contributions over all graphs. An example is (size, graph, path)."""
+    """The scores of equal paths of all graphs. An example is (absolute score, graph, path)."""
 
     text: str
     length: int
@@ -48,12 +48,12 @@ class Pattern:
 
     @property
     def mean(self) -> float:
-        """Return the mean contribution of an occurrence."""
+        """Return the mean score of an occurrence."""
         return self.total / self.occurrences
 
     @property
     def std(self) -> float:
-        """Return the standard deviation of the contributions."""
+        """Return the standard deviation of the scores."""
         return math.sqrt(max(self.squares / self.occurrences - self.mean**2, 0.0))
 
     def add(self, graph: ExplainedGraph, paths: Sequence[PathScore]) -> None:
@@ -69,10 +69,11 @@ class Pattern:
 
 @dataclass
 class OutputSummary:
-    """What all graphs say about one output: `curves` is `[graphs, kinds, deletion and insertion, fractions]`.
+    """The explanations of one output for all graphs.
 
-    `atoms` has kinds of vertices with the shares of all paths through them, and `descriptors` the mean size of what
-    descriptors add.
+    `patterns` has the scores of paths, and `atoms` those of vertices: the shares of all paths through them.
+    `descriptors` is the mean absolute score of all descriptors together, `rest` is the largest numerical error, and
+    `curves` is the result of `faithfulness`.
     """
 
     output: ExplainedOutput
@@ -98,17 +99,17 @@ class OutputSummary:
                 known.setdefault(text, Pattern(text, paths[0].length)).add(graph, paths)
 
     def ranked(self, patterns: dict[str, Pattern]) -> list[Pattern]:
-        """Return the patterns of at least two graphs and 1 % of them, those that raise the output most first."""
+        """Return the patterns that occur in at least two graphs and 1 % of them, the largest mean score first."""
         least = min(self.graphs, max(2, self.graphs / 100))
         return sorted((one for one in patterns.values() if one.graphs >= least), key=lambda one: -one.mean)
 
     def extremes(self, top: int) -> list[Pattern]:
-        """Return the `top` patterns that raise the output most, and the `top` that lower it most."""
+        """Return the `top` paths that raise the output most, and the `top` paths that lower it most."""
         ranked = self.ranked(self.patterns)
         return ranked if len(ranked) <= 2 * top else [*ranked[:top], *ranked[-top:]]
 
     def areas(self) -> dict[str, tuple[float, float]]:
-        """Return the mean areas under the deletion curve (lower is better) and the insertion curve, by `KINDS`."""
+        """Return the mean areas under the deletion curve (smaller is better) and the insertion curve, by `KINDS`."""
         mean = torch.trapezoid(self.curves.mean(dim=0), torch.tensor(FRACTIONS).double(), dim=-1)
         return {kind: (float(row[0]), float(row[1])) for kind, row in zip(KINDS, mean, strict=True)}
 
@@ -121,7 +122,7 @@ def explain_dataset(
     *,
     device: str = "cpu",
 ) -> list[OutputSummary]:
-    """Explain graphs in batches and return a summary of each output; of several networks the mean is explained."""
+    """Explain the mean output of some networks for each graph, in batches; return a summary of each output."""
     models = [model.to(device) for model in models]
     references = inputs_of(models, reference, device)
     summaries, random, count = [OutputSummary(output) for output in outputs], Random(0), 0
@@ -147,7 +148,7 @@ def explain_dataset(
 def inputs_of(
     models: Sequence[PathNN], reference: Sequence[ExplainedGraph], device: str = "cpu"
 ) -> list[Tensor | None]:
-    """Return the inputs of the head of each model for the reference graphs, if there are any."""
+    """Return the result of `reference_inputs` of each model, or None for each model without reference graphs."""
     graphs = [one.data.to(device) for one in reference]
     return [reference_inputs(model, graphs) if graphs else None for model in models]
 
@@ -155,7 +156,7 @@ def inputs_of(
 def explain_mean(
     models: Sequence[PathNN], graphs: Sequence[Any], output: int, references: Sequence[Tensor | None]
 ) -> list[Explanation]:
-    """Explain the mean output of several networks, which have a reference each."""
+    """Explain the mean output of several networks; each has its own reference."""
     found = [
         explain_graphs(model, graphs, output=output, reference=inputs)
         for model, inputs in zip(models, references, strict=True)
@@ -166,11 +167,11 @@ def explain_mean(
 def faithfulness(
     models: Sequence[PathNN], graphs: Sequence[Any], references: Sequence[Tensor | None], output: int, seed: int = 0
 ) -> Tensor:
-    """Leave out paths, and put them in again, from the highest score to the lowest: `[graphs, kinds, 2, fractions]`.
+    """Delete paths, then insert them, from the highest score to the lowest: `[graphs, kinds, 2, fractions]`.
 
-    The first row of each kind is the mean output of the models after the deletion of a fraction of the paths; the
-    second has the output with only this fraction. With a reference, vertices are paths of length 0. All descriptors of
-    a graph are left out together.
+    The first row of each kind is the mean output of the models without a fraction of the paths, and the second is the
+    output with only this fraction. With a reference, vertices are paths of length 0. All descriptors of a graph are
+    deleted together.
     """
     pairs = zip(models, references, strict=True)
     batches = [WeightedBatch(model, graphs, inputs) for model, inputs in pairs]
@@ -206,7 +207,7 @@ def _ranks(batch: WeightedBatch, explained: Sequence[Explanation], gradients: An
 
 
 def patterns_csv(summaries: Sequence[OutputSummary]) -> str:
-    """Return all patterns of all outputs as a CSV, those that raise an output most first."""
+    """Return the patterns of all outputs as the text of a CSV file, the largest mean score first."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("output", "path", "length", "graphs", "occurrences", "mean", "std", "total", "example"))

@@ -1,4 +1,4 @@
-"""Path scores for PyG's `Explainer`, as masks of edges and vertices."""
+"""Path scores as masks of edges and vertices, for PyG's `Explainer`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pathnn.nn import PathNN
 class PathExplainer(ExplainerAlgorithm):
     """Explain a `PathNN` with PyG's `Explainer`: each path shares its score equally among its edges and vertices.
 
-    Masks have signs: a positive edge adds to the output. Both directions of an edge have half of its score.
+    Masks have signs: an edge with a positive score raises the output. Each direction of an edge has half of its score.
 
     Args:
-        output: the output to explain; None for the predicted class, or output 0 of other models.
+        output: the number of the output to explain; None for the predicted class, or for output 0 of other models.
         reference: see `explain_graphs`.
 
     >>> from torch_geometric.explain import Explainer
@@ -39,7 +39,7 @@ class PathExplainer(ExplainerAlgorithm):
         self.output, self.reference = output, reference
 
     def supports(self) -> bool:
-        """Return whether the explainer is one of whole graphs, and asks for no masks of features."""
+        """Return whether the task is one of whole graphs, without masks of features."""
         kinds = (self.explainer_config.node_mask_type, self.explainer_config.edge_mask_type)
         whole = self.model_config.task_level == ModelTaskLevel.graph
         return whole and all(kind is None or kind.value == "object" for kind in kinds)

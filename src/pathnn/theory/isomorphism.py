@@ -44,7 +44,8 @@ def as_graphs(graphs: PackedGraphs | Sequence[Graph], index: Sequence[int] | Non
     index = range(len(graphs)) if index is None else index
     if not isinstance(graphs, PackedGraphs):
         return [graphs[i] for i in index]
-    return [(data.edge_index, int(data.num_nodes)) for data in (graphs[i] for i in index)]
+    chosen = (graphs.chunk(i, i + 1) for i in index)
+    return [(one.edge_index.long(), one.num_nodes) for one in chosen]
 
 
 def all_pairs(num_graphs: int) -> Tensor:
