@@ -70,7 +70,7 @@ def explain_paths(
     tolerance: float = 0.01,
     reference: Tensor | None = None,
 ) -> Explanation:
-    """Compute the score of each path of one graph for one output of `model`; see `explain_graphs`.
+    """Compute the score of each path of a graph; see `explain_graphs`.
 
     >>> _ = torch.manual_seed(0)
     >>> ring = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
@@ -92,7 +92,7 @@ def explain_graphs(
     tolerance: float = 0.01,
     reference: Tensor | None = None,
 ) -> list[Explanation]:
-    r"""Compute the score of each path of some graphs for one output of `model`: how much the path adds to the output.
+    r"""Compute how much each path of some graphs adds to one output of `model`.
 
     Each path has a weight in the sum of equation 2, and each vertex, which is a path of length 0, has a weight in the
     readout. The weights keep a part of the input of the head; the other part comes from the reference graphs, and $f$
@@ -281,8 +281,8 @@ def _check_weighted(model: PathNN, batch: WeightedBatch, output: int) -> None:
         (baseline, prediction), (alone, whole) = weighted.T[differs][0].tolist(), expected.T[differs][0].tolist()
         raise ValueError(
             f"the model predicts {whole:.4g} ({alone:.4g} without edges), but its weighted paths give {prediction:.4g} "
-            f"({baseline:.4g}). The paths cannot be explained: a custom module does not compute the same as the part of "
-            "a PathNN that it replaces."
+            f"({baseline:.4g}). The paths cannot be explained: a custom module does not compute the same as the part "
+            "of a PathNN that it replaces."
         )
 
 

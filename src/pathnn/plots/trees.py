@@ -1,4 +1,4 @@
-"""Draw WL-trees and Path-Trees (figure 2 of the paper), alone or beside their graph (`pathnn paths --draw`)."""
+"""Draw WL-trees and Path-Trees (figure 2 of the paper), also next to their graph (`pathnn paths --draw`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Placed:
-    """A node of a tree on the page: `walk` has the vertices from the root to it, `parent` is an index."""
+    """A node of a tree on the page; `walk` has the vertices from the root to the node, and `parent` is an index."""
 
     x: float
     y: float
@@ -35,9 +35,10 @@ class Placed:
 
 
 def tree_layout(tree: Tree) -> list[Placed]:
-    """Place a tree: leaves one unit apart from left to right, parents centred above their children.
+    """Compute positions of the nodes of a tree, in depth-first order.
 
-    The root is at height 0, every level one unit lower. Nodes come in depth-first order.
+    Leaves are one unit apart, and parents are centred above their children. The root is at height 0, and each level is
+    one unit lower.
 
     >>> [(node.x, node.y) for node in tree_layout(Tree(0, (Tree(1), Tree(2))))]
     [(0.5, 0.0), (0.0, -1.0), (1.0, -1.0)]
@@ -67,7 +68,7 @@ MAX_TREE_NODES, MAX_GRAPH_PATHS = 400, 200_000
 FORMATS = (".svg", ".pdf", ".png")
 
 LEAF, LEVEL, WIDEST = 0.41, 0.62, 22.0
-"""Inches between leaves and between levels, and of the widest drawing."""
+"""Inches between leaves and between levels, and the width of the widest drawing in inches."""
 
 
 def draw_trees(
@@ -79,10 +80,21 @@ def draw_trees(
     k: int | Sequence[int] = 2,
     labels: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw the trees of height `k` (one, or one per tree) that are rooted at `source`.
+    """Draw the trees of a vertex side by side.
 
     Nodes of the WL-tree are grey and dashed if the walk from the root repeats a vertex: the proof of theorem 3.3 calls
-    them redundant, and the others are the AP-tree. Raises `ValueError` for a tree of more than 400 nodes.
+    them redundant, and the other nodes are the AP-tree.
+
+    Args:
+        edge_index: the edges, `[2, num_edges]`.
+        num_nodes: the number of vertices.
+        source: the root of the trees.
+        kinds: `"wl"`, `"sp"`, `"sp+"` or `"ap"`, one for each tree.
+        k: the height of the trees, or one for each tree.
+        labels: the labels of the vertices; None for v1, v2, ...
+
+    Raises:
+        ValueError: a tree has more than 400 nodes.
 
     >>> from pathnn.theory.examples import figure_graph
     >>> figure = draw_trees(*figure_graph(), source=0, k=(3, 2, 2, 3))
@@ -97,7 +109,7 @@ def draw_trees(
         if tree.size > MAX_TREE_NODES:
             raise ValueError(
                 f"the {kind} tree of height {height} has {tree.size:,} nodes, too many to draw: expected at most "
-                f"{MAX_TREE_NODES}. Lower k, or draw another vertex."
+                f"{MAX_TREE_NODES}. Lower k, or choose another source."
             )
         layouts.append(tree_layout(tree))
         captions.append(f"{NAMES[kind]} of {names[source]}, height {height}")
@@ -117,20 +129,20 @@ def _tree(edge_index: Tensor, num_nodes: int, source: int, kind: str, height: in
 
 
 def leaf_size(layouts: Sequence[Sequence[Placed]]) -> tuple[float, float]:
-    """Return the inches between leaves and the radius of discs, so that all trees fit side by side."""
+    """Return the inches between leaves and the radius of discs with which all trees fit side by side."""
     leaves = sum(1 + max(node.x for node in layout) for layout in layouts)
     leaf = max(min(LEAF, WIDEST / leaves), 0.16)
     return leaf, min(RADIUS, 0.45 * leaf)
 
 
 def panel_size(layout: Sequence[Placed], leaf: float, radius: float) -> tuple[float, float]:
-    """Return the width and height of the drawing of a tree, in inches."""
+    """Return the width and height of a tree on the page, in inches."""
     pad = 2 * radius + 0.06
     return leaf * max(node.x for node in layout) + pad, -LEVEL * min(node.y for node in layout) + pad
 
 
 def draw_tree(axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: float, radius: float) -> None:
-    """Draw the layout of a tree: its root dark, nodes whose walk repeats a vertex (redundant ones) grey and dashed."""
+    """Draw a tree with a dark root; redundant nodes, whose walks repeat a vertex, are grey and dashed."""
     pad = radius + 0.03
     spots = [(pad + leaf * node.x, -pad + LEVEL * node.y) for node in layout]
     for node, spot in zip(layout, spots, strict=True):
@@ -143,9 +155,9 @@ def draw_tree(axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: 
 
 
 def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> Figure:
-    """Draw three panels: the graph, its paths of length 1..k from `source`, and the tree of those paths.
+    """Draw a graph, its paths of length 1..k from a vertex, and the tree of these paths, in three panels.
 
-    The labels of the vertices are their numbers. Raises `ValueError` for more than 200 vertices or 400 tree nodes.
+    The labels of the vertices are their numbers. Raises `ValueError` for more than 200 vertices or 400 nodes of a tree.
 
     >>> from pathnn.theory.examples import figure_graph
     >>> figure = draw_paths_and_tree(*figure_graph(), source=0, collection="ap", k=3)
@@ -174,21 +186,21 @@ def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, coll
 
 
 def _check_count(edge_index: Tensor, num_nodes: int, source: int, collection: Collection, k: int) -> None:
-    """Raise `ValueError` if there are too many paths to draw, before the slow search for them."""
+    """Raise `ValueError` if there are too many paths to draw, before they are listed."""
     counts, complete = count_per_source(to_csr(edge_index, num_nodes), PathOptions(collection, k), MAX_GRAPH_PATHS)
     from_source, total = int(counts[source].sum()), int(counts.sum())
     if complete and from_source < MAX_TREE_NODES and total <= MAX_GRAPH_PATHS:
         return
     least = "" if complete else "at least "
     raise ValueError(
-        f"too many paths to draw: {least}{from_source:,} from vertex {source}, {least}{total:,} in the graph; "
-        f"expected at most {MAX_TREE_NODES - 1} and {MAX_GRAPH_PATHS:,}. "
+        f"there are too many paths to draw: {least}{from_source:,} from vertex {source}, and {least}{total:,} in the "
+        f"graph; expected at most {MAX_TREE_NODES - 1} and {MAX_GRAPH_PATHS:,}. "
         "Lower k, or choose another graph, source or collection."
     )
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture in the format of its suffix."""
+    """Write a picture in the format of the suffix of its path."""
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"{path} is not a picture file: expected a name that ends in {', '.join(FORMATS)}.")
     if not path.parent.is_dir():

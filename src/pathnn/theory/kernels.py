@@ -1,4 +1,4 @@
-"""Annotated path sets as fingerprints: numba kernels that store no path.
+"""Compute fingerprints of annotated path sets, with numba kernels that store no path.
 
 A multiset of sequences is a polynomial: one variable per (position, token), one monomial per sequence, its coefficient
 its number of occurrences. The fingerprint of the multiset is the value of the polynomial at a random point of the field
@@ -65,7 +65,7 @@ def negate(a):
 
 @njit(cache=True, nogil=True, inline="always")
 def mix(x):
-    """Map 64-bit integers one to one to values that look random (the finaliser of SplitMix64)."""
+    """Map 64-bit integers one to one to pseudorandom integers (the finaliser of SplitMix64)."""
     x = x + _GOLDEN
     x = (x ^ (x >> _S30)) * _FIRST
     x = (x ^ (x >> _S27)) * _SECOND
@@ -74,7 +74,7 @@ def mix(x):
 
 @njit(cache=True, nogil=True, inline="always")
 def mix_pair(lane, kind, first, second, extra):
-    """Return 64 random bits for a key of two 64-bit integers and two small ones; lanes 0 and 1 are independent."""
+    """Return 64 random bits for a key of two 64-bit integers and two small ones, independent for lanes 0 and 1."""
     x = mix(np.uint64(kind) * np.uint64(2) + np.uint64(lane))
     x = mix(x ^ first)
     x = mix(x + _GOLDEN * second)
@@ -94,10 +94,9 @@ ZERO = np.uint64(0)
 
 @njit(cache=True, nogil=True)
 def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, sums):
-    """Fill `levels[l, lane, v]` for l = 1..k from the labels in level 0; return the steps, -1 if over `limit`.
+    """Fill `levels[l, lane, v]` for l = 1..k from the labels in level 0; return the steps, or -1 if over `limit`.
 
-    `sums[lane, v]` has the sums over the paths of length k. If no vertex has a path of some length, none has a longer
-    one: the sums stay 0, and the search ends.
+    `sums[lane, v]` becomes the sum over the paths of length k. The search ends at the first length without paths.
     """
     n = rowptr.size - 1
     total = 0
@@ -122,7 +121,7 @@ def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, s
 
 @njit(cache=True, nogil=True)
 def multiset(kind, first, second, extra):
-    """Return `[2]`: the number of values plus the sum of an element for each of them, in both lanes."""
+    """Return the number of values plus the sum of an element for each value, in both lanes: `[2]`."""
     out = np.empty(2, np.uint64)
     for lane in range(2):
         total = np.uint64(first.size)
@@ -134,7 +133,7 @@ def multiset(kind, first, second, extra):
 
 @njit(cache=True, nogil=True)
 def total_fingerprint(before, sums):
-    """Return `[2]`: the multiset of the annotations at level k - 1, and the plain total of all sums at level k."""
+    """Return the fingerprint of the multiset of annotations at level k - 1 and of the total of all sums: `[2]`."""
     out, total = multiset(GRAPH, before[0], before[1], 0), np.zeros(2, np.uint64)
     for lane in range(2):
         for v in range(sums.shape[1]):
@@ -146,7 +145,7 @@ def total_fingerprint(before, sums):
 
 @njit(cache=True, nogil=True)
 def fill_weights(before, length, distances, dist, queue, size, weight):
-    """Write `weight[lane, position, v]`, the element of v's token at a position, for the vertices in the queue."""
+    """Write `weight[lane, position, v]`, the element of the token of `v` at a position, for vertices in the queue."""
     for i in range(size):
         v = queue[i]
         far = dist[v] + 1 if distances else 0
@@ -158,7 +157,7 @@ def fill_weights(before, length, distances, dist, queue, size, weight):
 
 @njit(cache=True, nogil=True)
 def dummy_tails(length):
-    """Return `[lane, position]`: the product of the elements of dummy tokens from a position to the end."""
+    """Return the product of the elements of dummy tokens from a position to the end: `[lane, position]`."""
     tails = np.ones((2, length + 2), np.uint64)
     for lane in range(2):
         for position in range(length, 0, -1):
@@ -169,7 +168,7 @@ def dummy_tails(length):
 
 @njit(cache=True, nogil=True)
 def sum_shortest(rowptr, col, mode, length, extend, distances, before, sums):
-    """Sum over SP or SP+: `ways[v]` is the sum over the paths from the root to v, which may end at v."""
+    """Sum over SP or SP+ without enumerating paths; return the number of steps."""
     n = rowptr.size - 1
     dist, pred, queue = scratch(n)
     weight = np.empty((2, length + 1, n), np.uint64)
@@ -210,10 +209,10 @@ def sum_shortest(rowptr, col, mode, length, extend, distances, before, sums):
 
 @njit(cache=True, nogil=True)
 def sum_simple(rowptr, col, length, extend, distances, before, limit, sums):
-    """Sum over AP: a depth-first search without the last step; return the number of steps, -1 if over `limit`.
+    """Sum over AP by a depth-first search without the last step; return the steps, or -1 if over `limit`.
 
-    `inner` is the element of a vertex at the last position but one, 0 while it is on the path; `free` its number of
-    neighbours that are not on the path.
+    `inner` is the element of a vertex at the last position but one, or 0 while the vertex is on the path. `free` is the
+    number of its neighbours that are not on the path.
     """
     n = rowptr.size - 1
     dist, pred, queue = scratch(n)
@@ -227,7 +226,7 @@ def sum_simple(rowptr, col, length, extend, distances, before, limit, sums):
         fill_weights(before, length, distances, dist, queue, size, weight)
         for i in range(size):
             v = queue[i]
-            near = dist[v] < length  # the others have neighbours without weights, and are at the last position only
+            near = dist[v] < length  # other vertices have neighbours without weights, and only end paths
             free[v] = rowptr[v + 1] - rowptr[v]
             for lane in range(2):
                 inner[lane, v] = weight[lane, length - 1, v]
@@ -249,7 +248,7 @@ def sum_simple(rowptr, col, length, extend, distances, before, limit, sums):
 
 @njit(cache=True, nogil=True, inline="always")
 def _visit(rowptr, col, v, length, entering, weight, rest, inner, free):
-    """Put a vertex on the path, or take it off again."""
+    """Add a vertex to the path, or remove it."""
     first, second = weight[0, length, v], weight[1, length, v]
     inner[0, v], inner[1, v] = weight[0, length - 1, v], weight[1, length - 1, v]
     if entering:
@@ -264,7 +263,7 @@ def _visit(rowptr, col, v, length, entering, weight, rest, inner, free):
 
 @njit(cache=True, nogil=True)
 def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, tails, limit, sums):
-    """Sum over all simple paths of one length from `root`; return the number of steps, -1 if over `limit`."""
+    """Sum over the simple paths of one length from `root`; return the steps, or -1 if over `limit`."""
     if length == 1:
         sums[0, root] = multiply(weight[0, 0, root], rest[0, root])
         sums[1, root] = multiply(weight[1, 0, root], rest[1, root])
@@ -318,7 +317,7 @@ def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, t
 
 @njit(cache=True, nogil=True)
 def list_sequences(rowptr, col, mode, length, root, token, base, extend, dist, pred):
-    """Return the sequence of each path of one length from `root`, as a number to the base `base`.
+    """Return the token sequence of each path of one length from `root`, as a number in base `base`.
 
     `token[v]` is the digit of a vertex, `base - 1` that of a dummy token.
     """

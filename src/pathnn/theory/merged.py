@@ -1,4 +1,4 @@
-"""Run networks on the different token sequences of the paths, each read once and multiplied by its count."""
+"""Run untrained networks on token sequences of paths: read each different sequence once, and multiply by its count."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pathnn.theory.kernels import list_sequences
 Ints = NDArray[np.int64]
 
 TABLE = 2**16
-"""The largest number of possible sequences to count in a table; others are sorted."""
+"""The largest number of possible sequences that are counted in a table; otherwise sequences are sorted."""
 
 BYTES_PER_SEQUENCE = 8 * 6
 """Bytes per channel that the backend stores for a trie entry: gates, hidden and cell state."""
@@ -38,7 +38,7 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class MergedLevel:
-    """The classes of equal vertices of all graphs before and after one layer, numbered from 0."""
+    """Classes of equal vertices of all graphs before and after one layer, numbered from 0."""
 
     before: Ints  # [num_nodes]: the class of each vertex that the layer reads
     after: Ints  # [num_nodes]: the class of each vertex after the layer
@@ -46,7 +46,7 @@ class MergedLevel:
 
 
 def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[MergedLevel]:
-    """Yield the classes of the vertices of all graphs in layers 1..k: equal annotations are one class.
+    """Yield the classes of the vertices of all graphs for layers 1..k; vertices with equal annotations are equal.
 
     >>> from pathnn.theory.examples import open_triplet
     >>> from pathnn.theory.fingerprints import hashed_annotations
@@ -64,7 +64,7 @@ def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[Me
 
 
 class Sequences(NamedTuple):
-    """The different token sequences of the paths from some vertices, with their counts."""
+    """Different token sequences of the paths from some vertices, and their counts."""
 
     tokens: Tensor  # [n, length + 1], source first: class * width + distance; -1 for a dummy token
     owner: Tensor  # [n]: position of the source among the chosen vertices
@@ -72,7 +72,7 @@ class Sequences(NamedTuple):
 
 
 class SequenceFinder:
-    """Find the sequences of chosen vertices, in threads."""
+    """Find the token sequences of one vertex of each class, in threads."""
 
     def __init__(self, graphs: Sequence[Graph], ptr: list[int], config: PathNNConfig) -> None:
         self.mode = COLLECTIONS[check_collection(config.collection)].rule
@@ -84,7 +84,7 @@ class SequenceFinder:
         self.rows = [(csr.rowptr.numpy(), csr.col.numpy()) for csr in csrs]
 
     def batches(self, level: MergedLevel, length: int, most: int) -> Iterator[Sequences]:
-        """Yield the sequences of all chosen vertices, at most `most` at once."""
+        """Yield the sequences of all chosen vertices, in batches of at most `most` sequences."""
         waiting: list[Sequences] = []
         size = 0
         for start in range(0, len(level.chosen), BLOCK):
@@ -99,7 +99,7 @@ class SequenceFinder:
             yield Sequences(*map(torch.cat, zip(*waiting, strict=True)))
 
     def check(self, level: MergedLevel, length: int) -> None:
-        """Raise `PathExplosionError` if a number cannot hold every sequence of a chosen vertex."""
+        """Raise `PathExplosionError` if an integer of 64 bits cannot encode every sequence of a chosen vertex."""
         for vertex in level.chosen.tolist():
             self._tokens(level, length, vertex)
 
@@ -120,7 +120,7 @@ class SequenceFinder:
         return Sequences(torch.from_numpy(tokens), torch.full((len(code),), owner), torch.from_numpy(count))
 
     def _tokens(self, level: MergedLevel, length: int, vertex: int) -> tuple[Any, ...]:
-        """Return the graph of a vertex, its number there, its tokens, their number at each vertex, and a search."""
+        """Return the graph of a vertex, its number there, the tokens, their digits, distances and predecessors."""
         graph = int(np.searchsorted(self.ptr, vertex, side="right")) - 1
         rowptr, col = self.rows[graph]
         first = int(self.ptr[graph])
@@ -145,16 +145,16 @@ def merged_embeddings(
     device: str | torch.device = "cpu",
     annotations: Sequence[PathAnnotations] | None = None,
 ) -> Tensor:
-    """Compute each model's readout of each graph, with ones as features: `[models, graphs, hidden_channels]`.
+    """Compute the representation of each graph by each model, `[models, graphs, hidden_channels]`.
 
-    A BatchNorm in training mode uses the vertices of all graphs.
+    All features are ones. A BatchNorm in training mode uses the vertices of all graphs.
 
     Args:
-        models: networks of `untrained_models`, which differ only in their weights.
+        models: the result of `untrained_models`, which differ only in their weights.
         graphs: `(edge_index, num_nodes)` pairs.
-        memory: approximate limit of the network, in bytes; the sequences of one vertex are never split.
-        device: where the LSTM runs.
-        annotations: the result of `hashed_annotations` with the options of the models, if known already.
+        memory: the approximate limit in bytes; the sequences of one vertex are never split.
+        device: the device of the LSTM.
+        annotations: the result of `hashed_annotations` with the options of the models, or None to compute it.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> model = PathNN.from_paper("sr", collection="ap").double().eval()
@@ -173,7 +173,7 @@ def merged_embeddings(
     finder = SequenceFinder(graphs, ptr, config)
     levels = list(enumerate(merged_levels(annotations, config.k), start=1))
     for length, level in levels:
-        finder.check(level, length)  # all of them before any work
+        finder.check(level, length)  # before any layer is computed
     dtype = next(models[0].parameters()).dtype
     states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
     for length, level in levels:
@@ -208,7 +208,7 @@ def _layer(
 def merged_trie(
     found: Sequences, width: int, num_classes: int, dummy: int, device: str | torch.device
 ) -> tuple[LengthTrie, Tensor]:
-    """Return the trie of the sequences, far ends first, and the entry of each sequence in its last level."""
+    """Return the trie of the sequences, far ends first, and the entry of each sequence in the last level."""
     tokens = found.tokens.to(device)
     most = num_classes * width + 1
     levels: list[TrieLevel] = []
