@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from itertools import cycle
+from string import ascii_lowercase
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +54,10 @@ def make_page(
     axes, left = [], MARGIN
     for (inner, outer), width, text in zip(sizes, widths, lines, strict=True):
         lift = (height - outer) / 2 if middle else height - outer
-        box = (left + (width - inner) / 2, MARGIN + below + lift, inner, outer)
-        axes.append(_panel(figure, box, total))
+        corner = (left + (width - inner) / 2) / total[0], (MARGIN + below + lift) / total[1]
+        panel = figure.add_axes((*corner, inner / total[0], outer / total[1]), xlim=(0, inner), ylim=(-outer, 0))
+        panel.set_axis_off()
+        axes.append(panel)
         for row, line in enumerate(text):
             # One text per line: a superscript must not push its line below those of other captions.
             y = (MARGIN + below - 0.22 - row * LINE_HEIGHT) / total[1]
@@ -61,15 +65,6 @@ def make_page(
             figure.text(x, y, line, ha="center", va="baseline", fontsize=CAPTION_SIZE, color=INK)
         left += width + GAP
     return figure, axes
-
-
-def _panel(figure: Figure, box: tuple[float, float, float, float], total: tuple[float, float]) -> Any:
-    left, bottom, width, height = box
-    axes = figure.add_axes((left / total[0], bottom / total[1], width / total[0], height / total[1]))
-    axes.set_xlim(0, width)
-    axes.set_ylim(-height, 0)
-    axes.set_axis_off()
-    return axes
 
 
 def _least_width(caption: str) -> float:
@@ -132,7 +127,7 @@ def lettered(captions: Sequence[str]) -> list[str]:
     """
     if len(captions) < 2:
         return list(captions)
-    return [f"({'abcdefghijklmnopqrstuvwxyz'[i % 26]}) {caption}" for i, caption in enumerate(captions)]
+    return [f"({letter}) {caption}" for letter, caption in zip(cycle(ascii_lowercase), captions, strict=False)]
 
 
 def svg(figure: Figure, name: str = "pathnn", style: Mapping[str, Any] | None = None, **options: Any) -> str:

@@ -35,15 +35,8 @@ def draw_paths(
 
     Each path that no other path continues is a coloured line with an arrow at its far end; its prefixes are paths, too.
     If there are more paths than colours, the width of each edge is proportional to the number of its paths.
-
-    Args:
-        edge_index: the edges, `[2, num_edges]`.
-        num_nodes: the number of vertices.
-        source: the vertex at which the paths start.
-        collection: the collections, one for each panel.
-        k: the largest path length, or one for each collection.
-        labels: the labels of the vertices; None for v1, v2, ...
-        positions: the positions of the vertices, `[num_nodes, 2]`; None for `graph_layout`.
+    `k` is one length, or one for each collection. The default of `labels` is v1, v2, ..., and that of `positions` is
+    the result of `graph_layout`.
 
     >>> from pathnn.theory.examples import figure_graph
     >>> figure = draw_paths(*figure_graph(), source=0, k=(2, 2, 3))

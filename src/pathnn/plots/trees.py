@@ -12,7 +12,7 @@ from torch import Tensor
 from pathnn.files import atomic_write
 from pathnn.paths.cpu.extract import count_per_source
 from pathnn.paths.csr import to_csr
-from pathnn.paths.options import Collection, PathOptions, check_collection
+from pathnn.paths.options import Collection, PathOptions
 from pathnn.plots.graphs import sketch
 from pathnn.plots.page import EDGE, FADED, INK, RADIUS, REACHED, draw_disc, lettered, make_page, vertex_labels
 from pathnn.plots.paths import NAMES as PATH_NAMES
@@ -83,18 +83,8 @@ def draw_trees(
     """Draw the trees of a vertex side by side.
 
     Nodes of the WL-tree are grey and dashed if the walk from the root repeats a vertex: the proof of theorem 3.3 calls
-    them redundant, and the other nodes are the AP-tree.
-
-    Args:
-        edge_index: the edges, `[2, num_edges]`.
-        num_nodes: the number of vertices.
-        source: the root of the trees.
-        kinds: `"wl"`, `"sp"`, `"sp+"` or `"ap"`, one for each tree.
-        k: the height of the trees, or one for each tree.
-        labels: the labels of the vertices; None for v1, v2, ...
-
-    Raises:
-        ValueError: a tree has more than 400 nodes.
+    them redundant, and the other nodes are the AP-tree. `k` is one height, or one for each tree.
+    Raises `ValueError` for a tree of more than 400 nodes.
 
     >>> from pathnn.theory.examples import figure_graph
     >>> figure = draw_trees(*figure_graph(), source=0, k=(3, 2, 2, 3))
@@ -105,7 +95,10 @@ def draw_trees(
     names = vertex_labels(num_nodes, labels)
     layouts, captions = [], []
     for kind, height in panels_of(kinds, k):
-        tree = _tree(edge_index, num_nodes, source, kind, height)
+        if kind not in NAMES:
+            raise ValueError(f"kinds has {kind!r}: expected 'wl', 'sp', 'sp+' or 'ap'.")
+        graph = (edge_index, num_nodes, source)
+        tree = wl_tree(*graph, height) if kind == "wl" else path_tree(*graph, collection=kind, k=height)
         if tree.size > MAX_TREE_NODES:
             raise ValueError(
                 f"the {kind} tree of height {height} has {tree.size:,} nodes, too many to draw: expected at most "
@@ -118,14 +111,6 @@ def draw_trees(
     for layout, panel in zip(layouts, axes, strict=True):
         draw_tree(panel, layout, names, leaf, radius)
     return figure
-
-
-def _tree(edge_index: Tensor, num_nodes: int, source: int, kind: str, height: int) -> Tree:
-    if kind == "wl":
-        return wl_tree(edge_index, num_nodes, source, height)
-    if kind not in NAMES:
-        raise ValueError(f"kinds has {kind!r}: expected 'wl', 'sp', 'sp+' or 'ap'.")
-    return path_tree(edge_index, num_nodes, source, collection=check_collection(kind), k=height)
 
 
 def leaf_size(layouts: Sequence[Sequence[Placed]]) -> tuple[float, float]:
