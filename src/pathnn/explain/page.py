@@ -117,15 +117,21 @@ def _section(summary: OutputSummary, reference: str, top: int) -> str:
         for kind, (deleted, inserted) in summary.areas().items()
     )
     each = next(iter(summary.patterns.values())).examples[0][1] if summary.patterns else None
-    return Template(files("pathnn.explain").joinpath("section.html").read_text(encoding="utf-8")).substitute(
-        name=escape(summary.output.name), graphs=f"{summary.graphs:,}", baseline=f"{summary.baseline:.4g}",
-        reference=escape(reference), rest=f"{summary.rest:.2g}", sample=len(summary.curves), areas=areas,
-        atoms=_patterns(summary.ranked(summary.atoms), "kind"), raising=_patterns(raising),
+    text = {
+        "name": summary.output.name, "graphs": f"{summary.graphs:,}", "reference": reference,
+        "baseline": f"{summary.baseline:.4g}", "rest": f"{summary.rest:.2g}", "sample": f"{len(summary.curves)}",
+        "descriptors": f"{summary.descriptors:.3g}", "vertices": each.picture.vertices if each else "vertices",
+    }  # fmt: skip
+    return _fill(
+        "section.html",
+        text,
+        hidden="" if summary.descriptors else "hidden",
+        atoms=_patterns(summary.ranked(summary.atoms), "kind"),
+        raising=_patterns(raising),
         lowering=_patterns(lowering),
-        hidden="" if summary.descriptors else "hidden", descriptors=f"{summary.descriptors:.3g}",
-        vertices=each.picture.vertices if each else "vertices",
+        areas=areas,
         curves=svg(draw_curves(summary), summary.output.name),
-    )  # fmt: skip
+    )
 
 
 def _patterns(shown: Sequence[Pattern], name: str = "path") -> str:

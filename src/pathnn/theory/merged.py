@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -63,12 +63,19 @@ def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[Me
         before = after
 
 
-class Sequences(NamedTuple):
+@dataclass(frozen=True)
+class Sequences:
     """Different token sequences of the paths from some vertices, and their counts."""
 
     tokens: Tensor  # [n, length + 1], source first: class * width + distance; -1 for a dummy token
     owner: Tensor  # [n]: position of the source among the chosen vertices
     count: Tensor  # [n]
+
+    @staticmethod
+    def cat(parts: Sequence[Sequences]) -> Sequences:
+        """Join the sequences of several vertices."""
+        rows = ((one.tokens, one.owner, one.count) for one in parts)
+        return Sequences(*map(torch.cat, zip(*rows, strict=True)))
 
 
 class SequenceFinder:
@@ -91,12 +98,12 @@ class SequenceFinder:
             owners = range(start, min(start + BLOCK, len(level.chosen)))
             for found in in_threads(lambda owner: self._find(level, length, owner), owners):
                 if waiting and size + len(found.count) > most:
-                    yield Sequences(*map(torch.cat, zip(*waiting, strict=True)))
+                    yield Sequences.cat(waiting)
                     waiting, size = [], 0
                 waiting.append(found)
                 size += len(found.count)
         if waiting:
-            yield Sequences(*map(torch.cat, zip(*waiting, strict=True)))
+            yield Sequences.cat(waiting)
 
     def check(self, level: MergedLevel, length: int) -> None:
         """Raise `PathExplosionError` if an integer of 64 bits cannot encode every sequence of a chosen vertex."""
