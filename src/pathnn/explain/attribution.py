@@ -187,11 +187,6 @@ class WeightedBatch:
         self.paths = tuple(self.trie.to_paths())
         descriptors = len(graphs) * (config.graph_channels or 0)
         self.sizes = [self.graphs.num_nodes, descriptors, *(rows.size(0) for rows in self.paths)]
-        self.vertices = self.descriptors = torch.empty(0)
-        readout, head = cast(nn.Module, self.model.readout), self.model.head
-        readout.register_forward_pre_hook(lambda _, given: (given[0] * self.vertices.unsqueeze(1), *given[1:]))
-        head.register_forward_pre_hook(lambda _, given: self._fill(given[0]))
-        head.register_forward_hook(lambda _, given, out: out.view(len(graphs), -1, out.size(1)).mean(dim=1))
 
     def weights(self, values: Tensor | float) -> Tensor:
         """Return weights of the given values, `[weights]`; without reference, the weights of vertices are 1."""
@@ -203,19 +198,25 @@ class WeightedBatch:
 
     def outputs(self, weights: Tensor) -> Tensor:
         """Return the outputs for the given weights, `[graphs, outputs]`."""
-        self.vertices, self.descriptors, *paths = torch.split(weights, self.sizes)
+        vertices, descriptors, *paths = torch.split(weights, self.sizes)
         cast(WeightedPaths, self.model.lstm).weights = paths
         given = {name: self.graphs[name] for name in ("x", "edge_attr", "graph_attr") if name in self.graphs}
         batch = {"batch": self.graphs.batch, "batch_size": self.graphs.num_graphs}
-        out: Tensor = self.model(**given, trie=self.trie, **batch, budget=Budget())
+        readout, head = cast(nn.Module, self.model.readout), self.model.head
+        with (
+            readout.register_forward_pre_hook(lambda _, given: (given[0] * vertices.unsqueeze(1), *given[1:])),
+            head.register_forward_pre_hook(lambda _, given: self._fill(given[0], vertices, descriptors)),
+            head.register_forward_hook(lambda _, given, out: out.unflatten(0, (batch["batch_size"], -1)).mean(dim=1)),
+        ):
+            out: Tensor = self.model(**given, trie=self.trie, **batch, budget=Budget())
         return out
 
-    def _fill(self, own: Tensor) -> Tensor:
+    def _fill(self, own: Tensor, vertices: Tensor, descriptors: Tensor) -> Tensor:
         """Return the inputs of the head for each graph and each reference graph, `[graphs * references, channels]`."""
-        descriptors = self.descriptors.view(len(own), -1)
+        descriptors = descriptors.view(len(own), -1)
         channels = own.size(1) - descriptors.size(1)
-        vertices = Readout("mean")(self.vertices.unsqueeze(1), self.graphs.batch, batch_size=len(own))
-        kept = torch.cat([vertices.expand(-1, channels), descriptors], dim=1)
+        mean = Readout("mean")(vertices.unsqueeze(1), self.graphs.batch, batch_size=len(own))
+        kept = torch.cat([mean.expand(-1, channels), descriptors], dim=1)
         own = torch.cat([own[:, :channels], own[:, channels:] * descriptors], dim=1)  # the readout weighs vertices
         reference = own.new_zeros(1, own.size(1)) if self.reference is None else self.reference
         return (own.unsqueeze(1) + (1 - kept).unsqueeze(1) * reference).flatten(0, 1)
