@@ -245,9 +245,7 @@ def _copy(model: PathNN) -> PathNN:
             "weighted."
         )
     if model.lstm.aggr is not None:
-        raise ValueError(
-            "the model does not sum or average its paths: the paths of other aggregations have no weights."
-        )
+        raise ValueError("the paths of the model are not summed or averaged, so they cannot be weighted.")
     if model.readout is None:
         raise ValueError("the model has readout=None, an output for each vertex: expected a model with a readout.")
     copied = deepcopy(model).eval().requires_grad_(False)
