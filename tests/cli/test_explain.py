@@ -59,7 +59,7 @@ def test_other_data_has_graphs(cli: Run, tmp_path: Path) -> None:
         (["molhiv-ap", "{}", "--row", "2"], "row 2: 'C(' is no molecule"),
         (["molhiv-ap", "{}", "--row", "4"], "row=4 does not exist: "),
         (["molhiv-ap", "{}", "--graph", "0"], "is a table. Choose a row"),
-        (["molhiv-ap", "csl", "--row", "1"], "csl is not a .csv file. Choose a graph"),
+        (["molhiv-ap", "csl", "--row", "1"], "csl is not a table. Choose a graph"),
         (["molhiv-ap", "csl", "--graph", "150"], "graph=150 does not exist: csl has 150 graphs, counted from 0"),
         (["molhiv-ap", "csl"], "the model was trained on molhiv"),
         (["zinc-ap", "{}"], "the model was trained on zinc"),

@@ -69,8 +69,9 @@ def test_mean_and_spread_are_those_of_the_occurrences() -> None:
 def test_curves_begin_and_end_at_the_prediction_and_the_reference(references: bool) -> None:
     models, one = networks(), graph(7)
     inputs = inputs_of(models, [graph(i) for i in range(5)] if references else [])
-    curves = faithfulness(models, one.data, inputs, 0)
-    assert curves.shape == (3, 2, len(FRACTIONS))
+    both = faithfulness(models, [graph(8).data, one.data], inputs, 0)
+    assert both.shape == (2, 3, 2, len(FRACTIONS))
+    curves = both[1]
     prediction = torch.stack([m(one.data.x, LINE)[0, 0] for m in models]).mean().item()
     none = [explain_graphs(m, [one.data], reference=i)[0].baseline for m, i in zip(models, inputs, strict=True)]
     for kind in range(3):

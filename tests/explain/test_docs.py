@@ -10,7 +10,7 @@ import torch
 from pathnn import PathNN
 from pathnn.data import load_dataset
 from pathnn.explain import explain_paths
-from pathnn.explain.attribution import Copies, weighted_copy
+from pathnn.explain.attribution import WeightedBatch
 
 DOC = Path(__file__).resolve().parents[2] / "docs" / "explain.md"
 
@@ -27,18 +27,17 @@ def test_scores_tell_what_happens_without_the_paths(mirror: Path):
     for number in range(11000, 11008):
         graph = graphs[number]
         found = explain_paths(model, graph.x, graph.edge_index, edge_attr=graph.edge_attr)
-        copies = Copies(weighted_copy(model), [graph])
+        batch = WeightedBatch(model, [graph])
         order = torch.cat(found.scores).argsort()
         tenth = order.numel() // 10
         some = order[torch.randperm(order.numel(), generator=generator)]
-        lowest, random, largest = (without(copies, left) for left in (order[:tenth], some[:tenth], order[-tenth:]))
+        lowest, random, largest = (without(batch, left) for left in (order[:tenth], some[:tenth], order[-tenth:]))
         assert largest < random < lowest
 
 
-def without(copies: Copies, left_out: torch.Tensor) -> float:
+def without(batch: WeightedBatch, left_out: torch.Tensor) -> float:
     """The prediction if some paths, numbered through all lengths, are left out."""
-    first = sum(copies.sizes[:2])  # after the weights of the vertices and of descriptors
-    weights = copies.weights(torch.ones(1))
-    weights[0, left_out + first] = 0.0
+    weights = batch.weights(1.0)
+    weights[left_out + sum(batch.sizes[:2])] = 0.0  # after the weights of the vertices and of descriptors
     with torch.no_grad():
-        return copies.outputs(weights)[0, 0, 0].item()
+        return batch.outputs(weights)[0, 0].item()

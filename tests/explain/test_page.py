@@ -61,7 +61,7 @@ def test_molecules_are_drawn_and_named():
     fused = Molecule("C[C@@H]1CC[C@H]2CC[C@@]1(C)C2").draw({}, {})
     assert "atom-9" in fused
     assert "atom-10" not in fused, "no atom that the model did not see"
-    with pytest.raises(ValueError, match="no molecule that rdkit can read"):
+    with pytest.raises(ValueError, match="not a molecule that rdkit can read"):
         Molecule("C(")
 
 

@@ -175,7 +175,7 @@ def _explain_all(asked: Asked) -> Found:
         note(f"{number_text(len(problems), 'row')} cannot be read, the first: {problems[0]}")
     out.mkdir(parents=True, exist_ok=True)
     _write(out / "paths.csv", patterns_csv(found))
-    heading = Heading(f"Paths that {data} is predicted from", "", "", asked.about, reference)
+    heading = Heading(f"Paths that the predictions for {Path(data).name} depend on", "", "", asked.about, reference)
     _write(out / "explanation.html", dataset_page(found, heading, top=top))
 
     paths = ("path", "graphs", "mean", "std")

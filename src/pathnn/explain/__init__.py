@@ -1,4 +1,4 @@
-"""Explain a prediction by its paths: scores that add up to it, as a table and a picture."""
+"""Explain predictions by scores of the paths, which add up to the prediction minus a reference value."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Explain all graphs of a dataset: which paths raise or lower the prediction, and how faithful their scores are."""
+"""Explain all graphs of a dataset: find the paths that raise or lower the prediction, and test their scores."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, product
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from pathnn.explain.attribution import Copies, explain_graphs, reference_inputs, weighted_copy
+from pathnn.explain.attribution import WeightedBatch, explain_graphs, reference_inputs
 from pathnn.explain.explanation import Explanation, PathScore
 from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
 from pathnn.nn import PathNN
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BATCH = 32
-"""Graphs that are explained at once."""
+"""The number of graphs that are explained at once."""
 
 EXAMPLES, SAMPLE = 3, 40
-"""Examples of each pattern, and graphs whose faithfulness is measured."""
+"""The number of examples of each pattern, and of graphs for which faithfulness is measured."""
 
 FRACTIONS = tuple(i / 10 for i in range(11))
 KINDS = ("path scores", "gradient", "random")
-"""What paths are ordered by in the curves of `Faithfulness`."""
+"""The orders of the paths in the curves of `faithfulness`."""
 
 
 @dataclass
 class Pattern:
-    """A path as SMARTS: its contributions over all graphs. An example is (size, graph, path)."""
+    """The scores of equal paths of all graphs. An example is (absolute score, graph, path)."""
 
     text: str
     length: int
@@ -48,12 +48,12 @@ class Pattern:
 
     @property
     def mean(self) -> float:
-        """Return the mean contribution of an occurrence."""
+        """Return the mean score of an occurrence."""
         return self.total / self.occurrences
 
     @property
     def std(self) -> float:
-        """Return the standard deviation of the contributions."""
+        """Return the standard deviation of the scores."""
         return math.sqrt(max(self.squares / self.occurrences - self.mean**2, 0.0))
 
     def add(self, graph: ExplainedGraph, paths: Sequence[PathScore]) -> None:
@@ -69,10 +69,11 @@ class Pattern:
 
 @dataclass
 class OutputSummary:
-    """What all graphs say about one output: `curves` is `[graphs, kinds, deletion and insertion, fractions]`.
+    """The explanations of one output for all graphs.
 
-    `atoms` has kinds of vertices with the shares of all paths through them, and `descriptors` the mean size of what
-    descriptors add.
+    `patterns` has the scores of paths, and `atoms` those of vertices: the shares of all paths through them.
+    `descriptors` is the mean absolute score of all descriptors together, `rest` is the largest numerical error, and
+    `curves` is the result of `faithfulness`.
     """
 
     output: ExplainedOutput
@@ -82,7 +83,7 @@ class OutputSummary:
     patterns: dict[str, Pattern] = field(default_factory=dict)
     atoms: dict[str, Pattern] = field(default_factory=dict)
     descriptors: float = 0.0
-    curves: list[Tensor] = field(default_factory=list)
+    curves: Tensor = field(default_factory=lambda: torch.zeros(0))
 
     def add(self, graph: ExplainedGraph, found: Explanation) -> None:
         """Add the explanation of one graph."""
@@ -98,18 +99,18 @@ class OutputSummary:
                 known.setdefault(text, Pattern(text, paths[0].length)).add(graph, paths)
 
     def ranked(self, patterns: dict[str, Pattern]) -> list[Pattern]:
-        """Return the patterns of at least two graphs and 1 % of them, those that raise the output most first."""
+        """Return the patterns that occur in at least two graphs and 1 % of them, the largest mean score first."""
         least = min(self.graphs, max(2, self.graphs / 100))
         return sorted((one for one in patterns.values() if one.graphs >= least), key=lambda one: -one.mean)
 
     def extremes(self, top: int) -> list[Pattern]:
-        """Return the `top` patterns that raise the output most, and the `top` that lower it most."""
+        """Return the `top` paths that raise the output most, and the `top` paths that lower it most."""
         ranked = self.ranked(self.patterns)
         return ranked if len(ranked) <= 2 * top else [*ranked[:top], *ranked[-top:]]
 
     def areas(self) -> dict[str, tuple[float, float]]:
-        """Return the mean areas under the deletion curve (lower is better) and the insertion curve, by `KINDS`."""
-        mean = torch.trapezoid(torch.stack(self.curves).mean(dim=0), torch.tensor(FRACTIONS).double(), dim=-1)
+        """Return the mean areas under the deletion curve (smaller is better) and the insertion curve, by `KINDS`."""
+        mean = torch.trapezoid(self.curves.mean(dim=0), torch.tensor(FRACTIONS).double(), dim=-1)
         return {kind: (float(row[0]), float(row[1])) for kind, row in zip(KINDS, mean, strict=True)}
 
 
@@ -121,7 +122,7 @@ def explain_dataset(
     *,
     device: str = "cpu",
 ) -> list[OutputSummary]:
-    """Explain graphs in batches and return a summary of each output; of several networks the mean is explained."""
+    """Explain the mean output of some networks for each graph, in batches; return a summary of each output."""
     models = [model.to(device) for model in models]
     references = inputs_of(models, reference, device)
     summaries, random, count = [OutputSummary(output) for output in outputs], Random(0), 0
@@ -138,17 +139,16 @@ def explain_dataset(
                 sample.append(graph)
             elif (place := random.randrange(count)) < SAMPLE:
                 sample[place] = graph
-    for summary in summaries:
-        for graph in sample:
-            curves = faithfulness(models, graph.data.to(device), references, summary.output.number)
-            summary.curves.append(summary.output.factor * curves + summary.output.shift)
+    for summary in summaries if sample else ():
+        curves = faithfulness(models, [one.data.to(device) for one in sample], references, summary.output.number)
+        summary.curves = summary.output.factor * curves + summary.output.shift
     return summaries
 
 
 def inputs_of(
     models: Sequence[PathNN], reference: Sequence[ExplainedGraph], device: str = "cpu"
 ) -> list[Tensor | None]:
-    """Return the inputs of the head of each model for the reference graphs, if there are any."""
+    """Return the result of `reference_inputs` of each model, or None for each model without reference graphs."""
     graphs = [one.data.to(device) for one in reference]
     return [reference_inputs(model, graphs) if graphs else None for model in models]
 
@@ -156,7 +156,7 @@ def inputs_of(
 def explain_mean(
     models: Sequence[PathNN], graphs: Sequence[Any], output: int, references: Sequence[Tensor | None]
 ) -> list[Explanation]:
-    """Explain the mean output of several networks, which have a reference each."""
+    """Explain the mean output of several networks; each has its own reference."""
     found = [
         explain_graphs(model, graphs, output=output, reference=inputs)
         for model, inputs in zip(models, references, strict=True)
@@ -165,46 +165,49 @@ def explain_mean(
 
 
 def faithfulness(
-    models: Sequence[PathNN], graph: Any, references: Sequence[Tensor | None], output: int, seed: int = 0
+    models: Sequence[PathNN], graphs: Sequence[Any], references: Sequence[Tensor | None], output: int, seed: int = 0
 ) -> Tensor:
-    """Leave out paths, and put them in again, from the highest score to the lowest: `[kinds, 2, fractions]`.
+    """Delete paths, then insert them, from the highest score to the lowest: `[graphs, kinds, 2, fractions]`.
 
-    The first row of each kind is the mean output of the models after the deletion of a fraction of the paths; the
-    second has the output with only this fraction. With a reference, vertices are paths of length 0.
+    The first row of each kind is the mean output of the models without a fraction of the paths, and the second is the
+    output with only this fraction. With a reference, vertices are paths of length 0. All descriptors of a graph are
+    deleted together.
     """
     pairs = zip(models, references, strict=True)
-    copies = [Copies(weighted_copy(model, inputs), [graph]) for model, inputs in pairs]
-    vertices, descriptors, *paths = copies[0].sizes
-    number = torch.ones(vertices + 1 + sum(paths), dtype=torch.long)
-    number[vertices] = descriptors  # they are left out together
-    item, first = torch.arange(len(number)).repeat_interleave(number), 0 if copies[0].has_reference else vertices
-    (mean,) = explain_mean(models, [graph], output, references)
-    none = torch.zeros(first, dtype=torch.float64)  # without reference, vertices have no scores
-    of_vertices, *of_paths = mean.scores if first == 0 else (none, *mean.scores)
-    gradients = torch.zeros(len(item), dtype=torch.float64)
-    for one in copies:
-        weights = one.weights(torch.ones(1)).requires_grad_()
-        with torch.enable_grad():
-            gradients += torch.autograd.grad(one.outputs(weights)[0, 0, output], weights)[0][0].cpu().double()
-    each = torch.stack([torch.cat([of_vertices, mean.descriptor_scores, *of_paths]), gradients])
-    random = torch.rand(1, len(number), generator=torch.Generator().manual_seed(seed))
-    scores = torch.cat([torch.zeros(2, len(number)).double().index_add(1, item, each), random.double()])
-    curves = torch.zeros(len(KINDS), 2, len(FRACTIONS), dtype=torch.float64)
-    for kind, order in enumerate(scores[:, first:].argsort(dim=1, descending=True) + first):
-        for mode in (0, 1):
-            rows = torch.full((len(FRACTIONS), len(number)), 1.0 - mode)
-            rows[:, :first] = 1.0
-            for row, fraction in zip(rows, FRACTIONS, strict=True):
-                row[order[: round(fraction * order.numel())]] = float(mode)
-            for one in copies:
+    batches = [WeightedBatch(model, graphs, inputs) for model, inputs in pairs]
+    gradients = sum(one.gradient(one.weights(1.0), output) for one in batches)
+    rank, number = _ranks(batches[0], explain_mean(models, graphs, output, references), gradients, seed)
+    curves = torch.zeros(len(graphs), len(KINDS), 2, len(FRACTIONS), dtype=torch.float64)
+    for kind, (i, fraction) in product(range(len(KINDS)), enumerate(FRACTIONS)):
+        chosen = rank[kind] < (fraction * number).round()
+        for mode, kept in enumerate((~chosen, chosen)):
+            for batch in batches:
                 with torch.no_grad():
-                    out = one.outputs(rows[:, item].to(one.weights(torch.ones(1))))[:, 0, output]
-                curves[kind, mode] += out.cpu().double() / len(copies)
+                    out = batch.outputs(batch.weights(kept))[:, output]
+                curves[:, kind, mode, i] += out.cpu().double() / len(batches)
     return curves
 
 
+def _ranks(batch: WeightedBatch, explained: Sequence[Explanation], gradients: Any, seed: int) -> tuple[Tensor, Tensor]:
+    """Return the rank of each weight in its graph by `KINDS`, `[kinds, weights]`, and the number of ranks there."""
+    owners, first = batch.owners(), 0 if batch.reference is None else 1
+    rank, number = torch.zeros(len(KINDS), len(owners)), torch.zeros(len(owners), dtype=torch.float64)
+    for g, one in enumerate(explained):
+        mine = (owners == g).nonzero().flatten()
+        mine = mine if first else mine[one.num_nodes :]  # without reference, vertices have no scores
+        scores = torch.cat([*one.scores[:first], one.descriptor_scores, *one.scores[first:]])
+        size = torch.ones(first * one.num_nodes + 1 + sum(map(len, one.scores[first:])), dtype=torch.long)
+        size[first * one.num_nodes] = len(one.descriptor_scores)  # they have the same rank
+        item = torch.arange(len(size)).repeat_interleave(size)
+        random = torch.rand(1, len(size), generator=torch.Generator().manual_seed(seed)).double()
+        sums = torch.zeros(2, len(size)).double().index_add(1, item, torch.stack([scores, gradients[mine]]))
+        order = torch.cat([sums, random]).argsort(dim=1, descending=True)
+        rank[:, mine], number[mine] = order.argsort(dim=1)[:, item].float(), float(len(size))
+    return rank, number
+
+
 def patterns_csv(summaries: Sequence[OutputSummary]) -> str:
-    """Return all patterns of all outputs as a CSV, those that raise an output most first."""
+    """Return the patterns of all outputs as the text of a CSV file, the largest mean score first."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("output", "path", "length", "graphs", "occurrences", "mean", "std", "total", "example"))
@@ -221,7 +224,7 @@ def draw_curves(summary: OutputSummary) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 2.8), layout="constrained", facecolor="white")
-    mean = torch.stack(summary.curves).mean(dim=0).tolist()
+    mean = summary.curves.mean(dim=0).tolist()
     for mode, name in enumerate(("deleted", "inserted")):
         axes = figure.add_subplot(1, 2, mode + 1)
         for kind, color in zip(range(len(KINDS)), LINES, strict=False):

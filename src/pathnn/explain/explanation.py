@@ -1,8 +1,8 @@
-"""An explanation: a score for every path, and its shares for vertices and edges."""
+"""Scores of the paths of a graph, and their shares for vertices and edges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True)
 class PathScore:
-    """The score of a path and its reverse together, with the smaller end of the path first."""
+    """The score of a path and its reverse together; `vertices` starts at the end with the smaller number."""
 
     vertices: tuple[int, ...]
     score: float
@@ -37,13 +37,13 @@ class Explanation:
 
     Attributes:
         prediction: the explained output.
-        baseline: the reference value: the mean prediction for the reference graphs. Without them it is the output
-            for the vertices alone, without any path, with the mean descriptors of the training graphs.
-        paths: a tensor `[num_paths, length + 1]` per length, source first, -1 for a dummy token. With reference
-            graphs, the first has the vertices, as paths of length 0.
-        scores: a tensor `[num_paths]` per length, float64.
-        num_nodes: number of vertices of the graph.
-        descriptor_scores: what each descriptor of the graph adds, float64.
+        baseline: the reference value, which is the mean prediction for the reference graphs. Without reference graphs,
+            it is the output for the vertices without any path, with the mean descriptors of the training graphs.
+        paths: a tensor `[num_paths, length + 1]` for each length, source first, -1 for a dummy token. With reference
+            graphs, the first tensor has the vertices, as paths of length 0.
+        scores: a tensor `[num_paths]` for each length, float64.
+        num_nodes: the number of vertices of the graph.
+        descriptor_scores: the score of each descriptor of the graph, float64.
     """
 
     prediction: float
@@ -55,11 +55,11 @@ class Explanation:
 
     @property
     def descriptors(self) -> float:
-        """Return what the descriptors of the graph add."""
+        """Return the sum of the scores of the descriptors."""
         return float(self.descriptor_scores.sum())
 
     def by_length(self) -> list[tuple[int, float]]:
-        """Return each length of paths, and the sum of their scores.
+        """Return each length, and the sum of the scores of its paths.
 
         >>> Explanation(3.0, 1.0, (torch.tensor([[0, 1]]),), (torch.tensor([2.0]),), 2).by_length()
         [(1, 2.0)]
@@ -68,7 +68,7 @@ class Explanation:
 
     @property
     def rest(self) -> float:
-        """Return the error of the numerical integral: the part of the prediction that the scores miss."""
+        """Return the numerical error: the part of the prediction that the scores do not explain."""
         return self.prediction - self.baseline - self.descriptors - sum(score for _, score in self.by_length())
 
     def __repr__(self) -> str:
@@ -79,15 +79,17 @@ class Explanation:
         )
 
     def ranked(self) -> list[PathScore]:
-        """Return the paths by the size of their scores, the largest first; a path and its reverse are one."""
+        """Return the paths, the largest absolute score first; a path and its reverse are one."""
         found: dict[tuple[int, ...], float] = {}
-        for vertices, score in self._rows():
-            key = min(vertices, vertices[::-1])
-            found[key] = found.get(key, 0.0) + score
+        for paths, scores in zip(self.paths, self.scores, strict=True):
+            for path, score in zip(paths.tolist(), scores.tolist(), strict=True):
+                vertices = tuple(vertex for vertex in path if vertex >= 0)
+                key = min(vertices, vertices[::-1])
+                found[key] = found.get(key, 0.0) + score
         return [PathScore(*row) for row in sorted(found.items(), key=lambda row: (-abs(row[1]), row[0]))]
 
     def vertex_scores(self) -> Tensor:
-        """Share the score of each path equally among its vertices: `[num_nodes]`, float64."""
+        """Share the score of each path equally among its vertices; return the sums, `[num_nodes]`, float64."""
         shares = torch.zeros(self.num_nodes + 1, dtype=torch.float64)  # the last is for dummy tokens
         for paths, scores in zip(self.paths, self.scores, strict=True):
             each = scores / (paths >= 0).sum(dim=1).clamp(min=1)
@@ -95,7 +97,7 @@ class Explanation:
         return shares[:-1]
 
     def edge_scores(self) -> dict[Edge, float]:
-        """Share the score of each path equally among its edges; a vertex alone has none."""
+        """Share the score of each path equally among its edges, and return the sums; paths of length 0 have none."""
         shares: dict[Edge, float] = {}
         for paths, scores in zip(self.paths, self.scores, strict=True):
             each = (scores / ((paths >= 0).sum(dim=1) - 1)).tolist()
@@ -108,7 +110,7 @@ class Explanation:
 
     @staticmethod
     def mean(explanations: Sequence[Explanation]) -> Explanation:
-        """Return the explanation of the mean output of several networks on the same paths.
+        """Return the explanation of the mean output of several networks for the same graph.
 
         >>> one = Explanation(3.0, 1.0, (torch.tensor([[0, 1]]),), (torch.tensor([2.0]),), 2)
         >>> Explanation.mean([one, one.rescaled(3.0)])
@@ -143,9 +145,3 @@ class Explanation:
         [(0, 2), (0, 1)]
         """
         return replace(self, paths=tuple(torch.where(path < 0, path, order[path]) for path in self.paths))
-
-    def _rows(self) -> Iterator[tuple[tuple[int, ...], float]]:
-        """Yield each path without its dummy tokens, and its score."""
-        for paths, scores in zip(self.paths, self.scores, strict=True):
-            for path, score in zip(map(tuple, paths.tolist()), scores.tolist(), strict=True):
-                yield path if path[-1] >= 0 else tuple(vertex for vertex in path if vertex >= 0), score

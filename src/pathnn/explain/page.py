@@ -14,15 +14,15 @@ from pathnn.explain.pictures import LESS, MORE, Picture, hex_color
 from pathnn.plots.page import svg
 
 PICTURES, MOST_DESCRIPTORS = 24, 8
-"""The largest number of rows with a picture, and of descriptors with a row."""
+"""The largest number of paths with a picture, and of descriptors with a row."""
 
 Parts = Sequence[tuple[str, float]]
-"""Named parts of a prediction."""
+"""Names and scores of parts of a prediction."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """The text around the picture: graph, explained output, its meaning in words, model, and reference value."""
+    """The texts of a page: the graph, the output and its meaning, the model, and the meaning of the reference value."""
 
     title: str
     output: str
@@ -34,9 +34,9 @@ class Heading:
 def explanation_page(
     heading: Heading, found: Explanation, picture: Picture, *, top: int = 12, descriptors: Parts = ()
 ) -> str:
-    """Return a page with the `top` paths of the largest scores, as a document that needs no other file.
+    """Return the page of one graph, with the `top` paths of the largest scores.
 
-    `descriptors` are named parts of what the descriptors add.
+    `descriptors` has the names and scores of descriptors.
     """
     ranked = found.ranked()
     most = abs(ranked[0].score) if ranked else 0.0
@@ -66,7 +66,7 @@ def explanation_page(
 
 
 def _fill(name: str, text: dict[str, str], **html: str) -> str:
-    """Fill in a template; `text` is escaped, and `html` is not."""
+    """Fill in a template: `text` is escaped, and `html` is inserted as it is."""
     folder = files("pathnn.explain")
     style = folder.joinpath("style.css").read_text(encoding="utf-8")
     style = Template(style).substitute(more=hex_color(MORE), less=hex_color(LESS))
@@ -104,7 +104,7 @@ def _row(path: PathScore, picture: Picture, most: float, *, drawn: bool) -> str:
 
 
 def dataset_page(summaries: Sequence[OutputSummary], heading: Heading, *, top: int = 12) -> str:
-    """Return a page about all graphs of a dataset: the `top` patterns that raise each output, and that lower it."""
+    """Return the page of a dataset, with the `top` paths that raise each output and the `top` that lower it."""
     sections = "\n".join(_section(summary, heading.reference, top) for summary in summaries)
     return _fill("dataset.html", {"title": heading.title, "made_by": heading.made_by}, sections=sections)
 
@@ -117,19 +117,26 @@ def _section(summary: OutputSummary, reference: str, top: int) -> str:
         for kind, (deleted, inserted) in summary.areas().items()
     )
     each = next(iter(summary.patterns.values())).examples[0][1] if summary.patterns else None
-    return Template(files("pathnn.explain").joinpath("section.html").read_text(encoding="utf-8")).substitute(
-        name=escape(summary.output.name), graphs=f"{summary.graphs:,}", baseline=f"{summary.baseline:.4g}",
-        reference=escape(reference), rest=f"{summary.rest:.2g}", sample=len(summary.curves), areas=areas,
-        atoms=_patterns(summary.ranked(summary.atoms)), raising=_patterns(raising), lowering=_patterns(lowering),
-        hidden="" if summary.descriptors else "hidden", descriptors=f"{summary.descriptors:.3g}",
-        vertices=each.picture.vertices if each else "vertices",
+    text = {
+        "name": summary.output.name, "graphs": f"{summary.graphs:,}", "reference": reference,
+        "baseline": f"{summary.baseline:.4g}", "rest": f"{summary.rest:.2g}", "sample": f"{len(summary.curves)}",
+        "descriptors": f"{summary.descriptors:.3g}", "vertices": each.picture.vertices if each else "vertices",
+    }  # fmt: skip
+    return _fill(
+        "section.html",
+        text,
+        hidden="" if summary.descriptors else "hidden",
+        atoms=_patterns(summary.ranked(summary.atoms), "kind"),
+        raising=_patterns(raising),
+        lowering=_patterns(lowering),
+        areas=areas,
         curves=svg(draw_curves(summary), summary.output.name),
-    )  # fmt: skip
+    )
 
 
-def _patterns(shown: Sequence[Pattern]) -> str:
+def _patterns(shown: Sequence[Pattern], name: str = "path") -> str:
     most = max((abs(one.mean) for one in shown), default=0.0)
-    names = ("path", "graphs", "occurrences", "mean", "spread", "", "largest examples")
+    names = (name, "graphs", "occurrences", "mean", "spread", "", "largest examples")
     head = "".join(f'<th class="{"number" if 0 < i < 5 else ""}">{name}</th>' for i, name in enumerate(names))
     rows = "\n".join(_pattern(one, most) for one in shown)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

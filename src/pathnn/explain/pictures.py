@@ -1,4 +1,4 @@
-"""Draw scores as colours: orange adds to the prediction, blue takes away from it."""
+"""Draw scores as colours: orange raises the prediction, blue lowers it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MORE, LESS = (0.902, 0.624, 0.0), (0.337, 0.706, 0.914)
 
 
 def tint(score: float, most: float) -> Color:
-    """Return white for 0, and the full colour for a score of the size `most`.
+    """Return the colour of a score: white for 0, and the full colour for an absolute score of `most`.
 
     >>> tint(0.0, 2.0), tint(2.0, 2.0), hex_color(tint(-2.0, 2.0))
     ((1.0, 1.0, 1.0), (0.902, 0.624, 0.0), '#56b4e9')
@@ -31,27 +31,27 @@ def tint(score: float, most: float) -> Color:
 
 
 def hex_color(color: Color) -> str:
-    """Return a colour as web pages and matplotlib write it."""
+    """Return a colour in hexadecimal notation, as web pages and matplotlib read it."""
     return "#" + "".join(f"{round(255 * channel):02x}" for channel in color)
 
 
 MAX_ATOMS = 400
-"""Of a larger molecule, a page has the surroundings of paths: rdkit's time grows with the third power of the atoms."""
+"""The largest molecule that is drawn as a whole: the time grows with the third power of the number of atoms."""
 
 AROUND = 3
-"""Bonds around a path that are drawn with it."""
+"""How many bonds around a path are drawn in a larger molecule."""
 
 PLAIN = {"B", "C", "N", "O", "P", "S", "F", "Cl", "Br", "I", "b", "c", "n", "o", "p", "s"}
-"""Atoms that SMARTS writes without brackets."""
+"""The atoms that SMARTS writes without brackets."""
 
 SMARTS = {"SINGLE": "-", "DOUBLE": "=", "TRIPLE": "#", "AROMATIC": ":"}
 BONDS = {"SINGLE": "–", "DOUBLE": "=", "TRIPLE": "≡", "AROMATIC": "∶"}
 
 
 class Molecule:
-    """Draw scores on a molecule and name its paths.
+    """Draw scores on a molecule, and write its paths as text.
 
-    Atoms have rdkit's numbers: from 0, in the order of the SMILES, without the hydrogens that rdkit leaves out.
+    Atoms have the numbers of rdkit: from 0, in the order of the SMILES, without implicit hydrogens.
 
     >>> Molecule("CCO").words(PathScore((0, 1, 2), 0.5))
     'C0–C1–O2'
@@ -64,10 +64,10 @@ class Molecule:
 
         self._mol: Any = Chem.MolFromSmiles(smiles)
         if self._mol is None:
-            raise ValueError(f"{smiles!r} is no molecule that rdkit can read.")
+            raise ValueError(f"{smiles!r} is not a molecule that rdkit can read.")
 
     def words(self, path: PathScore) -> str:
-        """Return a path as its atoms and bonds."""
+        """Return the atoms and bonds of a path, with the numbers of the atoms."""
         text = self._atom(path.vertices[0])
         for edge, atom in zip(path.edges, path.vertices[1:], strict=True):
             bond = self._mol.GetBondBetweenAtoms(*edge)
@@ -99,7 +99,8 @@ class Molecule:
     def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
         """Return an SVG with atoms and bonds coloured by their scores; `numbers` adds the numbers of the atoms.
 
-        Of a molecule with more than `MAX_ATOMS`, it shows the surroundings of the atoms, if they are few, or is "".
+        In a molecule with more than `MAX_ATOMS` atoms, only the surroundings of `vertices` are drawn; the result is ""
+        if these are too many.
         """
         from rdkit.Chem.Draw import rdMolDraw2D
 
@@ -128,10 +129,10 @@ class Molecule:
     def _prepared(self) -> Any:
         from rdkit.Chem.Draw import rdMolDraw2D
 
-        return rdMolDraw2D.PrepareMolForDrawing(self._mol, addChiralHs=False)  # no atoms that the model did not see
+        return rdMolDraw2D.PrepareMolForDrawing(self._mol, addChiralHs=False)  # only atoms that the model has read
 
     def _shown(self, atoms: Container[int]) -> tuple[Any, dict[int, int]]:
-        """Return what to draw, and the number there of each atom: the molecule, or a part of a large one."""
+        """Return the molecule, or a part of a large one, and the number of each atom in it."""
         from rdkit import Chem
         from rdkit.Chem.Draw import rdMolDraw2D
 
@@ -153,7 +154,7 @@ class Molecule:
 
 
 class GraphPicture:
-    """Draw scores on a graph and name its paths by the numbers of the vertices, counted from 0."""
+    """Draw scores on a graph, and write its paths as the numbers of the vertices, counted from 0."""
 
     vertices, edges, whole = "vertices", "edges", "graph"
 
@@ -165,7 +166,7 @@ class GraphPicture:
         return graph_layout(self.edge_index, self.num_nodes)
 
     def words(self, path: PathScore) -> str:
-        """Return a path as its vertices.
+        """Return the numbers of the vertices of a path.
 
         >>> import torch
         >>> GraphPicture(torch.zeros(2, 0, dtype=torch.long), 3).words(PathScore((0, 2, 1), 0.5))
@@ -174,12 +175,12 @@ class GraphPicture:
         return "–".join(map(str, path.vertices))
 
     def pattern(self, path: PathScore) -> str:
-        """Return a path as the features of its vertices, if they are categories, or as stars."""
+        """Return the categories of the vertices of a path, or stars without categories; the same in both directions."""
         names = ["*" if self.kinds is None else "/".join(map(str, self.kinds[v])) for v in path.vertices]
         return "–".join(min(names, names[::-1]))
 
     def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
-        """Return an SVG with vertices and edges coloured by their scores, or "" for a graph too large for a page."""
+        """Return an SVG with vertices and edges coloured by their scores, or "" for a graph that is too large."""
         if not 0 < self.num_nodes <= MAX_VERTICES:
             return ""
         most = max((abs(score) for score in (*vertices.values(), *edges.values())), default=0.0)

@@ -1,8 +1,8 @@
-"""Path scores for PyG's `Explainer`, as masks of edges and vertices."""
+"""Path scores as masks of edges and vertices, for PyG's `Explainer`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -10,7 +10,6 @@ from torch_geometric.data import Data
 from torch_geometric.explain import Explanation
 from torch_geometric.explain.algorithm import ExplainerAlgorithm
 from torch_geometric.explain.config import ModelMode, ModelTaskLevel
-from torch_geometric.utils import subgraph
 
 from pathnn.explain.attribution import explain_graphs
 from pathnn.nn import PathNN
@@ -19,10 +18,10 @@ from pathnn.nn import PathNN
 class PathExplainer(ExplainerAlgorithm):
     """Explain a `PathNN` with PyG's `Explainer`: each path shares its score equally among its edges and vertices.
 
-    Masks have signs: a positive edge adds to the output. Both directions of an edge have half of its score.
+    Masks have signs: an edge with a positive score raises the output. Each direction of an edge has half of its score.
 
     Args:
-        output: the output to explain; None for the predicted class, or output 0 of other models.
+        output: the number of the output to explain; None for the predicted class, or for output 0 of other models.
         reference: see `explain_graphs`.
 
     >>> from torch_geometric.explain import Explainer
@@ -40,7 +39,7 @@ class PathExplainer(ExplainerAlgorithm):
         self.output, self.reference = output, reference
 
     def supports(self) -> bool:
-        """Return whether the explainer is one of whole graphs, and asks for no masks of features."""
+        """Return whether the task is one of whole graphs, without masks of features."""
         kinds = (self.explainer_config.node_mask_type, self.explainer_config.edge_mask_type)
         whole = self.model_config.task_level == ModelTaskLevel.graph
         return whole and all(kind is None or kind.value == "object" for kind in kinds)
@@ -50,35 +49,26 @@ class PathExplainer(ExplainerAlgorithm):
         index: int | Tensor | None = None, **kwargs: Any,
     ) -> Explanation:  # fmt: skip
         """Return the masks of a graph, or of each graph of a batch (`batch=`); `index` chooses some of its graphs."""
-        if not isinstance(model, PathNN):
-            raise ValueError(f"model is a {type(model).__name__}: expected a PathNN, which has paths to explain.")
         if unknown := set(kwargs) - {"edge_attr", "graph_attr", "batch", "batch_size"}:
             raise ValueError(f"got {sorted(unknown)}: expected edge_attr, graph_attr, batch or batch_size.")
         batch = kwargs.get("batch")
         batch = x.new_zeros(x.size(0), dtype=torch.long) if batch is None else batch
+        edge_number = torch.arange(edge_index.size(1), device=edge_index.device)
+        whole = Data(x=x, edge_index=edge_index, edge_attr=kwargs.get("edge_attr"), edge_number=edge_number)
         edge_mask, node_mask = torch.zeros(edge_index.size(1)), torch.zeros(x.size(0))
         chosen = torch.arange(target.size(0)) if index is None else torch.as_tensor(index).view(-1)
         for graph in chosen.tolist():
-            vertices = batch == graph
-            edges, edge_attr, chosen_edges = subgraph(
-                vertices,
-                edge_index,
-                kwargs.get("edge_attr"),
-                relabel_nodes=True,
-                num_nodes=x.size(0),
-                return_edge_mask=True,
-            )
-            graph_attr = kwargs.get("graph_attr")
-            own = None if graph_attr is None else graph_attr[graph : graph + 1]
-            data = Data(x=x[vertices], edge_index=edges, edge_attr=edge_attr, graph_attr=own)
+            data = whole.subgraph(batch == graph)
+            if (graph_attr := kwargs.get("graph_attr")) is not None:
+                data.graph_attr = graph_attr[graph : graph + 1]
             output = self.output
             if output is None:
                 output = int(target[graph]) if self.model_config.mode == ModelMode.multiclass_classification else 0
-            (found,) = explain_graphs(model, [data], output=output, reference=self.reference)
+            (found,) = explain_graphs(cast(PathNN, model), [data], output=output, reference=self.reference)
             shares = found.edge_scores()
-            ends = (tuple(sorted(pair)) for pair in edges.t().tolist())
-            edge_mask[chosen_edges.cpu()] = torch.tensor([shares.get(pair, 0.0) / 2 for pair in ends])
-            node_mask[vertices.cpu()] = found.vertex_scores().float()
+            ends = (tuple(sorted(pair)) for pair in data.edge_index.t().tolist())
+            edge_mask[data.edge_number.cpu()] = torch.tensor([shares.get(pair, 0.0) / 2 for pair in ends])
+            node_mask[(batch == graph).cpu()] = found.vertex_scores().float()
         wants_nodes = self.explainer_config.node_mask_type is not None
         return Explanation(
             edge_mask=edge_mask.to(x.device), node_mask=node_mask[:, None].to(x) if wants_nodes else None

@@ -1,4 +1,4 @@
-"""Choose what to explain: a graph of the data, and an output of the trained model."""
+"""Read the graphs to explain, and choose the output of the trained model to explain."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 NAME_COLUMNS = ("name", "title", "compound", "compound id", "compound_name", "molecule", "molecule_name")
-"""Columns of a CSV that name the molecule, in lower case."""
+"""Columns of a table with the name of the molecule, in lower case."""
 
 MOST_REFERENCES, FEWEST_REFERENCES = 256, 20
-"""How many graphs the reference value is a mean over."""
+"""The largest and smallest number of reference graphs."""
 
 MOST_INPUTS = 2**18
-"""Numbers of all of them that the head reads: with descriptors, it takes most of the time."""
+"""The largest number of inputs of the head for all reference graphs: with descriptors, it takes most of the time."""
 
 
 @dataclass(frozen=True)
 class ExplainedOutput:
-    """An output of the model: its number, its name, its meaning in words, and its scale in the unit of the target."""
+    """An output of the model: its number, its name, its meaning in words, and the scale to the unit of the target."""
 
     number: int
     name: str
@@ -50,7 +50,7 @@ class ExplainedOutput:
 
 
 def output_names(signature: TaskSignature) -> list[str]:
-    """Return the names of the outputs: classes, labels or target columns, or else their numbers."""
+    """Return the names of the outputs: classes, labels or target columns, or their numbers if they have no names."""
     count = signature.out_channels
     return signature.classes if len(signature.classes) == count else [str(i) for i in range(count)]
 
@@ -58,9 +58,9 @@ def output_names(signature: TaskSignature) -> list[str]:
 def choose_answer(
     signature: TaskSignature, outputs: Tensor, asked: str | None = None, *, networks: int = 1
 ) -> ExplainedOutput:
-    """Choose an output by its name; by default the predicted class, the likeliest label, or the first target.
+    """Choose an output by its name; by default the predicted class, the most probable label, or the first target.
 
-    For several networks, the explained output is the mean of their logits, and `words` has their mean probability.
+    With several networks, the explained output is the mean of their logits, and `words` has their mean probability.
 
     >>> import torch
     >>> signature = TaskSignature("a", "class", 2, 3, None, "accuracy", True, 1.0, ["safe", "toxic"])
@@ -84,10 +84,10 @@ def choose_answer(
 
 @dataclass(frozen=True, eq=False)
 class ExplainedGraph:
-    """A graph as the model reads it, its title, its location in the data, and a picture to draw its scores on.
+    """A graph as the model reads it, its title, its place in the data, and a picture to draw its scores on.
 
-    `order` has the user's number of each vertex: for a molecule, the number of the atom in the SMILES. `descriptors`
-    are those that the model reads as `data.graph_attr`.
+    `order` has the number of each vertex in the data: for a molecule, the number of the atom in the SMILES.
+    `descriptors` describes `data.graph_attr`, if the model reads descriptors.
     """
 
     title: str
@@ -98,41 +98,35 @@ class ExplainedGraph:
     descriptors: Descriptors | None = None
 
     def outputs(self, trained: TrainedModel) -> Tensor:
-        """Return the outputs of the network for the graph, `[outputs]`."""
+        """Return the outputs of a network for the graph, `[outputs]`."""
         with torch.no_grad():
             features = {"edge_attr": self.data.edge_attr, "graph_attr": self.data.get("graph_attr")}
             out: Tensor = trained.model.eval()(self.data.x, self.data.edge_index, **features)
         return out[0]
 
     def descriptor_parts(self, found: Explanation) -> list[tuple[str, float]]:
-        """Return what named descriptors add, the largest first; all Morgan counts together are two of them."""
+        """Return the names and scores of descriptors, the largest first; all Morgan counts together have two scores."""
         if self.descriptors is None:
             return []
         counts, values, scores = self.descriptors.counts, self.data.graph_attr[0], found.descriptor_scores
-        there = values[:counts] > 0
-        named = [
-            (f"{name} = {value:.4g}", score)
-            for name, value, score in zip(
-                self.descriptors.names, values[counts:].tolist(), scores[counts:].tolist(), strict=True
-            )
-        ]
+        named = zip(self.descriptors.names, values[counts:].tolist(), scores[counts:].tolist(), strict=True)
+        parts = [(f"{name} = {value:.4g}", score) for name, value, score in named]
         if counts:
-            named.append(
-                (f"{int(there.sum())} substructures that it has (Morgan counts)", float(scores[:counts][there].sum()))
-            )
-            named.append(("substructures that it lacks (Morgan counts)", float(scores[:counts][~there].sum())))
-        return sorted(named, key=lambda part: -abs(part[1]))
+            there, morgan = values[:counts] > 0, scores[:counts]
+            parts.append((f"{int(there.sum())} substructures that it has (Morgan counts)", float(morgan[there].sum())))
+            parts.append(("substructures that it lacks (Morgan counts)", float(morgan[~there].sum())))
+        return sorted(parts, key=lambda part: -abs(part[1]))
 
 
 def read_subject(
     trained: TrainedModel, data: str, *, row: int | None = None, graph: int | None = None, smiles: str | None = None
 ) -> ExplainedGraph:
-    """Read one row (from 1) of a CSV of SMILES, or one graph (from 0) of other data; by default the first."""
+    """Read a row of a table, counted from 1, or a graph of other data, counted from 0; by default the first."""
     table = find_data(data).kind == "table"
     if (graph if table else row) is not None:
         raise ValueError(
             f"graph={graph}: {data} is a table. Choose a row, counted from 1." if table else
-            f"row={row}: {data} is not a .csv file. Choose a graph, counted from 0."
+            f"row={row}: {data} is not a table. Choose a graph, counted from 0."
         )  # fmt: skip
     if table:
         path = Path(data).expanduser()
@@ -147,7 +141,7 @@ def read_subject(
 
 
 def read_subjects(trained: TrainedModel, data: str, *, smiles: str | None = None) -> Iterator[ExplainedGraph | str]:
-    """Yield every graph of data, or what is wrong with a row; tables are read in chunks."""
+    """Yield each graph of the data, or an error message for a row that cannot be read; read tables in chunks."""
     if find_data(data).kind != "table":
         task = load_data(data, targets=[], vocabulary=trained.signature.vocabulary)
         yield from (_graph(trained, task, number) for number in range(len(task.graphs)))
@@ -162,10 +156,10 @@ def read_subjects(trained: TrainedModel, data: str, *, smiles: str | None = None
 def read_reference(
     trained: TrainedModel, run: Path, data: str, *, smiles: str | None = None
 ) -> tuple[list[ExplainedGraph], str]:
-    """Return graphs whose mean prediction explanations start from, and in words what their mean prediction is.
+    """Return the reference graphs, and the meaning of the reference value in words.
 
-    They are a sample of the training molecules that `pathnn train` stored in the run folder. Without them they are the
-    first graphs of `data`, or none if these are few: explanations then start from the vertices alone.
+    The graphs are a sample of the training molecules in the run folder. Without these, they are the first graphs of
+    `data`, or none if `data` has few graphs: the reference value is then the output for the vertices without any path.
     """
     found: list[ExplainedGraph | str] = []
     if (run / FILE).exists():
@@ -179,13 +173,11 @@ def read_reference(
         return good, f"the mean prediction for {len(good)} training molecules"
     found = list(islice(read_subjects(trained, data, smiles=smiles), MOST_REFERENCES))
     good = [one for one in found if not isinstance(one, str)]
-    if len(good) < FEWEST_REFERENCES:
-        kind = good[0].picture.vertices if good else "vertices"
-        return (
-            [],
-            f"the output for the {kind} alone, without any path, as no training molecules are stored with the model",
-        )
-    return good, f"the mean prediction for the first {len(good)} graphs of {Path(data).name}"
+    if len(good) >= FEWEST_REFERENCES:
+        return good, f"the mean prediction for the first {len(good)} graphs of {Path(data).name}"
+    kind = good[0].picture.vertices if good else "vertices"
+    why = "because the model has no stored training molecules"
+    return [], f"the output for the {kind} alone, without any path, {why}"
 
 
 def _texts(trained: TrainedModel, table: Table, smiles: str | None) -> list[str | None]:
@@ -209,7 +201,7 @@ def _graph(trained: TrainedModel, task: Task, number: int) -> ExplainedGraph:
 
 
 def _molecule(trained: TrainedModel, table: Table, text: str | None, i: int, row: int) -> ExplainedGraph:
-    """Read row `i` of a table alone: the others may be many, and some may be bad. `row` is its number in the file."""
+    """Read row `i` of a table, and no other; `row` is its number in the file."""
     text = clean_smiles(text, trained.config.clean)
     known = trained.signature.molecule_features
     molecule = read_molecule(text, known)
@@ -239,7 +231,7 @@ def _inputs(trained: TrainedModel, task: Task, number: int) -> Data:
     data = task.graphs[number]
     if data.num_nodes == 0:
         raise ValueError(
-            f"graph {number} of {task.name} has no vertices, so there is nothing to explain. Choose another."
+            f"graph {number} of {task.name} has no vertices, so there is nothing to explain. Choose another graph."
         )
     x, edge_attr = features(trained.model, data.x, data.edge_attr)
     return Data(x, data.edge_index, edge_attr, graph_attr=data.get("graph_attr"))

@@ -1,7 +1,7 @@
-"""Pictures: graphs, the paths from a vertex, and its trees side by side. Needs matplotlib (`pathnn[plot]`).
+"""Draw graphs, the paths from a vertex, and its trees, with matplotlib (`pathnn[plot]`).
 
-Every drawing is a `matplotlib.figure.Figure`; save it with `figure.savefig("out.svg")`. No function opens a
-window or changes matplotlib's global settings.
+Each drawing is a `matplotlib.figure.Figure`, which `figure.savefig("out.svg")` saves. No function opens a window or
+changes the global settings of matplotlib.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Place and draw a graph: alone, or as the background of paths."""
+"""Compute the layout of a graph, and draw it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MAX_VERTICES = 200
 
 
 def graph_layout(edge_index: Tensor, num_nodes: int) -> Points:
-    """Place a graph, `[num_nodes, 2]`, so that distances on the page follow distances in the graph.
+    """Compute positions of the vertices of a graph, `[num_nodes, 2]`.
 
-    Each component is placed by the method of Kamada and Kawai, from a drawing without crossings if there is one, and
-    has edges of length 1 on average. Components stand side by side, the largest first.
+    The layout of each component is that of Kamada and Kawai, which starts from a drawing without crossings if there is
+    one. The mean length of edges is 1. Components are side by side, the largest first.
 
     >>> from pathnn.theory.examples import hexagon
     >>> graph_layout(*hexagon()).shape
@@ -49,7 +49,7 @@ def graph_layout(edge_index: Tensor, num_nodes: int) -> Points:
 
 
 def _turn_flat(points: Points) -> Points:
-    """Turn the longest direction, or in a round drawing the first edge, to the horizontal; vertex 0 is at the left."""
+    """Rotate the longest direction (of a round drawing, the first edge) to the horizontal; vertex 0 is on the left."""
     centred = points - points.mean(axis=0)
     spread, axes = np.linalg.eigh(centred.T @ centred)
     if len(points) > 1 and spread[0] > 0.9 * spread[1]:
@@ -61,7 +61,7 @@ def _turn_flat(points: Points) -> Points:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A graph with positions in inches, the upper left corner at (0, 0), and the radius of its discs."""
+    """A graph with positions in inches, from the upper left corner, and the radius of its discs."""
 
     points: Points
     edges: list[tuple[int, int]]
@@ -78,9 +78,9 @@ class Sketch:
         hidden: Container[tuple[int, int]] = (),
         fills: Sequence[str] | None = None,
     ) -> None:
-        """Draw the edges in grey, except hidden ones, and the vertices as discs: sources dark, reached vertices tinted.
+        """Draw the edges in grey, except hidden edges, and the vertices as discs.
 
-        `fills` has a colour for each vertex.
+        Sources are dark, and reached vertices are tinted, unless `fills` has a colour for each vertex.
         """
         dark = () if source is None else (source,) if isinstance(source, int) else source
         width = max(0.5, 1.6 * self.radius / RADIUS)
@@ -99,7 +99,7 @@ def sketch(
     labels: Sequence[str] | None = None,
     positions: Sequence[Sequence[float]] | None = None,
 ) -> Sketch:
-    """Measure a graph for the page; `positions` replace the automatic layout.
+    """Scale a graph to the page; `positions` replaces the computed layout.
 
     >>> from pathnn.theory.examples import triangle
     >>> sketch(*triangle()).edges
@@ -107,7 +107,7 @@ def sketch(
     """
     adjacent = neighbors(edge_index, num_nodes)
     if not 0 < num_nodes <= MAX_VERTICES:
-        raise ValueError(f"num_nodes={num_nodes}: expected 1 to {MAX_VERTICES} vertices. Draw a subgraph.")
+        raise ValueError(f"num_nodes={num_nodes}: expected 1 to {MAX_VERTICES} vertices. Draw a subgraph instead.")
     points = graph_layout(edge_index, num_nodes) if positions is None else np.asarray(positions, dtype=float)
     if points.shape != (num_nodes, 2):
         raise ValueError(f"positions has shape {list(points.shape)}: expected [{num_nodes}, 2].")
@@ -123,7 +123,7 @@ def sketch(
 
 
 def _scale(points: Points, edges: list[tuple[int, int]]) -> float:
-    """Return the inches per unit: edges of `EDGE_LENGTH` on average, no side longer than `LARGEST`."""
+    """Return the inches per unit, for edges of `EDGE_LENGTH` on average and sides of at most `LARGEST`."""
     lengths = [float(np.linalg.norm(points[u] - points[v])) for u, v in edges]
     unit = EDGE_LENGTH / max(sum(lengths) / len(lengths), 1e-9) if lengths else EDGE_LENGTH
     extent = float(np.ptp(points, axis=0).max())

@@ -1,16 +1,18 @@
-"""Lay out a page: panels side by side, measured in inches, with captions below; draw discs and labels."""
+"""Lay out a page of panels with captions, measured in inches, and draw discs and labels."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from itertools import cycle
+from string import ascii_lowercase
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which colour-blind readers can distinguish; their yellow is too pale for lines.
+# The colours of Okabe and Ito, which colour-blind readers can distinguish, without yellow, which is too pale for lines.
 LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
 INK = "#333333"
 EDGE = "#C4C4C4"
@@ -32,10 +34,10 @@ CHARACTER = 0.076
 def make_page(
     sizes: Sequence[tuple[float, float]], captions: Sequence[str], *, middle: bool = False
 ) -> tuple[Figure, list[Any]]:
-    """Make a figure with one panel per (width, height); sizes and axes are in inches.
+    """Make a figure with a panel for each (width, height); sizes and axes are in inches.
 
     Panels are centred above their captions, and their origin is the upper left corner. Their upper edges are aligned,
-    or with `middle` their centres.
+    or their centres with `middle=True`.
 
     >>> figure, axes = make_page([(2.0, 1.5), (1.0, 1.0)], ["(a) left", "(b) right"])
     >>> len(axes), [round(float(x), 2) for x in figure.get_size_inches()]
@@ -52,8 +54,10 @@ def make_page(
     axes, left = [], MARGIN
     for (inner, outer), width, text in zip(sizes, widths, lines, strict=True):
         lift = (height - outer) / 2 if middle else height - outer
-        box = (left + (width - inner) / 2, MARGIN + below + lift, inner, outer)
-        axes.append(_panel(figure, box, total))
+        corner = (left + (width - inner) / 2) / total[0], (MARGIN + below + lift) / total[1]
+        panel = figure.add_axes((*corner, inner / total[0], outer / total[1]), xlim=(0, inner), ylim=(-outer, 0))
+        panel.set_axis_off()
+        axes.append(panel)
         for row, line in enumerate(text):
             # One text per line: a superscript must not push its line below those of other captions.
             y = (MARGIN + below - 0.22 - row * LINE_HEIGHT) / total[1]
@@ -63,27 +67,18 @@ def make_page(
     return figure, axes
 
 
-def _panel(figure: Figure, box: tuple[float, float, float, float], total: tuple[float, float]) -> Any:
-    left, bottom, width, height = box
-    axes = figure.add_axes((left / total[0], bottom / total[1], width / total[0], height / total[1]))
-    axes.set_xlim(0, width)
-    axes.set_ylim(-height, 0)
-    axes.set_axis_off()
-    return axes
-
-
 def _least_width(caption: str) -> float:
-    """Return the width of the longest word or of half the caption, whichever is larger."""
+    """Return the width of the longest word, or of half the caption if that is wider."""
     return max(1.6, CHARACTER * max(*map(_visible, [*caption.split(), ""]), _visible(caption) / 2))
 
 
 def _visible(text: str) -> int:
-    """Count the visible characters: the marks of mathematical text are not visible."""
+    """Count the characters without the marks of mathematical text."""
     return sum(character not in "$_^{}" for character in text)
 
 
 def _wrap(caption: str, width: float) -> list[str]:
-    """Break a caption into as few lines as possible, of lengths as equal as possible."""
+    """Break a caption into as few lines as possible, of nearly equal lengths."""
     hidden = len(caption) - _visible(caption)
     least = len(wrap(caption, max(int(width / CHARACTER) + hidden, 8), break_long_words=False))
     rooms = range(8, len(caption) + 1)
@@ -100,19 +95,19 @@ def draw_disc(
     radius: float = RADIUS,
     faded: bool = False,
 ) -> None:
-    """Draw a vertex above all lines: a disc with its label, in white if the fill is dark."""
+    """Draw a vertex above all lines, as a disc with its label."""
     from matplotlib.patches import Circle
 
     style: dict[str, Any] = {"linestyle": (0, (2, 1.5)), "edgecolor": "#8A8A8A"} if faded else {"edgecolor": INK}
     axes.add_patch(Circle(at, radius, facecolor=fill, linewidth=0.9, zorder=3, **style))
     color = "white" if fill in (INK, WARM, COOL) else "#6A6A6A" if faded else "black"
-    # A label of three characters has to fit into the disc: 72 points are one inch.
+    # A label of three characters must fit into the disc; 72 points are one inch.
     size = 72 * radius * (0.86 if len(label) <= 6 else 0.7)
     axes.text(*at, label, ha="center", va="center_baseline", fontsize=size, color=color, zorder=4)
 
 
 def vertex_labels(num_nodes: int, labels: Sequence[str] | None = None) -> list[str]:
-    """Return the given labels, or those of the paper: vertex 0 is v1.
+    """Return the given labels, or the labels of the paper: vertex 0 is v1.
 
     >>> vertex_labels(2)
     ['$v_{1}$', '$v_{2}$']
@@ -120,23 +115,23 @@ def vertex_labels(num_nodes: int, labels: Sequence[str] | None = None) -> list[s
     if labels is None:
         return [f"$v_{{{v + 1}}}$" for v in range(num_nodes)]
     if len(labels) != num_nodes:
-        raise ValueError(f"labels has {len(labels)} entries: expected one per vertex, num_nodes={num_nodes}.")
+        raise ValueError(f"labels has {len(labels)} entries: expected one for each vertex, num_nodes={num_nodes}.")
     return list(labels)
 
 
 def lettered(captions: Sequence[str]) -> list[str]:
-    """Put (a), (b), ... before the captions, if there are two or more.
+    """Put (a), (b), ... before the captions if there are at least two.
 
     >>> lettered(["left", "right"])
     ['(a) left', '(b) right']
     """
     if len(captions) < 2:
         return list(captions)
-    return [f"({'abcdefghijklmnopqrstuvwxyz'[i % 26]}) {caption}" for i, caption in enumerate(captions)]
+    return [f"({letter}) {caption}" for letter, caption in zip(cycle(ascii_lowercase), captions, strict=False)]
 
 
 def svg(figure: Figure, name: str = "pathnn", style: Mapping[str, Any] | None = None, **options: Any) -> str:
-    """Return a figure as an SVG element for a page; `name` makes its ids different from those of other figures."""
+    """Return a figure as an SVG element; another `name` gives it other ids than those of other figures on a page."""
     from matplotlib import rc_context
 
     text = io.StringIO()

@@ -1,4 +1,4 @@
-"""Draw the paths from a vertex along the edges of their graph (figure 1 of the paper)."""
+"""Draw the paths from a vertex in their graph (figure 1 of the paper)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ def draw_paths(
     labels: Sequence[str] | None = None,
     positions: Sequence[Sequence[float]] | None = None,
 ) -> Figure:
-    """Draw a graph, and beside it the paths of length 1..k from `source`, one panel per collection.
+    """Draw a graph, and next to it its paths from a vertex, in a panel for each collection.
 
-    Each path that no other continues is a coloured line with an arrow at its far end; its beginnings are paths
-    too. If there are more such paths than colours, the width of each edge is its number of paths.
-    `k` is one length or one per collection; `labels` name the vertices (default: vertex 0 is v1).
+    Each path that no other path continues is a coloured line with an arrow at its far end; its prefixes are paths, too.
+    If there are more paths than colours, the width of each edge is proportional to the number of its paths.
+    `k` is one length, or one for each collection. The default of `labels` is v1, v2, ..., and that of `positions` is
+    the result of `graph_layout`.
 
     >>> from pathnn.theory.examples import figure_graph
     >>> figure = draw_paths(*figure_graph(), source=0, k=(2, 2, 3))
@@ -59,7 +60,7 @@ def draw_paths(
 
 
 def draw_colored(axes: Any, graph: Sketch, source: int, colors: dict[Path, str]) -> None:
-    """Draw a graph and paths from `source` in their colours; if there are too many, draw edges by width."""
+    """Draw a graph, and paths from `source` in their colours, or edges of different widths for too many paths."""
     users: dict[tuple[int, int], list[Path]] = {}
     for path in colors:
         for u, v in pairwise(path):
@@ -75,7 +76,7 @@ def draw_colored(axes: Any, graph: Sketch, source: int, colors: dict[Path, str])
 
 
 def panels_of(collection: str | Sequence[str], k: int | Sequence[int]) -> list[tuple[Any, int]]:
-    """Return the name and the length of each panel; one `k` applies to all.
+    """Return the name and the length of each panel; a single `k` is the length of all panels.
 
     >>> panels_of(("sp", "ap"), 3)
     [('sp', 3), ('ap', 3)]
@@ -83,9 +84,9 @@ def panels_of(collection: str | Sequence[str], k: int | Sequence[int]) -> list[t
     names = [collection] if isinstance(collection, str) else list(collection)
     lengths = [k] * len(names) if isinstance(k, int) else list(k)
     if not names:
-        raise ValueError("nothing to draw: expected the name of at least one panel.")
+        raise ValueError("there is nothing to draw: expected at least one collection or kind of tree.")
     if len(lengths) != len(names):
-        raise ValueError(f"k has {len(lengths)} values: expected 1, or {len(names)}, one per panel.")
+        raise ValueError(f"k has {len(lengths)} values: expected 1, or {len(names)}, one for each panel.")
     return list(zip(names, lengths, strict=True))
 
 
@@ -100,7 +101,7 @@ def maximal(paths: Sequence[Path]) -> list[Path]:
 
 
 def choose_colors(panels: Sequence[Sequence[Path]]) -> list[dict[Path, str]]:
-    """Choose a colour for each path of each panel, the same as that of a longer path in a later panel, if any."""
+    """Choose a colour for each path of each panel; a path that a later panel continues has the same colour there."""
     chosen: list[dict[Path, str]] = []
     known: dict[Path, str] = {}
     for paths in reversed(panels):
@@ -129,13 +130,13 @@ def _draw_lanes(axes: Any, graph: Sketch, colors: dict[Path, str], users: dict[t
 
 
 def _across(start: Points, end: Points) -> Points:
-    """Return the unit vector at a right angle to the line from `start` to `end`, on its left."""
+    """Return the unit vector on the left of the line from `start` to `end`, at a right angle to it."""
     dx, dy = (end - start) / np.linalg.norm(end - start)
     return np.array([-dy, dx])
 
 
 def _draw_segment(axes: Any, ends: Points, color: str, arrow_at: float) -> None:
-    """Draw a straight line; with `arrow_at`, add an arrow head with its tip at this distance from the end."""
+    """Draw a straight line; if `arrow_at` is not 0, with an arrow head whose tip is at this distance from the end."""
     from matplotlib.patches import Polygon
 
     start, end = ends

@@ -1,4 +1,4 @@
-"""Draw WL-trees and Path-Trees (figure 2 of the paper), alone or beside their graph (`pathnn paths --draw`)."""
+"""Draw WL-trees and Path-Trees (figure 2 of the paper), also next to their graph (`pathnn paths --draw`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from pathnn.files import atomic_write
 from pathnn.paths.cpu.extract import count_per_source
 from pathnn.paths.csr import to_csr
-from pathnn.paths.options import Collection, PathOptions, check_collection
+from pathnn.paths.options import Collection, PathOptions
 from pathnn.plots.graphs import sketch
 from pathnn.plots.page import EDGE, FADED, INK, RADIUS, REACHED, draw_disc, lettered, make_page, vertex_labels
 from pathnn.plots.paths import NAMES as PATH_NAMES, choose_colors, draw_colored, maximal, panels_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Placed:
-    """A node of a tree on the page: `walk` has the vertices from the root to it, `parent` is an index."""
+    """A node of a tree on the page; `walk` has the vertices from the root to the node, and `parent` is an index."""
 
     x: float
     y: float
@@ -34,9 +34,10 @@ class Placed:
 
 
 def tree_layout(tree: Tree) -> list[Placed]:
-    """Place a tree: leaves one unit apart from left to right, parents centred above their children.
+    """Compute positions of the nodes of a tree, in depth-first order.
 
-    The root is at height 0, every level one unit lower. Nodes come in depth-first order.
+    Leaves are one unit apart, and parents are centred above their children. The root is at height 0, and each level is
+    one unit lower.
 
     >>> [(node.x, node.y) for node in tree_layout(Tree(0, (Tree(1), Tree(2))))]
     [(0.5, 0.0), (0.0, -1.0), (1.0, -1.0)]
@@ -66,7 +67,7 @@ MAX_TREE_NODES, MAX_GRAPH_PATHS = 400, 200_000
 FORMATS = (".svg", ".pdf", ".png")
 
 LEAF, LEVEL, WIDEST = 0.41, 0.62, 22.0
-"""Inches between leaves and between levels, and of the widest drawing."""
+"""Inches between leaves and between levels, and the width of the widest drawing in inches."""
 
 
 def draw_trees(
@@ -78,10 +79,11 @@ def draw_trees(
     k: int | Sequence[int] = 2,
     labels: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw the trees of height `k` (one, or one per tree) that are rooted at `source`.
+    """Draw the trees of a vertex side by side.
 
     Nodes of the WL-tree are grey and dashed if the walk from the root repeats a vertex: the proof of theorem 3.3 calls
-    them redundant, and the others are the AP-tree. Raises `ValueError` for a tree of more than 400 nodes.
+    them redundant, and the other nodes are the AP-tree. `k` is one height, or one for each tree.
+    Raises `ValueError` for a tree of more than 400 nodes.
 
     >>> from pathnn.theory.examples import figure_graph
     >>> figure = draw_trees(*figure_graph(), source=0, k=(3, 2, 2, 3))
@@ -92,11 +94,14 @@ def draw_trees(
     names = vertex_labels(num_nodes, labels)
     layouts, captions = [], []
     for kind, height in panels_of(kinds, k):
-        tree = _tree(edge_index, num_nodes, source, kind, height)
+        if kind not in NAMES:
+            raise ValueError(f"kinds has {kind!r}: expected 'wl', 'sp', 'sp+' or 'ap'.")
+        graph = (edge_index, num_nodes, source)
+        tree = wl_tree(*graph, height) if kind == "wl" else path_tree(*graph, collection=kind, k=height)
         if tree.size > MAX_TREE_NODES:
             raise ValueError(
                 f"the {kind} tree of height {height} has {tree.size:,} nodes, too many to draw: expected at most "
-                f"{MAX_TREE_NODES}. Lower k, or draw another vertex."
+                f"{MAX_TREE_NODES}. Lower k, or choose another source."
             )
         layouts.append(tree_layout(tree))
         captions.append(f"{NAMES[kind]} of {names[source]}, height {height}")
@@ -107,29 +112,21 @@ def draw_trees(
     return figure
 
 
-def _tree(edge_index: Tensor, num_nodes: int, source: int, kind: str, height: int) -> Tree:
-    if kind == "wl":
-        return wl_tree(edge_index, num_nodes, source, height)
-    if kind not in NAMES:
-        raise ValueError(f"kinds has {kind!r}: expected 'wl', 'sp', 'sp+' or 'ap'.")
-    return path_tree(edge_index, num_nodes, source, collection=check_collection(kind), k=height)
-
-
 def leaf_size(layouts: Sequence[Sequence[Placed]]) -> tuple[float, float]:
-    """Return the inches between leaves and the radius of discs, so that all trees fit side by side."""
+    """Return the inches between leaves and the radius of discs with which all trees fit side by side."""
     leaves = sum(1 + max(node.x for node in layout) for layout in layouts)
     leaf = max(min(LEAF, WIDEST / leaves), 0.16)
     return leaf, min(RADIUS, 0.45 * leaf)
 
 
 def panel_size(layout: Sequence[Placed], leaf: float, radius: float) -> tuple[float, float]:
-    """Return the width and height of the drawing of a tree, in inches."""
+    """Return the width and height of a tree on the page, in inches."""
     pad = 2 * radius + 0.06
     return leaf * max(node.x for node in layout) + pad, -LEVEL * min(node.y for node in layout) + pad
 
 
 def draw_tree(axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: float, radius: float) -> None:
-    """Draw the layout of a tree: its root dark, nodes whose walk repeats a vertex (redundant ones) grey and dashed."""
+    """Draw a tree with a dark root; redundant nodes, whose walks repeat a vertex, are grey and dashed."""
     pad = radius + 0.03
     spots = [(pad + leaf * node.x, -pad + LEVEL * node.y) for node in layout]
     for node, spot in zip(layout, spots, strict=True):
@@ -142,9 +139,9 @@ def draw_tree(axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: 
 
 
 def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> Figure:
-    """Draw three panels: the graph, its paths of length 1..k from `source`, and the tree of those paths.
+    """Draw a graph, its paths of length 1..k from a vertex, and the tree of these paths, in three panels.
 
-    The labels of the vertices are their numbers. Raises `ValueError` for more than 200 vertices or 400 tree nodes.
+    The labels of the vertices are their numbers. Raises `ValueError` for more than 200 vertices or 400 nodes of a tree.
 
     >>> from pathnn.theory.examples import figure_graph
     >>> figure = draw_paths_and_tree(*figure_graph(), source=0, collection="ap", k=3)
@@ -173,21 +170,21 @@ def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, coll
 
 
 def _check_count(edge_index: Tensor, num_nodes: int, source: int, collection: Collection, k: int) -> None:
-    """Raise `ValueError` if there are too many paths to draw, before the slow search for them."""
+    """Raise `ValueError` if there are too many paths to draw, before they are listed."""
     counts, complete = count_per_source(to_csr(edge_index, num_nodes), PathOptions(collection, k), MAX_GRAPH_PATHS)
     from_source, total = int(counts[source].sum()), int(counts.sum())
     if complete and from_source < MAX_TREE_NODES and total <= MAX_GRAPH_PATHS:
         return
     least = "" if complete else "at least "
     raise ValueError(
-        f"too many paths to draw: {least}{from_source:,} from vertex {source}, {least}{total:,} in the graph; "
-        f"expected at most {MAX_TREE_NODES - 1} and {MAX_GRAPH_PATHS:,}. "
+        f"there are too many paths to draw: {least}{from_source:,} from vertex {source}, and {least}{total:,} in the "
+        f"graph; expected at most {MAX_TREE_NODES - 1} and {MAX_GRAPH_PATHS:,}. "
         "Lower k, or choose another graph, source or collection."
     )
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture in the format of its suffix."""
+    """Write a picture in the format of the suffix of its path."""
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"{path} is not a picture file: expected a name that ends in {', '.join(FORMATS)}.")
     if not path.parent.is_dir():

@@ -1,6 +1,6 @@
-"""Which graphs PathNNs distinguish: Path-Trees, WL-trees, fingerprints of annotated path sets, isomorphism tests.
+"""Test which graphs a PathNN distinguishes, with Path-Trees, WL-trees and fingerprints of annotated path sets.
 
-`pathnn_reproduction.theory` has the objects of section 3.2 of the paper without hashes, for small graphs.
+`pathnn_reproduction.theory` computes section 3.2 of the paper without hashes, for small graphs.
 """
 
 from typing import TYPE_CHECKING

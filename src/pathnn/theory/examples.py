@@ -1,6 +1,6 @@
-"""The graphs of our figures.
+"""Graphs for examples and figures.
 
-The text of the paper has the captions of its pictures, not the pictures: we chose these graphs to satisfy the captions.
+The text of the paper has the captions of its pictures, but not the pictures: these graphs satisfy the captions.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from pathnn.theory.graphs import Graph, edges_to_index
 
 
 def figure_graph() -> Graph:
-    """Return a graph of six vertices for figures 1 and 2; vertex 0 is the paper's v1.
+    """Return a graph of six vertices for figures 1 and 2; vertex 0 is v1 of the paper.
 
-    No shortest path from v1 is longer than 2. Two of them lead to v4, and only one to each other vertex, so v1 can have
-    two SP-trees of height 2.
+    Shortest paths from v1 have a length of at most 2. Two of them end at v4, and one at each other vertex, so v1 can
+    have two SP-trees of height 2.
 
     >>> edge_index, num_nodes = figure_graph()
     >>> num_nodes, edge_index.size(1) // 2

@@ -1,4 +1,4 @@
-"""Annotated path sets and WL colours as fingerprints: the exact tests, fast enough for graphs of real size."""
+"""Compute annotated path sets and WL colours as fingerprints, which is fast enough for graphs of real size."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from pathnn.theory.graphs import Graph
 from pathnn.theory.kernels import GRAPH, annotate, mix, multiset, total_fingerprint
 
 Lanes = NDArray[np.uint64]
-"""Elements of the field; an axis of size 2 holds the two that form one fingerprint."""
+"""Elements of the field; an axis of size 2 has the two elements of one fingerprint."""
 
 
 @dataclass(frozen=True)
 class PathAnnotations:
-    """The annotations of the vertices of one graph: `levels` is `[k + 1, 2, num_nodes]`, for levels 0..k.
+    """The annotations of the vertices of one graph.
 
-    `sums`, `[2, num_nodes]`, has the sums over the paths of length k alone.
+    `levels` has levels 0..k, `[k + 1, 2, num_nodes]`, and `sums` has the sums over the paths of length k alone,
+    `[2, num_nodes]`.
     """
 
     levels: Lanes
     sums: Lanes
 
     def fingerprints(self) -> Lanes:
-        """Return the multiset of annotations at each level, `[k + 1, 2]`: all that a PathNN can know."""
+        """Return the fingerprint of the multiset of annotations at each level, `[k + 1, 2]`: all a PathNN can know."""
         return np.stack([multiset(GRAPH, *lanes, level) for level, lanes in enumerate(self.levels)])
 
     def total(self) -> Lanes:
         """Return all that a PathNN can know if its last layer and its readout are sums, `[2]`.
 
-        With the identity as phi and a sum as readout, the representation of a graph is a sum over all its paths of
-        length k. It does not depend on which vertex has which of these paths.
+        The representation of a graph is then a sum over all paths of length k, whatever their sources.
         """
         return total_fingerprint(self.levels[-2], self.sums)
 
@@ -56,19 +56,21 @@ def hashed_annotations(
 ) -> list[PathAnnotations]:
     """Compute the annotations of all vertices of each graph at levels 0..k.
 
-    The result is that of `annotated_path_sets`, with two elements of a field of 2^61 - 1 elements instead of a nested
-    structure. Equal annotations get equal elements; different ones get equal elements with a probability below
-    k^2 / 2^120, if the elements of tokens are random. The defaults are those of the network: the residual term, and
-    distances for AP. As many threads as torch uses share the graphs.
+    An annotation is two integers modulo 2^61 - 1. Equal annotations have equal integers. Different annotations have
+    equal integers with a probability below k^2 / 2^120, if the integers of tokens are random. The defaults are those of
+    the network: the residual term, and distances for AP. As many threads as torch uses share the graphs.
 
     Args:
         graphs: `(edge_index, num_nodes)` pairs.
         collection: `"sp"`, `"sp+"` or `"ap"`.
         k: the largest path length, in edges.
-        residual: an annotation includes that of the same vertex at the previous level, as `h + sum` in the model.
-        extend: extend paths that no other continues by dummy tokens.
-        distances: each token includes its distance to the source; None means: for `"ap"`.
-        max_steps: raise `PathExplosionError` for a graph that takes more steps.
+        residual: whether an annotation includes that of the vertex at the previous level, as `h + sum` in the model.
+        extend: whether to extend paths that no other path continues by dummy tokens.
+        distances: whether tokens include their distance to the source; None for only with `"ap"`.
+        max_steps: the largest number of steps for one graph; None for no limit.
+
+    Raises:
+        PathExplosionError: a graph takes more steps.
 
     >>> from pathnn.theory.examples import triangle
     >>> levels = hashed_annotations([triangle()], collection="ap", k=2)[0].levels
@@ -97,7 +99,7 @@ def hashed_annotations(
 
 
 def classes(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Number the rows of `[n, 2]` by 0, 1, ..., with equal numbers for equal rows.
+    """Return a number from 0 for each row of `[n, 2]`; equal rows have equal numbers.
 
     >>> classes(np.array([[5, 1], [2, 2], [5, 1]], np.uint64)).tolist()
     [1, 0, 1]
@@ -109,23 +111,24 @@ def classes(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def stack_lanes(rows: Sequence[Lanes], shape: tuple[int, ...]) -> Lanes:
-    """Stack rows into one array, even if there are none."""
+    """Stack rows of one shape in an array, also if there are no rows."""
     return np.stack(rows) if len(rows) else np.zeros((0, *shape), np.uint64)
 
 
 MOST_VERTICES = 64
-"""The default limit of `folklore_fingerprints`: the time of each round grows with the third power of the vertices."""
+"""The default limit of `folklore_fingerprints`: a round takes the third power of the number of vertices."""
 
 
 def wl_fingerprints(graphs: Sequence[Graph]) -> Lanes:
-    """Compute the stable 1-WL colours of each graph as two integers, `[graphs, 2]`: equal if 1-WL confuses the graphs.
+    """Compute the stable 1-WL colours of each graph as two integers.
+
+    The result is `[graphs, 2]`. Its rows are equal if 1-WL confuses the graphs.
 
     >>> from pathnn.theory.examples import hexagon, open_triplet, two_triangles
     >>> first, second, third = wl_fingerprints([hexagon(), two_triangles(), open_triplet()])
     >>> bool((first == second).all()), bool((first == third).all())
     (True, False)
     """
-
     sizes = [n for _, n in graphs]
     edges = [edge_index + first for (edge_index, _), first in zip(graphs, accumulate(sizes, initial=0), strict=False)]
     csr = to_csr(torch.cat([torch.zeros(2, 0, dtype=torch.long), *edges], dim=1), sum(sizes))
@@ -138,7 +141,7 @@ def wl_fingerprints(graphs: Sequence[Graph]) -> Lanes:
 
 
 LANES, NEIGHBOR, LEFT, RIGHT = np.array([[1], [2]], np.uint64), *np.arange(3, 6, dtype=np.uint64)
-"""What is added to colours, so that lanes and colours in different places are independent."""
+"""Constants that are added to colours, so that lanes and colours in different places are independent."""
 
 _mix: Callable[[Lanes], Lanes] = mix.py_func
 
@@ -149,7 +152,7 @@ def _sums(values: Lanes) -> Lanes:
 
 
 def _refine(colors: Lanes, add_around: Callable[[Lanes], Lanes]) -> Lanes:
-    """Hash each colour with the sum of what is around it, until no class splits; lanes come first."""
+    """Hash each colour with the sum of the colours around it, until no class splits; the first axis has the lanes."""
     found = -1
     while found < (found := len(np.unique(colors[0]))):
         colors = _mix(_mix(colors) + add_around(colors))
@@ -157,7 +160,9 @@ def _refine(colors: Lanes, add_around: Callable[[Lanes], Lanes]) -> Lanes:
 
 
 def folklore_fingerprints(graphs: Sequence[Graph], *, most_vertices: int = MOST_VERTICES) -> Lanes:
-    """Compute the stable 2-FWL colours of each graph as two integers, `[graphs, 2]`: equal if 3-WL confuses them.
+    """Compute the stable 2-FWL colours of each graph as two integers.
+
+    The result is `[graphs, 2]`. Its rows are equal if 3-WL confuses the graphs.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> first, second = folklore_fingerprints([hexagon(), two_triangles()])
@@ -167,8 +172,8 @@ def folklore_fingerprints(graphs: Sequence[Graph], *, most_vertices: int = MOST_
     largest = max((num_nodes for _, num_nodes in graphs), default=0)
     if largest > most_vertices:
         raise ValueError(
-            f"a graph has {largest} vertices: expected at most {most_vertices}, as a round takes their third power. "
-            "Leave 3-WL out, or raise most_vertices."
+            f"a graph has {largest} vertices: expected at most {most_vertices}, since a round takes the third power of "
+            "this number of steps. Leave out 3-WL, or raise most_vertices."
         )
 
     def one(index: int) -> Lanes:

@@ -1,4 +1,4 @@
-"""Graphs for the theory: edge lists, sorted neighbours, and paths as tuples."""
+"""Make edge lists, sorted neighbours, and paths as tuples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Graph = tuple[Tensor, int]
 
 
 def paths_by_length(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[list[Path]]:
-    """Return the paths of a collection, one sorted list per length 1..k, as tuples, source first.
+    """Return the paths of a collection as tuples, source first: a sorted list for each length 1..k.
 
     >>> edge_index = edges_to_index([(0, 1), (1, 2)])
     >>> paths_by_length(edge_index, 3, collection="ap", k=2)
@@ -29,7 +29,7 @@ def paths_by_length(edge_index: Tensor, num_nodes: int, *, collection: Collectio
 
 
 def edges_to_index(edges: Sequence[tuple[int, int]]) -> Tensor:
-    """Return the `edge_index` of an undirected graph, with both directions of every edge.
+    """Return the `edge_index` of an undirected graph, with both directions of each edge.
 
     >>> edges_to_index([(0, 1)]).tolist()
     [[0, 1], [1, 0]]
@@ -39,7 +39,7 @@ def edges_to_index(edges: Sequence[tuple[int, int]]) -> Tensor:
 
 
 def neighbors(edge_index: Tensor, num_nodes: int) -> list[tuple[int, ...]]:
-    """Return the sorted neighbours of every vertex, without self-loops and repeated edges.
+    """Return the sorted neighbours of each vertex, without self-loops and repeated edges.
 
     >>> neighbors(edges_to_index([(0, 1), (1, 2)]), 3)
     [(1,), (0, 2), (1,)]
@@ -50,7 +50,7 @@ def neighbors(edge_index: Tensor, num_nodes: int) -> list[tuple[int, ...]]:
 
 
 def check_source(source: int, num_nodes: int) -> int:
-    """Return `source` if it is a vertex, raise `ValueError` otherwise.
+    """Return `source` if it is a vertex; raise `ValueError` otherwise.
 
     >>> check_source(2, 3)
     2
@@ -63,7 +63,7 @@ def check_source(source: int, num_nodes: int) -> int:
 
 
 def check_height(name: str, value: int) -> int:
-    """Return `value` if it is an integer of at least 0 (the height of a tree, a number of rounds).
+    """Return `value` if it is an integer of at least 0; raise `ValueError` otherwise.
 
     >>> check_height("rounds", 0)
     0

@@ -1,4 +1,4 @@
-"""Test which pairs of graphs untrained networks, annotated path sets and WL confuse."""
+"""Find the pairs of graphs that untrained networks, annotated path sets and WL confuse."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pathnn.theory.merged import merged_embeddings
 UntrainedPhi = Literal["identity", "relu", "tanh", "mlp"]
 
 THRESHOLD = 1e-5
-"""The threshold of the paper: a pair is confused if its representations are closer than this."""
+"""The threshold of the paper: a pair is confused if the distance of its representations is smaller."""
 
 MOST_PAIRS = 20_000_000
 CHUNK = 1_000_000  # pairs whose distances are computed at once
@@ -44,7 +44,8 @@ def as_graphs(graphs: PackedGraphs | Sequence[Graph], index: Sequence[int] | Non
     index = range(len(graphs)) if index is None else index
     if not isinstance(graphs, PackedGraphs):
         return [graphs[i] for i in index]
-    return [(data.edge_index, int(data.num_nodes)) for data in (graphs[i] for i in index)]
+    chosen = (graphs.chunk(i, i + 1) for i in index)
+    return [(one.edge_index.long(), one.num_nodes) for one in chosen]
 
 
 def all_pairs(num_graphs: int) -> Tensor:
@@ -56,13 +57,13 @@ def all_pairs(num_graphs: int) -> Tensor:
     count = num_graphs * (num_graphs - 1) // 2
     if count > MOST_PAIRS:
         raise ValueError(
-            f"{num_graphs:,} graphs have {count:,} pairs: expected at most {MOST_PAIRS:,}. Give pairs, or fewer graphs."
+            f"{num_graphs:,} graphs have {count:,} pairs: expected at most {MOST_PAIRS:,}. Pass pairs, or fewer graphs."
         )
     return torch.combinations(torch.arange(num_graphs)).view(-1, 2)
 
 
 def check_pairs(pairs: Tensor, num_graphs: int) -> Tensor:
-    """Return `pairs` if they are `[pairs, 2]` numbers of graphs, raise `ValueError` otherwise."""
+    """Return `pairs` if they are numbers of graphs, `[pairs, 2]`; raise `ValueError` otherwise."""
     if pairs.dim() != 2 or pairs.size(1) != 2 or pairs.is_floating_point():
         raise ValueError(f"pairs: expected integers of shape [pairs, 2], got {pairs.dtype} {list(pairs.shape)}.")
     if pairs.numel() and (int(pairs.min()) < 0 or int(pairs.max()) >= num_graphs):
@@ -71,7 +72,7 @@ def check_pairs(pairs: Tensor, num_graphs: int) -> Tensor:
 
 
 def confused_pairs(rows: Tensor, pairs: Tensor, threshold: float = THRESHOLD) -> Tensor:
-    """Return for each pair whether its representations are closer than the threshold: `[pairs]`, bool.
+    """Return whether the representations of each pair are closer than the threshold, `[pairs]`, bool.
 
     >>> confused_pairs(torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([[0, 1], [1, 2]])).tolist()
     [True, False]
@@ -90,11 +91,11 @@ def untrained_models(
     extend: bool = False,
     phi: UntrainedPhi = "identity",
 ) -> list[PathNN]:
-    """Build the paper's network for isomorphism tests, in float64 and without a head, for each seed 0, 1, ...
+    """Build the network of the paper for isomorphism tests, in float64 and without a head, for seeds 0, 1, ...
 
-    `phi` follows each layer: `"identity"` in the paper's text, `"relu"` in the released implementation. Two other
-    choices distinguish more graphs: `"tanh"`, BatchNorm and tanh, and `"mlp"`, the MLP of the paper for
-    molecules. Their BatchNorm replaces the division by the Euclidean norm and uses the vertices of all graphs.
+    `phi` follows each layer: `"identity"` in the text of the paper, `"relu"` in the released implementation. Two other
+    choices distinguish more graphs: `"tanh"` (BatchNorm and tanh), and `"mlp"` (the MLP of the paper for molecules).
+    Their BatchNorm replaces the division by the Euclidean norm and uses the vertices of all graphs.
 
     >>> [model.config.hidden_channels for model in untrained_models(collection="ap", k=4, seeds=2)]
     [16, 16]
@@ -118,11 +119,12 @@ def untrained_models(
 
 @dataclass(frozen=True)
 class IsomorphismTest:
-    """The fraction of pairs of graphs that each test confuses, None for a test that was left out.
+    """The fraction of pairs of graphs that each test confuses; None for a test that was not run.
 
-    `failure_rate` has one entry per seed of the untrained network. `exact_failure_rate` is the lowest rate that any
-    PathNN with these options can reach; `sum_failure_rate` the lowest if the last layer and the readout are sums, as in
-    the paper. `confused` has the first pairs that the exact test confuses, `confused_by_network` those of seed 0.
+    `failure_rate` has one entry for each seed of the untrained network. `exact_failure_rate` is the lowest rate that
+    any PathNN with these options can reach, and `sum_failure_rate` is the lowest rate if the last layer and the readout
+    are sums, as in the paper. `confused` has the first pairs that the exact test confuses, and `confused_by_network`
+    the first pairs that the network of seed 0 confuses.
     """
 
     graphs: int
@@ -156,25 +158,28 @@ def isomorphism_test(
     device: str | torch.device = "cpu",
     max_steps: int = 2_000_000_000,
 ) -> IsomorphismTest:
-    """Test pairs of graphs with untrained networks, by annotated path sets, and by 1-WL and 3-WL.
+    """Find out which pairs of graphs untrained networks and other tests confuse.
 
-    Only the structure counts: all vertices have the same features. The defaults are those of the paper. 3-WL is left
-    out for graphs of more than 64 vertices.
+    The other tests are the exact test by annotated path sets, 1-WL and 3-WL. All vertices have the same features.
+    The defaults are those of the paper. 3-WL is not run for graphs of more than 64 vertices.
 
     Args:
         graphs: the graphs, packed or as `(edge_index, num_nodes)` pairs.
-        pairs: `[pairs, 2]` graph numbers; None for all pairs.
-        collection: `"sp"` (not invariant: it may distinguish relabelled copies), `"sp+"` or `"ap"`.
+        pairs: the numbers of graphs, `[pairs, 2]`; None for all pairs.
+        collection: `"sp"` (it may distinguish relabelled copies of a graph), `"sp+"` or `"ap"`.
         k: the largest path length, in edges.
-        seeds: number of untrained networks; 0 leaves them out.
+        seeds: the number of untrained networks; 0 for none.
         hidden_channels: their width.
-        distances: whether tokens include their distance to the source; None means: for `"ap"`.
+        distances: whether tokens include their distance to the source; None for only with `"ap"`.
         extend: whether dummy tokens extend paths that no other continues.
-        residual: whether the exact test includes the annotation of the previous level; the network always does.
-        phi: the function after each layer (see `untrained_models`); `"tanh"` closes the gap to the exact test.
-        threshold: a pair is confused if its representations are closer than this.
+        residual: whether an annotation includes that of the previous level; the network always does this.
+        phi: the function after each layer, see `untrained_models`; `"tanh"` distinguishes as much as the exact test.
+        threshold: a pair is confused if the distance of its representations is smaller.
         memory, device: see `pathnn.theory.merged.merged_embeddings`.
-        max_steps: raise `PathExplosionError` for a graph that takes the exact test more steps.
+        max_steps: the largest number of steps of the exact test for one graph.
+
+    Raises:
+        PathExplosionError: a graph takes more steps, or has too many kinds of tokens for the networks.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> found = isomorphism_test([hexagon(), two_triangles()], k=2, seeds=2)
@@ -211,7 +216,7 @@ def isomorphism_test(
 
 
 def _fingerprints(graphs: Sequence[Graph], annotations: Sequence[PathAnnotations], residual: bool) -> dict[str, Lanes]:
-    """Return a row for each graph by the names of `TESTS`: a test confuses graphs with equal rows."""
+    """Return a row for each graph and each test of `TESTS`; a test confuses graphs with equal rows."""
     found = {"exact": stack_lanes([one.fingerprints()[-1] for one in annotations], (2,))}
     if residual:
         found["sum"] = stack_lanes([one.total() for one in annotations], (2,))

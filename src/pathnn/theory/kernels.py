@@ -1,17 +1,17 @@
-"""Annotated path sets as fingerprints: numba kernels that store no path.
+"""Compute fingerprints of annotated path sets, with numba kernels that store no path.
 
-The annotation of a vertex at level l is a polynomial over the integers modulo 2^61 - 1, evaluated at two random points
-("lanes"): the sum over all paths of length l from it of the product of an element for each token. In a field,
+A multiset of sequences is a polynomial: one variable per (position, token), one monomial per sequence, its coefficient
+its number of occurrences. The fingerprint of the multiset is the value of the polynomial at a random point of the field
+of the integers modulo 2^61 - 1: the sum over all sequences of the product of a random element for each token. Two
+different polynomials of degree d have equal values with a probability of at most d / (2^61 - 1) (Schwartz and Zippel).
+Two points ("lanes") make this probability small enough.
+
+The annotation of a vertex at level l is the fingerprint of its paths of length l. Unlike a sum of hashes, it can be
+factored:
 
     AP        the search omits the last step of a path: `rest[v]` is the sum of the elements of the neighbours of v
               that are not on the path, updated at each step; the step before it is a plain loop
     SP, SP+   no path is enumerated: sums move outward through the graph of shortest paths
-
-A multiset of sequences is a polynomial: one variable per (position, token), one monomial per sequence, its coefficient
-its number of occurrences. Evaluated at a random point of a field of p elements, two different polynomials of degree
-d agree with probability at most d / p (Schwartz and Zippel). So the sum over all paths of the product of random
-elements, one for each token, is a fingerprint of the multiset. Unlike a sum of hashes, it can be factored: the last
-steps of all paths with a common beginning take one addition.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def add(a, b):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def subtract(a, b):
-    """Return the difference of two elements."""
-    return a - b if a >= b else a + PRIME - b
+def negate(a):
+    """Return the element that gives 0 when added to `a`."""
+    return PRIME - a if a else a
 
 
 @njit(cache=True, nogil=True, inline="always")
 def mix(x):
-    """Map 64-bit integers one to one to values that look random (the finaliser of SplitMix64)."""
+    """Map 64-bit integers one to one to pseudorandom integers (the finaliser of SplitMix64)."""
     x = x + _GOLDEN
     x = (x ^ (x >> _S30)) * _FIRST
     x = (x ^ (x >> _S27)) * _SECOND
@@ -74,7 +74,7 @@ def mix(x):
 
 @njit(cache=True, nogil=True, inline="always")
 def mix_pair(lane, kind, first, second, extra):
-    """Return 64 random bits for a key of two 64-bit integers and two small ones; lanes 0 and 1 are independent."""
+    """Return 64 random bits for a key of two 64-bit integers and two small ones, independent for lanes 0 and 1."""
     x = mix(np.uint64(kind) * np.uint64(2) + np.uint64(lane))
     x = mix(x ^ first)
     x = mix(x + _GOLDEN * second)
@@ -94,10 +94,9 @@ ZERO = np.uint64(0)
 
 @njit(cache=True, nogil=True)
 def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, sums):
-    """Fill `levels[l, lane, v]` for l = 1..k from the labels in level 0; return the steps, -1 if over `limit`.
+    """Fill `levels[l, lane, v]` for l = 1..k from the labels in level 0; return the steps, or -1 if over `limit`.
 
-    `sums[lane, v]` has the sums over the paths of length k. If no vertex has a path of some length, none has a longer
-    one: the sums stay 0, and the search ends.
+    `sums[lane, v]` becomes the sum over the paths of length k. The search ends at the first length without paths.
     """
     n = rowptr.size - 1
     total = 0
@@ -122,7 +121,7 @@ def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, s
 
 @njit(cache=True, nogil=True)
 def multiset(kind, first, second, extra):
-    """Return `[2]`: the number of values plus the sum of an element for each of them, in both lanes."""
+    """Return the number of values plus the sum of an element for each value, in both lanes: `[2]`."""
     out = np.empty(2, np.uint64)
     for lane in range(2):
         total = np.uint64(first.size)
@@ -134,7 +133,7 @@ def multiset(kind, first, second, extra):
 
 @njit(cache=True, nogil=True)
 def total_fingerprint(before, sums):
-    """Return `[2]`: the multiset of the annotations at level k - 1, and the plain total of all sums at level k."""
+    """Return the fingerprint of the multiset of annotations at level k - 1 and of the total of all sums: `[2]`."""
     out, total = multiset(GRAPH, before[0], before[1], 0), np.zeros(2, np.uint64)
     for lane in range(2):
         for v in range(sums.shape[1]):
@@ -146,7 +145,7 @@ def total_fingerprint(before, sums):
 
 @njit(cache=True, nogil=True)
 def fill_weights(before, length, distances, dist, queue, size, weight):
-    """Write `weight[lane, position, v]`, the element of v's token at a position, for the vertices in the queue."""
+    """Write `weight[lane, position, v]`, the element of the token of `v` at a position, for vertices in the queue."""
     for i in range(size):
         v = queue[i]
         far = dist[v] + 1 if distances else 0
@@ -158,7 +157,7 @@ def fill_weights(before, length, distances, dist, queue, size, weight):
 
 @njit(cache=True, nogil=True)
 def dummy_tails(length):
-    """Return `[lane, position]`: the product of the elements of dummy tokens from a position to the end."""
+    """Return the product of the elements of dummy tokens from a position to the end: `[lane, position]`."""
     tails = np.ones((2, length + 2), np.uint64)
     for lane in range(2):
         for position in range(length, 0, -1):
@@ -169,7 +168,7 @@ def dummy_tails(length):
 
 @njit(cache=True, nogil=True)
 def sum_shortest(rowptr, col, mode, length, extend, distances, before, sums):
-    """Sum over SP or SP+: `ways[v]` is the sum over the paths from the root to v, which may end at v."""
+    """Sum over SP or SP+ without enumerating paths; return the number of steps."""
     n = rowptr.size - 1
     dist, pred, queue = scratch(n)
     weight = np.empty((2, length + 1, n), np.uint64)
@@ -210,10 +209,10 @@ def sum_shortest(rowptr, col, mode, length, extend, distances, before, sums):
 
 @njit(cache=True, nogil=True)
 def sum_simple(rowptr, col, length, extend, distances, before, limit, sums):
-    """Sum over AP: a depth-first search without the last step; return the number of steps, -1 if over `limit`.
+    """Sum over AP by a depth-first search without the last step; return the steps, or -1 if over `limit`.
 
-    `inner` is the element of a vertex at the last position but one, 0 while it is on the path; `free` its number of
-    neighbours that are not on the path.
+    `inner` is the element of a vertex at the last position but one, or 0 while the vertex is on the path. `free` is the
+    number of its neighbours that are not on the path.
     """
     n = rowptr.size - 1
     dist, pred, queue = scratch(n)
@@ -227,7 +226,7 @@ def sum_simple(rowptr, col, length, extend, distances, before, limit, sums):
         fill_weights(before, length, distances, dist, queue, size, weight)
         for i in range(size):
             v = queue[i]
-            near = dist[v] < length  # the others have neighbours without weights, and are at the last position only
+            near = dist[v] < length  # other vertices have neighbours without weights, and only end paths
             free[v] = rowptr[v + 1] - rowptr[v]
             for lane in range(2):
                 inner[lane, v] = weight[lane, length - 1, v]
@@ -248,48 +247,50 @@ def sum_simple(rowptr, col, length, extend, distances, before, limit, sums):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _enter(rowptr, col, v, length, weight, rest, inner, free):
-    first, second = weight[0, length, v], weight[1, length, v]
-    inner[0, v], inner[1, v] = ZERO, ZERO
-    for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + 1])):
-        x = np.uint64(col[slot])
-        rest[0, x] = subtract(rest[0, x], first)
-        rest[1, x] = subtract(rest[1, x], second)
-        free[x] -= 1
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _leave(rowptr, col, v, length, weight, rest, inner, free):
+def _visit(rowptr, col, v, length, entering, weight, rest, inner, free):
+    """Add a vertex to the path, or remove it."""
     first, second = weight[0, length, v], weight[1, length, v]
     inner[0, v], inner[1, v] = weight[0, length - 1, v], weight[1, length - 1, v]
+    if entering:
+        first, second = negate(first), negate(second)
+        inner[0, v], inner[1, v] = ZERO, ZERO
     for slot in range(np.uint64(rowptr[v]), np.uint64(rowptr[v + 1])):
         x = np.uint64(col[slot])
         rest[0, x] = add(rest[0, x], first)
         rest[1, x] = add(rest[1, x], second)
-        free[x] += 1
+        free[x] += -1 if entering else 1
 
 
 @njit(cache=True, nogil=True)
 def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, tails, limit, sums):
-    """Sum over all simple paths of one length from `root`; return the number of steps, -1 if over `limit`."""
+    """Sum over the simple paths of one length from `root`; return the steps, or -1 if over `limit`."""
     if length == 1:
         sums[0, root] = multiply(weight[0, 0, root], rest[0, root])
         sums[1, root] = multiply(weight[1, 0, root], rest[1, root])
         return rowptr[root + 1] - rowptr[root]
-    path = np.empty(length, np.int64)
-    slots = np.empty(length, np.int64)
+    path, slots = np.empty(length, np.int64), np.empty(length, np.int64)
     product = np.empty((2, length), np.uint64)
     on_path = np.zeros(rowptr.size - 1, np.bool_)
     first, second = ZERO, ZERO
-    steps = 0
-    depth = 0
+    steps = depth = 0
     path[0], slots[0] = root, rowptr[root]
     product[0, 0], product[1, 0] = weight[0, 0, root], weight[1, 0, root]
     on_path[root] = True
-    _enter(rowptr, col, root, length, weight, rest, inner, free)
+    _visit(rowptr, col, root, length, True, weight, rest, inner, free)
     while depth >= 0:
         v = path[depth]
-        down = False
+        if depth < length - 2 and slots[depth] < rowptr[v + 1]:
+            x = col[slots[depth]]
+            slots[depth] += 1
+            if not on_path[x]:
+                depth += 1
+                path[depth], slots[depth] = x, rowptr[x]
+                product[0, depth] = multiply(product[0, depth - 1], weight[0, depth, x])
+                product[1, depth] = multiply(product[1, depth - 1], weight[1, depth, x])
+                on_path[x] = True
+                steps += 1  # also if the search never reaches the end: a path that is too short costs as much
+                _visit(rowptr, col, x, length, True, weight, rest, inner, free)
+            continue
         if depth == length - 2:
             steps += rowptr[v + 1] - rowptr[v]
             a, b = ZERO, ZERO
@@ -302,97 +303,46 @@ def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, t
                     b = add(b, multiply(inner[1, x], tails[1, length]))
             first = add(first, multiply(product[0, depth], a))
             second = add(second, multiply(product[1, depth], b))
-        else:
-            slot = slots[depth]
-            while slot < rowptr[v + 1] and on_path[col[slot]]:
-                slot += 1
-            if slot < rowptr[v + 1]:
-                x = col[slot]
-                slots[depth] = slot + 1
-                depth += 1
-                path[depth], slots[depth] = x, rowptr[x]
-                product[0, depth] = multiply(product[0, depth - 1], weight[0, depth, x])
-                product[1, depth] = multiply(product[1, depth - 1], weight[1, depth, x])
-                on_path[x] = True
-                steps += 1  # also if the search never reaches the end: a path that is too short costs as much
-                _enter(rowptr, col, x, length, weight, rest, inner, free)
-                down = True
-        if not down:
-            if extend and depth > 0 and free[v] == 0:
-                first = add(first, multiply(product[0, depth], tails[0, depth + 1]))
-                second = add(second, multiply(product[1, depth], tails[1, depth + 1]))
-            if steps > limit:
-                return -1
-            _leave(rowptr, col, v, length, weight, rest, inner, free)
-            on_path[v] = False
-            depth -= 1
+        if extend and depth > 0 and free[v] == 0:
+            first = add(first, multiply(product[0, depth], tails[0, depth + 1]))
+            second = add(second, multiply(product[1, depth], tails[1, depth + 1]))
+        if steps > limit:
+            return -1
+        _visit(rowptr, col, v, length, False, weight, rest, inner, free)
+        on_path[v] = False
+        depth -= 1
     sums[0, root], sums[1, root] = first, second
     return steps
 
 
 @njit(cache=True, nogil=True)
-def reach(rowptr, col, mode, root, k):
-    """Return the vertices within `k` of `root`, and the distances and chosen predecessors of all vertices."""
-    dist, pred, queue = scratch(rowptr.size - 1)
-    size = bfs(rowptr, col, root, k, mode, dist, pred, queue)
-    return queue[:size], dist, pred
+def list_sequences(rowptr, col, mode, length, root, token, base, extend, dist, pred):
+    """Return the token sequence of each path of one length from `root`, as a number in base `base`.
 
-
-@njit(cache=True, nogil=True)
-def visit_sequences(rowptr, col, mode, length, root, token, base, extend, dist, pred, tabulate, out):
-    """Visit the paths of one length from `root` and return their number.
-
-    `token[v]` is the digit of a vertex, `base - 1` that of a dummy token. With `tabulate`, `out[sequence]` counts the
-    sequences; otherwise `out[i]` is the sequence of the i-th path, up to the size of `out`.
+    `token[v]` is the digit of a vertex, `base - 1` that of a dummy token.
     """
-    path = np.empty(length + 1, np.int32)
-    slots = np.empty(length + 1, np.int64)
-    code = np.empty(length + 1, np.int64)
-    found = 0
-    depth = 0
-    path[0], slots[0], code[0] = root, rowptr[root], token[root]
+    path, slots = np.empty(length + 1, np.int32), np.empty(length + 1, np.int64)
+    code, ends = np.empty(length + 1, np.int64), np.empty(length + 1, np.bool_)
+    out, found, depth = np.empty(1024, np.int64), 0, 0
+    path[0], slots[0], code[0], ends[0] = root, rowptr[root], token[root], True
     while depth >= 0:
         v = path[depth]
-        down = False
-        if depth == length - 1:
-            for slot in range(rowptr[v], rowptr[v + 1]):
-                x = col[slot]
-                if may_step(mode, x, v, path, depth, dist, pred):
-                    found = _put(tabulate, out, found, code[depth] * base + token[x])
-        else:
-            slot = slots[depth]
-            while slot < rowptr[v + 1] and not down:
-                x = col[slot]
-                slot += 1
-                if may_step(mode, x, v, path, depth, dist, pred):
-                    slots[depth] = slot
-                    depth += 1
-                    path[depth], slots[depth] = x, rowptr[x]
-                    code[depth] = code[depth - 1] * base + token[x]
-                    down = True
-        if not down:
-            if extend and depth > 0 and _ends(rowptr, col, mode, v, path, depth, dist, pred):
-                sequence = code[depth]
-                for _ in range(length - depth):
-                    sequence = sequence * base + base - 1
-                found = _put(tabulate, out, found, sequence)
-            depth -= 1
-    return found
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _put(tabulate, out, found, sequence):
-    if tabulate:
-        out[sequence] += 1
-    elif found < out.size:
-        out[found] = sequence
-    return found + 1
-
-
-@njit(cache=True, nogil=True)
-def _ends(rowptr, col, mode, v, path, depth, dist, pred):
-    """Return whether no path of the collection continues the one to `v`."""
-    for slot in range(rowptr[v], rowptr[v + 1]):
-        if may_step(mode, col[slot], v, path, depth, dist, pred):
-            return False
-    return True
+        if depth < length and slots[depth] < rowptr[v + 1]:
+            x = col[slots[depth]]
+            slots[depth] += 1
+            if may_step(mode, x, v, path, depth, dist, pred):
+                ends[depth] = False
+                depth += 1
+                path[depth], slots[depth], ends[depth] = x, rowptr[x], True
+                code[depth] = code[depth - 1] * base + token[x]
+            continue
+        if depth == length or (extend and depth > 0 and ends[depth]):
+            sequence = code[depth]
+            for _ in range(length - depth):
+                sequence = sequence * base + base - 1
+            if found == out.size:
+                out = np.concatenate((out, np.empty_like(out)))
+            out[found] = sequence
+            found += 1
+        depth -= 1
+    return out[:found]

@@ -1,4 +1,4 @@
-"""Run networks on the different token sequences of the paths, each read once and multiplied by its count."""
+"""Run untrained networks on token sequences of paths: read each different sequence once, and multiply by its count."""
 
 from __future__ import annotations
 
@@ -16,24 +16,29 @@ from pathnn.nn import PathNN
 from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.cpu.extract import in_threads
+from pathnn.paths.cpu.walks import bfs, scratch
 from pathnn.paths.csr import to_csr
 from pathnn.paths.options import COLLECTIONS, check_collection
 from pathnn.paths.trie import LengthTrie, TrieLevel
 from pathnn.theory.fingerprints import PathAnnotations, classes, hashed_annotations
 from pathnn.theory.graphs import Graph
-from pathnn.theory.kernels import reach, visit_sequences
+from pathnn.theory.kernels import list_sequences
+
+Ints = NDArray[np.int64]
 
 TABLE = 2**16
-"""The largest number of possible sequences to count in a table; more are listed and sorted."""
-BYTES_PER_NUMBER = 8
-NUMBERS_PER_SEQUENCE = 6
-"""Numbers per channel that the backend stores for a trie entry: gates, hidden and cell state."""
-Ints = NDArray[np.int64]
+"""The largest number of possible sequences that are counted in a table; otherwise sequences are sorted."""
+
+BYTES_PER_SEQUENCE = 8 * 6
+"""Bytes per channel that the backend stores for a trie entry: gates, hidden and cell state."""
+
+BLOCK = 256
+"""Vertices whose sequences are found at once."""
 
 
 @dataclass(frozen=True)
 class MergedLevel:
-    """The classes of equal vertices of all graphs before and after one layer, numbered from 0."""
+    """Classes of equal vertices of all graphs before and after one layer, numbered from 0."""
 
     before: Ints  # [num_nodes]: the class of each vertex that the layer reads
     after: Ints  # [num_nodes]: the class of each vertex after the layer
@@ -41,7 +46,7 @@ class MergedLevel:
 
 
 def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[MergedLevel]:
-    """Yield the classes of the vertices of all graphs in layers 1..k: equal annotations are one class.
+    """Yield the classes of the vertices of all graphs for layers 1..k; vertices with equal annotations are equal.
 
     >>> from pathnn.theory.examples import open_triplet
     >>> from pathnn.theory.fingerprints import hashed_annotations
@@ -60,20 +65,25 @@ def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[Me
 
 @dataclass(frozen=True)
 class Sequences:
-    """The different token sequences of the paths from some vertices, with their counts."""
+    """Different token sequences of the paths from some vertices, and their counts."""
 
     tokens: Tensor  # [n, length + 1], source first: class * width + distance; -1 for a dummy token
     owner: Tensor  # [n]: position of the source among the chosen vertices
     count: Tensor  # [n]
 
+    @staticmethod
+    def cat(parts: Sequence[Sequences]) -> Sequences:
+        """Join the sequences of several vertices."""
+        rows = ((one.tokens, one.owner, one.count) for one in parts)
+        return Sequences(*map(torch.cat, zip(*rows, strict=True)))
+
 
 class SequenceFinder:
-    """Find the sequences of chosen vertices, in threads."""
+    """Find the token sequences of one vertex of each class, in threads."""
 
     def __init__(self, graphs: Sequence[Graph], ptr: list[int], config: PathNNConfig) -> None:
         self.mode = COLLECTIONS[check_collection(config.collection)].rule
-        self.extend = config.extend
-        self.distances = bool(config.distances)
+        self.extend, self.distances = config.extend, bool(config.distances)
         self.dummy = config.k + 1
         self.width = self.dummy if self.distances else 1
         self.ptr = np.asarray(ptr)
@@ -81,79 +91,57 @@ class SequenceFinder:
         self.rows = [(csr.rowptr.numpy(), csr.col.numpy()) for csr in csrs]
 
     def batches(self, level: MergedLevel, length: int, most: int) -> Iterator[Sequences]:
-        """Yield the sequences of all chosen vertices, at most `most` at once."""
-        waiting: list[tuple[int, Ints, Ints]] = []
+        """Yield the sequences of all chosen vertices, in batches of at most `most` sequences."""
+        waiting: list[Sequences] = []
         size = 0
-        block = 256
-        for start in range(0, len(level.chosen), block):
-            owners = range(start, min(start + block, len(level.chosen)))
-            for owner, (tokens, count) in zip(
-                owners, in_threads(lambda i: self.find(int(level.chosen[i]), level.before, length), owners), strict=True
-            ):
-                if waiting and size + len(count) > most:
-                    yield _join(waiting)
+        for start in range(0, len(level.chosen), BLOCK):
+            owners = range(start, min(start + BLOCK, len(level.chosen)))
+            for found in in_threads(lambda owner: self._find(level, length, owner), owners):
+                if waiting and size + len(found.count) > most:
+                    yield Sequences.cat(waiting)
                     waiting, size = [], 0
-                waiting.append((owner, tokens, count))
-                size += len(count)
+                waiting.append(found)
+                size += len(found.count)
         if waiting:
-            yield _join(waiting)
+            yield Sequences.cat(waiting)
 
     def check(self, level: MergedLevel, length: int) -> None:
-        """Raise `PathExplosionError` if a number cannot hold every sequence of a chosen vertex."""
+        """Raise `PathExplosionError` if an integer of 64 bits cannot encode every sequence of a chosen vertex."""
         for vertex in level.chosen.tolist():
-            self._reach(vertex, level.before, length)
+            self._tokens(level, length, vertex)
 
-    def find(self, vertex: int, ids: Ints, length: int) -> tuple[Ints, Ints]:
-        """Return the different sequences of the paths from one vertex, `[n, length + 1]`, and their counts `[n]`."""
-        graph, start, token, kinds, dist, pred = self._reach(vertex, ids, length)
-        rowptr, col = self.rows[graph]
+    def _find(self, level: MergedLevel, length: int, owner: int) -> Sequences:
+        """Return the different sequences of the paths from one chosen vertex."""
+        (rowptr, col), source, kinds, token, dist, pred = self._tokens(level, length, int(level.chosen[owner]))
         base = len(kinds) + 1
-        if length >= rowptr.size - 1 and not self.extend:  # no path visits so many vertices
-            return np.empty((0, length + 1), np.int64), np.empty(0, np.int64)
-        arguments = (rowptr, col, self.mode, length, start, token, base, self.extend, dist, pred)
-        sequence, count = self._count(arguments, base ** (length + 1))
+        codes = np.empty(0, np.int64)
+        if length < rowptr.size - 1 or self.extend:  # else no path visits so many vertices
+            codes = list_sequences(rowptr, col, self.mode, length, source, token, base, self.extend, dist, pred)
+        if base ** (length + 1) <= TABLE:
+            count = np.bincount(codes)
+            code, count = count.nonzero()[0], count[count > 0]
+        else:
+            code, count = np.unique(codes, return_counts=True)
         places = base ** np.arange(length, -1, -1, dtype=np.int64)
-        return np.append(kinds, -1)[sequence[:, None] // places % base], count
+        tokens = np.append(kinds, -1)[code[:, None] // places % base]
+        return Sequences(torch.from_numpy(tokens), torch.full((len(code),), owner), torch.from_numpy(count))
 
-    def _reach(self, vertex: int, ids: Ints, length: int) -> tuple[int, int, Ints, Ints, Ints, Ints]:
-        """Return the graph of a vertex, its number there, the digit of each vertex in reach, the token of each digit,
-        distances and predecessors."""
+    def _tokens(self, level: MergedLevel, length: int, vertex: int) -> tuple[Any, ...]:
+        """Return the graph of a vertex, its number there, the tokens, their digits, distances and predecessors."""
         graph = int(np.searchsorted(self.ptr, vertex, side="right")) - 1
         rowptr, col = self.rows[graph]
         first = int(self.ptr[graph])
-        near, dist, pred = reach(rowptr, col, self.mode, vertex - first, length)
-        kinds, digits = np.unique(
-            ids[first + near] * self.width + (dist[near] if self.distances else 0), return_inverse=True
-        )
+        dist, pred, queue = scratch(rowptr.size - 1)
+        near = queue[: bfs(rowptr, col, vertex - first, length, self.mode, dist, pred, queue)]
+        tokens = level.before[first + near] * self.width + (dist[near] if self.distances else 0)
         token = np.zeros(rowptr.size - 1, np.int64)
-        token[near] = digits
-        base = len(kinds) + 1
-        if base ** (length + 1) >= 2**62 and (length < rowptr.size - 1 or self.extend):
+        kinds, token[near] = np.unique(tokens, return_inverse=True)
+        if (len(kinds) + 1) ** (length + 1) >= 2**62 and (length < rowptr.size - 1 or self.extend):
             raise PathExplosionError(
-                f"vertex {vertex - first} of graph {graph} reads {base} kinds of tokens: too many to merge "
+                f"vertex {vertex - first} of graph {graph} reads {len(kinds)} kinds of tokens: too many to merge "
                 f"sequences of {length + 1}. Lower k, or leave out the networks (seeds=0)."
             )
-        return graph, vertex - first, token, kinds, dist, pred
-
-    def _count(self, arguments: tuple[object, ...], possible: int) -> tuple[Ints, Ints]:
-        if possible <= TABLE:
-            table = np.zeros(possible, np.int64)
-            visit_sequences(*arguments, True, table)
-            sequence = table.nonzero()[0]
-            return sequence, table[sequence]
-        room = np.empty(0, np.int64)
-        paths = visit_sequences(*arguments, False, room)
-        room = np.empty(paths, np.int64)
-        visit_sequences(*arguments, False, room)
-        sequence, count = np.unique(room, return_counts=True)
-        return sequence, count.astype(np.int64)
-
-
-def _join(parts: list[tuple[int, Ints, Ints]]) -> Sequences:
-    owner = np.concatenate([np.full(len(count), owner, np.int64) for owner, _, count in parts])
-    tokens = np.concatenate([tokens for _, tokens, _ in parts])
-    count = np.concatenate([count for _, _, count in parts])
-    return Sequences(torch.from_numpy(tokens), torch.from_numpy(owner), torch.from_numpy(count))
+        return (rowptr, col), vertex - first, kinds, token, dist, pred
 
 
 def merged_embeddings(
@@ -164,16 +152,16 @@ def merged_embeddings(
     device: str | torch.device = "cpu",
     annotations: Sequence[PathAnnotations] | None = None,
 ) -> Tensor:
-    """Compute each model's readout of each graph, with ones as features: `[models, graphs, hidden_channels]`.
+    """Compute the representation of each graph by each model, `[models, graphs, hidden_channels]`.
 
-    A BatchNorm in training mode uses the vertices of all graphs.
+    All features are ones. A BatchNorm in training mode uses the vertices of all graphs.
 
     Args:
-        models: networks of `untrained_models`, which differ only in their weights.
+        models: the result of `untrained_models`, which differ only in their weights.
         graphs: `(edge_index, num_nodes)` pairs.
-        memory: approximate limit of the network, in bytes; the sequences of one vertex are never split.
-        device: where the LSTM runs.
-        annotations: the result of `hashed_annotations` with the options of the models, if known already.
+        memory: the approximate limit in bytes; the sequences of one vertex are never split.
+        device: the device of the LSTM.
+        annotations: the result of `hashed_annotations` with the options of the models, or None to compute it.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> model = PathNN.from_paper("sr", collection="ap").double().eval()
@@ -183,7 +171,7 @@ def merged_embeddings(
     """
     config = models[0].config
     models = [model.to(device) for model in models]
-    most = max(1, memory // (BYTES_PER_NUMBER * NUMBERS_PER_SEQUENCE * config.hidden_channels))
+    most = max(1, memory // (BYTES_PER_SEQUENCE * config.hidden_channels))
     if annotations is None:
         annotations = hashed_annotations(
             graphs, collection=config.collection, k=config.k, extend=config.extend, distances=bool(config.distances)
@@ -192,7 +180,7 @@ def merged_embeddings(
     finder = SequenceFinder(graphs, ptr, config)
     levels = list(enumerate(merged_levels(annotations, config.k), start=1))
     for length, level in levels:
-        finder.check(level, length)  # all of them before any work
+        finder.check(level, length)  # before any layer is computed
     dtype = next(models[0].parameters()).dtype
     states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
     for length, level in levels:
@@ -227,7 +215,7 @@ def _layer(
 def merged_trie(
     found: Sequences, width: int, num_classes: int, dummy: int, device: str | torch.device
 ) -> tuple[LengthTrie, Tensor]:
-    """Return the trie of the sequences, far ends first, and the entry of each sequence in its last level."""
+    """Return the trie of the sequences, far ends first, and the entry of each sequence in the last level."""
     tokens = found.tokens.to(device)
     most = num_classes * width + 1
     levels: list[TrieLevel] = []

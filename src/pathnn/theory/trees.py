@@ -1,4 +1,4 @@
-"""Rooted trees: the Path-Trees and WL-trees of section 3.2 of the paper."""
+"""Build the Path-Trees and WL-trees of section 3.2 of the paper."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathnn.paths.trie import Path
 from pathnn.theory.graphs import check_height, check_source, neighbors, paths_by_length
 
 Form = tuple["Form", ...]
-"""Canonical form of an unlabelled rooted tree: the sorted forms of the root's children."""
+"""The canonical form of an unlabelled rooted tree: the sorted forms of the children of its root."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A rooted tree; the same vertex may occur many times, and equal subtrees may be one shared object.
+    """A rooted tree; a vertex may occur many times, and equal subtrees may be the same object.
 
     >>> tree = Tree(0, (Tree(1, (Tree(2),)), Tree(3)))
     >>> tree.size, tree.height, tree.levels(), list(tree.walks())
@@ -36,7 +36,7 @@ class Tree:
         object.__setattr__(self, "height", 1 + max((child.height for child in self.children), default=-1))
 
     def levels(self) -> list[list[int]]:
-        """Return the vertices of each level, root first."""
+        """Return the vertices of each level, the root first."""
         rows, level = [], [self]
         while level:
             rows.append([node.vertex for node in level])
@@ -50,12 +50,12 @@ class Tree:
             yield from ((self.vertex, *walk) for walk in child.walks())
 
     def form(self) -> Form:
-        """Return the canonical form (Aho, Hopcroft, Ullman): equal for isomorphic trees only; labels are ignored."""
+        """Return the canonical form (Aho, Hopcroft, Ullman), equal for isomorphic trees only; labels are ignored."""
         return tuple(sorted(child.form() for child in self.children))
 
 
 def path_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> Tree:
-    """Return the Path-Tree of height at most `k` of one vertex: the trie of the prefixes of its paths.
+    """Return the Path-Tree of height at most `k` of a vertex: the trie of its paths.
 
     Level k has position k + 1 of the paths of length k. (Definition 3.1 says position k, which is not their end.)
 
@@ -79,9 +79,9 @@ def path_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Co
 
 
 def wl_tree(edge_index: Tensor, num_nodes: int, source: int, height: int) -> Tree:
-    """Return the WL-tree of one vertex: the tree of all walks of at most `height` edges that start there.
+    """Return the WL-tree of a vertex: the tree of all walks of at most `height` edges from it.
 
-    Equal subtrees are shared objects, so the tree needs little memory although it grows exponentially.
+    Equal subtrees are the same object, so the tree needs little memory although it grows exponentially.
 
     >>> from pathnn.theory.graphs import edges_to_index
     >>> wl_tree(edges_to_index([(0, 1), (1, 2), (2, 0)]), 3, 1, 2).levels()
