@@ -10,12 +10,11 @@ from pathnn_reproduction.theory.exact import (
     ColorTable,
     annotated_path_sets,
     distances_from,
-    tree_color,
     wl_colors,
 )
 from pathnn_reproduction.theory.partitions import annotated_partitions, path_levels, tree_partitions, wl_partitions
 from pathnn_reproduction.theory.small_graphs import small_graphs
-from slow_trees import path_trees, prune, wl_trees
+from slow_trees import path_trees, prune, tree_color, wl_trees
 
 HEIGHT = 4
 UNIVERSES = {"atlas": small_graphs(5), "numbered": small_graphs(4, all_up_to=3, copies=2)}

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from pathnn.paths.options import COLLECTIONS
-from pathnn_reproduction.theory.exact import ColorTable, is_subtree, tree_color
-from slow_trees import path_trees, prune, wl_trees
+from pathnn_reproduction.theory.exact import ColorTable, is_subtree
+from slow_trees import path_trees, prune, tree_color, wl_trees
 from theory_strategies import atlas, relabelled, relaxed
 
 

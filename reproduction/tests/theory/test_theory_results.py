@@ -13,11 +13,10 @@ from pathnn_reproduction.theory.exact import (
     ColorTable,
     annotated_path_sets,
     distances_from,
-    tree_color,
     wl_colors,
 )
 from pathnn_reproduction.theory.table import from_result, theory_table
-from slow_trees import path_trees
+from slow_trees import path_trees, tree_color
 
 RESULT = json.loads((Path(__file__).resolve().parents[3] / "results" / "theory.json").read_text())
 ONE_CONNECTED, TWO, CONNECTED, ALL = (SCOPES[i].name for i in (0, 2, 3, 4))

@@ -13,12 +13,11 @@ from pathnn_reproduction.theory.exact import (
     annotated_path_sets,
     path_trees_distinguish,
     paths_distinguish,
-    tree_color,
     wl_colors,
     wl_distinguishes,
 )
 from pathnn_reproduction.theory.examples import path_of_five
-from slow_trees import path_trees, prune
+from slow_trees import path_trees, prune, tree_color
 from theory_strategies import atlas
 
 HEIGHT = 5
