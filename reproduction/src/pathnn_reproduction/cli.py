@@ -270,7 +270,7 @@ def theory_command(
         from pathnn.provenance import provenance
         from pathnn_reproduction import pages
         from pathnn_reproduction.results import write_result
-        from pathnn_reproduction.theory.checks import TheorySettings, theory_checks, theory_steps
+        from pathnn_reproduction.theory.checks import VARIANTS, TheorySettings, theory_checks
         from pathnn_reproduction.theory.table import entry_text, example_text, theory_table, to_result
 
         # Fail now, not after some minutes: no matplotlib, no folder, no marks on the page.
@@ -279,7 +279,7 @@ def theory_command(
         if page is not None:
             pages.check_page(page)
         settings, checks = TheorySettings(max_vertices, max_height), []
-        with progress("checking section 3.2", total=theory_steps()) as step:
+        with progress("checking section 3.2", total=1 + len(VARIANTS)) as step:
             for part in theory_checks(settings):
                 checks += part
                 step()

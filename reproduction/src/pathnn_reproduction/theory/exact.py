@@ -187,7 +187,7 @@ def paths_distinguish(first: Graph, second: Graph, *, collection: Collection, k:
     >>> paths_distinguish(hexagon(), two_triangles(), collection="ap", k=2, distances=True)
     True
     """
-    annotations = annotated_path_sets([first, second], collection=collection, k=k, **options)  # type: ignore[arg-type]
+    annotations = annotated_path_sets([first, second], collection=collection, k=k, **options)
     return _differ(*(levels[-1] for levels in annotations))
 
 
