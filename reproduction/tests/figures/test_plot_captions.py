@@ -39,7 +39,7 @@ def test_figure_2():
 
 
 def test_figure_3_colours_are_classes():
-    before, first, second = iteration_fills(*figure_graph(), collection="sp", k=2)
+    before, first, second = iteration_fills(figure_graph(), collection="sp", k=2)
     assert len(set(before)) == 1
     assert [first[v] == first[u] for v, u in ((0, 2), (1, 3), (4, 5), (0, 1))] == [True, True, True, False]
     assert len(set(second)) == 5
