@@ -267,7 +267,7 @@ def theory_command(
         import_module("matplotlib")
         out.mkdir(parents=True, exist_ok=True)
         if page is not None:
-            pages.check_page(page)
+            pages.replace_block(page.read_text(), pages.THEORY_BLOCK, "")
         settings, checks = TheorySettings(max_vertices, max_height), []
         with progress("checking section 3.2", total=1 + len(VARIANTS)) as step:
             for part in theory_checks(settings):
@@ -279,7 +279,7 @@ def theory_command(
         if save is not None:
             write_result(save, result)
         if page is not None:
-            text = pages.replace_block(pages.check_page(page), pages.THEORY_BLOCK, pages.theory_block(result))
+            text = pages.replace_block(page.read_text(), pages.THEORY_BLOCK, pages.theory_block(result))
             pages.write_pages({page: text})
             pages.draw_examples(table, page.parent / "figures" / "theory", "png")
     if json:

@@ -170,8 +170,18 @@ class _Loop:
         error = future.exception()
         lost = f"its process died ({' '.join(str(error).split())[:200]})."
         outcome = future.result() if error is None else Outcome(error=lost)
+        guess = estimated_seconds(spec, *self.known)
         if outcome.row is not None:
-            outcome = self._add(spec, outcome)
+            try:
+                self.results.add(outcome.row, spec.key)
+            except ValueError as problem:  # such as a score that is not a number
+                outcome = Outcome(error=str(problem))
+        if outcome.row is not None:
+            progress.finished.append(spec)
+            progress.done += 1
+            if guess and "seconds" in outcome.row:
+                self.speed.append((outcome.row["seconds"], guess))
+            self.estimate()
         elif error is not None and self.settings.stopping():
             progress.stopped.append(spec)
         elif outcome.unavailable:
@@ -184,23 +194,6 @@ class _Loop:
         else:
             progress.stopped.append(spec)
         self.show(progress, spec, outcome)
-
-    def _add(self, spec: RunSpec, outcome: Outcome) -> Outcome:
-        from pathnn_reproduction.worker import Outcome
-
-        assert outcome.row is not None
-        guess = estimated_seconds(spec, *self.known)
-        try:
-            self.results.add(outcome.row, spec.key)
-        except ValueError as error:  # such as a score that is not a number
-            self.progress.failed.append((spec, str(error)))
-            return Outcome(error=str(error))
-        self.progress.finished.append(spec)
-        self.progress.done += 1
-        if guess and "seconds" in outcome.row:
-            self.speed.append((outcome.row["seconds"], guess))
-        self.estimate()
-        return outcome
 
     def estimate(self) -> None:
         """Estimate the time left; after the first run, corrected by the speed of this machine."""

@@ -194,54 +194,41 @@ def select(specs: Sequence[RunSpec], only: str | None) -> list[RunSpec]:
     ...
     pathnn_reproduction.spec.SelectionError: 'bp' is unknown: expected model pathnn, gin, gcn, mlp; ...
     """
-    if not only:
-        return list(specs)
-    exists = _values(specs)
-    wanted: dict[str, set[str]] = {}
-    for term in filter(None, (part.strip().lower() for part in only.split(","))):
+    exists: dict[str, list[str]] = defaultdict(list)
+    for name, text in dict.fromkeys((name, _text(value)) for spec in specs for name, value in spec.key.items()):
+        if name != "config_hash" and text != "none":
+            exists[name].append(text)
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for term in filter(None, (part.strip().lower() for part in (only or "").split(","))):
         name, values = _parse(term, exists)
-        wanted.setdefault(name, set()).update(values)
+        wanted[name] |= values
     chosen = [spec for spec in specs if all(_text(spec.key.get(name)) in values for name, values in wanted.items())]
     if not chosen:
         raise SelectionError(f"--only {only} leaves no run: {_what_exists(exists)}.")
     return chosen
 
 
-def _values(specs: Sequence[RunSpec]) -> dict[str, list[str]]:
-    """Return the values of each field of the keys."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for spec in specs:
-        for name, value in spec.key.items():
-            if name != "config_hash" and value is not None:
-                found[name][_text(value)] = None
-    return {name: list(values) for name, values in found.items()}
-
-
 def _text(value: Value) -> str:
     return str(value).lower()
 
 
-def _parse(term: str, exists: dict[str, list[str]]) -> tuple[str, list[str]]:
+def _parse(term: str, exists: Mapping[str, list[str]]) -> tuple[str, set[str]]:
+    """Return the field of a term, and its values."""
     name, equals, value = term.partition("=")
     if not equals:
         field = next((field for field, values in exists.items() if term in values and not term.isdigit()), None)
         if field is None:
             raise SelectionError(f"{term!r} is unknown: expected {_what_exists(exists)}.")
-        return field, [term]
+        return field, {term}
     if name not in exists:
         raise SelectionError(f"the field {name!r} is unknown: expected one of {', '.join(exists)}.")
-    values = [one for one in _range(value) if one in exists[name]]
+    first, _, last = value.partition("-")
+    numbers = range(int(first), int(last) + 1) if first.isdigit() and last.isdigit() else ()
+    values = {value, *map(str, numbers)} & set(exists[name])
     if not values:
         raise SelectionError(f"{name}={value} does not exist: expected one of {', '.join(exists[name])}.")
     return name, values
 
 
-def _range(value: str) -> list[str]:
-    first, dash, last = value.partition("-")
-    if dash and first.isdigit() and last.isdigit():
-        return [str(number) for number in range(int(first), int(last) + 1)]
-    return [value]
-
-
-def _what_exists(exists: dict[str, list[str]]) -> str:
+def _what_exists(exists: Mapping[str, list[str]]) -> str:
     return "; ".join(f"{name} {', '.join(values)}" for name, values in exists.items())
