@@ -21,22 +21,8 @@ bench = typer.Typer(
 )
 
 
-class Device(StrEnum):
-    """Where to measure."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
-
-
-class Part(StrEnum):
-    """A part of the benchmark of extraction."""
-
-    compare = "compare"
-    memory = "memory"
-    scale = "scale"
-    gpu = "gpu"
-
+Device = StrEnum("Device", ["auto", "cpu", "cuda"])
+Part = StrEnum("Part", ["compare", "memory", "scale", "gpu"])
 
 ThreadCounts = Annotated[
     list[int] | None,
@@ -89,12 +75,12 @@ def extract_command(part: Parts = None, threads: ThreadCounts = None, save: Save
     def measure(keep: Save) -> dict[str, Any]:
         from pathnn_reproduction.bench import extract
 
-        _on_gpu(Device.cuda if Part.gpu in parts else Device.cpu)
-        measures: dict[Part, Callable[[], Any]] = {
-            Part.compare: lambda: [row for number in threads or [1] for row in extract.compare(threads=number)],
-            Part.memory: extract.memory,
-            Part.scale: extract.scale,
-            Part.gpu: extract.on_gpu,
+        _on_gpu("cuda" if "gpu" in parts else "cpu")
+        measures: dict[str, Callable[[], Any]] = {
+            "compare": lambda: [row for number in threads or [1] for row in extract.compare(threads=number)],
+            "memory": extract.memory,
+            "scale": extract.scale,
+            "gpu": extract.on_gpu,
         }
         result: dict[str, Any] = {}
         for name in parts:
@@ -102,7 +88,7 @@ def extract_command(part: Parts = None, threads: ThreadCounts = None, save: Save
             keep(result)
         return result
 
-    _measure(measure, len(parts), save=save, gpu=Part.gpu in parts, json=json)
+    _measure(measure, len(parts), save=save, gpu="gpu" in parts, json=json)
 
 
 @bench.command("batch", epilog="Example: pathnn bench batch --json")
@@ -188,12 +174,12 @@ def epoch_command(
     _measure(measure, 1, save=save, gpu=on_gpu, json=json)
 
 
-def _on_gpu(device: Device) -> bool:
-    if device is Device.cpu:
+def _on_gpu(device: str) -> bool:
+    if device == "cpu":
         return False
     import torch
 
-    if device is Device.cuda and not torch.cuda.is_available():
+    if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("this needs a CUDA device, and torch finds none: use --device cpu, or leave --part gpu out.")
     return torch.cuda.is_available()
 

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -62,44 +63,39 @@ WORKLOADS: dict[str, tuple[int, int, int]] = {  # k, graphs for ours, graphs for
 }
 
 
-def compare(threads: int, repeats: int = 5, seed: int = 0) -> list[dict[str, Any]]:
+def compare(threads: int) -> list[dict[str, Any]]:
     """Return the milliseconds per 1000 graphs of ours and of igraph; a row per workload and collection."""
+    rows = []
     with timing.threads(threads):
-        return [
-            _compare_one(shape, collection, threads, repeats, seed) for shape in WORKLOADS for collection in COLLECTIONS
-        ]
+        for shape, collection in product(WORKLOADS, COLLECTIONS):
+            k, many, few = WORKLOADS[shape]
+            graphs = graph_set(shape, many)
+            peers = [to_igraph(*graphs.graph(i)) for i in range(few)]
+            igraph = partial(_igraph_all, peers, collection, k)
+            listed = partial(list_paths, graphs.edge_index, graphs.num_nodes, collection=collection, k=k)
+            peer = timing.medians({"igraph": igraph}, 3)["igraph"] / few
+            ours = timing.medians({"list": listed, "trie": partial(_extract, graphs, collection, k)}, 5)
+            ours = {name: ms / many for name, ms in ours.items()}
+            rows.append({
+                "workload": shape, "collection": collection, "k": k, "threads": threads, "igraph_ms": 1e3 * peer,
+                "list_ms": 1e3 * ours["list"], "trie_ms": 1e3 * ours["trie"],
+                "list_ratio": peer / ours["list"], "trie_ratio": peer / ours["trie"],
+            })  # fmt: skip
+    return rows
 
 
-def _compare_one(shape: str, collection: Collection, threads: int, repeats: int, seed: int) -> dict[str, Any]:
-    k, many, few = WORKLOADS[shape]
-    graphs = graph_set(shape, many, seed)
-    peers = [to_igraph(*graphs.graph(i)) for i in range(few)]
-    peer = timing.medians({"igraph": lambda: [igraph_paths(g, collection, k) for g in peers]}, 3)["igraph"] / few
-    ours: dict[str, Callable[[], Any]] = {
-        "list": lambda: list_paths(graphs.edge_index, graphs.num_nodes, collection=collection, k=k),
-        "trie": lambda: _extract(graphs, collection, k),
-    }
-    listed, built = (ms / many for ms in timing.medians(ours, repeats).values())
-    return {
-        "workload": shape,
-        "collection": collection,
-        "k": k,
-        "threads": threads,
-        "igraph_ms": 1e3 * peer,
-        "list_ms": 1e3 * listed,
-        "trie_ms": 1e3 * built,
-        "list_ratio": peer / listed,
-        "trie_ratio": peer / built,
-    }
+def _igraph_all(graphs: list[Any], collection: Collection, k: int) -> None:
+    for graph in graphs:
+        igraph_paths(graph, collection, k)
 
 
-def memory(seed: int = 0) -> list[dict[str, Any]]:
+def memory() -> list[dict[str, Any]]:
     """Return the peak memory of an extraction over the size of its result, each in a process of its own."""
     rows = []
     for shape, (k, _, _) in WORKLOADS.items():
         for collection in COLLECTIONS:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                size, peak = pool.apply(_memory_of, (shape, collection, seed))
+                size, peak = pool.apply(_memory_of, (shape, collection))
             rows.append(
                 {"workload": shape, "collection": collection, "k": k, "result_bytes": size, "peak_bytes": peak,
                  "ratio": peak / size}
@@ -107,27 +103,23 @@ def memory(seed: int = 0) -> list[dict[str, Any]]:
     return rows
 
 
-def _memory_of(shape: str, collection: Collection, seed: int) -> tuple[int, int]:
+def _memory_of(shape: str, collection: Collection) -> tuple[int, int]:
     """Return the bytes of a result and of the peak, after a small extraction that loads all code."""
     k, many, _ = WORKLOADS[shape]
-    graphs = graph_set(shape, many, seed)
+    graphs = graph_set(shape, many)
     _extract(graphs.head(8), collection, k)
     trie, peak = peak_bytes(lambda: _extract(graphs, collection, k))
     return trie.nbytes, peak
 
 
-def scale(
-    sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000), *, chunk_size: int = 10_000, seed: int = 0
-) -> list[dict[str, Any]]:
+def scale(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000), *, chunk_size: int = 10_000) -> list[dict[str, Any]]:
     """Return time and peak memory by the number of ZINC-shaped molecules, AP, K = 4, in equal chunks."""
-    chunk = graph_set("zinc", chunk_size, seed)
+    chunk = graph_set("zinc", chunk_size)
     rows = []
     for size in sizes:
         reset_peak()
         start = time.perf_counter()
-        paths = 0
-        for _ in range(size // len(chunk)):
-            paths += _extract(chunk, "ap", 4).num_paths
+        paths = sum(_extract(chunk, "ap", 4).num_paths for _ in range(size // len(chunk)))
         seconds = time.perf_counter() - start
         rows.append(
             {"graphs": size, "paths": paths, "seconds": seconds, "us_per_graph": 1e6 * seconds / max(size, 1),
@@ -136,9 +128,9 @@ def scale(
     return rows
 
 
-def on_gpu(graphs: int = 12_000, seed: int = 0) -> dict[str, Any]:
+def on_gpu(graphs: int = 12_000) -> dict[str, Any]:
     """Return the milliseconds to extract ZINC-shaped graphs on the GPU, K = 4, and whether the CPU agrees."""
-    batch = graph_set("zinc", graphs, seed)
+    batch = graph_set("zinc", graphs)
     on_device = batch.edge_index.cuda()
     result: dict[str, Any] = {"graphs": graphs, "k": 4}
     for collection in COLLECTIONS:
