@@ -3,13 +3,13 @@
 import matplotlib
 import pytest
 
+from exact_theory import path_trees_distinguish, wl_distinguishes
 from path_reference import reference_paths, shortest_paths, to_graph
 from pathnn.plots.page import COOL, WARM
 from pathnn.theory import path_tree, wl_tree
 from pathnn.theory.examples import figure_graph, hexagon, open_triplet, triangle, two_triangles
 from pathnn_reproduction.figures.drawing import iteration_fills
 from pathnn_reproduction.figures.figures import FIGURES, distance_style, save_figure
-from pathnn_reproduction.theory.exact import path_trees_distinguish, wl_distinguishes
 from pathnn_reproduction.theory.examples import bipartite_six, complete_four, one_graph_against_theorem_3_3
 
 COLLECTIONS = ("sp", "sp+", "ap")

@@ -6,9 +6,11 @@ from collections.abc import Callable, Hashable
 
 from torch import Tensor
 
+from exact_theory import ColorTable
 from pathnn.paths.options import Collection
+from pathnn.theory.graphs import Graph, edges_to_index
 from pathnn.theory.trees import Tree, path_tree, wl_tree
-from pathnn_reproduction.theory.exact import ColorTable
+from pathnn_reproduction.theory.small_graphs import Universe
 
 
 def path_trees(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[Tree]:
@@ -39,3 +41,8 @@ def tree_color(tree: Tree, table: ColorTable, mark: Callable[[int], Hashable] | 
         return known[id(node)]
 
     return visit(tree)
+
+
+def member(universe: Universe, graph: int) -> Graph:
+    """One graph of a universe."""
+    return edges_to_index(universe.edge_list(graph)), int(universe.sizes[graph])

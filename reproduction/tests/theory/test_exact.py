@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact_theory import annotated_path_sets, paths_distinguish
 from path_reference import reference_paths, to_graph
 from pathnn.paths.options import COLLECTIONS
 from pathnn.paths.trie import DUMMY
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import edges_to_index
-from pathnn_reproduction.theory.exact import annotated_path_sets, paths_distinguish
 from theory_strategies import graphs, relabelled, relaxed
 
 OPTIONS = [

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from pathnn.theory.graphs import edges_to_index, neighbors
-from pathnn_reproduction.theory.checks import VARIANTS, Check, PathTest, TheorySettings, theory_checks
-from pathnn_reproduction.theory.compare import SCOPES, Example
-from pathnn_reproduction.theory.exact import (
+from exact_theory import (
     ColorTable,
     annotated_path_sets,
     distances_from,
     wl_colors,
 )
+from pathnn.theory.graphs import edges_to_index, neighbors
+from pathnn_reproduction.theory.checks import VARIANTS, Check, PathTest, TheorySettings, theory_checks
+from pathnn_reproduction.theory.compare import SCOPES, Example
 from pathnn_reproduction.theory.table import from_result, theory_table
 from slow_trees import path_trees, tree_color
 

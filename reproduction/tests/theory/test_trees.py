@@ -2,8 +2,8 @@ import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact_theory import ColorTable, is_subtree
 from pathnn.theory import Tree
-from pathnn_reproduction.theory.exact import ColorTable, is_subtree
 from slow_trees import prune, tree_color
 from theory_strategies import relaxed
 

@@ -4,15 +4,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from path_reference import to_graph
-from pathnn.theory.examples import hexagon, two_triangles
-from pathnn.theory.graphs import edges_to_index, neighbors
-from pathnn_reproduction.theory.exact import (
+from exact_theory import (
     ColorTable,
     distances_from,
     wl_colors,
     wl_distinguishes,
 )
+from path_reference import to_graph
+from pathnn.theory.examples import hexagon, two_triangles
+from pathnn.theory.graphs import edges_to_index, neighbors
 from slow_trees import tree_color, wl_trees
 from theory_strategies import atlas, graphs, relabelled, relaxed
 

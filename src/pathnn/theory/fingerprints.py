@@ -56,10 +56,11 @@ def hashed_annotations(
 ) -> list[PathAnnotations]:
     """Compute the annotations of all vertices of each graph at levels 0..k.
 
-    The result is that of `annotated_path_sets`, with two elements of a field of 2^61 - 1 elements instead of a nested
-    structure. Equal annotations get equal elements; different ones get equal elements with a probability below
-    k^2 / 2^120, if the elements of tokens are random. The defaults are those of the network: the residual term, and
-    distances for AP. As many threads as torch uses share the graphs.
+    The annotation of v at level l is the multiset, over all paths of length l from v, of the sequences of the
+    level l - 1 annotations of their vertices. It is two elements of a field of 2^61 - 1 elements: equal annotations
+    get equal elements, and different ones get equal elements with a probability below k^2 / 2^120, if the elements of
+    tokens are random. The defaults are those of the network: the residual term, and distances for AP. As many threads
+    as torch uses share the graphs.
 
     Args:
         graphs: `(edge_index, num_nodes)` pairs.

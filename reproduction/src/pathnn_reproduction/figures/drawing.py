@@ -26,10 +26,10 @@ from pathnn.plots.page import (
     make_page,
 )  # fmt: skip
 from pathnn.plots.trees import LEAF, LEVEL, panel_size, tree_layout
+from pathnn.theory.fingerprints import classes, hashed_annotations
 from pathnn.theory.graphs import Graph, edges_to_index, paths_by_length
 from pathnn.theory.trees import Tree
 from pathnn_reproduction.theory.compare import Example
-from pathnn_reproduction.theory.exact import annotated_path_sets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -198,14 +198,15 @@ def iteration_fills(graph: Graph, *, collection: Collection, k: int) -> list[lis
     >>> [len(set(fills)) for fills in iteration_fills(open_triplet(), collection="sp", k=2)]
     [1, 2, 2]
     """
-    (levels,) = annotated_path_sets([graph], collection=collection, k=k, residual=True)
+    (found,) = hashed_annotations([graph], collection=collection, k=k, distances=False)
     known: dict[frozenset[int], str] = {}
     result = []
-    for level in levels:
-        classes = [frozenset(v for v, other in enumerate(level) if other == color) for color in level]
-        for members in classes:
+    for level in found.levels:
+        names = classes(level.T)
+        same = [frozenset((names == name).nonzero()[0].tolist()) for name in names]
+        for members in same:
             known.setdefault(members, FILLS[len(known) % len(FILLS)])
-        result.append([known[members] for members in classes])
+        result.append([known[members] for members in same])
     return result
 
 

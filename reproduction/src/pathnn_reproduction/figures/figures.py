@@ -17,7 +17,6 @@ from pathnn.theory import path_tree, wl_tree
 from pathnn.theory.examples import figure_graph, hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import Graph, neighbors
 from pathnn_reproduction.figures.drawing import NodeStyle, Style, draw_iterations, draw_panels, graph_panel, tree_panel
-from pathnn_reproduction.theory.exact import distances_from
 from pathnn_reproduction.theory.examples import (
     bipartite_six,
     complete_four,
@@ -113,10 +112,10 @@ def distance_style(graph: Graph) -> Style:
     adjacent = neighbors(*graph)
 
     def style(walk: tuple[int, ...]) -> NodeStyle:
-        distance = distances_from(adjacent, walk[0])[walk[-1]]
-        if not distance:
+        if len(walk) == 1:
             return NodeStyle(PLAIN)
-        return NodeStyle(REACHED, shape="square") if distance == 1 else NodeStyle("#F3B48A", shape="diamond")
+        near = walk[-1] in adjacent[walk[0]]
+        return NodeStyle(REACHED, shape="square") if near else NodeStyle("#F3B48A", shape="diamond")
 
     return style
 

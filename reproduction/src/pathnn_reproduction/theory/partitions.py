@@ -1,7 +1,7 @@
 """Compute the WL-trees, Path-Trees and annotated path sets of all vertices, at all heights at once.
 
-The same objects as `wl_colors`, `path_trees` and `annotated_path_sets`, computed by sorting arrays: exact as well, and
-fast enough for all graphs with seven vertices. A partition is an array with one name per vertex.
+They are computed by sorting arrays: exact, and fast enough for all graphs with seven vertices. A partition is an array
+with one name per vertex.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Give equal structures equal integers and different ones different integers, whole arrays at a time.
 
-What `ColorTable` does one structure after the other, for millions of them. Nothing is hashed: names come from sorting.
-They mean something only within the array that one call returns.
+Nothing is hashed: names come from sorting. They mean something only within the array that one call returns.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-
-from pathnn.theory.graphs import Graph, edges_to_index
 
 Ints = NDArray[np.int64]
 
@@ -123,10 +120,6 @@ class Universe:
         inside = (self.edge_index >= begin) & (self.edge_index < begin + int(self.sizes[graph]))
         pairs = (self.edge_index[:, inside[0]] - begin).t().tolist()
         return sorted((u, v) for u, v in pairs if u < v)
-
-    def member(self, graph: int) -> Graph:
-        """Return one graph as `(edge_index, num_nodes)`."""
-        return edges_to_index(self.edge_list(graph)), int(self.sizes[graph])
 
 
 def small_graphs(max_vertices: int = LARGEST, *, all_up_to: int = 0, copies: int = 0, seed: int = 0) -> Universe:
