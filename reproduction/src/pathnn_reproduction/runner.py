@@ -23,31 +23,19 @@ PATIENCE = 600.0
 
 @dataclass
 class Progress:
-    """The state of a call.
+    """The state of a call."""
 
-    Attributes:
-        total, done: runs that the protocol asks for, of those selected, and how many are done.
-        seconds_left: the estimate for the rest, from the rows of similar runs; None if there are none.
-        running: the runs in progress, and since when.
-        finished: runs done by this call.
-        waiting: runs for which the memory was full next to others; they are repeated alone.
-        failed: runs and their errors.
-        stopped: runs that were started and can be resumed later.
-        unavailable: by dataset, why it is not available.
-        reason: why the call ended before everything was done.
-    """
-
-    total: int
+    total: int  # runs that the protocol asks for, of those selected
     done: int
-    seconds_left: float | None = None
+    seconds_left: float | None = None  # the estimate for the rest, from the rows of similar runs
     started: float = field(default_factory=time.monotonic)
     running: list[RunSpec] = field(default_factory=list)
-    finished: list[RunSpec] = field(default_factory=list)
-    waiting: list[RunSpec] = field(default_factory=list)
-    failed: list[tuple[RunSpec, str]] = field(default_factory=list)
-    stopped: list[RunSpec] = field(default_factory=list)
-    unavailable: dict[str, str] = field(default_factory=dict)
-    reason: str = ""
+    finished: list[RunSpec] = field(default_factory=list)  # by this call
+    waiting: list[RunSpec] = field(default_factory=list)  # the memory was full next to others; they are repeated alone
+    failed: list[tuple[RunSpec, str]] = field(default_factory=list)  # with their errors
+    stopped: list[RunSpec] = field(default_factory=list)  # were started and can be resumed later
+    unavailable: dict[str, str] = field(default_factory=dict)  # by dataset, why it is not available
+    reason: str = ""  # why the call ended before everything was done
 
     @property
     def left(self) -> int:

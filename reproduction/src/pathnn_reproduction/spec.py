@@ -110,21 +110,13 @@ def training_spec(
 
 @dataclass(frozen=True)
 class Experiment:
-    """A target of `pathnn reproduce`.
-
-    Attributes:
-        name: the target.
-        title: what it repeats.
-        specs: every run that may be needed.
-        tables: returns the tables of the experiment, of some specs, from the rows.
-        alone: do one run at a time, because the runs measure time.
-    """
+    """A target of `pathnn reproduce`."""
 
     name: str
-    title: str
-    specs: tuple[RunSpec, ...]
-    tables: Callable[[Experiment, Sequence[RunSpec], Results], list[Table]]
-    alone: bool = False
+    title: str  # what it repeats
+    specs: tuple[RunSpec, ...]  # every run that may be needed
+    tables: Callable[[Experiment, Sequence[RunSpec], Results], list[Table]]  # of some specs, from the rows
+    alone: bool = False  # one run at a time, because the runs measure time
 
     @cached_property
     def _grids(self) -> dict[tuple[object, ...], list[RunSpec]]:

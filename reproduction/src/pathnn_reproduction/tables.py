@@ -16,43 +16,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts.
-
-    Attributes:
-        title: what it shows.
-        head, rows: the texts; the first `left` columns hold words, the others numbers.
-        values: the rows as plain values, for `--json`.
-        error: a difference from the paper that must not be there.
-    """
+    """A table of texts."""
 
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
-    values: Sequence[Row] = field(default=(), repr=False)
-    left: int = 1
-    error: str = ""
+    values: Sequence[Row] = field(default=(), repr=False)  # the rows as plain values, for `--json`
+    left: int = 1  # so many columns hold words, the others numbers
+    error: str = ""  # a difference from the paper that must not be there
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Our number in an entry of a table.
-
-    Attributes:
-        mean, std: over seeds, or over folds if there are several; `std` is None for a single one.
-        count, planned: how many seeds or folds the mean is over, and how many the protocol asks for.
-        unit: "seeds" or "folds".
-        runs: training runs behind the number, including those that chose grid points.
-        seconds: the sum over these runs.
-        devices: where they ran.
-    """
+    """Our number in an entry of a table: a mean over seeds, or over folds if there are several."""
 
     mean: float
-    std: float | None
-    count: int
-    planned: int
-    unit: str
-    runs: int
-    seconds: float
+    std: float | None  # None for a single seed or fold
+    count: int  # of seeds or folds
+    planned: int  # how many the protocol asks for
+    unit: str  # "seeds" or "folds"
+    runs: int  # training runs behind the number, including those that chose grid points
+    seconds: float  # the sum over these runs
     parameters: int | None
     devices: tuple[str, ...]
 

@@ -95,20 +95,13 @@ def plus_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Resul
     values, rows = [], []
     for dataset, model, *_ in dict.fromkeys(spec.entry for spec in specs):
         runs = [spec for spec in experiment.specs if spec.entry[:2] == (dataset, model)]
-        found = measure(experiment, runs, results)
-        value: Row = {
-            "dataset": dataset,
-            "model": model,
-            "mean": None,
-            "deviation": None,
-            "seeds": 0,
-            "parameters": None,
-        }
-        text = NOT_MEASURED
+        found, text, parameters = measure(experiment, runs, results), NOT_MEASURED, ""
+        value: Row = {"dataset": dataset, "model": model}
+        value |= {"mean": None, "deviation": None, "seeds": 0, "parameters": None}
         if found is not None:
             value |= {"mean": found.mean, "deviation": found.std, "seeds": found.count, "parameters": found.parameters}
             text = score_text(found.mean, found.std, TABLES[str(dataset)].decimals + 1)
+            parameters = "" if found.parameters is None else f"{found.parameters:,}"
         values.append(value)
-        parameters = "" if value["parameters"] is None else f"{value['parameters']:,}"
         rows.append([str(dataset), str(model), text, f"{value['seeds']} of {len(runs)}", parameters])
     return [Table("PathNN+: test scores", HEAD, rows, values, 2)]

@@ -37,19 +37,12 @@ SCOPES = (
 
 @dataclass(frozen=True, order=True)
 class Example:
-    """Two vertices or two graphs; the order of examples is: fewest vertices, then fewest edges, then smallest height.
+    """Two vertices or two graphs, ordered by the number of vertices, then of edges, then by height."""
 
-    Attributes:
-        size: number of vertices and of edges of its graph or graphs together.
-        height: the height, or length of paths, that it is about.
-        graphs: one graph or two, each as its number of vertices and its edges.
-        vertices: the two vertices, counted from 0 in their graphs; empty when it is about whole graphs.
-    """
-
-    size: tuple[int, int]
-    height: int
-    graphs: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
-    vertices: tuple[int, ...] = ()
+    size: tuple[int, int]  # vertices and edges of its graph or graphs together
+    height: int  # the height of the trees, or length of the paths
+    graphs: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]  # one or two: number of vertices, and edges
+    vertices: tuple[int, ...] = ()  # counted from 0 in their graphs; none for whole graphs
 
 
 def smallest_merged(universe: Universe, fine: Partitions, coarse: Partitions, scope: Scope) -> Example | None:

@@ -82,26 +82,16 @@ LARGEST = 7
 
 @dataclass(frozen=True, repr=False)
 class Universe:
-    """Many graphs as one; a graph may occur in several numberings.
+    """Many graphs as one; a graph may occur in several numberings."""
 
-    Attributes:
-        edge_index: both directions of every edge, vertices counted through all graphs.
-        graph: `[vertices]`, the graph of each vertex.
-        first: `[graphs]`, the first vertex of each graph.
-        sizes, edges: `[graphs]`, number of vertices and edges.
-        connected: `[graphs]`.
-        kind: `[graphs]`, equal exactly for isomorphic graphs.
-        orbit: `[vertices]`, equal exactly for isomorphic vertices: some isomorphism takes one to the other.
-    """
-
-    edge_index: Tensor
-    graph: Ints
-    first: Ints
-    sizes: Ints
-    edges: Ints
-    connected: NDArray[np.bool_]
-    kind: Ints
-    orbit: Ints
+    edge_index: Tensor  # both directions of every edge, vertices counted through all graphs
+    graph: Ints  # [vertices]: the graph of each vertex
+    first: Ints  # [graphs]: the first vertex of each
+    sizes: Ints  # [graphs]: number of vertices
+    edges: Ints  # [graphs]: number of edges
+    connected: NDArray[np.bool_]  # [graphs]
+    kind: Ints  # [graphs]: equal exactly for isomorphic graphs
+    orbit: Ints  # [vertices]: equal exactly for isomorphic vertices: some isomorphism takes one to the other
 
     @property
     def num_nodes(self) -> int:
