@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -138,5 +138,5 @@ def zinc_graphs(graphs: int) -> tuple[PackedGraphs, str]:
     shaped = graph_set("zinc", graphs)
     generator = torch.Generator().manual_seed(0)
     x = torch.randint(28, (shaped.num_nodes, 1), generator=generator)
-    edge_attr = torch.randint(1, 4, (shaped.edge_index.size(1), 1), generator=generator)
-    return shaped.pack(x, edge_attr, torch.randn(graphs, 1, generator=generator)), "ZINC-shaped"
+    edge_attr = torch.randint(1, 4, (shaped.num_edges, 1), generator=generator)
+    return replace(shaped, x=x, edge_attr=edge_attr, y=torch.randn(graphs, 1, generator=generator)), "ZINC-shaped"

@@ -19,7 +19,7 @@ from torch import Tensor
 from pathnn.paths import extract_paths, list_paths
 from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn_reproduction.bench import timing
-from pathnn_reproduction.bench.shapes import GraphSet, graph_set
+from pathnn_reproduction.bench.shapes import graph_set
 
 
 def igraph_paths(graph: Any, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:
@@ -70,11 +70,12 @@ def compare(threads: int) -> list[dict[str, Any]]:
         for shape, collection in product(WORKLOADS, COLLECTIONS):
             k, many, few = WORKLOADS[shape]
             graphs = graph_set(shape, many)
-            peers = [to_igraph(*graphs.graph(i)) for i in range(few)]
+            union = graphs.union(), graphs.num_nodes
+            peers = [to_igraph(graphs[i].edge_index, graphs[i].num_nodes) for i in range(few)]
             igraph = partial(_igraph_all, peers, collection, k)
-            listed = partial(list_paths, graphs.edge_index, graphs.num_nodes, collection=collection, k=k)
+            listed, trie = (partial(work, *union, collection=collection, k=k) for work in (list_paths, extract_paths))
             peer = timing.medians({"igraph": igraph}, 3)["igraph"] / few
-            ours = timing.medians({"list": listed, "trie": partial(_extract, graphs, collection, k)}, 5)
+            ours = timing.medians({"list": listed, "trie": trie}, 5)
             ours = {name: ms / many for name, ms in ours.items()}
             rows.append({
                 "workload": shape, "collection": collection, "k": k, "threads": threads, "igraph_ms": 1e3 * peer,
@@ -107,22 +108,24 @@ def _memory_of(shape: str, collection: Collection) -> tuple[int, int]:
     """Return the bytes of a result and of the peak, after a small extraction that loads all code."""
     k, many, _ = WORKLOADS[shape]
     graphs = graph_set(shape, many)
-    _extract(graphs.head(8), collection, k)
-    trie, peak = peak_bytes(lambda: _extract(graphs, collection, k))
+    few, union = graphs.chunk(0, 8), graphs.union()
+    extract_paths(few.union(), few.num_nodes, collection=collection, k=k)
+    trie, peak = peak_bytes(lambda: extract_paths(union, graphs.num_nodes, collection=collection, k=k))
     return trie.nbytes, peak
 
 
 def scale(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000), *, chunk_size: int = 10_000) -> list[dict[str, Any]]:
     """Return time and peak memory by the number of ZINC-shaped molecules, AP, K = 4, in equal chunks."""
     chunk = graph_set("zinc", chunk_size)
+    extract = partial(extract_paths, chunk.union(), chunk.num_nodes, collection="ap", k=4)
     rows = []
     for size in sizes:
         reset_peak()
         start = time.perf_counter()
-        paths = sum(_extract(chunk, "ap", 4).num_paths for _ in range(size // len(chunk)))
+        paths = sum(extract().num_paths for _ in range(size // len(chunk)))
         seconds = time.perf_counter() - start
         rows.append(
-            {"graphs": size, "paths": paths, "seconds": seconds, "us_per_graph": 1e6 * seconds / max(size, 1),
+            {"graphs": size, "paths": paths, "seconds": seconds, "us_per_graph": 1e6 * seconds / size,
              "peak_process_bytes": status_bytes("VmHWM")}
         )  # fmt: skip
     return rows
@@ -131,19 +134,17 @@ def scale(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000), *, chunk_size: 
 def on_gpu(graphs: int = 12_000) -> dict[str, Any]:
     """Return the milliseconds to extract ZINC-shaped graphs on the GPU, K = 4, and whether the CPU agrees."""
     batch = graph_set("zinc", graphs)
-    on_device = batch.edge_index.cuda()
+    union = batch.union()
     result: dict[str, Any] = {"graphs": graphs, "k": 4}
     for collection in COLLECTIONS:
-        work = partial(extract_paths, on_device, batch.num_nodes, collection=collection, k=4)
+        work = partial(extract_paths, union.cuda(), batch.num_nodes, collection=collection, k=4)
         result[f"{collection}_ms"] = timing.medians({"ours": work}, 11)["ours"]
         trie = work()
-        result[f"{collection}_equal_to_cpu"] = trie.equal(_extract(batch, collection, 4).to("cuda"))
+        result[f"{collection}_equal_to_cpu"] = trie.equal(
+            extract_paths(union, batch.num_nodes, collection=collection, k=4).to("cuda")
+        )
         result[f"{collection}_entries"] = trie.num_entries
     return result
-
-
-def _extract(graphs: GraphSet, collection: Collection, k: int) -> Any:
-    return extract_paths(graphs.edge_index, graphs.num_nodes, collection=collection, k=k)
 
 
 def peak_bytes(work: Callable[[], Any]) -> tuple[Any, int]:

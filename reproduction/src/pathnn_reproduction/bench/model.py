@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import multiprocessing
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -95,11 +96,11 @@ def _graphs(dataset: str, size: int, model: PathNN) -> tuple[PackedGraphs, bool]
     except DatasetNotFoundError:
         shape = graph_set(dataset, size)
     width, edges = model.config.in_channels, model.config.edge_channels
-    some = shape.num_nodes, shape.edge_index.size(1)
-    x = torch.rand(some[0], width) if isinstance(width, int) else torch.randint(width[0], (some[0], 1))
-    attributes = torch.randint(edges[0], (some[1], 1)) if isinstance(edges, tuple) else None
+    n = shape.num_nodes
+    x = torch.rand(n, width) if isinstance(width, int) else torch.randint(width[0], (n, 1))
+    attributes = torch.randint(edges[0], (shape.num_edges, 1)) if isinstance(edges, tuple) else None
     labels = torch.rand(size, 1) if model.config.out_channels == 1 else torch.randint(2, (size,))
-    return shape.pack(x, attributes, labels), False
+    return replace(shape, x=x, edge_attr=attributes, y=labels), False
 
 
 def step_of(model: PathNN, batch: GraphBatch, phase: str) -> Callable[[], None]:
