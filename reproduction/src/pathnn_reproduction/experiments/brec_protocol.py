@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pathnn.data import load_dataset
+from pathnn.data import PackedGraphs, load_dataset
 from pathnn.nn import PathNN, paper_config
 from pathnn.nn.path_nn import PathConv, PathNNConfig
 from pathnn.paths import PathExplosionError, extract_paths
@@ -74,10 +74,9 @@ def disjoint_union(graphs: Sequence[Graph]) -> tuple[Tensor, int, Tensor]:
     >>> edge_index.tolist(), num_nodes, graph.tolist()
     ([[0, 1, 2, 3], [1, 0, 3, 2]], 4, [0, 0, 1, 1])
     """
-    sizes = torch.tensor([n for _, n in graphs])
-    shift = (sizes.cumsum(0) - sizes).tolist()
-    edge_index = torch.cat([edges + first for (edges, _), first in zip(graphs, shift, strict=True)], dim=1)
-    return edge_index, int(sizes.sum()), torch.repeat_interleave(sizes)
+    edges, sizes = zip(*graphs, strict=True)
+    batch = PackedGraphs.from_edges(edges, sizes).select(range(len(graphs)))
+    return batch.edge_index, batch.num_nodes, batch.batch
 
 
 Batch = Callable[[PathNN], Tensor]
