@@ -83,13 +83,9 @@ def compare(experiment: Experiment, results: Results) -> dict[str, list[Entry]]:
                     by_row.setdefault(spec.entry[1:], []).append(spec)  # type: ignore[arg-type]
             # other methods and baselines, PathNNs as in the text, PathNNs as released
             order = sorted(by_row, key=lambda row: PATHNNS.index(row[0]) if row[0] in PATHNNS else -1)
+            new = Score(note="not in the paper")
             found[table.dataset] = [
-                Entry(
-                    table.dataset,
-                    *row,
-                    table.rows.get(row, Score(note="not in the paper")),
-                    measure(experiment, by_row[row], results),
-                )
+                Entry(table.dataset, *row, table.rows.get(row, new), measure(experiment, by_row[row], results))
                 for row in order
             ]
     return found
