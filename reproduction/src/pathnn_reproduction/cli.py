@@ -95,7 +95,11 @@ def experiment_command(target: str, title: str) -> Callable[..., None]:
             specs = check_usage(select, experiment.specs, only)
             rows = Results.open(results / f"{target}.jsonl")
             if report or export is not None:
-                written = _write(experiment, specs, rows, runs, report=report, export=export)
+                from pathnn_reproduction.export import export_models
+                from pathnn_reproduction.pages import write_report
+
+                written = write_report(target, results, results.absolute().parent) if report else []
+                written += [] if export is None else export_models(experiment, specs, rows, runs, export)
             else:
                 from pathnn_reproduction.worker import Settings
 
@@ -179,18 +183,6 @@ def interruptible(stop_file: Path | None) -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         stop_file.unlink(missing_ok=True)
-
-
-def _write(
-    experiment: Experiment, specs: list[RunSpec], rows: Results, runs: Path, *, report: bool, export: Path | None
-) -> list[Path]:
-    """Write what was asked for instead of runs."""
-    from pathnn_reproduction.export import export_models
-    from pathnn_reproduction.pages import write_report
-
-    folder = rows.path.parent
-    written = write_report(experiment.name, folder, folder.absolute().parent) if report else []
-    return written + ([] if export is None else export_models(experiment, specs, rows, runs, export))
 
 
 def _tell(experiment: Experiment, tables: list[Table], rows: Results, outcome: Progress, *, as_json: bool) -> None:
@@ -309,13 +301,15 @@ def figures_command(out: Out = Path("figures"), format: Format = "svg", json: Js
     if format not in ("svg", "png", "pdf"):
         raise typer.BadParameter(f"{format!r}: expected svg, png or pdf.", param_hint="--format")
     with result_only(json):
-        from pathnn_reproduction.figures.figures import FIGURES, save_figure
+        from pathnn_reproduction.figures.figures import FIGURES, save_picture
 
         drawn = []
+        out.mkdir(parents=True, exist_ok=True)
         with progress("drawing", total=len(FIGURES)) as step:
             for name, make in FIGURES.items():
-                what = (make.__doc__ or "").split("\n")[0]
-                drawn.append({"name": name, "what": what, "file": save_figure(name, out, format)})
+                file, what = out / f"{name}.{format}", (make.__doc__ or "").split("\n")[0]
+                save_picture(make(), file, dpi=150)
+                drawn.append({"name": name, "what": what, "file": file})
                 step()
     if json:
         print_json({"target": "figures", "figures": drawn})

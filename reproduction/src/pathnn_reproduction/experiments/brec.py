@@ -21,7 +21,6 @@ from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn.theory.fingerprints import folklore_fingerprints, hashed_annotations, wl_fingerprints
 from pathnn.theory.graphs import Graph
-from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.brec_protocol import (
     BLOCK,
     COPIES,
@@ -58,12 +57,8 @@ VARIANTS = (
 )  # fmt: skip
 
 
-def brec() -> Experiment:
-    """Return all tests of BREC."""
-    return Experiment("brec", TARGETS["brec"], tuple(_specs()), brec_tables)
-
-
-def _specs() -> Iterator[RunSpec]:
+def brec() -> Iterator[RunSpec]:
+    """Yield all tests of BREC."""
     yield RunSpec(target="brec", key={"test": "wl"}, run=brec_run)
     for variant in VARIANTS:
         for k in range(1, variant.longest + 1):
@@ -269,7 +264,7 @@ def _count_text(row: Row, category: str) -> str:
     return str(told) if tested in (None, len(CATEGORIES[category])) else f"{told} of {tested}"
 
 
-def brec_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+def tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
     """Return the table of all tests."""
     rows = summarize(results.rows)
     return [Table("Pairs distinguished, of 400", *table(rows), rows, left=2)] if rows else []

@@ -27,7 +27,6 @@ from pathnn.theory.fingerprints import (
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import UntrainedPhi, all_pairs, as_graphs, confused_pairs, untrained_models
 from pathnn.theory.merged import merged_embeddings
-from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.results import Results, Row, measured_row
 from pathnn_reproduction.spec import Experiment, RunSpec
 from pathnn_reproduction.tables import Table
@@ -48,10 +47,9 @@ K, LONGEST = 4, 8
 """The longest paths of the paper's networks, and of the exact test."""
 
 
-def sr() -> Experiment:
-    """Return the figure: a run per family and test."""
-    specs = tuple(RunSpec(target="sr", key=key, run=sr_run) for family in ALL for key in _keys(family))
-    return Experiment("sr", TARGETS["sr"], specs, sr_tables)
+def sr() -> Iterator[RunSpec]:
+    """Yield the runs of the figure: one per family and test."""
+    return (RunSpec(target="sr", key=key, run=sr_run) for family in ALL for key in _keys(family))
 
 
 def _keys(family: str) -> Iterator[dict[str, str | int | None]]:
@@ -216,7 +214,7 @@ def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     return head, lines
 
 
-def sr_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+def tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
     """Return the main table of the families of `specs`."""
     chosen = {spec.key["family"] for spec in specs}
     rows = [row for row in summarize(results.rows) if row["family"] in chosen]

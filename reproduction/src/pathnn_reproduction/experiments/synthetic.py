@@ -19,23 +19,20 @@ from pathnn.theory.isomorphism import confused_pairs
 from pathnn.training import build_model, model_outputs
 from pathnn.training.config import RunConfig
 from pathnn.training.recipes import csl, exp
-from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.baselines import baseline_run
 from pathnn_reproduction.results import Row, trained_row
-from pathnn_reproduction.spec import Experiment, RunSpec, training_spec
+from pathnn_reproduction.spec import RunSpec, training_spec
 from pathnn_reproduction.tables import accuracy_tables
 from pathnn_reproduction.worker import Settings, loaded_commit, task_with_paths
+
+tables = accuracy_tables
 
 UNTRAINED: dict[str, Any] = {"precision": "64-true", "epochs": 1, "patience": None, "batch_size": 64}
 """Options of a config that only describes a network: nothing is trained."""
 
 
-def synthetic() -> Experiment:
-    """Return table 1."""
-    return Experiment("synthetic", TARGETS["synthetic"], tuple(_specs()), accuracy_tables)
-
-
-def _specs() -> Iterator[RunSpec]:
+def synthetic() -> Iterator[RunSpec]:
+    """Yield the runs of table 1."""
     for collection, fold in product(COLLECTIONS, range(5)):
         yield training_spec("synthetic", csl(collection, fold=fold))
     for fold in range(5):

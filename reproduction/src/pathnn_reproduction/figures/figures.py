@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 LABELS = vertex_labels(7)
-FORMATS = ("svg", "png", "pdf")
 TRIANGLE = [[0.0, 0.8], [-0.5, 0.0], [0.5, 0.0]]
 """Positions of a triangle."""
 
@@ -166,18 +165,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "one_graph": one_graph_figure,
 }
 """Name and function of each: seven figures of the paper, then three of ours about theorem 3.3."""
-
-
-def save_figure(name: str, folder: Path, suffix: str = "svg") -> Path:
-    """Draw one figure into a folder, and return the file."""
-    if name not in FIGURES:
-        raise ValueError(f"there is no figure {name!r}: expected one of {', '.join(FIGURES)}.")
-    if suffix not in FORMATS:
-        raise ValueError(f"format {suffix!r} is unknown: expected one of {', '.join(FORMATS)}.")
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.{suffix}"
-    save_picture(FIGURES[name](), path, dpi=150)
-    return path
 
 
 CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
