@@ -56,10 +56,30 @@ def test_a_loop_of_replayed_calls_is_that_of_plain_calls(way: str, options: dict
     twin = copy.deepcopy(model)
     twin.cuda_graphs = False
     losses, expected = train(model, data, way), train(twin, data, way)
-    assert {key[0] for key, slots in calls._captured[model]._slots.items() if slots} == {"train", "eval"}
+    assert {key[1][0] for key, slots in calls._captured[model]._slots.items() if slots} == {True, False}
     assert relative_difference(losses, expected) <= 1e-4
     for (name, ours), theirs in zip(model.state_dict().items(), twin.state_dict().values(), strict=True):
-        assert relative_difference(ours.float(), theirs.float()) <= 1e-3, name
+        # the gradient of a bias before a BatchNorm is 0 but for rounding
+        assert (ours - theirs).norm() <= 1e-3 * theirs.norm() + 1e-7, name
+
+
+def test_autocast_is_replayed() -> None:
+    torch.manual_seed(1)
+    data = batches(1)[0]
+    model = PathNN(4, 32, 1, collection="ap", k=3, edge_channels=(3,)).cuda()
+    twin = copy.deepcopy(model)
+    twin.cuda_graphs = False
+    for one in (model, twin):
+        for _ in range(6):
+            one.zero_grad()
+            with torch.autocast("cuda", torch.bfloat16):
+                out = one(data.x, **arguments(data, "trie"))
+            out.float().sum().backward()
+    assert calls._captured[model]._slots
+    ours, theirs = (torch.cat([p.grad.flatten() for p in one.parameters()]) for one in (model, twin))
+    assert relative_difference(ours, theirs) <= 2e-2
+    with torch.no_grad():  # without autocast, the capture in bfloat16 is not replayed
+        assert relative_difference(model.eval()(data.x, **arguments(data, "trie")), out) != 0
 
 
 def test_dropout_is_drawn_again_in_each_replay() -> None:

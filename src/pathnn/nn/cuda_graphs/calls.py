@@ -5,8 +5,8 @@ same number of graphs on, the batch is copied into a padded one of a fixed shape
 for that shape are replayed. Outputs, gradients and running statistics are those of the call without padding, up to
 rounding; dropout draws other random numbers.
 
-Whatever a replay could get wrong is computed operation by operation instead: custom modules, hooks, autocast, inputs
-that need gradients, a second call before the backward pass of the first, very large batches, other streams.
+Whatever a replay could get wrong is computed operation by operation instead: custom modules, hooks, inputs that need
+gradients, a second call before the backward pass of the first, very large batches, other streams.
 `model.cuda_graphs = False` turns replays off.
 """
 
@@ -36,10 +36,12 @@ _captured: weakref.WeakKeyDictionary[nn.Module, _Captures] = weakref.WeakKeyDict
 
 def replay(model: GraphModel, inputs: dict[str, Any]) -> Tensor | None:
     """Return the outputs for the arguments of `forward`; None for a call that cannot be replayed."""
-    mode = _mode(model, inputs)
-    signature = None if mode is None else _signature(model)
-    if mode is None or signature is None:
+    if not _possible_now(model, inputs):
         return None
+    state = _state(model)
+    if state is None:
+        return None
+    signature, training = state
     captures = _captured.get(model)
     if captures is None or captures.signature != signature:
         captures = _captured[model] = _Captures(model, signature)
@@ -51,38 +53,44 @@ def replay(model: GraphModel, inputs: dict[str, Any]) -> Tensor | None:
         inputs["batch_size"] = int(inputs["batch"].max()) + 1
     if not _consistent(inputs):
         return None
-    return captures.call(model, mode, inputs)
+    return captures.call(model, training, inputs)
 
 
-def _mode(model: GraphModel, inputs: dict[str, Any]) -> str | None:
-    """Return "train" or "eval", or None where torch is in a mode that a replay would not follow."""
+def _possible_now(model: GraphModel, inputs: dict[str, Any]) -> bool:
+    """Return whether torch is in a mode that a replay would follow, and the inputs are of a kind that can be copied."""
     x, trie = inputs["x"], inputs["trie"]
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled("cuda") or torch.cuda.is_current_stream_capturing():
-        return None
+    if torch.compiler.is_compiling() or torch.cuda.is_current_stream_capturing():
+        return False
     if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
-        return None
+        return False
     if torch._C._are_functorch_transforms_active() or not x.size(0) or x.requires_grad:
-        return None
+        return False
     if any(part is not None and part.requires_grad for part in (inputs["edge_attr"], inputs["graph_attr"])):
-        return None
+        return False
     if trie is None or not trie.edge.numel() or trie.num_entries > MOST_ENTRIES or trie.k != model.config.k:  # type: ignore[attr-defined]
-        return None
-    if model.training != torch.is_grad_enabled():
-        return None
-    return "train" if model.training else "eval"
+        return False
+    return model.training == torch.is_grad_enabled()
 
 
-def _signature(model: GraphModel) -> Hashable:
-    """Return what a capture depends on: modules and their options, places of weights, settings; None with hooks."""
+def _state(model: GraphModel) -> tuple[Hashable, tuple[bool, ...]] | None:
+    """Return what all captures depend on (modules, options, places of weights, settings), and the modules in training.
+
+    Returns None with hooks. Each call needs this, so modules are walked once, faster than `model.modules()` does.
+    """
     if modules_of_torch._global_forward_hooks or modules_of_torch._global_forward_pre_hooks:
         return None
     if modules_of_torch._global_backward_hooks or modules_of_torch._global_backward_pre_hooks:
         return None
     parts: list[Hashable] = []
-    for module in model.modules():
+    training: list[bool] = []
+    modules: list[nn.Module] = [model]
+    while modules:
+        module = modules.pop()
         own = module.__dict__
         if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]:
             return None
+        modules += [child for child in own["_modules"].values() if child is not None]
+        training.append(own["training"])
         parts.append((id(module), own.get("p"), own.get("momentum"), own.get("input_dropout")))
         for tensor in (*own["_parameters"].values(), *own["_buffers"].values()):
             if tensor is not None:
@@ -90,7 +98,13 @@ def _signature(model: GraphModel) -> Hashable:
                     return None
                 parts.append((tensor.data_ptr(), tensor.requires_grad))
     stream = torch.cuda.current_stream().cuda_stream
-    return (*parts, stream, torch.backends.cuda.matmul.allow_tf32, torch.are_deterministic_algorithms_enabled())
+    settings = torch.backends.cuda.matmul.allow_tf32, torch.are_deterministic_algorithms_enabled(), autocast_dtype()
+    return (*parts, stream, *settings), tuple(training)
+
+
+def autocast_dtype() -> torch.dtype | None:
+    """Return the dtype of `torch.autocast` on GPUs, None where it is off."""
+    return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
 
 
 def _consistent(inputs: dict[str, Any]) -> bool:
@@ -128,15 +142,15 @@ class _Captures:
         token = None if self.last is None else self.last()
         return token is not None and not token.done
 
-    def call(self, model: GraphModel, mode: str, inputs: dict[str, Any]) -> Tensor | None:
+    def call(self, model: GraphModel, training: tuple[bool, ...], inputs: dict[str, Any]) -> Tensor | None:
         from pathnn.nn.cuda_graphs.padded_copies import find_slot
 
-        key = mode, inputs["batch_size"], *(module.training for module in model.modules())
+        key = inputs["batch_size"], training
         self._seen[key] += 1
         if self._seen[key] <= CALLS_BEFORE:
             return None
         slots = self._slots.setdefault(key, [])
-        slot = find_slot(slots, inputs, lambda shape: _Slot(model, inputs, shape, mode == "train", self._pool))
+        slot = find_slot(slots, inputs, lambda shape: _Slot(model, inputs, shape, model.training, self._pool))
         return None if slot is None else slot(self, inputs)
 
 
@@ -163,6 +177,7 @@ class _Slot:
         self._parameters, self._leaves = (
             [p for p in one.parameters() if p.requires_grad] if training else [] for one in (model, self._padded)
         )
+        self._autocast = autocast_dtype()
         self._out = self._grad = inputs["x"]
         self._flat: Tensor | None = None
         self._used: list[bool] = []
@@ -183,7 +198,9 @@ class _Slot:
     def _run_forward(self) -> None:
         rows, batches = self.batches.assemble(), self.batches
         size = batches.capacity.graphs
-        with torch.set_grad_enabled(bool(self._parameters)):
+        # without cached weights: a replay would read the values from its capture
+        autocast = torch.autocast("cuda", self._autocast, enabled=self._autocast is not None, cache_enabled=False)
+        with torch.set_grad_enabled(bool(self._parameters)), autocast:
             out = self._padded(
                 rows.x, trie=batches.trie, batch=batches.batch, batch_size=size + 1, edge_attr=rows.edge_attr,
                 graph_attr=rows.graph_attr, budget=Budget(),
@@ -193,7 +210,8 @@ class _Slot:
     def _run_backward(self) -> None:
         if self._flat is None:  # outside of the memory that captures share
             self._grad = torch.zeros_like(self._out)
-        found = torch.autograd.grad(self._out, self._leaves, self._grad, allow_unused=True)
+        with torch.autocast("cuda", enabled=False):  # as in a backward pass after the `with` block of a user
+            found = torch.autograd.grad(self._out, self._leaves, self._grad, allow_unused=True)
         self._used = [grad is not None for grad in found]
         grads = [grad for grad in found if grad is not None]
         if self._flat is None:

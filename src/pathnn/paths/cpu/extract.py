@@ -28,7 +28,7 @@ Ints = npt.NDArray[Any]
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-PER_PART = 512  # roots of a part, at least: below this, threads cost more than they bring
+PER_PART, LEAST = 512, 4096  # roots of a part, and of all parts: below, threads cost more than they bring (NOTES, 45)
 TABLE_BYTES = 2**26  # of distances between the vertices of a component
 
 
@@ -263,7 +263,7 @@ def join(parts: Sequence[Ints], starts: Sequence[Ints], sizes: Sequence[Ints], s
 def _ranges(num_nodes: int) -> list[tuple[int, int]]:
     """Ranges of roots, several per thread so that dense parts of a graph do not hold up one of them."""
     threads = torch.get_num_threads()
-    parts = 1 if threads == 1 else max(1, min(4 * threads, num_nodes // PER_PART))
+    parts = 1 if threads == 1 or num_nodes < LEAST else min(4 * threads, num_nodes // PER_PART)
     bounds = [num_nodes * i // parts for i in range(parts + 1)]
     return [(a, b) for a, b in pairwise(bounds) if a < b] or [(0, 0)]
 
