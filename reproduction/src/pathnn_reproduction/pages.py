@@ -174,6 +174,12 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def all_entries(results: Path) -> dict[str, list[Entry]]:
+    """Return the entries of all accuracy tables, by dataset."""
+    targets = ((get_experiment(name), open_results(name, results)) for name in TARGETS)
+    return {dataset: entries for target in targets for dataset, entries in compare(*target).items()}
+
+
 def open_results(name: str, results: Path) -> Results:
     """Open the results file of a target."""
     return Results.open(results / f"{name}.jsonl")
@@ -215,10 +221,8 @@ LINES: tuple[tuple[str, int | None], ...] = (
 
 def summary_table(results: Path) -> str:
     """Return the README's table, and a list of the entries that are worse than the paper's."""
-    found: dict[str, list[Entry]] = {}
-    for name in TARGETS:
-        for dataset, entries in compare(get_experiment(name), open_results(name, results)).items():
-            found[dataset] = [entry for entry in entries if entry.model == "pathnn"]
+    every = all_entries(results)
+    found = {dataset: [one for one in entries if one.model == "pathnn"] for dataset, entries in every.items()}
     lines = []
     for dataset, k in LINES:
         table, chosen = TABLES[dataset], [entry for entry in found[dataset] if k in (None, entry.k)]

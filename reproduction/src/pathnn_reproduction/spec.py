@@ -28,27 +28,19 @@ def train(spec: RunSpec, settings: Settings) -> Row:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """One row of a results file: what identifies it, and the function that computes it.
+    """One row of a results file: what identifies it (`key`), and the function that computes it.
 
-    Attributes:
-        target: the experiment, such as "zinc".
-        key: what identifies the row. Of a training run: model ("pathnn", "pathnn-released" for the authors' code
-            where it differs from the text, or a baseline), dataset, collection and k (None for a baseline), fold, seed
-            and config_hash.
-        run: a function of a module, since it is pickled.
-        config: the options of a training run.
-        grid: the point of a hyperparameter grid, such as "hidden=32,dropout=0.5".
-        assess: run only if its grid point won its fold by validation score.
-        needs: the key of a row that must exist before the run starts.
+    The key of a training run has model ("pathnn", "pathnn-released" for the authors' code where it differs from the
+    text, or a baseline), dataset, collection and k (None for a baseline), fold, seed and config_hash.
     """
 
-    target: str
+    target: str  # the experiment, such as "zinc"
     key: Mapping[str, Value]
-    run: Callable[[RunSpec, Settings], Row] = train
-    config: RunConfig | None = None
-    grid: str = ""
-    assess: bool = False
-    needs: Mapping[str, Value] | None = None
+    run: Callable[[RunSpec, Settings], Row] = train  # a function of a module, since it is pickled
+    config: RunConfig | None = None  # of a training run
+    grid: str = ""  # the point of a hyperparameter grid, such as "hidden=32,dropout=0.5"
+    assess: bool = False  # run only if its grid point won its fold by validation score
+    needs: Mapping[str, Value] | None = None  # the key of a row that must exist before the run starts
 
     @property
     def dataset(self) -> str:

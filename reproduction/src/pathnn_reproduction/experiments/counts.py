@@ -17,8 +17,6 @@ from pathnn_reproduction.spec import Experiment, RunSpec
 from pathnn_reproduction.tables import Table
 from pathnn_reproduction.worker import Settings
 
-Agreement = Literal["rounded", "truncated", "no"]
-
 
 def counts() -> Iterator[RunSpec]:
     """Yield the runs of the table: one per dataset and collection."""
@@ -46,7 +44,7 @@ def count_run(spec: RunSpec, settings: Settings) -> Row:
     return measured_row(spec, result)
 
 
-def agreement(ours: float, paper: float, decimals: int) -> Agreement:
+def agreement(ours: float, paper: float, decimals: int) -> Literal["rounded", "truncated", "no"]:
     """Return whether ours, rounded or cut off at the decimals that the paper prints, is the paper's number.
 
     >>> agreement(6581.6, 6581, 0), agreement(69.4, 69.2, 1)

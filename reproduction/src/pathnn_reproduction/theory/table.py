@@ -124,24 +124,16 @@ def _merged(tests: list[PathTest], entries: dict[PathTest, Answers]) -> list[tup
     variants: dict[tuple[Collection, bool, Answers], list[PathTest]] = {}
     for test in tests:
         variants.setdefault((test.collection, test.distances, entries[test]), []).append(test)
+    several = len({(test.extend, test.residual) for test in tests}) > 1
     alike: dict[tuple[str, Answers], list[PathTest]] = {}
     for (_, _, answer), group in variants.items():
-        alike.setdefault((_variant_name(group, tests), answer), []).append(group[0])
+        which = frozenset((test.extend, test.residual) for test in group)
+        name = f": {VARIANT_NAMES.get(which, f'{len(which)} variants')}" if several else ""
+        alike.setdefault((name, answer), []).append(group[0])
     return [
-        (", ".join(map(_collection_name, group)) + (f": {name}" if name else ""), group[0])
+        (", ".join(NAMES[test.collection] + " and distances" * test.distances for test in group) + name, group[0])
         for (name, _), group in alike.items()
     ]
-
-
-def _collection_name(test: PathTest) -> str:
-    return NAMES[test.collection] + (" and distances" if test.distances else "")
-
-
-def _variant_name(group: list[PathTest], tests: list[PathTest]) -> str:
-    if len({(test.extend, test.residual) for test in tests}) == 1:
-        return ""
-    variants = frozenset((test.extend, test.residual) for test in group)
-    return VARIANT_NAMES.get(variants, f"{len(variants)} variants")
 
 
 def to_result(checks: list[Check], settings: TheorySettings, seconds: float) -> dict[str, Any]:
