@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pathnn.data.datasets.registry import load_dataset
 from pathnn.data.packed import PackedGraphs
@@ -97,11 +97,6 @@ def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> PaddedShape:
     raise ValueError("no shape holds these batches: expected random batches of one size.")
 
 
-def adam(model: nn.Module) -> torch.optim.Optimizer:
-    """Return the optimizer of all sides."""
-    return torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-
-
 def plain_steps(bench: Bench, model: Model, phase: str, *, tries: bool = True) -> list[Step]:
     """Return a function per batch that calls a model as a user does, on batches on the GPU, with tries or without."""
     run = step_of(model, phase, bench.loss, autocast=bench.autocast)
@@ -122,7 +117,7 @@ def graphed_steps(bench: Bench, phase: str) -> list[Step]:
         predict = CudaGraphForward(model, bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
         return [lambda index=index: predict(index) for index in bench.batches]  # type: ignore[misc]
     step = CudaGraphStep(model, bench.graphs, bench.loss, capacity=bench.capacity, autocast=bench.autocast)
-    optimizer = adam(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 
     def train(index: Tensor) -> None:
         step(index)
@@ -201,18 +196,13 @@ def set_tf32(allowed: bool) -> None:
     torch.backends.cudnn.allow_tf32 = allowed
 
 
-def predictions(bench: Bench) -> Tensor:
-    """Return the predictions for the first batch."""
-    forward = CudaGraphForward(bench.twin("auto"), bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
-    return forward(bench.batches[0])
-
-
-def gradients(bench: Bench) -> Tensor:
-    """Return the gradients of all parameters for the first batch, as one vector."""
+def computed(bench: Bench) -> list[Tensor]:
+    """Return the predictions for the first batch, and the gradients of all parameters, as one vector."""
+    options: Any = {"capacity": bench.capacity, "autocast": bench.autocast}
+    predicted = CudaGraphForward(bench.twin("auto"), bench.graphs, **options)(bench.batches[0])
     model = bench.twin("auto")
-    arguments = model, bench.graphs, bench.loss
-    CudaGraphStep(*arguments, capacity=bench.capacity, autocast=bench.autocast)(bench.batches[0])
-    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+    CudaGraphStep(model, bench.graphs, bench.loss, **options)(bench.batches[0])
+    return [predicted, torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])]
 
 
 def measure_exactness(name: str, bench: Bench) -> dict[str, Any]:
@@ -286,13 +276,11 @@ def measure_reduced(name: str, precision: str, bench: Bench, *, rounds: int = 5)
 
     An error is the norm of the difference from float32, divided by the norm.
     """
-    exact = predictions(bench), gradients(bench)
+    exact = computed(bench)
     set_tf32(precision == "TF32")
     bench.autocast = precision == "bf16"
-    errors = [
-        float((value - truth).norm() / truth.norm())
-        for value, truth in zip((predictions(bench), gradients(bench)), exact, strict=True)
-    ]
+    pairs = zip(computed(bench), exact, strict=True)
+    errors = [float((value - truth).norm() / truth.norm()) for value, truth in pairs]
     rows = [measure(f"{name}, {precision}", phase, bench, rounds=rounds) for phase in ("train", "inference")]
     set_tf32(False)
     bench.autocast = False

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch_geometric.data import Batch
 from torch_geometric.loader import DataLoader
 
@@ -99,17 +99,15 @@ def user_step(model: nn.Module, way: str) -> Callable[[Batch], None]:
 
     def step(batch: Batch) -> None:
         optimizer.zero_grad()
-        out = model(batch.x, **_structure(way, batch), batch=batch.batch, edge_attr=batch.edge_attr)
+        if way == DENSE:
+            structure: dict[str, Any] = {"trie": batch.ready}
+        else:
+            structure = {"trie": PathTrie.from_data(batch)} if way == TRIE else {"edge_index": batch.edge_index}
+        out = model(batch.x, **structure, batch=batch.batch, edge_attr=batch.edge_attr)
         torch.autograd.backward(nn.functional.l1_loss(out, batch.y))
         optimizer.step()
 
     return step
-
-
-def _structure(way: str, batch: Batch) -> dict[str, Tensor | PathTrie]:
-    if way == DENSE:
-        return {"trie": batch.ready}
-    return {"trie": PathTrie.from_data(batch)} if way == TRIE else {"edge_index": batch.edge_index}
 
 
 def _collate(data: Sequence[Any], device: str) -> Batch:

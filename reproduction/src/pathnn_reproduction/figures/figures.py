@@ -32,6 +32,9 @@ LABELS = vertex_labels(7)
 TRIANGLE = [[0.0, 0.8], [-0.5, 0.0], [0.5, 0.0]]
 """Positions of a triangle."""
 
+TRIANGLE_PATH = ((triangle, "triangle"), (path_of_five, "path"))
+"""The smallest pair against theorem 3.3 for vertices of two graphs."""
+
 
 def paths_figure() -> Figure:
     """Figure 1: a graph, and the paths of the three collections from v1."""
@@ -126,19 +129,16 @@ def triangle_path_figure() -> Figure:
         graph_panel(triangle(), "a triangle", source=0, positions=TRIANGLE),
         graph_panel(path_of_five(), "a path of five", source=0, positions=bent),
     ]
-    for graph, name in ((triangle(), "triangle"), (path_of_five(), "path")):
-        tree = path_tree(*graph, source=0, collection="ap", k=3)
+    for graph, name in TRIANGLE_PATH:
+        tree = path_tree(*graph(), source=0, collection="ap", k=3)
         panels.append(tree_panel(tree, f"AP-tree, {name}, height 3", labels=LABELS))
     return draw_panels(panels)
 
 
 def triangle_path_wl_figure() -> Figure:
     """Ours: the WL-trees of the same pair, which differ at height 3."""
-    panels = []
-    for graph, name in ((triangle(), "triangle"), (path_of_five(), "path")):
-        tree = wl_tree(*graph, source=0, height=3)
-        panels.append(tree_panel(tree, f"WL-tree, {name}, height 3", labels=LABELS))
-    return draw_panels(panels)
+    trees = [(wl_tree(*graph(), source=0, height=3), name) for graph, name in TRIANGLE_PATH]
+    return draw_panels([tree_panel(tree, f"WL-tree, {name}, height 3", labels=LABELS) for tree, name in trees])
 
 
 def one_graph_figure() -> Figure:
