@@ -186,7 +186,7 @@ def open_results(name: str, results: Path) -> Results:
 
 
 def _section(table: PaperTable, entries: Sequence[Entry]) -> str:
-    text = markdown_table(HEAD, [texts(entry, table) for entry in entries])
+    text = markdown_table(HEAD, list(map(texts, entries)))
     direction = "larger" if table.maximize else "smaller"
     return f"### {table.title}\n\n{table.metric} ({direction} is better). {table.protocol}\n\n{text}\n"
 
@@ -227,7 +227,7 @@ def summary_table(results: Path) -> str:
     for dataset, k in LINES:
         table, chosen = TABLES[dataset], [entry for entry in found[dataset] if k in (None, entry.k)]
         if any(entry.ours is not None for entry in chosen):
-            by_collection = {entry.collection: _summary_text(entry, table) for entry in chosen}
+            by_collection = {entry.collection: _summary_text(entry) for entry in chosen}
             label = f"{table.title}, {table.metric}" + ("" if k is None else f", K = {k}")
             lines.append([label, *(by_collection[name] for name in COLLECTIONS)])
     if not lines:
@@ -240,34 +240,32 @@ def _misses(found: Mapping[str, Sequence[Entry]]) -> str:
     """Name the entries of all datasets where ours are worse."""
     missed = []
     for dataset, entries in found.items():
-        table = TABLES[dataset]
-        worse = [f"{row_label(entry)} {difference_text(entry, table)}" for entry in entries if is_worse(entry, table)]
-        missed += [f"{table.title}: {', '.join(worse)}"] if worse else []
+        worse = [f"{row_label(entry)} {difference_text(entry)}" for entry in entries if is_worse(entry)]
+        missed += [f"{TABLES[dataset].title}: {', '.join(worse)}"] if worse else []
     words = "Worse than the paper by more than one of its standard deviations, or at all where that is 0:\n"
     return words + ";\n".join(missed) + ".\n" if missed else ""
 
 
-def is_worse(entry: Entry, table: PaperTable) -> bool:
+def is_worse(entry: Entry) -> bool:
     """Return whether ours, with all its seeds or folds, is worse than the paper's number.
 
     >>> from pathnn_reproduction.paper import Score
     >>> from pathnn_reproduction.tables import Measured
     >>> ours = Measured(0.2, 0.01, 10, 10, "seeds", 10, 1.0, None, ("cpu",))
-    >>> is_worse(Entry("zinc", "pathnn", "sp", 4, Score(0.104, 0.002), ours), TABLES["zinc"])  # less is better
+    >>> is_worse(Entry("zinc", "pathnn", "sp", 4, Score(0.104, 0.002), ours))  # less is better
     True
     """
     if entry.ours is None or entry.paper.mean is None or entry.ours.count < entry.ours.planned:
         return False
-    difference = entry.difference(maximize=table.maximize)
-    return difference < -1 if difference is not None else difference_text(entry, table).startswith("-")
+    return entry.difference < -1 if entry.difference is not None else difference_text(entry).startswith("-")
 
 
-def _summary_text(entry: Entry, table: PaperTable) -> str:
-    paper = f"({paper_text(entry, table)})"
+def _summary_text(entry: Entry) -> str:
+    paper = f"({paper_text(entry)})"
     if entry.ours is None:
         return f"— {paper}"
     part = "" if entry.ours.count == entry.ours.planned else f", {count_text(entry)}"
-    return f"{ours_text(entry, table)}{part} {paper}"
+    return f"{ours_text(entry)}{part} {paper}"
 
 
 def write_expressive(results: Path, root: Path) -> list[Path]:

@@ -137,7 +137,7 @@ def accuracy_table(paper: Path) -> str:
         about = TABLES[dataset]
         measured = [entry for entry in entries if entry.ours is not None and entry.model in ("pathnn", "gin")]
         for k in sorted({entry.k for entry in measured if entry.k is not None}):
-            ours = {entry.collection: ours_text(entry, about) for entry in measured if entry.k in (k, None)}
+            ours = {entry.collection: ours_text(entry) for entry in measured if entry.k in (k, None)}
             texts = [ours.get(name, "—") for name in (None, *COLLECTIONS)]
             table.append([about.title, about.metric, str(k), *texts])
     return markdown_table(("dataset", "metric", "K", "GIN", "SP", "SP⁺", "AP"), table)
