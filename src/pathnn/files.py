@@ -218,8 +218,7 @@ def _checksum(tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-_MAX_HEADER = 100_000_000
-"""The longest header that safetensors itself reads, in bytes."""
+_MAX_HEADER = 100_000_000  # the longest header that safetensors itself reads, in bytes
 
 _TENSOR, _DICT, _TUPLE = "$tensor", "$dict", "$tuple"
 

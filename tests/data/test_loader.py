@@ -105,7 +105,7 @@ def test_free_memory_is_known() -> None:
 
 def test_a_batch_has_at_least_one_graph(graphs: PackedGraphs) -> None:
     assert graphs.tries is not None
-    with pytest.raises(ValueError, match="max_graphs=0: expected at least 1"):
+    with pytest.raises(ValueError, match="max_graphs=0: expected an integer of at least 1"):
         BudgetSampler(graphs.tries.sizes.sum(dim=1), 100, max_graphs=0)
 
 

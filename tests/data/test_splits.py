@@ -192,7 +192,7 @@ def test_folds_are_stratified_and_each_graph_is_tested_once(sizes: list[int], fo
     assert torch.equal(torch.cat([split.test for split in splits]).sort().values, torch.arange(len(y)))
     for split in splits:
         assert sorted(chain(*parts_of(split))) == list(range(len(y)))
-        assert split.val.numel() > 0 or len(y) < 20
+        assert split.val.numel() > 0 or len(y) < 40  # a class may be too small for a tenth
         for k in range(len(sizes)):
             all_of_class = int((y == k).sum())
             assert abs(int((y[split.test] == k).sum()) - all_of_class / folds) < 2

@@ -52,13 +52,13 @@ def install(patch: pytest.MonkeyPatch) -> Interpreted:
 
     interpreted = Interpreted()
     patch.setattr(base, "on_triton", interpreted.ready)
-    _mend_triton(patch)
+    mend_triton(patch)
     _no_streams(patch)
     _no_graphs(patch)
     return interpreted
 
 
-def _mend_triton(patch: pytest.MonkeyPatch) -> None:
+def mend_triton(patch: pytest.MonkeyPatch) -> None:
     """What the interpreter lacks: exponentials, products of bfloat16, whole numbers from arrays of one (new NumPys)."""
     import triton.language as tl
     from triton.language.extra import libdevice

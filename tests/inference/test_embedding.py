@@ -16,6 +16,7 @@ from engine_tasks import one_thread as one_thread
 from molecule_runs import MOLECULES, small_config, write_molecules
 from pathnn.data.errors import BadRowsError
 from pathnn.data.readers.molecules import read_molecules
+from pathnn.data.readers.smiles import pack_molecules
 from pathnn.inference import Embedder, Predictor, embed, embed_file, stream
 from pathnn.inference.predictor import load_run
 from pathnn.training import RunConfig, run, run_ensemble
@@ -80,8 +81,7 @@ def test_descriptors_are_left_out(tmp_path: Path, model: str) -> None:
     trained = load_run(tmp_path / "run")
     found = embed(tmp_path / "run", MOLECULES[:3])  # without the columns
     assert found.shape == (3, 8)
-    predictor = Predictor(tmp_path / "run")
-    graphs = predictor._task([read_molecules(MOLECULES[:3], "cip")[0]]).graphs
+    graphs = pack_molecules([read_molecules(MOLECULES[:3], "cip")[0]])
     with torch.no_grad():
         batch = graphs.select([0, 1, 2])
         expected = trained.model.embed(batch.x, batch.edge_index, batch=batch.batch, edge_attr=batch.edge_attr)

@@ -15,10 +15,10 @@ import pytest
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
-from pathnn.data.errors import BadRow, BadRowsError
+from pathnn.data.errors import BadRowsError
 from pathnn.files import locked_file
 from pathnn.inference import Predictor, predict_file, predict_table, stream
-from pathnn.inference.stream import PredictionTable, add_columns, count_rows, part_rows
+from pathnn.inference.stream import PredictionTable, count_rows, part_rows
 
 ROWS = [("CCO", "a"), ("C(", "b"), ("c1ccccc1", "c"), ("CC,N", "d"), ("CCN",), ("CCCl", "f"), ("N", "g")]
 
@@ -50,10 +50,29 @@ def stop_after(chunks: int) -> Any:
     return report
 
 
-def test_names_of_columns_are_not_taken_twice() -> None:
-    header, rows = add_columns((["error"], [["x"], ["y"]]), (BadRow(1, "no"),), {"prediction": [2.0]})
-    assert header == ["error", "prediction", "error_"]
-    assert rows == [["x", "", "no"], ["y", 2.0, ""]]
+def test_names_of_columns_are_not_taken_twice(predictor: Predictor, data: Path) -> None:
+    data.write_text("smiles,error\nC(,x\nC,y\n")
+    table = predict_table(predictor, str(data))
+    assert table.header == ["smiles", "error", "probability", "error_"]
+    bad, good = table.rows
+    assert bad == ["C(", "x", "", "'C(' is no molecule: it does not follow the SMILES grammar"]
+    assert (*good[:2], good[3]) == ("C", "y", "")
+
+
+def test_graphs_that_are_not_in_a_table_keep_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = tmp_path / "my.g6"
+    graphs.write_text("Bw\nBww\nA_\n")
+    predict = Predictor("molhiv-ap")
+
+    def sizes(task: Any) -> dict[str, list[float]]:
+        return {"prediction": [float(graph.num_nodes) for graph in task.graphs]}
+
+    monkeypatch.setattr(predict, "predict_task", sizes)
+    table = predict_table(predict, str(graphs))
+    assert table.header == ["graph", "name", "prediction", "error"]
+    assert table.rows[0] == [0, "Bw", 3.0, ""]
+    assert table.rows[2] == [2, "A_", 2.0, ""]
+    assert table.rows[1][:3] == [1, "", ""]
 
 
 def test_chunks_are_the_rows_of_the_molecules_in_order(predictor: Predictor, data: Path, tmp_path: Path) -> None:

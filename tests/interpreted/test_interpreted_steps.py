@@ -130,7 +130,7 @@ def test_step_of_pathnn_plus(
     recompute = options.pop("recompute", True)
     model, graphs = deep_model(**options)
     capacity = largest_shape(graphs, 4, paths=model.reads_paths).with_room()
-    assert can_be_padded(model, graphs)
+    assert can_be_padded(model, graphs.edge_index)
     step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=capacity, recompute=recompute)
     assert_same_step(model, graphs, step, interpreted)
 
@@ -155,12 +155,12 @@ def test_prediction_of_pathnn_plus(read_paths: bool, interpreted: Interpreted) -
 
 def test_custom_parts_are_not_captured() -> None:
     model, graphs = deep_model(bonds=None)
-    assert can_be_padded(model, graphs)
+    assert can_be_padded(model, graphs.edge_index)
     model.blocks[1].message_passing = nn.Identity()  # might wait for the GPU, or read padding
-    assert not can_be_padded(model, graphs)
+    assert not can_be_padded(model, graphs.edge_index)
     model, graphs = deep_model(bonds=None)
     model.blocks[0].paths.lstm.backend = "dense"
-    assert not can_be_padded(model, graphs)
+    assert not can_be_padded(model, graphs.edge_index)
 
 
 def test_prediction(interpreted: Interpreted) -> None:
@@ -179,7 +179,7 @@ def test_features_of_graphs(interpreted: Interpreted) -> None:
     model = PathNN(ATOMS, 20, 1, collection="ap", k=2, edge_channels=BONDS, phi="mlp", graph_channels=3)
     assert isinstance(model.graph_scale, GraphScale)
     model.graph_scale.fit(graphs.graph_attr)
-    assert can_be_padded(model, graphs)
+    assert can_be_padded(model, graphs.edge_index)
     step = CudaGraphStep(copy.deepcopy(model), graphs, nn.L1Loss(), capacity=largest_shape(graphs, 4))
     assert_same_step(model, graphs, step, interpreted)
 
@@ -190,5 +190,5 @@ def test_graphs_with_loops_are_not_captured(name: Any, interpreted: Interpreted)
     graphs = replace(graphs, edge_index=graphs.edge_index.clone())
     graphs.edge_index[:, 0] = 0
     model = Baseline(name, ATOMS, 16, 1, edge_channels=BONDS)
-    assert can_be_padded(Baseline("gin", ATOMS, 16, 1, edge_channels=BONDS), graphs)
-    assert not can_be_padded(model, graphs)
+    assert can_be_padded(Baseline("gin", ATOMS, 16, 1, edge_channels=BONDS), graphs.edge_index)
+    assert not can_be_padded(model, graphs.edge_index)

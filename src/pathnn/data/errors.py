@@ -66,7 +66,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
         yield
     except DataError:
         raise
-    except (*damaged, OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError) as error:
+    except (*damaged, OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
         raise DataError(f"{path}: expected {what}: {error!r}. Put a whole copy in its place.") from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -100,11 +100,8 @@ class DataFingerprint:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any] | None) -> DataFingerprint | None:
-        """Invert `to_dict`; return None for incomplete values."""
-        names = [entry.name for entry in fields(cls)]
-        if not values or any(name not in values for name in names):
-            return None
-        return cls(**{name: values[name] for name in names})
+        """Invert `to_dict`; return None if there are no values."""
+        return cls(**values) if values else None
 
 
 def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
@@ -121,10 +118,7 @@ def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
 
 
 def first_copies(graphs: PackedGraphs) -> Tensor:
-    """Return for each graph the first graph with equal vertices and edges in the same order, `[G]`.
-
-    Molecules with "cip" features are in the order of their canonical SMILES, so their copies are found.
-    """
+    """Return for each graph the first graph with equal vertices and edges in the same order, `[G]`."""
     nodes, edges = graphs.node_ptr.tolist(), graphs.edge_ptr.tolist()
     parts = ((graphs.x, nodes), (graphs.edge_index.t(), edges), (graphs.edge_attr, edges))
     tables = [(values.contiguous().cpu().numpy(), ends) for values, ends in parts if values is not None]
@@ -186,10 +180,7 @@ def count_copies(task: Task) -> Copies:
 
 
 def copies_across(task: Task, split: Split) -> int:
-    """Return how many graphs for validation and test are copies of a molecule for training.
-
-    The splits that pathnn makes have none; a column of the user's may.
-    """
+    """Return how many graphs for validation and test are copies of a molecule for training."""
     if task.groups is None:
         return 0
     return int(torch.isin(task.groups[torch.cat([split.val, split.test])], task.groups[split.train]).sum())

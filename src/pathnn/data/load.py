@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.graph6 import read_graph6
 from pathnn.data.readers.molecules import Clean, MoleculeFeatures, clean_smiles
 from pathnn.data.readers.smiles import FEATURES, smiles_graphs
-from pathnn.data.readers.table import FORMATS, STANDARD_INPUT, Table, file_type, read_table, table_format
+from pathnn.data.readers.table import FORMATS, STANDARD_INPUT, Table, file_type, read_table
 from pathnn.data.readers.tu import read_tu
 from pathnn.data.splits import split_task
 from pathnn.data.task import (
@@ -91,7 +91,9 @@ def load_data(
     if source.kind == "dataset":
         return load_dataset(source.name)
     if source.kind == "tu":
-        return _task_from_tu(source.path, vocabulary)
+        tu = read_tu(source.path, vocabulary)
+        task = task_from_graphs(tu.graphs, name=tu.name, kind="class" if tu.classes else None)
+        return replace(task, classes=tu.classes, vocabulary=tu.values)
     if source.kind == "graph6":
         graphs, bad = read_graph6(source.path, skip_invalid=skip_invalid)
         return replace(task_from_graphs(with_ones(graphs), name=source.name), pairs="all", skipped=tuple(bad))
@@ -145,14 +147,11 @@ def find_data(data: str | Path) -> DataSource:
         return DataSource("table", "standard input", path)
     if isinstance(data, str) and is_dataset(data):
         return DataSource("dataset", data.lower(), path)
-    if path.is_dir():
-        return DataSource("tu", path.name, path)
+    kinds = {**dict.fromkeys(FORMATS, "table"), ".g6": "graph6", ".zip": "tu"}
+    kind: Any = "tu" if path.is_dir() else kinds.get(file_type(path))
+    if path.exists() and kind is not None:
+        return DataSource(kind, path.name, path)
     if path.exists():
-        if table_format(path) is not None:
-            return DataSource("table", path.name, path)
-        kind = {".g6": "graph6", ".zip": "tu"}.get(file_type(path))
-        if kind is not None:
-            return DataSource(cast(Any, kind), path.name, path)
         problem = f"{str(data)!r} is a file of another type."
     elif path.suffix or len(path.parts) > 1:  # no dataset's name has a dot or a slash
         problem = f"{str(data)!r} does not exist (from {Path.cwd()})."
@@ -169,7 +168,7 @@ def find_data(data: str | Path) -> DataSource:
 def same_place(data: str, other: str) -> bool:
     """Return whether two names are those of one dataset, or lead to one file."""
     if data == other or is_dataset(data) or is_dataset(other):
-        return data == other or data.lower() == other.lower()
+        return data.lower() == other.lower()
     here, there = Path(data).expanduser(), Path(other).expanduser()
     return here.exists() and there.exists() and here.samefile(there)
 
@@ -199,14 +198,6 @@ def _chosen_targets(
         if chosen.count(name) > 1:
             raise DataError(f"the target {name!r} is asked for twice: name each column once.")
     return chosen
-
-
-def _task_from_tu(path: Path, vocabulary: Vocabulary | None) -> Task:
-    """Read a folder or zip in TU format: labels one-hot, then attributes; degrees if there is neither."""
-    data = read_tu(path, vocabulary)
-    x, values = data.features(vocabulary)
-    task = task_from_graphs(data.graphs(x), name=data.name, kind="class" if data.y is not None else None)
-    return replace(task, classes=data.classes, vocabulary=values)
 
 
 def task_from_graphs(
@@ -261,9 +252,9 @@ def task_from_graphs(
 def _features(values: Tensor | None) -> Features | None:
     if values is None:
         return None
-    columns = values.view(values.size(0), -1) if values.size(0) else values.view(0, max(values[:0].numel(), 1))
+    columns = values[:, None] if values.dim() == 1 else values
     if values.dtype == torch.bool or values.is_floating_point():
         return Continuous(columns.size(1))
-    if columns.size(0) and int(columns.min()) < 0:
+    if bool((columns < 0).any()):
         raise DataError("integer features are categories 0, 1, ...: got a negative one; make them floating numbers.")
-    return Categorical(tuple((columns.long().amax(dim=0) + 1).tolist() if columns.size(0) else [1] * columns.size(1)))
+    return Categorical(tuple((columns.long().amax(dim=0) + 1).tolist()) if len(columns) else (1,) * columns.size(1))

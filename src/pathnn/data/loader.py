@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from pathnn.checks import check_count
 from pathnn.data.packed import GraphBatch, PackedGraphs
 from pathnn.data.paths import graph_ranges
 from pathnn.device import default_max_entries
@@ -34,8 +35,7 @@ class SizeSampler:
     drop_single: bool = False
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size={self.batch_size}: expected at least 1.")
+        check_count("batch_size", self.batch_size)
 
     def batches(self, order: Tensor) -> Iterator[Tensor]:
         """Cut the order of an epoch into batches."""
@@ -62,10 +62,9 @@ class BudgetSampler:
     drop_single: bool = False
 
     def __post_init__(self) -> None:
-        if self.max_entries < 1:
-            raise ValueError(f"max_entries={self.max_entries}: expected at least 1.")
-        if self.max_graphs is not None and self.max_graphs < 1:
-            raise ValueError(f"max_graphs={self.max_graphs}: expected at least 1, or None for no limit.")
+        check_count("max_entries", self.max_entries)
+        if self.max_graphs is not None:
+            check_count("max_graphs", self.max_graphs)
 
     def batches(self, order: Tensor) -> Iterator[Tensor]:
         """Cut the order of an epoch into batches."""

@@ -11,8 +11,6 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities.data import dim_zero_cat
 
-from pathnn.data.errors import DataError
-
 
 class MeanOverTargets(Metric):
     """The mean over targets of a score, over the graphs with a known target (not NaN).
@@ -229,17 +227,7 @@ _NAMES = {
 OF_KIND = {kind: {name: _BY_NAME[name] for name in names} for kind, names in _NAMES.items()}
 """The metrics of each kind of target by name, the default first."""
 
-METRIC_NAMES = tuple(dict.fromkeys(name for metrics in OF_KIND.values() for name in metrics))
-
 
 def default_metric(kind: str) -> str | None:
     """Return the default metric of a kind of target; None without targets."""
     return next(iter(OF_KIND.get(kind, ())), None)
-
-
-def check_metric(metric: str, kind: str) -> None:
-    """Raise `DataError` unless the metric is for targets of this kind."""
-    fitting = OF_KIND.get(kind, {})
-    if metric not in fitting:
-        expected = ", ".join(fitting) if fitting else "none, since there are no targets"
-        raise DataError(f"metric={metric!r} is not for targets of the kind {kind!r}: expected {expected}.")

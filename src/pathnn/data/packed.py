@@ -55,17 +55,14 @@ def offsets(sizes: Tensor) -> Tensor:
 class GraphBatch:
     """Several graphs as one, equal to PyG's `Batch` of the same graphs, field by field.
 
+    Features are those of `PackedGraphs`; `x` and `edge_attr` are int64 for categories, else floating.
+
     Attributes:
-        x: `[num_nodes, ...]` or None; int64 for categories, else floating.
         edge_index: `[2, num_edges]`, int64, vertices numbered through the batch.
-        edge_attr: `[num_edges, ...]` or None.
         batch: `[num_nodes]`, the graph of each vertex.
         ptr: `[num_graphs + 1]`, the first vertex of each graph.
-        y: `[num_graphs, ...]` or None.
         trie: the paths of the batch, or None.
         max_entries: how many entries of `trie` a model may process at once; None: all.
-        graph_attr: `[num_graphs, graph_channels]` or None, the features of each graph.
-        random_walk_pe: `[num_nodes, walk_length]` or None (`PackedGraphs.with_random_walks`).
     """
 
     edge_index: Tensor

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,26 +42,18 @@ COUNT_NODES = 200_000
 FIRST_LENGTH = 4
 FORMAT = "pathnn-shards"
 VERSION = 2
-TRIES_VERSION = 5
-"""Raised when extraction gives other tries or the form of the tensors changes."""
+TRIES_VERSION = 5  # raised when extraction gives other tries or the form of the tensors changes
 
 
 def build_paths(graphs: PackedGraphs, options: PathOptions, *, chunk_bytes: int = CHUNK_BYTES) -> RaggedTries:
-    """Extract the tries of all graphs, in chunks of graphs of about `chunk_bytes`.
-
-    Paths are counted first; more than `options.max_paths` (None: what fits into the free memory) are refused with
-    `PathExplosionError`. Larger sets go to disk: see `build_shards`.
-    """
+    """Extract the tries of all graphs, in chunks of about `chunk_bytes`; refuse more paths than fit into the memory."""
     fits = free_memory(graphs.device) // (2 * BYTES_PER_PATH)
     counts = count_per_graph(graphs, options, max_paths=fits if options.max_paths is None else options.max_paths)
-    return cat_tries([tries for _, tries in chunks_of_paths(graphs, options, counts, chunk_bytes)])
+    return cat_tries(list(chunks_of_paths(graphs, options, counts, chunk_bytes)))
 
 
 def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: int | None = None) -> Tensor:
-    """Count the paths per graph and length, `[G, k]`, on the CPU; refuse more than `max_paths`.
-
-    Of a sample, bound the number of paths that it keeps.
-    """
+    """Count the paths per graph and length, `[G, k]`, or bound those of a sample; refuse more than `max_paths`."""
     parts: list[Tensor] = []
     before = 0
     for start, stop in graph_ranges(graphs.node_ptr.diff(), COUNT_NODES):
@@ -86,13 +77,13 @@ def count_per_graph(graphs: PackedGraphs, options: PathOptions, *, max_paths: in
 
 def chunks_of_paths(
     graphs: PackedGraphs, options: PathOptions, counts: Tensor, chunk_bytes: int = CHUNK_BYTES
-) -> Iterator[tuple[range, RaggedTries]]:
-    """Yield graph numbers and their tries, chunk by chunk, on the device of the dataset."""
+) -> Iterator[RaggedTries]:
+    """Yield the tries of the graphs, chunk by chunk, on the device of the dataset."""
     sizes = (counts.sum(dim=1) * BYTES_PER_PATH).clamp(min=1)
     for start, stop in graph_ranges(sizes, chunk_bytes):
         chunk = graphs.chunk(start, stop)
         trie = extract_with(chunk.union(), chunk.num_nodes, replace(options, max_paths=None))
-        yield range(start, stop), RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
+        yield RaggedTries.from_trie(trie, chunk.node_ptr, chunk.edge_ptr)
 
 
 def graph_ranges(sizes: Tensor, limit: int, most: int | None = None) -> list[tuple[int, int]]:
@@ -159,11 +150,9 @@ class ShardedTries:
         """Return the trie of the batch of graphs `index`, in that order; read only their entries."""
         index = index.cpu()
         owner = torch.searchsorted(self.first, index, right=True) - 1
-        shards = torch.unique(owner).tolist()
+        shards = torch.unique(owner).tolist() or [0]
         if len(shards) == 1:
             return self.shards[shards[0]].select(index - self.first[shards[0]]).to(self.device)
-        if not shards:
-            return self.shards[0].select(index).to(self.device)
         places = [(owner == shard).nonzero().view(-1) for shard in shards]
         parts = [_pick(self.shards[i], index[place] - self.first[i]) for i, place in zip(shards, places, strict=True)]
         return cat_tries(parts).select(torch.cat(places).argsort()).to(self.device)
@@ -213,8 +202,7 @@ def store_paths(
     return tries
 
 
-Tries = RaggedTries | ShardedTries
-"""The tries of a dataset, in memory or on disk."""
+Tries = RaggedTries | ShardedTries  # the tries of a dataset, in memory or on disk
 
 
 def _open_shards(folder: Path, key: dict[str, object], options: PathOptions, *, verify: bool) -> ShardedTries | None:
@@ -245,7 +233,7 @@ def _write_shards(
     counts = count_per_graph(graphs, options, max_paths=fits if options.max_paths is None else options.max_paths)
     tag = hashlib.sha256(json.dumps([key, max_bytes]).encode()).hexdigest()[:12]
     shards = []
-    for i, (_, tries) in enumerate(chunks_of_paths(graphs, options, counts, max_bytes)):
+    for i, tries in enumerate(chunks_of_paths(graphs, options, counts, max_bytes)):
         path = folder / f"shard-{tag}-{i:05d}.safetensors"
         write_tensors(path, to_tensors(tries), kind=FORMAT, version=VERSION, meta={})
         shards.append({"file": path.name, "bytes": path.stat().st_size, "sha256": sha256(path)})
@@ -293,7 +281,7 @@ def summarize_paths(
     most = 100 * free_memory(device) // BYTES_PER_PATH  # a hundred times what fits: more would take too long
     counts = count_per_graph(graphs, options, max_paths=most)
     entries = size = 0
-    for _, tries in chunks_of_paths(graphs, options, counts, SUMMARY_BYTES):
+    for tries in chunks_of_paths(graphs, options, counts, SUMMARY_BYTES):
         entries += int(tries.sizes.sum())
         size += tries.nbytes
     means = counts.sum(dim=0).double() / max(len(graphs), 1)
@@ -313,21 +301,9 @@ def summarize_paths(
 def refuse_too_many(graphs: PackedGraphs, *, collection: Collection, k: int, max_paths: int) -> None:
     """Raise `PathExplosionError` if there are more than `max_paths` paths of length 1..k.
 
-    Each range of sources has its own limit, and many graphs take minutes to reach it. So short paths are counted
-    first, and each next length is one that should have few enough paths to count.
+    Short paths are counted first: many graphs take minutes to reach the limit, which each range of sources has.
     """
-    length = min(k, FIRST_LENGTH) if collection == "ap" else k
-    while True:
+    for length in range(min(k, FIRST_LENGTH) if collection == "ap" else k, k + 1):
         counts = count_per_graph(graphs, PathOptions(collection, length), max_paths=max_paths)
-        totals = counts.sum(dim=0).tolist()
-        if length == k or totals[-1] == 0:
+        if not counts[:, -1].any():
             return
-        length = min(k, length + _extra_length(totals, max_paths))
-
-
-def _extra_length(totals: Sequence[int], max_paths: int) -> int:
-    """Return by how many edges paths may grow, at least 1, so that at this rate there are at most `max_paths`."""
-    growth = totals[-1] / max(totals[-2], 1)
-    if growth <= 1:
-        return len(totals)
-    return max(1, int(math.log(max_paths / totals[-1]) / math.log(growth) + 1e-9))

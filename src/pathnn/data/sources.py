@@ -16,8 +16,7 @@ from pathnn.files import atomic_write, cache_dir, mirror_dir, sha256
 
 log = logging.getLogger(__name__)
 
-TIMEOUT = 30.0
-"""Seconds without an answer until a download fails."""
+TIMEOUT = 30.0  # seconds without an answer until a download fails
 
 
 class DownloadError(DataError):

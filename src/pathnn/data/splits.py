@@ -19,8 +19,7 @@ from pathnn.data.readers.table import Table, read_table
 from pathnn.data.task import Split, Task, random_split
 from pathnn.files import write_csv
 
-RANDOM, SCAFFOLD, BUTINA = "random", "scaffold", "butina"
-"""The values of `split_by` that are not columns."""
+RANDOM, SCAFFOLD, BUTINA = "random", "scaffold", "butina"  # the values of `split_by` that are not columns
 
 
 def split_task(
@@ -57,9 +56,7 @@ def stratified_folds(y: Tensor, *, folds: int, seed: int = 0) -> tuple[Split, ..
     order = shuffle[torch.sort(y[shuffle], stable=True).indices]
     fold = torch.empty_like(order)
     fold[order] = torch.arange(y.numel()) % folds  # each class in turn, starting after the fold of the last class
-    parts = [(fold == i).nonzero().flatten() for i in range(folds)]
-    rest = [((fold != i) & (fold != (i + 1) % folds)).nonzero().flatten() for i in range(folds)]
-    return tuple(Split(rest[i], parts[(i + 1) % folds], parts[i]) for i in range(folds))
+    return tuple(Split.of((fold == (i + 1) % folds) + 2 * (fold == i)) for i in range(folds))
 
 
 def deal(groups: Tensor, shares: Sequence[float], *, y: Tensor | None = None, seed: int = 0) -> Tensor:
@@ -76,13 +73,11 @@ def deal(groups: Tensor, shares: Sequence[float], *, y: Tensor | None = None, se
     total, filled, sizes = Counter(classes), [Counter[Any]() for _ in shares], [0] * len(shares)
     part = [0] * count
     for graphs in sorted(members.values(), key=lambda graphs: (-len(graphs), classes[graphs[0]])):
-        counts, size = Counter(classes[graph] for graph in graphs), len(graphs)
-
-        def fill(i: int, counts: Counter[Any] = counts, size: int = size) -> float:
+        counts, size, fills = Counter(classes[graph] for graph in graphs), len(graphs), []
+        for i, share in enumerate(shares):
             of_class = sum(n * (filled[i][k] + n / 2) / total[k] for k, n in counts.items()) / size
-            return (of_class + (sizes[i] + size / 2) / count) / shares[i]
-
-        best = min(range(len(shares)), key=fill)
+            fills.append((of_class + (sizes[i] + size / 2) / count) / share)
+        best = fills.index(min(fills))
         filled[best].update(counts)
         sizes[best] += size
         for graph in graphs:
@@ -113,9 +108,9 @@ def fold_splits(
     fold = deal(groups, [1 / folds] * folds, y=y, seed=seed)
     splits = []
     for i in range(folds):
-        test, rest = (fold == i).nonzero().flatten(), (fold != i).nonzero().flatten()
-        part = deal(groups[rest], (1 - val, val), y=None if y is None else y[rest], seed=seed + 1 + i)
-        splits.append(Split(rest[part == 0], rest[part == 1], test))
+        part, rest = torch.full_like(fold, 2), fold != i
+        part[rest] = deal(groups[rest], (1 - val, val), y=None if y is None else y[rest], seed=seed + 1 + i)
+        splits.append(Split.of(part))
     return tuple(splits)
 
 
@@ -124,8 +119,7 @@ def random_task_split(task: Task, *, seed: int = 0) -> Split:
     y = _classes(task)
     if task.groups is None or y is None:
         return random_split(len(task.graphs), seed=seed, groups=task.groups)
-    part = deal(task.groups, (0.8, 0.1, 0.1), y=y, seed=seed)
-    return Split(*((part == i).nonzero().flatten() for i in range(3)))
+    return Split.of(deal(task.groups, (0.8, 0.1, 0.1), y=y, seed=seed))
 
 
 def _groups(task: Task) -> Tensor:
@@ -137,12 +131,8 @@ def _classes(task: Task) -> Tensor | None:
     return task.graphs.y if task.target in ("class", "binary") else None
 
 
-PARTS = {
-    **dict.fromkeys(("train", "training"), "train"),
-    **dict.fromkeys(("val", "valid", "validation", "dev"), "val"),
-    **dict.fromkeys(("test", "testing"), "test"),
-}
-"""Words for the parts of a split."""
+PARTS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
+"""Words for the parts of a split, numbered as in `Split.of`."""
 
 
 def column_split(table: Table, column: str, task: Task, *, seed: int | None = None) -> Split:
@@ -154,28 +144,25 @@ def column_split(table: Table, column: str, task: Task, *, seed: int | None = No
     values, rows = table.column(column), task.rows()
     words = [(values[row - 1] or "").strip() for row in rows]
     dates = [_date(word) for word in words]
-    parts: dict[str, list[int]] = {"train": [], "val": [], "test": []}
-    for graph, (word, row) in enumerate(zip(words, rows, strict=True)):
-        part = PARTS.get(word.lower())
-        if part is None and dates[graph] is None:
+    for word, date, row in zip(words, dates, rows, strict=True):
+        if word.lower() not in PARTS and date is None:
             raise DataError(
                 f"{table.source}, row {row}: {word!r} in the column {column!r} of the split: expected train, val "
                 f"or test, or a date such as 2024-05-31. To split in another way, use {RANDOM}, {SCAFFOLD} or {BUTINA}."
             )
-        parts[part or "val"].append(graph)
-    drawn = not any(dates) and bool(parts["train"] and parts["test"]) and not parts["val"]
+    part = torch.tensor([PARTS.get(word.lower(), -1) for word in words])
+    drawn = set(part.tolist()) == {0, 2}
     if seed is not None and not drawn:
         raise DataError(f"the column {column!r} determines the split: leave out split_seed={seed} (--split-seed).")
     if any(dates):
         return _date_split(dates, f"{table.source}: the column {column!r}")
     if drawn:
-        index, y = torch.tensor(parts["train"]), _classes(task)
-        part_of = deal(_groups(task)[index], (0.9, 0.1), y=None if y is None else y[index], seed=seed or 0)
-        parts["train"], parts["val"] = index[part_of == 0].tolist(), index[part_of == 1].tolist()
-    for part in ("train", "val"):
-        if not parts[part]:
-            raise DataError(f"{table.source}: the column {column!r} has no {part}: expected at least one row.")
-    return _split(*parts.values())
+        train, y = part == 0, _classes(task)
+        part[train] = deal(_groups(task)[train], (0.9, 0.1), y=None if y is None else y[train], seed=seed or 0)
+    for i, name in enumerate(("train", "val")):
+        if not (part == i).any():
+            raise DataError(f"{table.source}: the column {column!r} has no {name}: expected at least one row.")
+    return Split.of(part)
 
 
 def _date(text: str) -> datetime | None:
@@ -194,11 +181,12 @@ def _date_split(dates: Sequence[datetime | None], column: str) -> Split:
     order, tenth = sorted(range(len(known)), key=known.__getitem__), round(len(known) / 10)
     if tenth == 0 or known[order[0]] == known[order[-1]]:
         raise DataError(f"{column} has {len(known)} dates, which cannot be split into old and new ones.")
-    return _split(order[: -2 * tenth], order[-2 * tenth : -tenth], order[-tenth:])
+    part = torch.zeros(len(known), dtype=torch.long)
+    part[order[-2 * tenth :]] = torch.tensor([1, 2]).repeat_interleave(tenth)
+    return Split.of(part)
 
 
-COLUMNS = ("row", "smiles", "split")
-"""The columns of a file with a split."""
+COLUMNS = ("row", "smiles", "split")  # of a file with a split
 
 
 def write_split(path: Path, task: Task, split: Split) -> None:
@@ -222,9 +210,8 @@ def read_split(path: Path, task: Task) -> Split:
     table = read_table(path)
     rows, smiles, words = (table.column(name) for name in COLUMNS)
     found = {row: (text, word) for row, text, word in zip(rows, smiles, words, strict=True)}
-    parts: dict[str, list[int]] = {"train": [], "val": [], "test": []}
-    names = task.graphs.names or ()
-    for graph, (row, name) in enumerate(zip(task.rows(), names, strict=True)):
+    parts = []
+    for row, name in zip(task.rows(), task.graphs.names or (), strict=True):
         text, word = found.pop(str(row), (None, None))
         if text is None or text.strip() != name.strip():
             raise DataError(
@@ -234,13 +221,13 @@ def read_split(path: Path, task: Task) -> Split:
         part = PARTS.get((word or "").strip().lower())
         if part is None:
             raise DataError(f"{path}: the split of row {row} is {word!r}: expected train, val or test.")
-        parts[part].append(graph)
+        parts.append(part)
     if found:
         raise DataError(
             f"{path} is the split of other data: it has {len(found)} rows that {task.name} does not have, or that were "
             f"skipped, the first is {next(iter(found))}. Give another file name (--splits) to write a new one."
         )
-    return _split(*parts.values())
+    return Split.of(torch.tensor(parts))
 
 
 def split_groups(task: Task, split_by: str | None, clean: Clean | None = None) -> Tensor:
@@ -269,11 +256,8 @@ def scaffolds(smiles: Sequence[str]) -> list[str]:
     return [str(scaffold(text, includeChirality=False)) for text in smiles]
 
 
-MOST_CLUSTERED = 20_000
-"""How many molecules can be clustered: all pairs are compared."""
-
-CUTOFF = 0.4
-"""The largest Tanimoto distance between a molecule and the centre of its cluster."""
+MOST_CLUSTERED = 20_000  # molecules: all pairs are compared
+CUTOFF = 0.4  # the largest Tanimoto distance between a molecule and the centre of its cluster
 
 
 def butina_clusters(smiles: Sequence[str]) -> Tensor:
@@ -304,8 +288,8 @@ def butina_clusters(smiles: Sequence[str]) -> Tensor:
     return torch.tensor(cluster)
 
 
-def group_split(groups: Tensor, *, seed: int | None = None, val: float = 0.1, test: float = 0.1) -> Split:
-    """Split so that groups, such as molecules of one scaffold, stay together, with about these fractions.
+def group_split(groups: Tensor, *, seed: int | None = None) -> Split:
+    """Split about 80 / 10 / 10 so that groups, such as molecules of one scaffold, stay together.
 
     The largest groups are for training, the smallest for validation and test. With a `seed`, small groups come in
     random order: other seeds give other splits.
@@ -313,30 +297,24 @@ def group_split(groups: Tensor, *, seed: int | None = None, val: float = 0.1, te
     members: dict[int, list[int]] = {}
     for graph, group in enumerate(groups.tolist()):
         members.setdefault(group, []).append(graph)
-    num_val, num_test = round(len(groups) * val), round(len(groups) * test)
-    parts: tuple[list[int], list[int], list[int]] = ([], [], [])
-    room = (len(groups) - num_val - num_test, num_val, num_test)
+    tenth = round(len(groups) * 0.1)
+    left = [len(groups) - 2 * tenth, tenth, tenth]
     ordered = sorted(members.values(), key=lambda graphs: (-len(graphs), graphs[0]))
     if seed is not None:
-        small = max(1, min(num_val, num_test) // 2)
-        rest = [graphs for graphs in ordered if len(graphs) <= small]
+        rest = [graphs for graphs in ordered if len(graphs) <= max(1, tenth // 2)]
         shuffled = torch.randperm(len(rest), generator=torch.Generator().manual_seed(seed)).tolist()
         ordered[len(ordered) - len(rest) :] = [rest[i] for i in shuffled]
+    part = torch.zeros(len(groups), dtype=torch.long)
     for graphs in ordered:
-        left = [most - len(part) for most, part in zip(room, parts, strict=True)]
-        emptiest = max((1, 2), key=lambda i: left[i])  # of the parts to validate and test on
+        emptiest = max((1, 2), key=left.__getitem__)  # of the parts to validate and test on
         if len(graphs) <= left[0] or (len(graphs) > left[emptiest] and left[0] > left[emptiest]):
             emptiest = 0
-        parts[emptiest].extend(graphs)
-    if not all(parts):
+        part[graphs] = emptiest
+        left[emptiest] -= len(graphs)
+    if len(torch.unique(part)) < 3:
         largest = max(map(len, members.values()))
         raise DataError(
             f"{len(groups)} molecules in {len(members)} groups that stay together (the largest has {largest}) cannot "
             "be split into three parts. Give more molecules, or use a random split."
         )
-    return _split(*parts)
-
-
-def _split(*parts: Sequence[int]) -> Split:
-    train, val, test = (torch.tensor(sorted(part), dtype=torch.int64) for part in parts)
-    return Split(train, val, test)
+    return Split.of(part)

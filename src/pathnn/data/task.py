@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.data.errors import BadRow, DataError
-from pathnn.data.metrics import OF_KIND, MeanOverTargets, MetricInfo, OverClasses, TargetScore, check_metric
+from pathnn.data.metrics import OF_KIND, MeanOverTargets, MetricInfo, OverClasses, TargetScore
 from pathnn.data.packed import PackedGraphs
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def random_split(
         first = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")[group]
         place = torch.argsort(torch.argsort(first * num_graphs + place))
         place = torch.full_like(order, num_graphs).scatter_reduce(0, group, place, "amin")[group]
-    part = cuts[place]
-    return Split(*((part == i).nonzero().flatten() for i in range(3)))
+    return Split.of(cuts[place])
 
 
 TargetKind = Literal["class", "binary", "multilabel", "regression", "none"]
@@ -74,6 +73,11 @@ class Split:
     train: Tensor
     val: Tensor
     test: Tensor
+
+    @staticmethod
+    def of(part: Tensor) -> Split:
+        """Return the split with the part of each graph, `[G]`: 0 for training, 1 for validation, 2 for test."""
+        return Split(*((part == i).nonzero().flatten() for i in range(3)))
 
     def __repr__(self) -> str:
         return f"Split(train={self.train.numel()}, val={self.val.numel()}, test={self.test.numel()})"
@@ -263,18 +267,9 @@ def weighted_loss(task: Task, y: Tensor) -> Callable[[], nn.Module]:
     return partial(MaskedLoss, weighted) if task.has_missing_targets else weighted
 
 
-KIND_LOSSES: dict[str, type[nn.Module]] = {
-    "class": nn.CrossEntropyLoss,
-    "binary": nn.BCEWithLogitsLoss,
-    "multilabel": nn.BCEWithLogitsLoss,
-    "regression": nn.L1Loss,
-}
-"""The default loss of each kind of target."""
-
-
 def target_fields(kind: TargetKind, channels: int = 1, *, has_missing_targets: bool = False) -> dict[str, Any]:
     """Return the fields of a `Task` that describe its targets, with the default loss and metric of their kind."""
-    loss = KIND_LOSSES[kind]
+    loss = {"class": nn.CrossEntropyLoss, "regression": nn.L1Loss}.get(kind, nn.BCEWithLogitsLoss)
     return {
         "target": kind,
         "out_channels": channels,
@@ -299,8 +294,11 @@ def with_metric(task: Task, metric: str | None) -> Task:
     """Replace the metric of a task (None: keep it)."""
     if metric is None:
         return task
-    check_metric(metric, task.target)
-    info = OF_KIND[task.target][metric]
+    known = OF_KIND.get(task.target, {})
+    if metric not in known:
+        expected = ", ".join(known) if known else "none, since there are no targets"
+        raise DataError(f"metric={metric!r} is not for targets of the kind {task.target!r}: expected {expected}.")
+    info = known[metric]
     return task if info.name == task.metric_name else replace(task, **metric_fields(task.target, info))
 
 

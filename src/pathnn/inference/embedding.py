@@ -27,8 +27,7 @@ from pathnn.training.setup import check_finite, resolve_max_entries, with_paths
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-EMBEDDING = "embedding"
-"""The name of the column; in a file, a number follows it."""
+EMBEDDING = "embedding"  # the name of the column; in a file, a number follows it
 
 
 class Embedder(Predictor):
@@ -156,10 +155,7 @@ def embed_file(
 
 
 def _atom_rows(chunk: PredictionTable, before: int | None) -> PredictionTable:
-    """Return a row for each atom: the number of its molecule, its own, its embedding and the error.
-
-    `before` is the number of rows before the chunk; None for graphs that are not in a table, which have numbers.
-    """
+    """Return a row for each atom; `before` rows of the table are before the chunk, None if the graphs have numbers."""
     rows: list[list[Any]] = []
     for i, (first, *_, found, bad) in enumerate(chunk.rows):
         number = first if before is None else before + i + 1

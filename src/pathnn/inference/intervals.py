@@ -26,14 +26,12 @@ Array = np.ndarray[Any, Any]
 
 FILE, FORMAT = "intervals.json", "pathnn-intervals-1"
 
-LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""The levels of a reliability diagram."""
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # the levels of a reliability diagram
 
 LEAST_DEVIATION = 0.01
 """Added to the deviation of networks, in standard deviations of the target: they may agree and be wrong."""
 
-AT_ONCE = 4_000_000
-"""How many numbers the bounds of some molecules are chosen from at once."""
+AT_ONCE = 4_000_000  # how many numbers the bounds of some molecules are chosen from at once
 
 
 class Coverage(NamedTuple):

@@ -61,11 +61,7 @@ def load_runs(run: Path) -> Ensemble:
 
 
 def load_run(run: Path) -> TrainedModel:
-    """Load the best model of a run folder, a model file, or a trained model by its name.
-
-    >>> load_run(Path("zinc-ap")).config.data
-    'zinc'
-    """
+    """Load the best model of a run folder, a model file, or a trained model by its name."""
     if not run.exists():
         names = pretrained_names()
         if str(run) in (*names, *NON_COMMERCIAL):
@@ -135,16 +131,8 @@ class Predictor:
         `table` has the rows of the SMILES, for models that read columns as descriptors.
         """
         good = [i for i in range(len(texts)) if i not in problems]
-        task = self._task(molecules) if good else None
-        descriptors, clean = self.trained.signature.descriptors, self.trained.config.clean
-        if task is not None and descriptors is not None:
-            smiles = [clean_smiles(texts[i], clean) or "" for i in good]
-            numbers = descriptors.of_molecules(smiles) if table is None else descriptors.of_rows(table, good, smiles)
-            graphs = replace(task.graphs, graph_attr=torch.from_numpy(numbers))
-            task = replace(task, graphs=graphs, descriptors=descriptors)
-        columns = self.predict_task(task)
         placed: Columns = {}
-        for name, values in columns.items():
+        for name, values in self.predict_task(self._task(texts, molecules, good, table) if good else None).items():
             placed[name] = [None] * len(texts)
             for i, value in zip(good, values, strict=True):
                 placed[name][i] = value
@@ -155,22 +143,27 @@ class Predictor:
     def predict_task(self, task: Task | None) -> dict[str, Values]:
         """Return the columns of all graphs of a task; of no task, the columns without values."""
         if task is None:
-            one = torch.zeros(len(self.trained.members), 1, self.trained.signature.out_channels)
-            return {name: [] for name in self._columns(one)}
-        return self._columns(predict_each(self.trained, task, device=self.device))
-
-    def _columns(self, outputs: Tensor) -> dict[str, Values]:
+            outputs = torch.zeros(len(self.trained.members), 1, self.trained.signature.out_channels)
+        else:
+            outputs = predict_each(self.trained, task, device=self.device)
         columns = ensemble_columns(outputs, self.trained.signature)
         if self.calibration is not None and self.interval is not None:
             for name, values in interval_columns(self.calibration, outputs, self.interval).items():
                 columns[free_name(name, columns)] = values
-        return columns
+        return {name: [] for name in columns} if task is None else columns
 
-    def _task(self, molecules: Sequence[Molecules]) -> Task:
-        atoms, bonds = FEATURES[self.trained.signature.molecule_features]
-        return task_from_graphs(
-            pack_molecules(molecules), name="the data", node_features=atoms, edge_features=bonds, kind="none"
-        )
+    def _task(
+        self, texts: Sequence[str | None], molecules: Sequence[Molecules], good: list[int], table: Table | None
+    ) -> Task:
+        """Return the molecules of the texts `good` as a task, with the descriptors that the model reads."""
+        signature, graphs = self.trained.signature, pack_molecules(molecules)
+        if (descriptors := signature.descriptors) is not None:
+            smiles = [clean_smiles(texts[i], self.trained.config.clean) or "" for i in good]
+            numbers = descriptors.of_molecules(smiles) if table is None else descriptors.of_rows(table, good, smiles)
+            graphs = replace(graphs, graph_attr=torch.from_numpy(numbers))
+        atoms, bonds = FEATURES[signature.molecule_features]
+        task = task_from_graphs(graphs, name="the data", node_features=atoms, edge_features=bonds, kind="none")
+        return replace(task, descriptors=descriptors)
 
 
 def score(
@@ -247,7 +240,8 @@ def ensemble_columns(outputs: Tensor, signature: TaskSignature) -> dict[str, Val
     for name, values in mean.items():
         columns[name] = values
         if not any(isinstance(value, str) for value in values):
-            columns[free_name(f"{name}_std", mean)] = _deviation([column[name] for column in each])
+            numbers = torch.tensor([column[name] for column in each], dtype=torch.float64)
+            columns[free_name(f"{name}_std", mean)] = [float(f"{std:.6g}") for std in numbers.std(dim=0).tolist()]
     return columns
 
 
@@ -270,17 +264,8 @@ def interval_columns(calibration: Calibration, outputs: Tensor, level: float) ->
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """Return `name`, with underscores appended while it is taken.
-
-    >>> free_name("y", ["x", "y"])
-    'y_'
-    """
+    """Return `name`, with underscores appended while it is taken."""
     return name if name not in taken else free_name(f"{name}_", taken)
-
-
-def _deviation(values: Sequence[Sequence[str | int | float]]) -> Values:
-    numbers = torch.tensor([[float(value) for value in column] for column in values], dtype=torch.float64)
-    return [float(f"{value:.6g}") for value in numbers.std(dim=0).tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,11 +338,7 @@ def target_options(trained: Ensemble | TrainedModel, target: Sequence[str] | Non
 
 
 def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
-    """Split a task as in training, by a file, a column, scaffolds or clusters.
-
-    A random split is left as it is. A task that lacks the column, or that cannot be the data of a training split by
-    scaffolds, clusters or a file, gets no split.
-    """
+    """Split a task as in training; other data gets no split, except by a column that it has, or at random."""
     if config.split_by is None and config.splits is None:
         return task
     before, path = trained.signature.data, Path(config.data).expanduser()
@@ -380,7 +361,11 @@ def choose_part(trained: Ensemble | TrainedModel, task: Task, config: RunConfig,
     if part == "all":
         return part
     before, same_name = trained.signature.data, same_place(config.data, trained.config.data)
-    changed = None if before is None else _difference(before, task, config)
+    changed = None
+    if before is not None:
+        has_split = len(task.graphs) == before.num_graphs and config.fold < len(splits_of(task, config))
+        now = DataFingerprint.of(task, choose_split(task, config) if has_split else None)
+        changed = replace(before, targets=now.targets).difference(now)  # another column of the same graphs is fine
     if changed is not None and (same_name or (part is not None and changed == OTHER_SPLIT)):
         raise ValueError(
             f"{config.data} has changed since the model was trained, or is read with other options (--target, "
@@ -397,21 +382,12 @@ def choose_part(trained: Ensemble | TrainedModel, task: Task, config: RunConfig,
     return part or ("test" if known else "all")
 
 
-def _difference(before: DataFingerprint, task: Task, config: RunConfig) -> str | None:
-    """Return what differs from the data of the training, except targets: another column of the same graphs is fine."""
-    same_size = len(task.graphs) == before.num_graphs
-    splits = len(splits_of(task, config)) if same_size else 0
-    now = DataFingerprint.of(task, choose_split(task, config) if config.fold < splits else None)
-    return replace(before, targets=now.targets).difference(now)
-
-
 def choose_graphs(task: Task, config: RunConfig, part: str) -> Tensor | None:
     """Return the graphs of a part of the run's split; None for all."""
     check_choice("split", part, PARTS)
     if part == "all":
         return None
-    split = choose_split(task, config)
-    index = {"train": split.train, "val": split.val, "test": split.test}[part]
+    index: Tensor = vars(choose_split(task, config))[part]
     if not index.numel() and config.folds is not None:
         raise ValueError(
             f"the folds of {config.data} have no {part} graphs in common. out_of_fold.csv in the run folder has the "

@@ -19,19 +19,15 @@ from typing import Any, BinaryIO, NamedTuple
 from pathnn.data.errors import BadRow, BadRowsError
 from pathnn.data.load import find_data, load_data
 from pathnn.data.readers.molecules import MoleculePool, Molecules, Problems, reader_processes
-from pathnn.data.readers.table import STANDARD_INPUT, Table, TableReader, open_table
+from pathnn.data.readers.table import SAMPLE, STANDARD_INPUT, Rows, Table, TableReader, open_table
 from pathnn.data.task import Task
 from pathnn.files import atomic_write, locked_file
 from pathnn.inference.intervals import checksum
 from pathnn.inference.predictor import ERROR, Columns, Predictor, free_name
 from pathnn.training.ensemble import Ensemble
 
-CHUNK_ROWS = 4_096
-"""Rows that are read, predicted and written at once."""
-
-AHEAD = 2
-"""Chunks whose molecules are read while the network computes."""
-
+CHUNK_ROWS = 4_096  # rows that are read, predicted and written at once
+AHEAD = 2  # chunks whose molecules are read while the network computes
 EVERY_ROW = range(sys.maxsize)
 
 Reading = Callable[[], tuple[list[Molecules], Problems]]
@@ -82,9 +78,13 @@ def predict_table(
     total = len(skipped) + (0 if task is None else len(task.graphs))
     if strict and skipped:
         raise BadRowsError(data, skipped, total, "leave out --strict")
-    columns = predictor.predict_task(task)
-    header, rows = add_columns(_graph_rows(task, total), skipped, columns)
-    return PredictionTable(header, rows, tuple(columns), skipped)
+    predicted = predictor.predict_task(task)
+    names = None if task is None else task.graphs.names
+    columns: Columns = predicted if names is None else {"name": [*names], **predicted}
+    reasons = {one.row - 1: one.reason for one in skipped}
+    values, empty = iter(zip(*columns.values(), strict=True)), [""] * len(columns)
+    rows = [[i, *(empty if i in reasons else next(values)), reasons.get(i, "")] for i in range(total)]
+    return PredictionTable(["graph", *columns, ERROR], rows, tuple(predicted), skipped)
 
 
 def predict_rows(
@@ -103,55 +103,21 @@ def predict_rows(
         yield from stream.chunks(part_rows(data, part))
 
 
-def _graph_rows(task: Task | None, total: int) -> tuple[list[str], list[list[Any]]]:
-    """Return the numbers of the graphs, and their names, if any."""
-    if task is None or task.graphs.names is None:
-        return ["graph"], [[number] for number in range(total)]
-    names = dict(zip(task.rows(), task.graphs.names, strict=True))
-    return ["graph", "name"], [[number, names.get(number + 1, "")] for number in range(total)]
-
-
-def add_columns(
-    table: tuple[list[str], list[list[Any]]], bad: Sequence[BadRow], predicted: Columns
-) -> tuple[list[str], list[list[Any]]]:
-    """Add predicted columns, which are empty in bad rows, and a column that says what is wrong with a row.
-
-    >>> add_columns((["smiles"], [["CO"], ["C("]]), (BadRow(2, "no molecule"),), {"prediction": [1.5]})
-    (['smiles', 'prediction', 'error'], [['CO', 1.5, ''], ['C(', '', 'no molecule']])
-    """
-    header, rows = table
-    reasons = {one.row: one.reason for one in bad}
-    values = iter(zip(*predicted.values(), strict=True))
-    empty = [""] * len(predicted)
-    return add_names(header, predicted), [
-        [*row, *(empty if i in reasons else next(values)), reasons.get(i, "")] for i, row in enumerate(rows, start=1)
-    ]
-
-
-def add_names(header: Sequence[str], predicted: Iterable[str]) -> list[str]:
-    """Return a header with the names of new columns; names that are taken get underscores.
-
-    >>> add_names(["smiles", "error"], ["prediction"])
-    ['smiles', 'error', 'prediction', 'error_']
-    """
-    return [*header, *(free_name(name, header) for name in (*predicted, ERROR))]
-
-
 class PredictionStream:
     """Predictions for a table, chunk by chunk, while other processes read the molecules of the next chunks."""
 
     def __init__(
         self, predictor: Predictor, reader: TableReader, *, smiles: str | None = None, strict: bool = False
     ) -> None:
-        self.predictor, self.reader, self.strict = predictor, reader, strict
-        self.rest = reader.chunks(CHUNK_ROWS)
-        self.first = list(islice(self.rest, 1))  # the values of a column say whether it holds SMILES
-        some = self.first[0] if self.first else Table(reader.source, reader.columns, ())
+        self.predictor, self.strict = predictor, strict
+        first = list(islice(reader.rows, SAMPLE))  # the values of a column say whether it holds SMILES
+        some = next(replace(reader, rows=iter(first)).chunks(SAMPLE))
+        self.reader = replace(reader, rows=chain(first, reader.rows))
         self.smiles = smiles or predictor.trained.config.smiles or some.smiles_column()
         some.column(self.smiles)
         *predicted, _ = predictor.predict_molecules([], [], {})
         self.predicted = tuple(predicted)
-        self.header = add_names(reader.columns, predicted)
+        self.header = [*reader.columns, *(free_name(name, reader.columns) for name in (*predicted, ERROR))]
 
     def chunks(self, rows: range = EVERY_ROW, *, known: str | None = None) -> Iterator[PredictionTable]:
         """Yield some rows; `known` is the digest that the chunk before them had, to refuse a file that changed."""
@@ -172,26 +138,24 @@ class PredictionStream:
 
     def _tables(self, rows: range, known: str | None) -> Iterator[tuple[int, Table, str]]:
         """Yield how many rows are before a chunk, the chunk, and the digest to its end."""
-        digest, before = hashlib.sha256(repr(self.reader.columns).encode()), 0
-        for table in chain(self.first, self.rest):
-            skipped, kept = (_between(table, before, part) for part in (range(rows.start), rows))
-            _update(digest, skipped)
-            if kept.rows:
-                self._check(digest.hexdigest(), known)
-                known = None
-                _update(digest, kept)
-                yield before + len(skipped.rows), kept, digest.hexdigest()
-            before += len(table.rows)
-            if before >= rows.stop:
-                break
-        self._check(digest.hexdigest(), known)
+        digest = hashlib.sha256(repr(self.reader.columns).encode())
 
-    def _check(self, digest: str, known: str | None) -> None:
-        if known not in (None, digest):
+        def digested() -> Rows:
+            for row, problem in self.reader.rows:
+                digest.update(repr(row).encode())
+                yield row, problem
+
+        read = digested()
+        before = sum(1 for _ in islice(read, rows.start))
+        if known not in (None, digest.hexdigest()):
             raise ValueError(
                 f"{self.reader.source} has changed since its prediction was stopped: give the data as it was, or start "
                 "again without --resume."
             )
+        reader = replace(self.reader, rows=islice(read, len(rows)))
+        while (table := reader.take(CHUNK_ROWS)).rows:
+            yield before, table, digest.hexdigest()
+            before += len(table.rows)
 
     def _texts(self, table: Table) -> list[str | None]:
         return [None if i in table.problems else text for i, text in enumerate(table.column(self.smiles))]
@@ -210,18 +174,6 @@ class PredictionStream:
             for row, values in zip(table.rows, zip(*columns.values(), strict=True), strict=True)
         ]
         return PredictionTable(self.header, rows, self.predicted, bad, digest)
-
-
-def _between(table: Table, before: int, rows: range) -> Table:
-    """Return the part of a chunk that is in some rows of its table; `before` is the number of the rows before it."""
-    start, stop = max(rows.start - before, 0), max(rows.stop - before, 0)
-    problems = {i - start: problem for i, problem in table.problems.items() if start <= i < stop}
-    return replace(table, rows=table.rows[start:stop], problems=problems)
-
-
-def _update(digest: hashlib._Hash, table: Table) -> None:
-    for row in table.rows:  # one by one: the digest does not depend on the chunks
-        digest.update(repr(row).encode())
 
 
 @dataclass(frozen=True)
@@ -308,7 +260,6 @@ def _describe(stream: PredictionStream, data: str, part: tuple[int, int]) -> dic
 
 
 def _read_state(state: Path, job: dict[str, Any]) -> Written:
-    """Return what was written by a call that was stopped."""
     try:
         known = json.loads(state.read_bytes())
         changed = [name for name, value in job.items() if known["job"].get(name) != value]
@@ -334,11 +285,7 @@ def _write(file: BinaryIO, rows: list[list[Any]], out: Path, size: int | None = 
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as CSV.
-
-    >>> csv_text([["a"], [1], ["b,c"]])
-    'a\\n1\\n"b,c"\\n'
-    """
+    """Return rows as CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

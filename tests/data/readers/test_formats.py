@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -79,16 +78,17 @@ def write_tu(folder: Path, **changes: str | None) -> Path:
 
 
 def test_a_tu_folder_is_read(tmp_path: Path) -> None:
-    data = read_tu(write_tu(tmp_path / "X"))
-    graphs = data.graphs(data.features(attributes=False)[0])
+    data = read_tu(write_tu(tmp_path / "X"), attributes=False)
+    graphs = data.graphs
     assert data.classes == ("-1", "1")
-    assert data.y.tolist() == [0, 1]
+    assert graphs.y.tolist() == [0, 1]
     assert graphs[0].edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]], "doubled once, reverse added"
     assert graphs[1].edge_index.tolist() == [[0, 1], [1, 0]], "no loop"
     assert graphs[0].edge_attr.view(-1).tolist() == [0, 0, 1, 1]
     assert graphs[0].x.tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
-    degrees, values = replace(data, node_labels=None).features(attributes=False)
-    assert [values["degrees"][0][code] for code in degrees.int().argmax(dim=1)] == [1, 2, 1, 1, 1]
+    (tmp_path / "X" / "X_node_labels.txt").unlink()
+    _, graphs, _, values = read_tu(tmp_path / "X", attributes=False)
+    assert [values["degrees"][0][code] for code in graphs.x.int().argmax(dim=1)] == [1, 2, 1, 1, 1]
 
 
 def test_a_tu_zip_may_have_doubled_separators(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_tu_zip_may_have_doubled_separators(tmp_path: Path) -> None:
         for part, text in TU.items():
             archive.writestr(f"X//X_{part}.txt", text)
         archive.writestr("X//README.txt", "of no interest")
-    assert torch.equal(read_tu(path).edge_index, read_tu(write_tu(tmp_path / "X")).edge_index)
+    assert torch.equal(read_tu(path).graphs.edge_index, read_tu(write_tu(tmp_path / "X")).graphs.edge_index)
 
 
 @pytest.mark.parametrize(
@@ -235,14 +235,13 @@ def test_other_formats_of_its_family_are_named(line: str, name: str) -> None:
 
 def test_the_folder_of_pyg_s_downloads_is_read(tmp_path: Path) -> None:
     write_tu(tmp_path / "X" / "raw")
-    assert torch.equal(read_tu(tmp_path / "X").edge_index, read_tu(tmp_path / "X" / "raw").edge_index)
+    assert torch.equal(read_tu(tmp_path / "X").graphs.edge_index, read_tu(tmp_path / "X" / "raw").graphs.edge_index)
 
 
 def test_attributes_of_edges_belong_to_their_rows_and_come_before_labels(tmp_path: Path) -> None:
     changes = {"edge_attributes": "".join(f"{i}.5\n" for i in range(TU["edge_labels"].count("\n")))}
-    data = read_tu(write_tu(tmp_path / "X", **changes))
+    graphs = read_tu(write_tu(tmp_path / "X", **changes)).graphs
     edges = [tuple(map(int, row.split(","))) for row in TU["A"].splitlines()]
-    graphs = data.graphs(None)
     assert graphs.edge_attr is not None
     shift = torch.repeat_interleave(graphs.node_ptr[:-1], graphs.edge_ptr.diff())
     found = [(u, v) for u, v in (graphs.edge_index + shift + 1).t().tolist()]

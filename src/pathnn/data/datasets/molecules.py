@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -109,7 +110,9 @@ def specs() -> list[DatasetSpec]:
         "notes": "the features of a user's own molecules; a random split of 80 / 10 / 10 from seed 0; not in the paper",
         **target_fields("regression"),
     }
-    build_func, build_struct = partial(build_peptides, len(PEPTIDE_FUNCTIONS)), partial(build_peptides, 11)
+    build_molhiv = partial(read_packed_or_published, "valid", read_ogb_csv)
+    build_func = partial(read_packed_or_published, "val", partial(read_lrgb, num_targets=len(PEPTIDE_FUNCTIONS)))
+    build_struct = partial(read_lrgb, num_targets=11)
     return [
         DatasetSpec("zinc", "ZINC12k", 12000, ((ZINC, *ZINC_PUBLISHED),), build_zinc, zinc),
         DatasetSpec("molhiv", "ogbg-molhiv", 41127, (MOLHIV,), build_molhiv, molhiv),
@@ -127,18 +130,10 @@ def build_esol(path: Path) -> Built:
     return Built(graphs, (random_split(len(graphs)),), published=False)
 
 
-def build_molhiv(path: Path) -> Built:
-    """Read ogbg-molhiv from a packed file or from OGB's zip."""
-    return read_packed_molecules(path, "valid") if path.suffix == ".npz" else read_ogb_csv(path)
-
-
-def build_peptides(num_targets: int, path: Path) -> Built:
-    """Read Peptides from a packed file or from LRGB's zip."""
-    return read_packed_molecules(path, "val") if path.suffix == ".npz" else read_lrgb(path, num_targets)
-
-
-def read_packed_molecules(path: Path, val: str) -> Built:
-    """Read graphs, targets and the split from an `.npz` file of this project; `val` names the validation part."""
+def read_packed_or_published(val: str, read_published: Callable[[Path], Built], path: Path) -> Built:
+    """Read molecules from an `.npz` file of this project, where `val` is the validation part, or as published."""
+    if path.suffix != ".npz":
+        return read_published(path)
     fields = ("x", "bond_feat", "bonds", "num_nodes", "num_bonds")
     arrays = load_arrays(path, (*fields, "y", "train", val, "test"))
     graphs = pack_bonds(*(arrays[name] for name in fields))
@@ -152,9 +147,8 @@ def read_ogb_csv(path: Path) -> Built:
     with reading(path, "an OGB file"), zipfile.ZipFile(path) as archive:
 
         def table(name: str) -> Tensor:
-            return torch.from_numpy(
-                parse_numbers(gzip.decompress(archive.read(_name(archive, f"{name}.csv.gz"))).decode())
-            )
+            text = gzip.decompress(archive.read(_name(archive, f"{name}.csv.gz"))).decode()
+            return torch.from_numpy(parse_numbers(text))
 
         atoms, bonds = (table(f"raw/{name}").to(torch.uint8) for name in ("node-feat", "edge-feat"))
         sizes = (table(f"raw/{name}").view(-1) for name in ("num-node-list", "num-edge-list"))
@@ -166,17 +160,21 @@ def read_ogb_csv(path: Path) -> Built:
 
 def read_lrgb(path: Path, num_targets: int) -> Built:
     """Read the graphs of the three parts and their split; only tensors are unpickled (`weights_only`)."""
-    with reading(path, "an LRGB file"), zipfile.ZipFile(path) as archive:
-        parts = [_part(archive, part, num_targets) for part in PARTS]
-        graphs = _compact(from_pyg([graph for part in parts for graph in part]))
-    sizes = [len(part) for part in parts]
-    return Built(graphs, (Split(*torch.split(torch.arange(sum(sizes)), sizes)),))
+    with reading(path, "lists of graphs of LRGB, each of four tensors"), zipfile.ZipFile(path) as archive:
+        return _in_parts([_part(archive, part, num_targets) for part in PARTS])
 
 
-def _compact(graphs: PackedGraphs) -> PackedGraphs:
-    """Store the edges and features of small molecules in small integers."""
+def _in_parts(parts: Sequence[Sequence[Data]]) -> Built:
+    """Return the graphs for training, validation and test, with edges and features in small integers."""
+    graphs = from_pyg([graph for part in parts for graph in part])
     small: dict[str, Any] = {name: graphs.tensors()[name].to(torch.uint8) for name in ("x", "edge_attr")}
-    return replace(graphs, edge_index=graphs.edge_index.to(torch.int16), **small)
+    graphs = replace(graphs, edge_index=graphs.edge_index.to(torch.int16), **small)
+    return Built(graphs, (consecutive_parts([len(part) for part in parts]),))
+
+
+def consecutive_parts(sizes: Sequence[int]) -> Split:
+    """Return the split into consecutive parts of these sizes for training, validation and test."""
+    return Split(*torch.split(torch.arange(sum(sizes)), list(sizes)))
 
 
 def _name(archive: zipfile.ZipFile, ending: str) -> str:
@@ -188,20 +186,13 @@ def _name(archive: zipfile.ZipFile, ending: str) -> str:
 
 
 def _part(archive: zipfile.ZipFile, part: str, num_targets: int) -> list[Data]:
-    content = torch.load(io.BytesIO(archive.read(_name(archive, f"{part}.pt"))), weights_only=True)
-    if not isinstance(content, list):
-        raise DataError(f"{part}.pt: expected a list of graphs, got {type(content).__name__}.")
-    return [_graph(f"{part}.pt, graph {i}", graph, num_targets) for i, graph in enumerate(content)]
-
-
-def _graph(where: str, graph: Any, num_targets: int) -> Data:
-    names = ("x", "edge_attr", "edge_index", "y")
-    tensors = dict(zip(names, graph, strict=False)) if isinstance(graph, list | tuple) else {}
-    if len(tensors) != 4 or not all(isinstance(tensor, Tensor) for tensor in graph):
-        raise DataError(f"{where}: expected four tensors, {', '.join(names)}.")
-    if tensors["y"].numel() != num_targets:
-        raise DataError(f"{where}: expected {num_targets} targets, got {tensors['y'].numel()}.")
-    return Data(**{**tensors, "y": tensors["y"].view(1, -1).float()})
+    content = io.BytesIO(archive.read(_name(archive, f"{part}.pt")))
+    graphs = []
+    for i, (x, edge_attr, edge_index, y) in enumerate(torch.load(content, weights_only=True)):
+        if y.numel() != num_targets:
+            raise DataError(f"{part}.pt, graph {i}: expected {num_targets} targets, got {y.numel()}.")
+        graphs.append(Data(x=x, edge_attr=edge_attr, edge_index=edge_index, y=y.view(1, -1).float()))
+    return graphs
 
 
 def build_zinc(path: Path) -> Built:
@@ -215,19 +206,18 @@ def build_zinc(path: Path) -> Built:
         )
         ptrs = offsets(nodes.long()), offsets(edges.long())
         graphs = PackedGraphs(edge_index.to(torch.int16), *ptrs, x[:, None], edge_attr[:, None], y[:, None]).validate()
-        sizes = [arrays[f"{part}_y"].numel() for part in PARTS]
+        built = Built(graphs, (consecutive_parts([arrays[f"{part}_y"].numel() for part in PARTS]),))
     else:
         with reading(path, "the benchmark's pickles of ZINC"):
-            parts = [_published_zinc(path, part) for part in PARTS]
-            graphs, sizes = _compact(from_pyg([graph for part in parts for graph in part])), [*map(len, parts)]
+            built = _in_parts([_published_zinc(path, part) for part in PARTS])
     for name, kinds in (("x", ATOM_TYPES), ("edge_attr", BOND_TYPES)):
-        values = graphs.tensors()[name]
-        low, high = (int(value) for value in torch.aminmax(values)) if values.numel() else (0, 0)
+        low, high = torch.aminmax(built.graphs.tensors()[name])
         if low < 0 or high >= kinds:
             raise DataError(f"{path}: expected codes from 0 to {kinds - 1} in {name}, got {low} to {high}.")
-    if sizes != list(ZINC_SIZES):
-        raise DataError(f"{path}: expected {ZINC_SIZES} graphs for training, validation and test, got {tuple(sizes)}.")
-    return Built(graphs, (Split(*torch.split(torch.arange(sum(sizes)), sizes)),))
+    sizes = tuple(len(part) for part in vars(built.splits[0]).values())
+    if sizes != ZINC_SIZES:
+        raise DataError(f"{path}: expected {ZINC_SIZES} graphs for training, validation and test, got {sizes}.")
+    return built
 
 
 def _published_zinc(path: Path, part: str) -> list[Data]:

@@ -73,10 +73,7 @@ PARTS = ("train", "val", "test")
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """The graphs and splits of a dataset; the rest of its task is code.
-
-    `published` says whether the splits are the published ones, or were made here without a file.
-    """
+    """The graphs and splits of a dataset; `published`: the splits are the published ones, not made here."""
 
     graphs: PackedGraphs
     splits: tuple[Split, ...] = ()
@@ -158,8 +155,7 @@ def built_path(spec: DatasetSpec) -> Path:
 
 
 FORMAT = "pathnn-built"
-VERSION = 1
-"""Increased when the meaning of a built file changes; files of other versions are rebuilt."""
+VERSION = 1  # increased when the meaning of a built file changes; files of other versions are rebuilt
 
 
 def load_built(spec: DatasetSpec) -> Built:

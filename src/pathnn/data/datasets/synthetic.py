@@ -160,9 +160,9 @@ def skip_link_graph(num_nodes: int, skip: int) -> Tensor:
     return torch.unique(torch.cat([one_way, one_way.flip(0)], dim=1), dim=1)
 
 
-def construct(seed: int = 0) -> PackedGraphs:
-    """Make 15 copies of each class, with vertices renumbered at random from `seed`; `y` is the class."""
-    generator = torch.Generator().manual_seed(seed)
+def construct() -> PackedGraphs:
+    """Make 15 copies of each class, with vertices renumbered at random from seed 0; `y` is the class."""
+    generator = torch.Generator().manual_seed(0)
     edges = []
     for skip in SKIPS:
         graph = skip_link_graph(NUM_NODES, skip)
@@ -179,8 +179,8 @@ def build_exp(path: Path) -> Built:
     return Built(graphs, consecutive_splits(len(graphs)))
 
 
-def consecutive_splits(num_graphs: int, count: int = 4) -> tuple[Split, ...]:
-    """Make the splits of EXP, as in the released implementation.
+def consecutive_splits(num_graphs: int) -> tuple[Split, ...]:
+    """Make the four splits of EXP, as in the released implementation.
 
     The validation set of split i is the i-th block of n / 10 consecutive graphs. The test set is the i-th block of
     0.15 n consecutive graphs of the rest. All other graphs are the training set. Test sets may overlap.
@@ -188,15 +188,13 @@ def consecutive_splits(num_graphs: int, count: int = 4) -> tuple[Split, ...]:
     >>> consecutive_splits(1200)[1], consecutive_splits(1200)[1].test[[0, -1]].tolist()
     (Split(train=900, val=120, test=180), [300, 479])
     """
-    graphs = torch.arange(num_graphs)
     num_val, num_test = num_graphs // 10, num_graphs * 15 // 100
     splits = []
-    for i in range(count):
-        val = graphs[i * num_val : (i + 1) * num_val]
-        rest = torch.cat([graphs[: i * num_val], graphs[(i + 1) * num_val :]])
-        test = rest[i * num_test : (i + 1) * num_test]
-        train = torch.cat([rest[: i * num_test], rest[(i + 1) * num_test :]])
-        splits.append(Split(train, val, test))
+    for i in range(4):
+        part = torch.zeros(num_graphs, dtype=torch.long)
+        part[i * num_val : (i + 1) * num_val] = 1
+        part[(part == 0).nonzero()[i * num_test : (i + 1) * num_test]] = 2
+        splits.append(Split.of(part))
     return tuple(splits)
 
 

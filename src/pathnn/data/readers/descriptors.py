@@ -65,10 +65,7 @@ class Descriptors:
         return None if values is None else Descriptors(values["kind"], tuple(values["names"]))
 
     def of_molecules(self, smiles: Sequence[str]) -> Array:
-        """Compute the descriptors of molecules, `[molecules, descriptors]`; NaN where one is not defined.
-
-        Raises `DataError` for columns, which only a table has.
-        """
+        """Compute the descriptors of molecules, `[molecules, descriptors]`; NaN where one is not defined."""
         if self.kind == "columns":
             raise DataError(f"the model reads {self}: give a table with these columns.")
         parts = [np.log1p(morgan(smiles).astype(np.float32))] if self.counts else []

@@ -1,4 +1,4 @@
-"""The graph6 format: simple graphs as lines of printable characters (McKay), read many lines at once."""
+"""The graph6 format: simple graphs as lines of printable characters (McKay)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from pathnn.data.errors import BadRow, BadRowsError, DataError
-from pathnn.data.packed import PackedGraphs, offsets
+from pathnn.data.packed import PackedGraphs
 from pathnn.data.readers.table import read_text
 
 HEADER = ">>graph6<<"
-
-OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}
-"""By the first character of a line."""
-
-LINES_AT_ONCE = 4096
+OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}  # by the first character of a line
 
 
 def read_graph6(path: Path, *, skip_invalid: bool = False) -> tuple[PackedGraphs, list[BadRow]]:
@@ -47,7 +44,11 @@ def parse_graph6(
         raise BadRowsError(source, bad, len(rows), "give a file with one graph6 line per graph")
     if not good:
         raise DataError(f"{source} has no graphs: expected one graph6 line per graph.")
-    return _pack(good), bad
+    sizes = [_size(line)[0] for line in good]
+    pairs = {size: np.tril_indices(size, -1) for size in set(sizes)}  # (1, 0), (2, 0), (2, 1), (3, 0), ...
+    edges = [_edges(line, *pairs[size]) for line, size in zip(good, sizes, strict=True)]
+    graphs = PackedGraphs.from_edges(edges, sizes)
+    return replace(graphs, edge_index=graphs.edge_index.int(), names=tuple(good)), bad
 
 
 def _size(line: str) -> tuple[int, int]:
@@ -76,30 +77,11 @@ def _fault(line: str) -> str | None:
     return None
 
 
-def _pack(lines: list[str]) -> PackedGraphs:
-    """Decode graphs of the same size together, up to `LINES_AT_ONCE` lines at once."""
-    sizes = np.array([_size(line)[0] for line in lines])
-    edges: list[NDArray[np.int64]] = []
-    for n in np.unique(sizes):
-        members = np.flatnonzero(sizes == n)
-        for start in range(0, members.size, LINES_AT_ONCE):
-            edges.append(_decode([lines[i] for i in members[start : start + LINES_AT_ONCE]], int(n), members[start:]))
-    graph, u, v = np.concatenate(edges, axis=1)
-    order = np.lexsort((v, u, graph))
-    graphs = PackedGraphs(
-        edge_index=torch.from_numpy(np.stack([u, v])[:, order].astype(np.int32)),
-        node_ptr=offsets(torch.from_numpy(sizes)),
-        edge_ptr=offsets(torch.from_numpy(np.bincount(graph, minlength=len(lines)))),
-    )
-    return replace(graphs, names=tuple(lines)).validate()
-
-
-def _decode(lines: list[str], n: int, members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the directed edges of lines of `n` vertices: rows graph number, u, v."""
-    used = _size(lines[0])[1]
-    codes = np.frombuffer("".join(lines).encode(), dtype=np.uint8).reshape(len(lines), -1)[:, used:] - 63
-    bits = np.unpackbits(codes[:, :, None], axis=2)[:, :, 2:].reshape(len(lines), -1)
-    row, bit = np.nonzero(bits[:, : n * (n - 1) // 2])
-    second, first = np.tril_indices(n, -1)  # graph6's order: (0,1), (0,2), (1,2), (0,3), ...
-    graph, u, v = members[row], first[bit], second[bit]
-    return np.stack([np.concatenate(pair) for pair in ((graph, graph), (u, v), (v, u))])
+def _edges(line: str, first: NDArray[np.int64], second: NDArray[np.int64]) -> Tensor:
+    """Return the edges of a line in both directions, sorted; its bits are the pairs `first`, `second`."""
+    size, used = _size(line)
+    codes = np.frombuffer(line[used:].encode(), dtype=np.uint8) - 63
+    bits = np.unpackbits(codes[:, None], axis=1)[:, 2:].ravel()
+    matrix = np.zeros((size, size), dtype=bool)
+    matrix[first, second] = matrix[second, first] = bits[: len(first)]
+    return torch.from_numpy(np.stack(matrix.nonzero()))

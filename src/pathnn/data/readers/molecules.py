@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
 from queue import SimpleQueue
-from typing import IO, Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -74,8 +74,7 @@ class Molecules(NamedTuple):
     num_bonds: Array
 
 
-Problems = dict[int, str]
-"""The reasons why SMILES cannot be read, by their position."""
+Problems = dict[int, str]  # the reasons why SMILES cannot be read, by their position
 
 
 def quiet_rdkit() -> AbstractContextManager[Any]:
@@ -142,12 +141,7 @@ def _molecule(text: str | None, features: MoleculeFeatures) -> tuple[Any, Sequen
         raise ValueError(f"{shorten(text)} is no molecule: {_problem(text)}")
     if molecule.GetNumAtoms() == 0:
         raise ValueError(f"{shorten(text)} has no atoms")
-    if features == "ogb":
-        return molecule, range(molecule.GetNumAtoms()), False
-    try:
-        return canonical(molecule, text)
-    except ValueError as error:
-        raise ValueError(f"{shorten(text)} {error}") from error
+    return canonical(molecule, text) if features == "cip" else (molecule, range(molecule.GetNumAtoms()), False)
 
 
 def _problem(smiles: str) -> str:
@@ -161,15 +155,14 @@ def _problem(smiles: str) -> str:
 def canonical(molecule: Any, smiles: str) -> tuple[Any, Sequence[int], bool]:
     """Return the molecule of the canonical SMILES, the old number of each atom, and whether it has CIP labels.
 
-    The SMILES is read again: equal SMILES give equal graphs, whatever rdkit computes from the order of atoms. If
-    `smiles`, from which `molecule` was read, is canonical, reading it again would give `molecule`. Raises `ValueError`
-    for more than `MAX_ATOMS` atoms.
+    The canonical SMILES is read again, unless it is `smiles`: equal SMILES give equal graphs, whatever rdkit computes
+    from the order of atoms. Raises `ValueError` for more than `MAX_ATOMS` atoms.
     """
     from rdkit import Chem
 
     size = molecule.GetNumAtoms()
     if size > MAX_ATOMS:
-        raise ValueError(f"has {size:,} atoms, and at most {MAX_ATOMS:,} can be put into order")
+        raise ValueError(f"{shorten(smiles)} has {size:,} atoms, and at most {MAX_ATOMS:,} can be put into order")
     if ":" in smiles:
         for atom in molecule.GetAtoms():
             atom.SetAtomMapNum(0)  # else part of the SMILES
@@ -198,10 +191,7 @@ def _assign_labels(molecule: Any) -> None:
 
 
 class _Values:
-    """The values that rdkit gives for the atoms and bonds of molecules, in one array for each property.
-
-    Each value costs one call of rdkit, without a line of Python; codes are computed for all molecules at once.
-    """
+    """The values of the atoms and bonds of molecules, in one array for each property: one call of rdkit for each."""
 
     def __init__(self, features: MoleculeFeatures) -> None:
         self.properties = _properties(features)
@@ -236,7 +226,7 @@ class _Property(NamedTuple):
     """How to read a property of an atom or a bond, and its codes; `is_label`: 0 in molecules without CIP labels."""
 
     get: Callable[[Any], int]
-    code: Callable[[Array], Array]
+    code: Callable[[Array], Array] = np.asarray
     is_label: bool = False
 
 
@@ -247,33 +237,28 @@ def _properties(features: MoleculeFeatures) -> tuple[tuple[_Property, ...], tupl
 
     cip = features == "cip"
     atoms = (
-        _Property(Atom.GetAtomicNum, _same if cip else _number_code(1, 118)),
+        _Property(Atom.GetAtomicNum, np.asarray if cip else _number_code(1, 118)),
         _label(_CIP_ATOM_LABELS) if cip else _Property(Atom.GetChiralTag, _name_code(ChiralType, _OGB_CHIRALITY)),
         _Property(Atom.GetTotalDegree, _number_code(0, 10)),
         _Property(Atom.GetFormalCharge, _number_code(-5, 6 if cip else 5)),
         _Property(Atom.GetTotalNumHs, _number_code(0, 8)),
         _Property(Atom.GetNumRadicalElectrons, _number_code(0, 4)),
         _Property(Atom.GetHybridization, _name_code(HybridizationType, _CIP_HYBRIDS if cip else _OGB_HYBRIDS)),
-        _Property(Atom.GetIsAromatic, _same),
-        _Property(Atom.IsInRing, _same),
+        _Property(Atom.GetIsAromatic),
+        _Property(Atom.IsInRing),
     )
     bonds = (
         _Property(Bond.GetBondType, _name_code(BondType, _CIP_BONDS if cip else _OGB_BONDS)),
         _label(_CIP_BOND_LABELS) if cip else _Property(Bond.GetStereo, _name_code(BondStereo, _OGB_STEREO)),
-        _Property(Bond.GetIsConjugated, _same),
+        _Property(Bond.GetIsConjugated),
     )
     return atoms, bonds
 
 
 def _label(codes: dict[str, int]) -> _Property:
     """Return the property of the CIP label of an atom or a bond; 0 for none."""
-    return _Property(
-        lambda part: codes.get(part.GetProp("_CIPCode"), 0) if part.HasProp("_CIPCode") else 0, _same, True
-    )
-
-
-def _same(values: Array) -> Array:
-    return values
+    name = "_CIPCode"
+    return _Property(lambda part: codes.get(part.GetProp(name), 0) if part.HasProp(name) else 0, is_label=True)
 
 
 def _number_code(first: int, last: int) -> Callable[[Array], Array]:
@@ -290,15 +275,11 @@ def _name_code(kind: Any, names: tuple[str, ...]) -> Callable[[Array], Array]:
     return lambda values: codes.take(values, mode="clip")
 
 
-RADIUS, BITS = 2, 2048
-"""Of Morgan fingerprints."""
+RADIUS, BITS = 2, 2048  # of Morgan fingerprints
 
 
 def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Count the substructures of molecules up to radius 2, `[molecules, BITS]`.
-
-    A text that is no molecule raises `DataError`; with `skip_invalid`, its counts are 0.
-    """
+    """Count the substructures of molecules, `[molecules, BITS]`; with `skip_invalid`, other texts have none."""
     from rdkit import Chem
     from rdkit.Chem import rdFingerprintGenerator
 
@@ -314,12 +295,8 @@ def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.nd
     return rows
 
 
-MANY = 2_000
-"""So many molecules are worth starting processes."""
-
-PIECE = 500
-"""How many molecules a process reads at once."""
-
+MANY = 2_000  # so many molecules are worth starting processes
+PIECE = 500  # how many molecules a process reads at once
 MOST_PROCESSES = 16
 
 
@@ -348,16 +325,22 @@ class MoleculePool:
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
         for process in self.processes:
             self._idle.put(process)
-        self._threads = ThreadPoolExecutor(processes) if processes else None
+        self._threads = ThreadPoolExecutor(max(processes, 1))
 
     def read(self, texts: Sequence[str | None]) -> Callable[[], tuple[list[Molecules], Problems]]:
         """Begin to read molecules; the returned function waits for them, and returns them in pieces."""
         pieces = [texts[i : i + PIECE] for i in range(0, len(texts), PIECE)]
-        if self._threads is None:
-            found: list[Callable[[], tuple[Molecules, Problems]]] = [partial(self._read, piece) for piece in pieces]
-        else:
-            found = [self._threads.submit(self._ask, piece).result for piece in pieces]
-        return partial(_wait, found)
+        waits: list[Callable[[], tuple[Molecules, Problems]]] = [
+            self._threads.submit(self._ask, piece).result if self.processes else partial(self._read, piece)
+            for piece in pieces
+        ]
+
+        def wait() -> tuple[list[Molecules], Problems]:
+            found = [wait_for() for wait_for in waits]
+            problems = {PIECE * i + at: reason for i, (_, some) in enumerate(found) for at, reason in some.items()}
+            return [molecules for molecules, _ in found], problems
+
+        return wait
 
     def _ask(self, texts: Sequence[str | None]) -> tuple[Molecules, Problems]:
         """Send SMILES to a process that waits for some, and return its answer."""
@@ -381,22 +364,12 @@ class MoleculePool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._threads is not None:
-            if kind is not None:
-                for process in self.processes:
-                    process.kill()
-            self._threads.shutdown(cancel_futures=True)
+        for process in self.processes if kind is not None else ():
+            process.kill()
+        self._threads.shutdown(cancel_futures=True)
         for process in self.processes:
-            with suppress(OSError):  # it has ended, with a request unread
-                cast(IO[bytes], process.stdin).close()
-            process.wait()
-            cast(IO[bytes], process.stdout).close()
-
-
-def _wait(found: list[Callable[[], tuple[Molecules, Problems]]]) -> tuple[list[Molecules], Problems]:
-    pieces = [wait() for wait in found]
-    problems = {PIECE * i + at: reason for i, (_, some) in enumerate(pieces) for at, reason in some.items()}
-    return [molecules for molecules, _ in pieces], problems
+            with suppress(OSError), process:  # close its pipes and wait; it may have ended with a request unread
+                pass
 
 
 def _start(features: MoleculeFeatures, clean: Clean | None) -> subprocess.Popen[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import pickle
-from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
@@ -19,43 +18,33 @@ KNOWN = frozenset({
 
 
 class Call:
-    """A call in a pickle, noted and not executed: the name of the function, its arguments, and the state set later."""
+    """A call in a pickle, noted and not executed, with the state set later; without arguments, the function itself."""
 
     __slots__ = ("args", "name", "state")
 
-    def __init__(self, name: str, args: tuple[Any, ...]) -> None:
+    def __init__(self, name: str, args: Any = None) -> None:
         self.name, self.args = name, args
         self.state: Any = None
 
-    def __setstate__(self, state: Any) -> None:
-        self.state = state
-
-
-@dataclass(frozen=True, slots=True)
-class _Function:
-    """Stands for a function of `KNOWN`; a call of it is a `Call`."""
-
-    name: str
-
     def __call__(self, *args: Any) -> Call:
+        """Note a call of the function."""
         return Call(self.name, args)
 
     def __setstate__(self, state: Any) -> None:
-        raise pickle.UnpicklingError(f"it changes {self.name}")
+        if self.args is None:
+            raise pickle.UnpicklingError(f"it changes {self.name}")
+        self.state = state
 
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if f"{module}.{name}" not in KNOWN:
             raise pickle.UnpicklingError(f"it names {module}.{name}: expected tensors, arrays and plain containers")
-        return _Function(name)
+        return Call(name)
 
 
 def read_pickle(file: IO[bytes]) -> Any:
-    """Read a pickle; raise `pickle.UnpicklingError` if it names anything but tensors, arrays and plain containers.
-
-    Tensors and arrays stay calls, until `value_of` makes them.
-    """
+    """Read a pickle of plain containers with tensors and arrays, which stay calls until `value_of` makes them."""
     return _Reader(file).load()
 
 

@@ -12,40 +12,34 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice, starmap, takewhile
+from itertools import chain, groupby, islice, repeat, starmap, takewhile
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from pathnn.data.errors import DataError, shorten
 from pathnn.data.readers.molecules import quiet_rdkit
 
-COMPRESSED: Mapping[str, Callable[[Path], BinaryIO]] = {
-    ".gz": cast(Callable[[Path], BinaryIO], gzip.open),
-    ".xz": cast(Callable[[Path], BinaryIO], lzma.open),
-    ".bz2": cast(Callable[[Path], BinaryIO], bz2.open),
-}
+COMPRESSED: Mapping[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 """How to open compressed files, by their suffix."""
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a plain or compressed file to read what it holds, not compressed."""
-    opened = COMPRESSED.get(path.suffix.lower())
-    return path.open("rb") if opened is None else opened(path)
+def _open(path: Path) -> BinaryIO:
+    """Open a plain or compressed file to read its content."""
+    return COMPRESSED.get(path.suffix.lower(), Path.open)(path, "rb")
 
 
 def read_text(path: Path) -> str:
     """Return the text of a plain or compressed file."""
-    with open_bytes(path) as file:
-        return "".join(read_lines(file, str(path)))
+    with _open(path) as file:
+        return "".join(_lines(file, str(path)))
 
 
-def read_lines(file: BinaryIO, source: str) -> Iterator[str]:
-    """Yield the lines of an open file; `source` is its name in errors."""
+def _lines(file: BinaryIO, source: str) -> Iterator[str]:
     try:
         yield from codecs.iterdecode(file, "utf-8-sig")  # some programs mark UTF-8 at its beginning
     except (OSError, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError) as error:
@@ -65,16 +59,16 @@ SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a |"}
 
 def csv_rows(file: BinaryIO, source: str, separator: str | None = None) -> tuple[Row, Rows]:
     """Read a CSV; None: find out which of `SEPARATORS` separates its columns."""
-    lines = read_lines(file, source)
+    lines = _lines(file, source)
     head = list(islice(lines, 5))
     named = re.fullmatch(r"sep=(.)\s*", head[0], re.I) if head else None  # as Excel writes it
     if named is not None:
         separator, head = named[1], head[1:]
     mark = separator or find_separator(head)
     # strict: else a quote that is not closed swallows the rows after it
-    parsed = _parsed(csv.reader(chain(head, lines), strict=True, delimiter=mark), source)
-    header = next(parsed, ())
-    return header, _checked(parsed, source, len(header), SEPARATORS.get(mark, repr(mark)))
+    reader = csv.reader(chain(head, lines), strict=True, delimiter=mark)
+    rows = _csv_rows(reader, source, SEPARATORS.get(mark, repr(mark)))
+    return next(rows, ()), zip(rows, repeat(None))
 
 
 def find_separator(head: Sequence[str]) -> str:
@@ -94,10 +88,18 @@ def find_separator(head: Sequence[str]) -> str:
     return max(SEPARATORS, key=rank)
 
 
-def _parsed(reader: Any, source: str) -> Iterator[Row]:
-    """Yield the lines of a CSV that are not empty."""
+def _csv_rows(reader: Any, source: str, separator: str) -> Iterator[Row]:
+    """Yield the header and the rows that are not empty; refuse a row that has more values than the header."""
+    width = sys.maxsize
     try:
-        yield from (tuple(row) for row in reader if row)
+        for number, row in enumerate(filter(None, reader)):
+            if any(value.strip() for value in row[width:]):
+                raise DataError(
+                    f"{source}, row {number}: {len(row)} values, but the header has {width}. Put values that contain "
+                    f'{separator} into "quotes".'
+                )
+            width = width if number else len(row)
+            yield tuple(row)
     except csv.Error as error:
         raise DataError(
             f"{source} is not a CSV file: {error}, in or before line {reader.line_num}. A value that begins with a "
@@ -105,31 +107,19 @@ def _parsed(reader: Any, source: str) -> Iterator[Row]:
         ) from error
 
 
-def _checked(rows: Iterator[Row], source: str, width: int, separator: str) -> Rows:
-    """Refuse a row that has more values than the header."""
-    for number, row in enumerate(rows, start=1):
-        if any(value.strip() for value in row[width:]):
-            raise DataError(
-                f"{source}, row {number}: {len(row)} values, but the header has {width}. Put values that contain "
-                f'{separator} into "quotes".'
-            )
-        yield row, None
-
-
 def smi_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
     """Read lines of a SMILES and a name. A first word that is no molecule begins a line with the names of columns."""
-    lines = (line.strip() for line in read_lines(file, source) if line.strip())
+    lines = (line.strip() for line in _lines(file, source) if line.strip())
     first = next(lines, "")
     word = first.split(maxsplit=1)[0] if first else ""
-    if not re.fullmatch("#?[A-Za-z_]+", word) or is_smiles(word):
+    if not re.fullmatch("#?[A-Za-z_]+", word) or _is_smiles(word):
         return ("smiles", "name"), (((*line.split(maxsplit=1), "")[:2], None) for line in chain([first], lines) if line)
     mark = "\t" if "\t" in first else None
     header = [name.strip() for name in first.lstrip("#").split(mark)]
     return tuple(header), ((tuple(line.split(mark, len(header) - 1)), None) for line in lines)
 
 
-def is_smiles(text: str) -> bool:
-    """Return whether rdkit reads a text as a molecule."""
+def _is_smiles(text: str) -> bool:
     with quiet_rdkit():
         from rdkit import Chem
 
@@ -137,11 +127,8 @@ def is_smiles(text: str) -> bool:
 
 
 def sdf_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
-    """Read an SDF file twice, for the names of its properties and for its records.
-
-    The columns are smiles, written from the molecule, name, the first line of a record, and the properties.
-    """
-    names = dict.fromkeys(name for _, properties in sdf_records(read_lines(file, source)) for name in properties)
+    """Read an SDF file twice, for the names of its properties and for its records: smiles, name and properties."""
+    names = dict.fromkeys(name for _, properties in _sdf_records(file, source) for name in properties)
     file.seek(0)
     columns = ("name", *(name for name in names if name not in ("smiles", "name")))
 
@@ -151,30 +138,24 @@ def sdf_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
         problem = reason and (f"{title!r} is no molecule: {reason}" if title else f"no molecule: {reason}")
         return (smiles, *({"name": title, **properties}.get(name, "") for name in columns)), problem
 
-    return ("smiles", *columns), starmap(row, sdf_records(read_lines(file, source)))
+    return ("smiles", *columns), starmap(row, _sdf_records(file, source))
 
 
-def sdf_records(lines: Iterator[str]) -> Iterator[tuple[list[str], dict[str, str]]]:
+def _sdf_records(file: BinaryIO, source: str) -> Iterator[tuple[list[str], dict[str, str]]]:
     """Yield the molecule, as lines, and the properties of each record of an SDF file."""
-    record: list[str] = []
-    for line in chain(lines, ["$$$$"]):
-        if line.rstrip() != "$$$$":
-            record.append(line.rstrip("\r\n"))
+    lines = (line.rstrip("\r\n") for line in _lines(file, source))
+    for is_end, group in groupby(lines, lambda line: line.rstrip() == "$$$$"):
+        record = list(group)
+        if is_end or not any(map(str.strip, record)):
             continue
-        if any(text.strip() for text in record):
-            yield _record(record)
-        record = []
-
-
-def _record(lines: list[str]) -> tuple[list[str], dict[str, str]]:
-    start = next((i for i, line in enumerate(lines) if line.startswith(">")), len(lines))
-    end = next((i + 1 for i, line in enumerate(lines) if line.startswith("M  END")), start)
-    properties, rest = {}, iter(lines[end:])
-    for line in rest:
-        if line.startswith(">") and "<" in line:
-            name = line.split("<", 1)[1].rsplit(">", 1)[0].strip()
-            properties[name] = "\n".join(takewhile(str.strip, rest)).strip()
-    return lines[:end], properties
+        start = next((i for i, line in enumerate(record) if line.startswith(">")), len(record))
+        end = next((i + 1 for i, line in enumerate(record) if line.startswith("M  END")), start)
+        properties, rest = {}, iter(record[end:])
+        for line in rest:
+            if line.startswith(">") and "<" in line:
+                name = line.split("<", 1)[1].rsplit(">", 1)[0].strip()
+                properties[name] = "\n".join(takewhile(str.strip, rest)).strip()
+        yield record[:end], properties
 
 
 def _block_smiles(block: str) -> tuple[str, str | None]:
@@ -198,25 +179,21 @@ def parquet_rows(file: BinaryIO, source: str) -> tuple[Row, Rows]:
         from pyarrow import ArrowException
     except ImportError as error:
         raise DataError("Parquet files need pyarrow, which is not installed: pip install 'pathnn[chem]'.") from error
-    try:
-        table = parquet.ParquetFile(file)
-    except (ArrowException, OSError) as error:
-        raise DataError(f"{source} is damaged or is not a Parquet file: {error}") from error
 
-    def rows() -> Rows:
+    def text(value: Any) -> str:
+        return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
+
+    def rows() -> Iterator[Row]:
         try:
+            table = parquet.ParquetFile(file)
+            yield tuple(table.schema_arrow.names)
             for batch in table.iter_batches(batch_size=1024):
-                columns = [[_text(value) for value in column.to_pylist()] for column in batch.columns]
-                yield from ((row, None) for row in zip(*columns, strict=True))
+                yield from zip(*(map(text, column.to_pylist()) for column in batch.columns), strict=True)
         except (ArrowException, OSError) as error:
-            raise DataError(f"{source} is damaged: {error}") from error
+            raise DataError(f"{source} is damaged or is not a Parquet file: {error}") from error
 
-    return tuple(table.schema_arrow.names), rows()
-
-
-def _text(value: Any) -> str:
-    """Return a value of a Parquet file as text."""
-    return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
+    found = rows()
+    return next(found), zip(found, repeat(None))
 
 
 def class_key(name: str) -> Hashable:
@@ -252,8 +229,7 @@ def as_number(text: str) -> float | None:
         return None
 
 
-STANDARD_INPUT = "-"
-"""The name of a table that is read from standard input."""
+STANDARD_INPUT = "-"  # the name of a table that is read from standard input
 
 FORMATS: Mapping[str, Format] = {
     ".csv": csv_rows,
@@ -264,13 +240,8 @@ FORMATS: Mapping[str, Format] = {
 }
 """How to read tables, by the suffix of their files."""
 
-LARGEST = float(np.finfo(np.float32).max)
-"""The largest absolute value of a target."""
-
-
-SAMPLE = 100
-"""How many rows are looked at to find the column of SMILES."""
-
+LARGEST = float(np.finfo(np.float32).max)  # the largest absolute value of a target
+SAMPLE = 100  # how many rows are looked at to find the column of SMILES
 SMILES_NAMES = ("smiles", "canonical_smiles", "smi", "molecule", "mol", "structure")
 
 
@@ -315,7 +286,7 @@ class Table:
     def _holds_smiles(self, column: int) -> bool:
         """Return whether most of the first values of a column are molecules."""
         texts = [row[column] for row in self.rows[:SAMPLE] if column < len(row) and row[column].strip()]
-        good = sum(as_number(text) is None and is_smiles(text) for text in texts)
+        good = sum(as_number(text) is None and _is_smiles(text) for text in texts)
         return good > 0 and good >= 0.9 * len(texts)
 
     def _known(self, column: str, missing: Callable[[str], bool] = is_missing_number) -> list[str]:
@@ -337,7 +308,7 @@ class Table:
         """Return the columns, other than `leave_out`, whose values are numbers or empty."""
         names = [name for name in self.columns if self.columns.count(name) == 1 and name != leave_out]
         values = {name: self._known(name) for name in names}
-        return [name for name in names if values[name] and not any(map(_bad_number, values[name]))]
+        return [name for name in names if values[name] and not any(map(_number_problem, values[name]))]
 
     def check_decimal_commas(self, columns: Sequence[str]) -> None:
         """Raise `DataError` if the values of a column would be numbers if their commas were points."""
@@ -353,17 +324,48 @@ class Table:
     def numbers(self, column: str) -> list[float | str]:
         """Return the numbers of a column: NaN where there is none, a text for a bad value."""
         self.check_decimal_commas([column])
-        name = f"the descriptor {column!r}"
         return [
-            math.nan if text is None or is_missing_number(text)
-            else f"{name} is {shorten(text)}, not a finite number" if _bad_number(text)
-            else float(text)
+            f"the descriptor {column!r} is {shorten(text)}, not a finite number"
+            if text is not None and _number_problem(text)
+            else as_float(text)
             for text in self.column(column)
-        ]  # fmt: skip
+        ]
 
 
+@dataclass(frozen=True, eq=False)
 class TableReader:
-    """A table that is read once, from its first row to the last, in chunks; close it after use.
+    """A table that is read once, from its first row to the last, in chunks."""
+
+    source: str
+    columns: Row
+    rows: Rows
+
+    def take(self, rows: int) -> Table:
+        """Return the next rows, at most `rows`, as a table."""
+        chunk = tuple(islice(self.rows, rows))
+        problems = {i: problem for i, (_, problem) in enumerate(chunk) if problem is not None}
+        return Table(self.source, self.columns, tuple(row for row, _ in chunk), problems)
+
+    def chunks(self, rows: int) -> Iterator[Table]:
+        """Yield the next rows as tables of at most `rows` rows; raise `DataError` if there are none at all."""
+        table = self.take(rows)
+        if not table.rows:
+            raise DataError(f"{self.source} has no rows: expected at least one molecule, in a CSV after a header line.")
+        while table.rows:
+            yield table
+            table = self.take(rows)
+
+
+def file_type(path: Path) -> str:
+    """Return the last suffix of a file that does not stand for a compression, in lower case."""
+    return next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix not in COMPRESSED), "")
+
+
+@contextmanager
+def open_table(source: str | Path) -> Iterator[TableReader]:
+    """Open a table to read it in chunks: a file of `FORMATS`, compressed or not, or a CSV from standard input ("-").
+
+    A file with another suffix is read as CSV.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -373,53 +375,12 @@ class TableReader:
     ...         print(table.columns, [len(chunk.rows) for chunk in table.chunks(2)])
     ('smiles', 'logS') [2, 1]
     """
-
-    def __init__(self, source: str, columns: Row, rows: Rows, file: BinaryIO) -> None:
-        self.source, self.columns, self._rows, self._file = source, columns, rows, file
-
-    def chunks(self, rows: int) -> Iterator[Table]:
-        """Yield the next rows as tables of at most `rows` rows; raise `DataError` if there are none at all."""
-        empty = True
-        while chunk := tuple(islice(self._rows, rows)):
-            empty = False
-            problems = {i: problem for i, (_, problem) in enumerate(chunk) if problem is not None}
-            yield Table(self.source, self.columns, tuple(row for row, _ in chunk), problems)
-        if empty:
-            raise DataError(f"{self.source} has no rows: expected at least one molecule, in a CSV after a header line.")
-
-    def __enter__(self) -> TableReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not sys.stdin.buffer:
-            self._file.close()
-
-
-def file_type(path: Path) -> str:
-    """Return the last suffix of a file that does not stand for a compression, in lower case."""
-    return next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix not in COMPRESSED), "")
-
-
-def table_format(path: Path) -> Format | None:
-    """Return how to read a file as a table, by its name; None if it is not one."""
-    return FORMATS.get(file_type(path))
-
-
-def open_table(source: str | Path) -> TableReader:
-    """Open a table to read it in chunks: a file of `FORMATS`, compressed or not, or a CSV from standard input ("-").
-
-    A file with another suffix is read as CSV.
-    """
     path = Path(source).expanduser()
     if str(source) == STANDARD_INPUT:
-        name, file = "standard input", cast(BinaryIO, sys.stdin.buffer)
-    else:
-        name, file = str(path), open_bytes(path)
-    try:
-        return TableReader(name, *(table_format(path) or csv_rows)(file, name), file)
-    except BaseException:
-        file.close()
-        raise
+        yield TableReader("standard input", *csv_rows(sys.stdin.buffer, "standard input"))
+        return
+    with _open(path) as file:
+        yield TableReader(str(path), *FORMATS.get(file_type(path), csv_rows)(file, str(path)))
 
 
 def read_table(source: str | Path) -> Table:
@@ -430,31 +391,28 @@ def read_table(source: str | Path) -> Table:
 
 
 def row_targets(values: Sequence[tuple[str, str | None]], classes: Mapping[Hashable, int]) -> list[float | str]:
-    """Return the targets of a row: NaN for one of several that is missing, a text for a bad value.
-
-    A value of `classes` is the position of the class.
-    """
+    """Return the targets of a row, or positions in `classes`: NaN for a missing one, a text for a bad value."""
     if classes:
         codes = {name: None if value is None else classes.get(class_key(value)) for name, value in values}
         return [f"the target {name!r} is missing" if code is None else float(code) for name, code in codes.items()]
-    missing = [len(values) > 1 and is_missing_number(value) for _, value in values]
-    if missing and all(missing):
-        return ["all targets are missing"]
+    if values and all(is_missing_number(value) for _, value in values):
+        return [f"the target {values[0][0]!r} is missing" if len(values) == 1 else "all targets are missing"]
+    problems = [_number_problem(value) for _, value in values]
     return [
-        math.nan if unknown else _number(name, value) for unknown, (name, value) in zip(missing, values, strict=True)
+        f"the target {name!r} is {problem}" if problem else as_float(value)
+        for (name, value), problem in zip(values, problems, strict=True)
     ]
 
 
-def _number(name: str, value: str | None) -> float | str:
-    """Return the number, or a text that says what is wrong."""
+def as_float(value: str | None) -> float:
+    """Return the number of a value; NaN if it is missing."""
+    return math.nan if value is None or is_missing_number(value) else float(value)
+
+
+def _number_problem(value: str | None) -> str | None:
+    """Say what is wrong with a value that should be missing or a number of float32."""
     if value is None or is_missing_number(value):
-        return f"the target {name!r} is missing"
-    problem = _bad_number(value)
-    return f"the target {name!r} is {problem}" if problem else float(value)
-
-
-def _bad_number(value: str) -> str | None:
-    """Say what is wrong with a value that should be a number of float32; None for such a number."""
+        return None
     number = as_number(value)
     if number is None:
         return f"{shorten(value)}, not a number (for classes: --kind class)"

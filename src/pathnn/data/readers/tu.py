@@ -2,82 +2,51 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 import zipfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from pathnn.data.errors import DataError, reading
 from pathnn.data.packed import PackedGraphs, offsets
 from pathnn.data.task import Vocabulary, number_name
 
-PARTS = (
-    "A", "graph_indicator", "graph_labels", "graph_attributes", "node_labels", "node_attributes", "edge_labels",
-    "edge_attributes",
-)  # fmt: skip
-
-LABELS = ("node_labels", "edge_labels")
+PARTS = r"A|graph_(?:indicator|labels|attributes)|(?:node|edge)_(?:labels|attributes)"
+FILE = re.compile(rf"(?:.*/)?([^./][^/]*)_({PARTS})\.txt")  # macOS adds files ._NAME_A.txt to zips and foreign disks
 WIDTHS = {"A": 2, "graph_indicator": 1, "graph_labels": 1}
+CODED = {
+    "node_labels": "_node_labels.txt",
+    "edge_labels": "_edge_labels.txt",
+    "degrees": "the degrees of the vertices",
+}
+"""The tables whose numbers become codes, and what they are called in errors."""
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class TUData:
-    """The content of a TU folder: vertices of a graph contiguous, edges sorted, in both directions and once each.
-
-    `node_labels` and `edge_labels` are codes 0, 1, ... of the distinct values, column by column. `classes`
-    are the graph labels in order, `y` their codes; `targets` are graph attributes.
-    """
+class TUData(NamedTuple):
+    """Graphs in TU format, the names of their classes, and the numbers that the codes of their labels stand for."""
 
     name: str
-    edge_index: Tensor
-    node_ptr: Tensor
-    edge_ptr: Tensor
-    node_labels: Tensor | None = None
-    node_attributes: Tensor | None = None
-    edge_labels: Tensor | None = None
-    edge_attributes: Tensor | None = None
-    y: Tensor | None = None
-    targets: Tensor | None = None
-    classes: tuple[str, ...] = ()
-    values: Vocabulary = field(default_factory=dict)
-
-    def graphs(self, x: Tensor | None) -> PackedGraphs:
-        """Return the graphs with `x` as vertex features, and edge attributes or else edge labels."""
-        edge_attr = self.edge_attributes if self.edge_attributes is not None else self.edge_labels
-        y = self.y if self.y is not None else self.targets
-        return PackedGraphs(self.edge_index, self.node_ptr, self.edge_ptr, x=x, edge_attr=edge_attr, y=y).validate()
-
-    def features(self, known: Vocabulary | None = None, *, attributes: bool = True) -> tuple[Tensor, Vocabulary]:
-        """Return labels one-hot, then attributes, or else the degrees one-hot; and what the codes stand for."""
-        values = dict(self.values)
-        parts = []
-        if self.node_labels is not None:
-            parts.append(one_hot(self.node_labels, [len(column) for column in values["node_labels"]]))
-        if self.node_attributes is not None and attributes:
-            parts.append(self.node_attributes)
-        if not parts:
-            shift = torch.repeat_interleave(self.node_ptr[:-1], self.edge_ptr.diff())
-            degrees = torch.bincount(self.edge_index[0] + shift, minlength=int(self.node_ptr[-1]))[:, None].numpy()
-            values["degrees"] = (known or {}).get("degrees") or [np.unique(degrees).astype(float).tolist()]
-            codes = encode(degrees.astype(float), values["degrees"], "the degrees of the vertices")
-            parts.append(one_hot(torch.from_numpy(codes), [len(values["degrees"][0])]))
-        return parts[0] if len(parts) == 1 else torch.cat([part.float() for part in parts], dim=1), values
+    graphs: PackedGraphs
+    classes: tuple[str, ...]
+    values: Vocabulary
 
 
-def read_tu(path: Path, known: Vocabulary | None = None) -> TUData:
-    """Read a folder or a zip in TU format: each edge once and in both directions, no loops."""
+def read_tu(path: Path, known: Vocabulary | None = None, *, attributes: bool = True) -> TUData:
+    """Read a folder or a zip in TU format: each edge once and in both directions, sorted, no loops.
+
+    Features of vertices are labels one-hot, then attributes, or else degrees one-hot. Those of edges are attributes, or
+    else codes of labels. `known` has the numbers that codes stand for in other data.
+    """
     name, texts = _open(path)
-    tables = {part: _table(f"{name}_{part}.txt", text) for part, text in texts.items()}
+    tables = {part: _table(f"{name}_{part}.txt", part, text) for part, text in texts.items()}
     graph = _indicator(tables["graph_indicator"])
     num_nodes, num_graphs = graph.size, int(graph[-1]) + 1
     edges, rows = _edges(tables["A"], graph)
@@ -85,32 +54,34 @@ def read_tu(path: Path, known: Vocabulary | None = None) -> TUData:
         for part in (f"{things}_labels", f"{things}_attributes"):
             if part in tables and len(tables[part]) != expected:
                 raise DataError(f"_{part}.txt has {len(tables[part])} rows; expected {expected}.")
-    node_ptr = offsets(torch.from_numpy(np.bincount(graph, minlength=num_graphs)))
-    edge_graph = graph[edges[0]]
-    local = edges - node_ptr.numpy()[edge_graph]
-    values = {part: [np.unique(column).tolist() for column in tables[part].T] for part in LABELS if part in tables}
+    floats = {part: tables[part].astype(np.float32) for part in tables if part.endswith("_attributes")}
+    if "node_labels" not in tables and not (attributes and "node_attributes" in tables):
+        tables["degrees"] = np.bincount(edges[0], minlength=num_nodes)[:, None].astype(np.float64)
+    values = {part: [np.unique(column).tolist() for column in tables[part].T] for part in CODED if part in tables}
     values |= {part: known[part] for part in values if known and part in known}
-    arrays: dict[str, Any] = {part: encode(tables[part], values[part], f"_{part}.txt") for part in values}
-    arrays |= {part: tables[part].astype(np.float32) for part in tables if part.endswith("_attributes")}
-    tensors = {part: torch.from_numpy(arrays[part][rows] if "edge" in part else arrays[part]) for part in arrays}
+    codes: dict[str, Any] = {part: encode(tables[part], values[part], CODED[part]) for part in values}
+    features: list[Any] = [one_hot(codes[part], values[part]) for part in ("node_labels", "degrees") if part in codes]
+    features += [floats["node_attributes"]] if attributes and "node_attributes" in floats else []
+    edge_attr = floats.get("edge_attributes", codes.get("edge_labels"))
     labels, y = np.unique(tables.get("graph_labels", np.empty(0)), return_inverse=True)
-    return TUData(
-        name=name,
-        edge_index=torch.from_numpy(local.astype(np.int32)),
+    targets = y.astype(np.int64).reshape(-1) if "graph_labels" in tables else floats.get("graph_attributes")
+    edge_graph = graph[edges[0]]
+    sizes = [torch.from_numpy(np.bincount(owner, minlength=num_graphs)) for owner in (graph, edge_graph)]
+    node_ptr, edge_ptr = map(offsets, sizes)
+    graphs = PackedGraphs(
+        edge_index=torch.from_numpy((edges - node_ptr.numpy()[edge_graph]).astype(np.int32)),
         node_ptr=node_ptr,
-        edge_ptr=offsets(torch.from_numpy(np.bincount(edge_graph, minlength=num_graphs))),
-        y=torch.from_numpy(y.astype(np.int64).reshape(-1)) if "graph_labels" in tables else None,
-        targets=tensors.pop("graph_attributes", None),
-        classes=tuple(map(number_name, labels.tolist())),
-        values=values,
-        **tensors,
+        edge_ptr=edge_ptr,
+        x=torch.from_numpy(features[0] if len(features) == 1 else np.hstack(features, dtype=np.float32)),
+        edge_attr=None if edge_attr is None else torch.from_numpy(edge_attr[rows]),
+        y=None if targets is None else torch.from_numpy(targets),
     )
+    return TUData(name, graphs.validate(), tuple(map(number_name, labels.tolist())), values)
 
 
-def one_hot(codes: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Encode each column one-hot, side by side: `[N, sum of sizes]`, bool."""
-    columns = zip(codes.unbind(dim=1), sizes, strict=True)
-    return torch.cat([column[:, None] == torch.arange(size) for column, size in columns], dim=1)
+def one_hot(codes: NDArray[np.int32], values: list[list[float]]) -> NDArray[np.bool_]:
+    """Encode each column one-hot, side by side, `[N, values of all columns]`."""
+    return np.hstack([column[:, None] == np.arange(len(known)) for column, known in zip(codes.T, values, strict=True)])
 
 
 def parse_numbers(text: str) -> Array:
@@ -125,11 +96,11 @@ def _open(path: Path) -> tuple[str, dict[str, str]]:
     with reading(path, "TU data"):
         if path.is_file():
             with zipfile.ZipFile(path) as archive:
-                content = {name: archive.read(name) for name in archive.namelist() if _split_name(name)}
+                content = {name: archive.read(name) for name in archive.namelist() if FILE.fullmatch(name)}
         else:
             files = [file for pattern in ("*.txt", "raw/*.txt") for file in sorted(path.glob(pattern))]
-            content = {file.name: file.read_bytes() for file in files if _split_name(file.name)}
-        found = {_split_name(name): text.decode("utf-8-sig") for name, text in content.items()}
+            content = {file.name: file.read_bytes() for file in files if FILE.fullmatch(file.name)}
+        found = {tuple(FILE.sub(r"\1/\2", name).split("/")): text.decode("utf-8-sig") for name, text in content.items()}
     names = sorted({name for name, part in found if part == "A"})
     if len(names) != 1:
         raise DataError(f"{path}: expected the files of one set, NAME_A.txt and companions; found {names or 'none'}.")
@@ -139,24 +110,13 @@ def _open(path: Path) -> tuple[str, dict[str, str]]:
     return names[0], texts
 
 
-def _split_name(filename: str) -> tuple[str, ...]:
-    """Split `"folder/X_node_labels.txt"` into `("X", "node_labels")`; return nothing for other files."""
-    filename = filename.rsplit("/", 1)[-1]
-    for part in PARTS:
-        # macOS adds files ._NAME_A.txt to zips and to foreign disks.
-        if filename.endswith(f"_{part}.txt") and not filename.startswith("."):
-            return filename.removesuffix(f"_{part}.txt"), part
-    return ()
-
-
-def _table(file: str, text: str) -> Array:
+def _table(file: str, part: str, text: str) -> Array:
     try:
         table = parse_numbers(text)
     except ValueError as error:
         raise DataError(f"{file}: expected numbers separated by commas: {str(error).rstrip('.')}.") from error
     if not np.isfinite(table).all():
         raise DataError(f"{file}: row {int(np.argmin(np.isfinite(table).all(axis=1))) + 1} is not finite.")
-    part = next(part for part in PARTS if file.endswith(f"_{part}.txt"))
     width = WIDTHS.get(part)
     if width is not None and table.size and table.shape[1] != width:
         raise DataError(f"{file}: {table.shape[1]} columns; expected {width}.")
