@@ -23,12 +23,6 @@ class ColorTable(dict[Hashable, int]):
 
     Only colours of the same table are comparable. A structure is a tuple of the colours of its parts, so keys stay
     short at any depth.
-
-    >>> table = ColorTable()
-    >>> leaf = table.color(())
-    >>> cherry = table.color((leaf, leaf))
-    >>> table.color((leaf, leaf)) == cherry, cherry == leaf, len(table)
-    (True, False, 2)
     """
 
     def color(self, structure: Hashable) -> int:
@@ -40,10 +34,6 @@ def is_subtree(tree: Tree, other: Tree) -> bool:
     """Return whether a tree embeds into `other`: root on root, children on children, equal vertices.
 
     Siblings must be different vertices, as in Path-Trees and WL-trees.
-
-    >>> path, star = Tree(0, (Tree(1, (Tree(2),)),)), Tree(0, (Tree(1), Tree(2)))
-    >>> is_subtree(path, star), is_subtree(Tree(0, (Tree(2),)), star)
-    (False, True)
     """
     children = {child.vertex: child for child in other.children}
     return tree.vertex == other.vertex and all(
@@ -52,11 +42,7 @@ def is_subtree(tree: Tree, other: Tree) -> bool:
 
 
 def distances_from(adjacent: list[tuple[int, ...]], source: int) -> list[int | None]:
-    """Return the distance from `source` to every vertex, None if there is no path.
-
-    >>> distances_from([(1,), (0,), ()], 0)
-    [0, 1, None]
-    """
+    """Return the distance from `source` to every vertex, None if there is no path."""
     distance: list[int | None] = [None] * len(adjacent)
     distance[source] = 0
     frontier, steps = {source}, 0
@@ -76,10 +62,6 @@ def wl_colors(
     Two vertices have the same colour after k rounds if and only if their WL-trees of height k are isomorphic. Compare
     only colours of the same round and the same `table`. `rounds=None` means `num_nodes` rounds, after which nothing
     changes.
-
-    >>> from pathnn.theory.graphs import edges_to_index
-    >>> wl_colors(edges_to_index([(0, 1), (1, 2), (2, 3)]), 4, rounds=2)
-    [(0, 0, 0, 0), (1, 2, 2, 1), (3, 4, 4, 3)]
     """
     adjacent = neighbors(edge_index, num_nodes)
     table = ColorTable() if table is None else table
@@ -112,12 +94,6 @@ def annotated_path_sets(
         residual: an annotation includes that of the same vertex at the previous level, as `h + sum` in the model.
         extend: extend paths that no other continues by dummy tokens, as in the proof of theorem 3.5.
         distances: each token includes its distance to the source.
-
-    >>> from pathnn.theory.graphs import edges_to_index
-    >>> path, triangle = [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]
-    >>> graphs = [(edges_to_index(edges), 3) for edges in (path, triangle)]
-    >>> [levels[1] for levels in annotated_path_sets(graphs, collection="sp+", k=2)]
-    [(3, 4, 3), (4, 4, 4)]
     """
     table, results = ColorTable(), []
     for edge_index, num_nodes in graphs:
@@ -154,24 +130,14 @@ def _annotate(
 
 
 def wl_distinguishes(first: Graph, second: Graph, rounds: int | None = None) -> bool:
-    """Return whether 1-WL distinguishes two graphs, within `rounds` rounds or at all.
-
-    >>> from pathnn.theory.examples import hexagon, two_triangles
-    >>> wl_distinguishes(hexagon(), two_triangles())
-    False
-    """
+    """Return whether 1-WL distinguishes two graphs, within `rounds` rounds or at all."""
     table = ColorTable()
     rounds = max(first[1], second[1]) if rounds is None else rounds
     return _differ(*(wl_colors(*graph, rounds, table=table)[-1] for graph in (first, second)))
 
 
 def path_trees_distinguish(first: Graph, second: Graph, *, collection: Collection, k: int) -> bool:
-    """Return whether the shapes of all Path-Trees of height `k` distinguish two graphs.
-
-    >>> from pathnn.theory.examples import hexagon, two_triangles
-    >>> [path_trees_distinguish(hexagon(), two_triangles(), collection="ap", k=k) for k in (2, 3)]
-    [False, True]
-    """
+    """Return whether the shapes of all Path-Trees of height `k` distinguish two graphs."""
     trees = ((path_tree(*graph, v, collection=collection, k=k) for v in range(graph[1])) for graph in (first, second))
     return _differ(*([tree.form() for tree in side] for side in trees))
 
@@ -180,12 +146,6 @@ def paths_distinguish(first: Graph, second: Graph, *, collection: Collection, k:
     """Return whether annotated path sets of level `k` distinguish two graphs.
 
     The options are those of `annotated_path_sets`.
-
-    >>> from pathnn.theory.examples import hexagon, two_triangles
-    >>> paths_distinguish(hexagon(), two_triangles(), collection="ap", k=2)
-    False
-    >>> paths_distinguish(hexagon(), two_triangles(), collection="ap", k=2, distances=True)
-    True
     """
     annotations = annotated_path_sets([first, second], collection=collection, k=k, **options)
     return _differ(*(levels[-1] for levels in annotations))
