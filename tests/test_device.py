@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pathnn.device import make_fabric, resolve
+from pathnn.device import default_max_entries, device_name, is_first_process, make_fabric, resolve
 
 
 def test_names_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,6 +25,12 @@ def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
             resolve(name)
     with pytest.raises(ValueError, match="needs a GPU"):
         make_fabric("cpu", precision="16-mixed")
+
+
+def test_a_single_process_on_a_cpu() -> None:
+    assert device_name(torch.device("cpu")) == "cpu"
+    assert is_first_process()
+    assert default_max_entries("cpu", hidden_channels=64) >= 2 * default_max_entries("cpu", hidden_channels=512)
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "mps", "cpu:0", ""])

@@ -15,7 +15,7 @@ SOURCE = Path(pathnn.__file__).parent
 PACKAGES = [
     ".".join(("pathnn", *path.parent.relative_to(SOURCE).parts))
     for path in sorted(SOURCE.rglob("__init__.py"))
-    if "EXPORTS" in path.read_text()
+    if "exports(__name__)" in path.read_text()
 ]
 
 
@@ -54,22 +54,17 @@ def test_submodules_resolve_after_import_pathnn():
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_exported_name_is_there(package):
     module = import_module(package)
-    names = [name for names in module.EXPORTS.values() for name in names]
-    assert names
-    assert len(set(names)) == len(names)
-    assert set(module.__all__) == set(names) == set(dir(module))
-    assert all(getattr(module, name) is not None for name in names)
+    typed = _typed_exports(package)
+    assert typed
+    assert (
+        [name for name, home in typed.items() if home != package]
+        == module.__all__
+        == list(dict.fromkeys(module.__all__))
+    )
+    assert sorted(module.__all__) == dir(module)
+    assert all(getattr(module, name) is getattr(import_module(home), name) for name, home in typed.items())
     assert not hasattr(module, "no_such_thing")
     assert not hasattr(module, "_no_such_thing")
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_type_checkers_see_the_exported_names(package):
-    table = import_module(package).EXPORTS
-    exported = {name: f"{package}.{module}" for module, names in table.items() for name in names}
-    typed = _typed_exports(package)
-    assert exported == {name: module for name, module in typed.items() if module != package}
-    assert all(import_module(f"{package}.{name}") for name, module in typed.items() if module == package)
 
 
 @pytest.mark.parametrize("package", PACKAGES)

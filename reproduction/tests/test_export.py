@@ -14,8 +14,7 @@ from pathnn.hub import model_folders, pretrained_names
 from pathnn.training import load_model, load_task
 from pathnn.training.checkpoint import save_model
 from pathnn_reproduction import export
-from pathnn_reproduction.experiments import TABLES as TARGETS
-from pathnn_reproduction.experiments import get_experiment
+from pathnn_reproduction.experiments import TABLES as TARGETS, get_experiment
 from pathnn_reproduction.export import ExportError, export_models, model_card, write_index
 from pathnn_reproduction.results import Results, config_hash, v1_options
 from pathnn_reproduction.spec import training_spec

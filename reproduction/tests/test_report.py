@@ -10,8 +10,7 @@ import pytest
 from pathnn.data import load_dataset
 from pathnn.theory.fingerprints import wl_fingerprints
 from pathnn.theory.isomorphism import as_graphs
-from pathnn_reproduction.experiments import TABLES as TARGETS
-from pathnn_reproduction.experiments import get_experiment
+from pathnn_reproduction.experiments import TABLES as TARGETS, get_experiment
 from pathnn_reproduction.pages import (
     RESULTS_BLOCK,
     latex_tables,

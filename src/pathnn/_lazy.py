@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import ast
+import sys
+from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
@@ -11,13 +13,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def exports(package: str, homes: Mapping[str, Iterable[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the `__getattr__` and the `__dir__` of a package that exports names of its modules.
+def exports(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` of a package that exports what it imports for type checkers.
 
-    `homes` gives the names by module, relative to the package. Submodules resolve as well: `pathnn.data` is imported
-    when it is first used.
+    Submodules resolve as well: `pathnn.data` is imported when it is first used.
     """
-    home = {name: f"{package}.{module}" for module, names in homes.items() for name in names}
+    source: Any = sys.modules[package].__spec__
+    blocks = (node for node in ast.parse(source.loader.get_source(package)).body if isinstance(node, ast.If))
+    imports = [node for node in next(blocks).body if isinstance(node, ast.ImportFrom) and node.module != package]
+    home = {alias.name: str(node.module) for node in imports for alias in node.names}
 
     def get(name: str) -> Any:
         if name in home:
@@ -31,7 +35,7 @@ def exports(package: str, homes: Mapping[str, Iterable[str]]) -> tuple[Callable[
                 raise
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return get, lambda: sorted(home)
+    return list(home), get, lambda: sorted(home)
 
 
 def not_compiled(function: Callable[P, T]) -> Callable[P, T]:

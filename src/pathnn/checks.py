@@ -7,13 +7,7 @@ from typing import Any, TypeVar
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Return `value` as a bool; raise `ValueError` for anything else, such as the text "no".
-
-    >>> check_flag("extend", "no")
-    Traceback (most recent call last):
-    ...
-    ValueError: extend='no': expected True or False.
-    """
+    """Return `value` as a bool; raise `ValueError` for anything else, such as the text "no"."""
     if type(value).__name__ not in ("bool", "bool_") and not (isinstance(value, Integral) and value in (0, 1)):
         raise ValueError(f"{name}={value!r}: expected True or False.")
     return bool(value)
@@ -23,24 +17,14 @@ T = TypeVar("T")
 
 
 def check_choice(name: str, value: T, choices: tuple[T, ...]) -> T:
-    """Return `value` if it is one of `choices`; raise `ValueError` otherwise.
-
-    >>> check_choice("readout", "sum", ("sum", "mean"))
-    'sum'
-    """
+    """Return `value` if it is one of `choices`; raise `ValueError` otherwise."""
     if value not in choices:
         raise ValueError(f"{name}={value!r} is unknown: expected one of {', '.join(map(repr, choices))}.")
     return value
 
 
 def check_count(name: str, value: object) -> int:
-    """Return `value` if it is an integer of at least 1; raise `ValueError` otherwise.
-
-    >>> check_count("hidden_channels", 0)
-    Traceback (most recent call last):
-    ...
-    ValueError: hidden_channels=0: expected an integer of at least 1.
-    """
+    """Return `value` if it is an integer of at least 1; raise `ValueError` otherwise."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name}={value!r}: expected an integer of at least 1.")
     return int(value)

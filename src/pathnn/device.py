@@ -24,15 +24,7 @@ STATES_PER_ENTRY = 8
 
 
 def resolve(name: str) -> torch.device:
-    """Return the device of a name: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:N".
-
-    >>> resolve("cpu")
-    device(type='cpu')
-    >>> resolve("gpu")
-    Traceback (most recent call last):
-    ...
-    ValueError: device='gpu' is unknown: expected auto, cpu, cuda or cuda:N.
-    """
+    """Return the device of a name: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:N"."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not re.fullmatch(r"cpu|cuda(:[0-9]+)?", name):
@@ -46,11 +38,7 @@ def resolve(name: str) -> torch.device:
 
 
 def device_name(device: torch.device) -> str:
-    """Return the name of a GPU, or "cpu".
-
-    >>> device_name(torch.device("cpu"))
-    'cpu'
-    """
+    """Return the name of a GPU, or "cpu"."""
     return str(torch.cuda.get_device_name(device)) if device.type == "cuda" else "cpu"
 
 
@@ -66,11 +54,7 @@ def free_memory(device: torch.device | str = "cpu") -> int:
 
 
 def default_max_entries(device: torch.device | str = "cpu", *, hidden_channels: int = 128) -> int:
-    """Return how many trie entries half of the free memory holds during training.
-
-    >>> default_max_entries("cpu", hidden_channels=64) >= 2 * default_max_entries("cpu", hidden_channels=512)
-    True
-    """
+    """Return how many trie entries half of the free memory holds during training."""
     per_entry = STATES_PER_ENTRY * 4 * hidden_channels
     return max(free_memory(device) // 2 // per_entry, 1024)
 
@@ -131,31 +115,23 @@ def make_fabric(device: str = "auto", *, devices: int = 1, num_nodes: int = 1, p
 
 
 def leave_processes() -> None:
-    """Leave the group of processes, if there is one.
+    """Leave the group of processes: else its threads can crash a process that ends after all work is done."""
+    if _in_group():
+        torch.distributed.destroy_process_group()
 
-    Otherwise a process that ends can meet running threads of the group, and crash after all work is done.
-    """
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        distributed.destroy_process_group()
+
+def _in_group() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def small_cublas_workspace() -> None:
-    """Give cuBLAS 8 MiB instead of 32, unless the environment sets another size.
-
-    NVIDIA requires this setting for runs that repeat bit by bit.
-    """
+    """Give cuBLAS 8 MiB instead of 32 unless it is set: NVIDIA requires it for runs that repeat bit by bit."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:2:16:8")
 
 
 def is_first_process() -> bool:
-    """Return whether this is the first, or the only, process.
-
-    >>> is_first_process()
-    True
-    """
-    distributed = torch.distributed
-    return not (distributed.is_available() and distributed.is_initialized()) or distributed.get_rank() == 0
+    """Return whether this is the first, or the only, process."""
+    return not _in_group() or torch.distributed.get_rank() == 0
 
 
 def on_first(fabric: Fabric, function: Callable[[], T]) -> T:

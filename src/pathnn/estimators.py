@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,9 +39,9 @@ from pathnn.paths.options import Collection
 from pathnn.provenance import versions
 from pathnn.training.checkpoint import TaskSignature, TrainedModel, load_model, save_model, training_fingerprints
 from pathnn.training.config import DESCRIPTORS
+from pathnn.training.ensemble import predict
 from pathnn.training.loop import Epoch, TrainState, fabric_for, train
 from pathnn.training.recipes import fill_in
-from pathnn.training.scoring import predict
 from pathnn.training.setup import build_model, make_loaders
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -50,44 +50,26 @@ NAME = "X"
 """The name of the molecules in messages."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PathEstimator(BaseEstimator):
     """What both estimators share: their parameters, training in memory, outputs, files and pickles."""
 
-    model_: TrainedModel
-    history_: list[Epoch]
-
-    def __init__(
-        self,
-        *,
-        epochs: int | None = None,
-        k: int | None = None,
-        collection: Collection = "ap",
-        hidden_channels: int = 64,
-        dropout: float = 0.0,
-        lr: float = 1e-3,
-        batch_size: int = 32,
-        descriptors: str | None = "auto",
-        clean: Clean | None = None,
-        metric: str | None = None,
-        validation_fraction: float = 0.1,
-        settings: Mapping[str, Any] | None = None,
-        device: str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.epochs = epochs
-        self.k = k
-        self.collection = collection
-        self.hidden_channels = hidden_channels
-        self.dropout = dropout
-        self.lr = lr
-        self.batch_size = batch_size
-        self.descriptors = descriptors
-        self.clean = clean
-        self.metric = metric
-        self.validation_fraction = validation_fraction
-        self.settings = settings
-        self.device = device
-        self.random_state = random_state
+    epochs: int | None = None
+    k: int | None = None
+    collection: Collection = "ap"
+    hidden_channels: int = 64
+    dropout: float = 0.0
+    lr: float = 1e-3
+    batch_size: int = 32
+    descriptors: str | None = "auto"
+    clean: Clean | None = None
+    metric: str | None = None
+    validation_fraction: float = 0.1
+    settings: Mapping[str, Any] | None = None
+    device: str = "auto"
+    random_state: Any = None
+    model_: TrainedModel = field(init=False)
+    history_: list[Epoch] = field(init=False)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file that `pathnn predict`, `evaluate`, `explain` and `embed` read."""
@@ -101,7 +83,9 @@ class PathEstimator(BaseEstimator):
         share, settings = given.pop("validation_fraction"), dict(given.pop("settings") or {})
         if not 0 < share < 1:
             raise ValueError(f"validation_fraction={share}: expected a number between 0 and 1.")
-        given["descriptors"] = _descriptors(self.descriptors, X)
+        check_choice("descriptors", self.descriptors, ("auto", *DESCRIPTORS, None))
+        if self.descriptors == "auto":
+            given["descriptors"] = None if _are_graphs(_rows(X)) else "standard"
         described = None if given["descriptors"] is None else Descriptors.of(given["descriptors"])
         task = _read(X, self.clean, described)
         check_consistent_length(range(len(task.graphs)), y)
@@ -160,6 +144,7 @@ class PathEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.one_d_array = True
+        tags.target_tags.multi_output = isinstance(self, RegressorMixin)
         return tags
 
 
@@ -207,11 +192,6 @@ class PathRegressor(RegressorMixin, PathEstimator):
         """Return predicted numbers, in the shape of the targets of `fit`."""
         out = self._outputs(X).numpy()
         return out[:, 0] if self._flat else out
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 class PathClassifier(ClassifierMixin, PathEstimator):
@@ -308,17 +288,14 @@ def _smiles(molecule: Any) -> tuple[str, str | None]:
         return "", f"RDKit cannot write it as SMILES: {error}"
 
 
-def _descriptors(name: str | None, X: Any) -> str | None:
-    """Return the name of the descriptors of X: "auto" is "standard" for molecules, and None for graphs."""
-    check_choice("descriptors", name, ("auto", *DESCRIPTORS, None))
-    graphs = any(hasattr(row, "edge_index") for row in _rows(X))
-    return (None if graphs else "standard") if name == "auto" else name
+def _are_graphs(rows: list[Any]) -> bool:
+    return any(hasattr(row, "edge_index") for row in rows)
 
 
 def _read(X: Any, clean: Clean | None, descriptors: Descriptors | None) -> Task:
     """Return the graphs of molecules as a task without targets; raise `DataError`, which names bad rows."""
     rows = _rows(X)
-    if any(hasattr(row, "edge_index") for row in rows):
+    if _are_graphs(rows):
         if clean is not None or descriptors is not None:
             raise ValueError(f"{NAME} has PyG graphs: clean and descriptors are for SMILES and RDKit molecules.")
         return task_from_graphs(replace(from_pyg(rows), y=None), name=NAME, kind="none")

@@ -15,11 +15,7 @@ from pathnn.device import device_name, resolve
 
 
 def provenance(device: str = "cpu") -> dict[str, Any]:
-    """Return commit, time, device and versions of a computation on a device (see `pathnn.device.resolve`).
-
-    >>> provenance()["device"] == f"{platform.machine()}, {os.cpu_count()} cores"
-    True
-    """
+    """Return commit, time, device and versions of a computation on a device (see `pathnn.device.resolve`)."""
     chosen = resolve(device)
     return {
         "commit": commit(),

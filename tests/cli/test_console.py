@@ -12,12 +12,21 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pathnn.cli import console
 from pathnn.cli.app import explain
-from pathnn.cli.console import plain, print_json, print_table, progress, result_only, watch_compiler
+from pathnn.cli.console import (
+    number_text,
+    plain,
+    print_json,
+    print_table,
+    progress,
+    result_only,
+    scores_text,
+    time_text,
+    watch_compiler,
+)
 from pathnn.paths.count import size_text
 
 NUMBERS = st.floats() | st.integers() | st.booleans() | st.none() | st.text()
@@ -109,6 +118,12 @@ def test_an_error_is_one_line() -> None:
     assert explain(PermissionError(13, "Permission denied", "/x")) == "/x: Permission denied."
     assert explain(ModuleNotFoundError("No module named 'pathnn.nothing'", name="pathnn.nothing")) is None
     assert explain(RuntimeError("a bug")) is None
+
+
+def test_words_for_numbers() -> None:
+    assert scores_text({"mae": 0.51239, "r2": None}) == "mae 0.5124, r2 not defined"
+    assert (number_text(1, "graph"), number_text(12000, "graph")) == ("1 graph", "12,000 graphs")
+    assert [time_text(seconds) for seconds in (42.0, 100.0, 7500.0)] == ["42 s", "1 min 40 s", "2 h 5 min"]
 
 
 def test_a_long_compilation_is_announced(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

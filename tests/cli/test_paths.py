@@ -12,8 +12,7 @@ from typing import Any
 import networkx as nx
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from path_reference import reference_paths
 from pathnn.paths.options import COLLECTIONS

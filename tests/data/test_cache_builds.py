@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pathnn.data import dataset_status, load_dataset
 from pathnn.data.datasets.registry import Built, built_path, get_spec, load_built

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pathnn.data import Copies, PackedGraphs, Split, Task, count_copies, load_data, task_from_graphs
 from pathnn.data.fingerprints import copies_across, first_copies

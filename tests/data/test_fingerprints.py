@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_task
+from engine_tasks import one_thread as one_thread, tiny_task
 from pathnn.data import load_dataset
 from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.load import same_place

@@ -7,8 +7,7 @@ from itertools import chain
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pathnn.data import PackedGraphs, Split, Task, load_data, random_split, task_from_graphs
 from pathnn.data.errors import DataError

@@ -7,8 +7,7 @@ from itertools import combinations, pairwise
 
 import networkx as nx
 import torch
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 from path_checks import Graph, from_networkx
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import networkx as nx
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 from pathnn.theory.graphs import Graph, edges_to_index
 

@@ -13,8 +13,7 @@ from pathnn.data import DataError, load_data
 from pathnn.explain.subject import read_subject
 from pathnn.inference import Predictor, predict_table, stream
 from pathnn.inference.similarity import TrainingMolecules
-from pathnn.training import RunConfig, load_model, run
-from pathnn.training.scoring import predict
+from pathnn.training import RunConfig, load_model, predict, run
 
 MOLECULES = ["CCO", "CCN", "CCCl", "c1ccccc1", "CC(=O)O", "CCCC", "OCCO", "Cc1ccccc1", "CCOC", "CNC"]
 

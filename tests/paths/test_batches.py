@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from path_checks import clique, cycle, line, random_graph, union
 from path_strategies import collections, graph_lists, lengths, quick

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from torch_geometric.data import Batch, Data
 
 from path_checks import Graph, clique, distances_of, levels_of, path_set, random_graph, union

@@ -7,8 +7,7 @@ from itertools import product
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from path_checks import clique, levels_of, line
 from path_reference import reference_levels

@@ -6,8 +6,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torch_geometric.utils import scatter
 
 from path_checks import clique, cycle, line

@@ -2,8 +2,7 @@ from itertools import combinations, pairwise
 
 import networkx as nx
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pathnn.plots import graph_layout, tree_layout
 from pathnn.theory import Tree

@@ -5,8 +5,7 @@ from itertools import product
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exact_theory import annotated_path_sets
 from pathnn.paths import PathExplosionError

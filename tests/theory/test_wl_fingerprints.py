@@ -2,8 +2,7 @@
 
 import networkx as nx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exact_theory import ColorTable, wl_colors, wl_distinguishes
 from pathnn.theory.examples import hexagon, two_triangles

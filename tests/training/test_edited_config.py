@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, tiny_config, tiny_task
 from pathnn.training import EnsembleFolder, RunConfig, RunFolder, RunFolderError, load_model, run, run_ensemble
 from pathnn.training.checkpoint import checked_config
 from pathnn.training.run_folder import RESUMABLE

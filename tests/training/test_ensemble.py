@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, tiny_config, tiny_task
 from pathnn.inference import ensemble_columns, score
 from pathnn.provenance import commit
 from pathnn.training import (

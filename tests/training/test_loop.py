@@ -5,15 +5,12 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import partly_known_task, tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, partly_known_task, tiny_config, tiny_task
 from pathnn.data import task_from_graphs
 from pathnn.data.task import TargetScale
 from pathnn.nn import paper_config
@@ -200,13 +197,6 @@ def test_the_moving_average_is_that_of_all_steps(monkeypatch):
     found = evaluate(state.evaluated, loaders.val, loaders.task)
     assert epochs[-1].val_score == pytest.approx(found.score)
     assert found.score != pytest.approx(evaluate(model, loaders.val, loaders.task).score)
-
-
-def test_a_moving_average_is_not_computed_as_cuda_graphs():
-    config = tiny_config(ema=0.5)
-    _, loaders, state = start(config)
-    state.fabric = SimpleNamespace(device=SimpleNamespace(type="cuda"))
-    assert type(loop.make_stepper(state, loaders, config)) is Stepper
 
 
 def test_adamw_decays_weights_apart_from_gradients():

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import partly_known_task, tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, partly_known_task, tiny_config, tiny_task
 from pathnn.data import task_from_graphs
 from pathnn.data.task import TargetScale, with_metric
 from pathnn.inference import score

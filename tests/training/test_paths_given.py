@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, tiny_config, tiny_task
 from pathnn.data import PackedGraphs, build_shards
 from pathnn.data.paths import ShardedTries
 from pathnn.inference import score

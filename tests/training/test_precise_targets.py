@@ -12,8 +12,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, tiny_config, tiny_task
 from pathnn.cli.app import make_app
 from pathnn.data import Task, from_networkx, from_pyg, task_from_graphs
 from pathnn.inference import prediction_columns, score

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, tiny_config, tiny_task
 from pathnn.training import RunStoppedError, run
 
 

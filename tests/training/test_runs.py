@@ -11,8 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine_tasks import assert_same_files, tiny_config, tiny_task
-from engine_tasks import one_thread as one_thread
+from engine_tasks import assert_same_files, one_thread as one_thread, tiny_config, tiny_task
 from pathnn.data import task_from_graphs
 from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.task import Categorical, Split

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine_tasks import assert_same_files, tiny_config, tiny_task
-from engine_tasks import one_thread as one_thread
+from engine_tasks import assert_same_files, one_thread as one_thread, tiny_config, tiny_task
 from pathnn.training import (
     RunConfig,
     RunError,

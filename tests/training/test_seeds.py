@@ -11,8 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, tiny_config, tiny_task
 from pathnn.training import RunConfig, run, run_ensemble
 from pathnn.training.config import run_seed
 from pathnn.training.setup import data_key

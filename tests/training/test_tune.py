@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, tiny_config, tiny_task
 from pathnn.training import Epoch, RunConfig, RunError, RunFolderError, run, search_options, tune
 
 pytest.importorskip("optuna", reason="a search needs optuna (extra tune)")

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pathnn.data.datasets.synthetic import SR_FAMILIES
 from pathnn.files import atomic_write
 from pathnn.paths.options import COLLECTIONS
-from pathnn_reproduction.experiments import TABLES as TARGETS
-from pathnn_reproduction.experiments import brec, get_experiment, sr
+from pathnn_reproduction.experiments import TABLES as TARGETS, brec, get_experiment, sr
 from pathnn_reproduction.experiments.brec_protocol import MAX_STEPS
 from pathnn_reproduction.minutes import minutes_table
 from pathnn_reproduction.paper import TABLES, PaperTable

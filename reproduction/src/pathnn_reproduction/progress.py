@@ -65,8 +65,7 @@ def announcement(progress: Progress) -> str:
 def run_progress(target: str, settings: Settings) -> Iterator[Show]:
     """Yield the function that `run_missing` calls: a bar on a terminal, a line now and then elsewhere."""
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import BarColumn, Progress as Bar, TextColumn
 
     said: float | None = None
     bar = task = None

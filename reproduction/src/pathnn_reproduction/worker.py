@@ -22,8 +22,7 @@ from pathnn.provenance import commit
 from pathnn.training import RunFolder, RunStoppedError, build_model, load_model, load_task
 from pathnn.training.checkpoint import checked_config
 from pathnn.training.config import Device, RunConfig
-from pathnn.training.runs import finish_run, open_run, saved_result
-from pathnn.training.runs import train_run as train_epochs
+from pathnn.training.runs import finish_run, open_run, saved_result, train_run as train_epochs
 from pathnn.training.setup import with_paths
 from pathnn_reproduction.results import Row, trained_row
 

@@ -16,8 +16,7 @@ import pytest
 import torch
 
 from pathnn.data.datasets import registry
-from pathnn_reproduction import cli as table_runs
-from pathnn_reproduction import runner
+from pathnn_reproduction import cli as table_runs, runner
 from pathnn_reproduction.experiments import get_experiment
 from pathnn_reproduction.spec import Experiment, select, training_spec
 from tiny_experiments import InlinePool, tiny_experiment

@@ -2,8 +2,7 @@ from itertools import product
 
 import networkx as nx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exact_theory import annotated_path_sets, paths_distinguish
 from path_reference import reference_paths, to_graph

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pathnn_reproduction.theory.small_graphs import name_multisets, name_pairs, name_rows
 from theory_strategies import relaxed

@@ -1,6 +1,5 @@
 import networkx as nx
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exact_theory import ColorTable, is_subtree
 from pathnn.theory import Tree

@@ -1,8 +1,7 @@
 import networkx as nx
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from exact_theory import (
     ColorTable,

@@ -7,7 +7,4 @@ from pathnn._lazy import exports
 if TYPE_CHECKING:
     from pathnn.cli.app import main as main
 
-EXPORTS = {"app": ("main",)}
-
-__all__ = ["main"]
-__getattr__, __dir__ = exports(__name__, EXPORTS)
+__all__, __getattr__, __dir__ = exports(__name__)

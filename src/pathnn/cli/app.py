@@ -14,13 +14,11 @@ from typer.core import TyperCommand, TyperGroup
 from pathnn.cli.compare import compare_command
 from pathnn.cli.console import watch_compiler
 from pathnn.cli.datasets import datasets
-from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE
-from pathnn.cli.distinguish import distinguish_command
+from pathnn.cli.distinguish import EXAMPLE as DISTINGUISH_EXAMPLE, distinguish_command
 from pathnn.cli.embed import embed_command
 from pathnn.cli.evaluate import evaluate_command
 from pathnn.cli.explain import explain_command
-from pathnn.cli.paths import EXAMPLE as PATHS_EXAMPLE
-from pathnn.cli.paths import paths_command
+from pathnn.cli.paths import EXAMPLE as PATHS_EXAMPLE, paths_command
 from pathnn.cli.predict import predict_command
 from pathnn.cli.train import train_command
 from pathnn.cli.tune import tune_command
@@ -42,24 +40,11 @@ PLUGINS = {
 """The commands of the package `pathnn_reproduction`, which registers them as entry points."""
 
 
-class Plugin(TyperCommand):
-    """A command of another package, which is imported when the command is called, not when it is listed."""
-
-    def __init__(self, name: str) -> None:
-        settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-        super().__init__(name, help=PLUGINS[name], callback=self.refuse, context_settings=settings)
-
-    def load(self) -> Any:
-        """Return the command of the installed package; without it, this command, which says how to install it."""
-        found = next(iter(entry_points(group="pathnn.commands", name=self.name or "")), None)
-        return self if found is None else typer.main.get_command(found.load())
-
-    def refuse(self) -> None:
-        """Say how to install the package."""
-        raise ValueError(
-            f"pathnn {self.name} is in the package pathnn-reproduction, which is not installed: in a clone, run "
-            "make install, or pip install ./reproduction."
-        )
+def _refuse() -> None:
+    raise ValueError(
+        "this is in the package pathnn-reproduction, which is not installed: in a clone, run make install, or "
+        "pip install ./reproduction."
+    )
 
 
 class Commands(TyperGroup):
@@ -70,13 +55,19 @@ class Commands(TyperGroup):
         return [*super().list_commands(ctx), *PLUGINS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; a plug-in is not imported yet."""
-        return Plugin(cmd_name) if cmd_name in PLUGINS else super().get_command(ctx, cmd_name)
+        """Return a command; for a plug-in, which is not imported yet, one that says how to install it."""
+        if cmd_name not in PLUGINS:
+            return super().get_command(ctx, cmd_name)
+        settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+        return TyperCommand(cmd_name, help=PLUGINS[cmd_name], callback=_refuse, context_settings=settings)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command to call; a plug-in is imported."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command.load() if isinstance(command, Plugin) else command, rest
+        if isinstance(command, TyperCommand) and name in PLUGINS:
+            for found in entry_points(group="pathnn.commands", name=name):
+                command = typer.main.get_command(found.load())
+        return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""

@@ -8,9 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,11 +46,7 @@ def plain(value: Any) -> Any:
 
 
 def scores_text(scores: Mapping[str, float | None]) -> str:
-    """Return scores by name as text; None and NaN are not defined.
-
-    >>> scores_text({"mae": 0.51239, "r2": None})
-    'mae 0.5124, r2 not defined'
-    """
+    """Return scores by name as text; None and NaN are not defined."""
     return ", ".join(f"{name} {score_text(score)}" for name, score in scores.items())
 
 
@@ -59,17 +55,12 @@ def score_text(score: float | None) -> str:
     return "not defined" if score is None or math.isnan(score) else f"{score:.4g}"
 
 
-@contextmanager
-def result_only(as_json: bool) -> Iterator[None]:
+def result_only(as_json: bool) -> AbstractContextManager[Any]:
     """With `--json`, redirect what libraries print to standard error, to keep standard output for the document.
 
     Write the document with `print_json` after the block.
     """
-    if not as_json:
-        yield
-        return
-    with redirect_stdout(sys.stderr):
-        yield
+    return redirect_stdout(sys.stderr) if as_json else nullcontext()
 
 
 def print_table(
@@ -101,11 +92,7 @@ def note(message: str) -> None:
 
 
 def number_text(number: int, thing: str) -> str:
-    """Return a number of things as text.
-
-    >>> number_text(1, "graph"), number_text(12000, "graph")
-    ('1 graph', '12,000 graphs')
-    """
+    """Return a number of things as text."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
@@ -113,23 +100,15 @@ DELAY = 1.0
 """Seconds until a bar appears."""
 
 
-class Step(Protocol):
-    """Moves a bar."""
-
-    def __call__(self, steps: int = 1) -> None:
-        """Say that so many steps were done."""
+Step = Callable[..., None]
+"""Moves a bar by a number of steps, by default 1."""
 
 
 @contextmanager
 def progress(what: str, total: int | None = None, *, unit: str | None = None) -> Iterator[Step]:
-    """Show a bar while the block runs; call the yielded function after each of `total` steps.
+    """Show a bar on a terminal after `DELAY` seconds; call the yielded function after each of `total` steps.
 
-    Without `total`, the bar shows only the elapsed time; with `unit`, also the steps per second and the time left. It
-    appears after `DELAY` seconds, on terminals only.
-
-    >>> with progress("counting", total=2) as step:
-    ...     for _ in range(2):
-    ...         step()
+    Without `total`, the bar shows only the elapsed time; with `unit`, also the steps per second and the time left.
     """
     if not sys.stderr.isatty():
         yield lambda steps=1: None
@@ -164,22 +143,17 @@ EVERY = 30.0
 
 def epoch_text(epoch: Epoch, run: Run, rate: float) -> str:
     """Return the line that describes an epoch; `rate` is in epochs per second."""
-    task, best = run.loaders.task, run.state.best
-    left = (run.config.epochs - epoch.epoch) / rate if rate else 0.0
+    best, epochs = run.state.best, run.config.epochs
     best_text = "" if best is None else f" (best {best.val_score:.4g} in epoch {best.epoch})"
     return (
-        f"epoch {epoch.epoch}/{run.config.epochs}  loss {epoch.train_loss:.4g}, validation {epoch.val_loss:.4g}  "
-        f"{task.metric_name} {epoch.val_score:.4g}{best_text}  lr {epoch.lr:.2g}  "
-        f"{rate:.2g} epochs/s, at most {time_text(left)} left"
+        f"epoch {epoch.epoch}/{epochs}  loss {epoch.train_loss:.4g}, validation {epoch.val_loss:.4g}  "
+        f"{run.loaders.task.metric_name} {epoch.val_score:.4g}{best_text}  lr {epoch.lr:.2g}  "
+        f"{rate:.2g} epochs/s, at most {time_text((epochs - epoch.epoch) / rate)} left"
     )
 
 
 def time_text(seconds: float) -> str:
-    """Return a time in seconds, minutes or hours.
-
-    >>> time_text(42.0), time_text(100.0), time_text(7500.0)
-    ('42 s', '1 min 40 s', '2 h 5 min')
-    """
+    """Return a time in seconds, minutes or hours."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -190,14 +164,12 @@ def time_text(seconds: float) -> str:
 
 @contextmanager
 def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None]]:
-    """Yield a function to call after each epoch.
+    """Yield a function to call after each epoch; `several`: name the seed or fold.
 
-    On a terminal it rewrites one line, elsewhere it adds a line every `EVERY` seconds. `several`: name the seed or
-    fold.
+    On a terminal it rewrites one line, elsewhere it adds a line every `EVERY` seconds.
     """
     started, said, done = time.monotonic(), time.monotonic(), 0
-    terminal = sys.stderr.isatty()
-    member = ""
+    terminal, member = sys.stderr.isatty(), ""
 
     def report(epoch: Epoch, run: Run) -> None:
         nonlocal started, said, done, member
@@ -206,8 +178,7 @@ def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None
         if member not in ("", name):  # the next seed or fold begins
             started, done = now - epoch.seconds, 0
         member, done = name, done + 1
-        which = name if several else ""
-        text = which + epoch_text(epoch, run, done / max(now - started, 1e-9))
+        text = name * several + epoch_text(epoch, run, done / max(now - started, 1e-9))
         if terminal:
             print(f"\r\033[2K{text}", end="", file=sys.stderr, flush=True)
         elif now - said > EVERY:
@@ -236,20 +207,19 @@ def note_not_read(task: Task, index: Tensor | None = None) -> None:
 
 def watch_compiler() -> None:
     """Say on standard error that functions are compiled, when that has taken a second; return at once."""
-    threading.Thread(target=_watch_compiler, daemon=True).start()
 
+    def compiling(events: Sequence[tuple[float, Any]]) -> bool:
+        begun = sum(event.is_start for _, event in events)
+        return 2 * begun > len(events) and time.time() - events[0][0] > DELAY
 
-def _watch_compiler() -> None:
-    while not hasattr(sys.modules.get("numba"), "njit"):  # not imported here: most commands do without it
-        time.sleep(DELAY / 4)
-    from numba.core.event import install_recorder
-
-    with install_recorder("numba:compile") as recorder:
-        while not (_is_open(recorder.buffer) and time.time() - recorder.buffer[0][0] > DELAY):
+    def watch() -> None:
+        while not hasattr(sys.modules.get("numba"), "njit"):  # not imported here: most commands do without it
             time.sleep(DELAY / 4)
-    note("compiling the loops over paths, once on this machine (some seconds)")
+        from numba.core.event import install_recorder
 
+        with install_recorder("numba:compile") as recorder:
+            while not compiling(recorder.buffer):
+                time.sleep(DELAY / 4)
+        note("compiling the loops over paths, once on this machine (some seconds)")
 
-def _is_open(events: Sequence[tuple[float, Any]]) -> bool:
-    """Return whether more events have begun than ended."""
-    return 2 * sum(event.is_start for _, event in events) > len(events)
+    threading.Thread(target=watch, daemon=True).start()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -69,17 +68,16 @@ def fetch_command(names: Names, json: Json = False) -> None:
 
         for name in names:
             get_spec(name)  # check all names before fetching
-        fetched: list[tuple[str, Path, int]] = []
+        fetched: list[dict[str, Any]] = []
         with progress("fetching", total=len(names)) as step:
             for name in names:
                 path = fetch(name)
-                fetched.append((get_spec(name).name, path, path.stat().st_size))
+                fetched.append({"name": get_spec(name).name, "path": path, "bytes": path.stat().st_size})
                 step()
     if json:
-        keys = ("name", "path", "bytes")
-        print_json({"fetched": [dict(zip(keys, row, strict=True)) for row in fetched]})
+        print_json({"fetched": fetched})
         return
-    rows = [(name, str(path), size_text(size)) for name, path, size in fetched]
+    rows = [(one["name"], str(one["path"]), size_text(one["bytes"])) for one in fetched]
     print_table(("name", "path", "size"), rows, left=2)
 
 

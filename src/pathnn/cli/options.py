@@ -65,8 +65,12 @@ def options_from(*configs: type, **defaults: Any) -> Callable[[Callable[..., Non
     no defaults: those of the fields, or of a config file, count. With `defaults`, only the fields named there become
     options, with these defaults. The options take the place of `given` in the help.
     """
-    chosen = [(entry, kind) for entry, kind in config_fields(*configs) if not defaults or entry.name in defaults]
-    added = [_parameter(entry, kind, defaults.get(entry.name)) for entry, kind in chosen]
+    added = [
+        _parameter(entry, get_type_hints(config)[entry.name], defaults.get(entry.name))
+        for config in configs
+        for entry in fields(config)
+        if "help" in entry.metadata and (not defaults or entry.name in defaults)
+    ]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = [p.replace(kind=p.KEYWORD_ONLY) for p in inspect.signature(command, eval_str=True).parameters.values()]
@@ -83,12 +87,6 @@ def options_from(*configs: type, **defaults: Any) -> Callable[[Callable[..., Non
         return run
 
     return decorate
-
-
-def config_fields(*configs: type) -> list[tuple[Field[Any], Any]]:
-    """Return the fields of dataclasses that have a help text, and their types."""
-    found = [(entry, get_type_hints(config)[entry.name]) for config in configs for entry in fields(config)]
-    return [(entry, kind) for entry, kind in found if "help" in entry.metadata]
 
 
 def _parameter(entry: Field[Any], kind: Any, default: Any) -> inspect.Parameter:

@@ -41,7 +41,9 @@ def paths_command(
     options = check_usage(PathOptions, **given)
     with result_only(json):
         from pathnn.data import load_data
+        from pathnn.data.paths import refuse_too_many, summarize_paths
 
+        collection, k = options.collection, options.k
         with progress(f"reading {data}"):
             # OGB's features keep the order of the atoms in the SMILES, which --source counts
             task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid, features="ogb")
@@ -49,20 +51,14 @@ def paths_command(
         if draw is not None:
             _draw(task, draw, graph, source, options)
         with progress(f"extracting the paths of {task.name}"):
-            summary = _summarize(task, options)
+            refuse_too_many(task.graphs, collection=collection, k=k, max_paths=options.limit)
+            summary = summarize_paths(task, collection, k)
     if json:
         print_json(asdict(summary))
     else:
         _print_summary(summary)
         if draw is not None:
             say(f"wrote {draw}")
-
-
-def _summarize(task: Task, options: PathOptions) -> PathSummary:
-    from pathnn.data.paths import refuse_too_many, summarize_paths
-
-    refuse_too_many(task.graphs, collection=options.collection, k=options.k, max_paths=options.limit)
-    return summarize_paths(task, options.collection, options.k)
 
 
 def _draw(task: Task, path: Path, graph: int, source: int, options: PathOptions) -> None:

@@ -57,21 +57,13 @@ def predict_command(
         raise typer.BadParameter("only a file that --out names can be resumed, without --json.", param_hint="--resume")
     with result_only(json):
         from pathnn.files import atomic_write
+        from pathnn.inference import stream
         from pathnn.inference.predictor import Predictor
-        from pathnn.inference.stream import (
-            Written,
-            csv_bytes,
-            csv_text,
-            is_table,
-            predict_file,
-            predict_rows,
-            predict_table,
-        )  # fmt: skip
 
-        predictor, table = Predictor(run, pick_device(device), interval=interval), is_table(data)
+        predictor, table = Predictor(run, pick_device(device), interval=interval), stream.is_table(data)
         if not table and (resume or part is not None):
             raise ValueError(f"--resume and --part are for tables: {data} is none.")
-        done, kept = Written(), []
+        done, kept = stream.Written(), []
         with progress(f"predicting for {data}", total_rows(data, share) if table else None, unit="molecules") as step:
 
             def report(chunk: PredictionTable) -> None:
@@ -79,20 +71,20 @@ def predict_command(
                 if json:
                     kept.append(chunk)
                 elif out is None:
-                    sys.stdout.write(csv_text(chunk.rows if done.chunks else [chunk.header, *chunk.rows]))
+                    sys.stdout.write(stream.csv_text(chunk.rows if done.chunks else [chunk.header, *chunk.rows]))
                 done = done.add(chunk)
                 step(len(chunk.rows))
 
             options: dict[str, Any] = {"smiles": smiles, "strict": strict, "part": share}
             if not table:
-                report(whole := predict_table(predictor, data, strict=strict))
+                report(whole := stream.predict_table(predictor, data, strict=strict))
                 if out is not None:
                     with atomic_write(out) as file:
-                        file.write(csv_bytes([whole.header, *whole.rows], out))
+                        file.write(stream.csv_bytes([whole.header, *whole.rows], out))
             elif out is not None:
-                done = predict_file(predictor, data, out, resume=resume, report=report, **options)
+                done = stream.predict_file(predictor, data, out, resume=resume, report=report, **options)
             else:
-                for chunk in predict_rows(predictor, data, **options):
+                for chunk in stream.predict_rows(predictor, data, **options):
                     report(chunk)
     if table and not predictor.more_columns:
         note(f"no column similarity: {run} does not have the training molecules, which a run folder of a table has")

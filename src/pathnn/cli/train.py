@@ -27,7 +27,6 @@ from pathnn.training.config import RunConfig, option
 
 if TYPE_CHECKING:
     from pathnn.data import BadRow, Task
-    from pathnn.training import EnsembleFolder, RunFolder
     from pathnn.training.run_folder import Member
 
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="RUN", help="The folder to write the run to.")]
@@ -95,7 +94,7 @@ def train_command(
         check_table_options(data, chosen, baselines=baselines)
         kind: Member | None = "seed" if seeds is not None else "fold" if folds is not None else None
         modes = {"resume": resume, "overwrite": overwrite}
-        base, task = _prepare(data, out, chosen, options, kind, **modes)
+        base, task = _prepare(data, out, chosen, options, kind, modes)
         try:
             with epoch_line(several=kind is not None) as report:
                 settings: dict[str, Any] = {"task": task, "report": report, **modes}
@@ -132,28 +131,23 @@ def read_options(given: dict[str, Any], file: Path | None) -> tuple[dict[str, An
 
 
 def _prepare(
-    data: str,
-    out: Path,
-    chosen: dict[str, Any],
-    options: dict[str, Any],
-    kind: Member | None,
-    *,
-    resume: bool,
-    overwrite: bool,
+    data: str, out: Path, chosen: dict[str, Any], options: dict[str, Any], kind: Member | None, modes: dict[str, bool]
 ) -> tuple[RunConfig, Task]:
     """Check the folder, load the data, and fill in the config of a new run or of one to resume."""
-    from pathnn.training import RunFolder
+    from pathnn.training import EnsembleFolder, RunFolder
     from pathnn.training.checkpoint import checked_config
     from pathnn.training.recipes import add_descriptors, fill_in
+    from pathnn.training.run_folder import check_kind
 
     first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})  # before reading the data
-    folder = _folder(out, kind)
+    check_usage(check_kind, out, kind)
+    folder = RunFolder(out) if kind is None else EnsembleFolder(out, kind)
     first = folder if isinstance(folder, RunFolder) else folder.member(min(folder.numbers, default=0))
-    if resume and first.begun:
+    if modes["resume"] and first.begun:
         saved = checked_config(first).to_dict()
         base = RunConfig.from_dict({**saved, **chosen, "data": data, "options": {**saved["options"], **options}})
         return base, load_table(base, out)
-    folder.check(resume=resume, overwrite=overwrite)
+    folder.check(resume=modes["resume"], overwrite=modes["overwrite"])
     chosen = add_descriptors(data, chosen)
     task = load_table(replace(first_look, descriptors=chosen.get("descriptors")), out)
     return fill_in(data, task, chosen, options), task
@@ -169,21 +163,6 @@ def _evaluate(out: Path, task: Task, data: str, folds: int | None, *, baselines:
     with progress("evaluating" if not baselines else "training baselines", 4 * (folds or 1)) as step:
         found = write_evaluation(out, task, baselines=baselines, step=step)
     return {"baselines": found} if found else {}
-
-
-def _folder(out: Path, kind: Member | None) -> RunFolder | EnsembleFolder:
-    """Return the folder of a run or of several seeds or folds; refuse a folder of several for a single run."""
-    from pathnn.training import EnsembleFolder, RunFolder
-
-    there = EnsembleFolder.open(out)
-    if there.begun and kind != there.kind:
-        again = f"--{there.kind}s {len(there.numbers)} --resume"
-        raise typer.BadParameter(
-            f"{out} holds runs of {len(there.numbers)} {there.kind}s. Resume them with {again}, or give another "
-            "folder.",
-            param_hint="--out",
-        )
-    return RunFolder(out) if kind is None else EnsembleFolder(out, kind)
 
 
 def load_table(config: RunConfig, out: Path) -> Task:

@@ -6,18 +6,8 @@ from pathnn._lazy import exports
 
 if TYPE_CHECKING:
     from pathnn.evaluation.baselines import fit_baselines as fit_baselines
-    from pathnn.evaluation.comparison import Comparison as Comparison
-    from pathnn.evaluation.comparison import compare_runs as compare_runs
-    from pathnn.evaluation.held_out import cross_validate as cross_validate
-    from pathnn.evaluation.held_out import write_evaluation as write_evaluation
+    from pathnn.evaluation.comparison import Comparison as Comparison, compare_runs as compare_runs
+    from pathnn.evaluation.held_out import cross_validate as cross_validate, write_evaluation as write_evaluation
     from pathnn.evaluation.predictions import Predictions as Predictions
 
-EXPORTS = {
-    "baselines": ("fit_baselines",),
-    "comparison": ("Comparison", "compare_runs"),
-    "held_out": ("cross_validate", "write_evaluation"),
-    "predictions": ("Predictions",),
-}
-
-__all__ = [name for names in EXPORTS.values() for name in names]
-__getattr__, __dir__ = exports(__name__, EXPORTS)
+__all__, __getattr__, __dir__ = exports(__name__)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from pathnn.evaluation.predictions import Array, Predictions
+from pathnn.training.run_folder import plot_epochs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,53 +31,47 @@ MANY = 3000
 """More points are drawn as one image."""
 
 
-def make_figure(draw: Callable[[Axes], None], *, width: float = 3.6, height: float = 3.2) -> Figure:
-    """Return a figure with one plot that `draw` fills."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
+def one_plot(draw: Callable[..., None]) -> Callable[..., Figure]:
+    """Turn a function that draws on axes into one that returns a figure with them."""
 
-    with rc_context(STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.add_subplot()
-        draw(axes)
-        axes.locator_params(axis="x", nbins=6)
-    return figure
+    @wraps(draw)
+    def make(*args: Any, **options: Any) -> Figure:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+
+        with rc_context(STYLE):
+            figure = Figure(figsize=(3.6, 3.2), layout="constrained")
+            axes = figure.add_subplot()
+            draw(axes, *args, **options)
+            axes.locator_params(axis="x", nbins=6)
+        return figure
+
+    return make
 
 
-def scatter(x: Array, y: Array, xlabel: str, ylabel: str, *, diagonal: bool = False) -> Figure:
+@one_plot
+def scatter(axes: Axes, x: Array, y: Array, xlabel: str, ylabel: str, *, diagonal: bool = False) -> None:
     """Draw points, and the diagonal or a line at 0."""
-
-    def draw(axes: Axes) -> None:
-        ends = [min(x.min(), y.min()), max(x.max(), y.max())] if diagonal else [x.min(), x.max()]
-        axes.plot(ends, ends if diagonal else [0.0, 0.0], color=GREY, linewidth=1)
-        axes.scatter(x, y, s=14, alpha=0.6, color=BLUE, linewidths=0, rasterized=len(x) > MANY)
-        axes.set(xlabel=xlabel, ylabel=ylabel)
-
-    return make_figure(draw)
+    ends = [min(x.min(), y.min()), max(x.max(), y.max())] if diagonal else [x.min(), x.max()]
+    axes.plot(ends, ends if diagonal else [0.0, 0.0], color=GREY, linewidth=1)
+    axes.scatter(x, y, s=14, alpha=0.6, color=BLUE, linewidths=0, rasterized=len(x) > MANY)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
 
 
 def roc_curve(y: Array, out: Array) -> tuple[Array, Array]:
-    """Return the rates of false and of true positives at each threshold, from the strictest to the loosest.
+    """Return the rates of false and of true positives at each threshold, from the strictest to the loosest."""
+    from torchmetrics.functional.classification import binary_roc
 
-    >>> [rate.tolist() for rate in roc_curve(np.array([1, 0, 1]), np.array([3.0, 2.0, 1.0]))]
-    [[0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0]]
-    """
-    true, false = _counts(y, out)
-    return false / max(false[-1], 1), true / max(true[-1], 1)
+    false, true, _ = binary_roc(torch.tensor(out).sigmoid(), torch.tensor(y).long())
+    return false.numpy(), true.numpy()
 
 
 def precision_recall(y: Array, out: Array) -> tuple[Array, Array]:
-    """Return recall and precision at each threshold, from the strictest to the loosest."""
-    true, false = _counts(y, out)
-    return true[1:] / max(true[-1], 1), true[1:] / (true[1:] + false[1:])
+    """Return recall and precision at each threshold, from the loosest to the strictest."""
+    from torchmetrics.functional.classification import binary_precision_recall_curve
 
-
-def _counts(y: Array, out: Array) -> tuple[Array, Array]:
-    """Count true and false positives at each threshold, beginning with none."""
-    order = np.argsort(-out, kind="stable")
-    last = np.append(np.diff(out[order]) != 0, True)  # equal outputs share a threshold
-    true, false = np.cumsum(y[order] == 1)[last], np.cumsum(y[order] != 1)[last]
-    return np.append(0, true), np.append(0, false)
+    precision, recall, _ = binary_precision_recall_curve(torch.tensor(out).sigmoid(), torch.tensor(y).long())
+    return recall[:-1].numpy(), precision[:-1].numpy()  # the last has no threshold
 
 
 def calibration_curve(y: Array, probability: Array, *, bins: int = 10) -> tuple[Array, Array]:
@@ -87,71 +84,60 @@ def calibration_curve(y: Array, probability: Array, *, bins: int = 10) -> tuple[
     return np.array([probability[part].mean() for part in parts]), np.array([y[part].mean() for part in parts])
 
 
-def draw_curves(curves: Mapping[str, tuple[Array, Array]], xlabel: str, ylabel: str, *, marker: str = "") -> Figure:
+Curves = Mapping[str, tuple[Array, Array]]
+
+
+@one_plot
+def draw_curves(axes: Axes, curves: Curves, xlabel: str, ylabel: str, *, marker: str = "") -> None:
     """Draw curves from 0 to 1 by name, next to the diagonal."""
-
-    def draw(axes: Axes) -> None:
-        axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
-        _lines(axes, curves, marker)
-        axes.set(xlabel=xlabel, ylabel=ylabel, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-
-    return make_figure(draw)
+    axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=":")
+    _lines(axes, curves, marker)
+    axes.set(xlabel=xlabel, ylabel=ylabel, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
 
 
-def draw_precision_recall(curves: Mapping[str, tuple[Array, Array]]) -> Figure:
+@one_plot
+def draw_precision_recall(axes: Axes, curves: Curves) -> None:
     """Draw curves of precision over recall by name; the dotted line is the share of positives."""
-
-    def draw(axes: Axes) -> None:
-        if len(curves) == 1:
-            axes.axhline(float(np.mean(next(iter(curves.values()))[0])), color=GREY, linewidth=1, linestyle=":")
-        _lines(axes, {name: precision_recall(*pair) for name, pair in curves.items()})
-        axes.set(xlabel="recall", ylabel="precision", ylim=(-0.02, 1.02))
-
-    return make_figure(draw)
+    if len(curves) == 1:
+        axes.axhline(float(np.mean(next(iter(curves.values()))[0])), color=GREY, linewidth=1, linestyle=":")
+    _lines(axes, {name: precision_recall(*pair) for name, pair in curves.items()})
+    axes.set(xlabel="recall", ylabel="precision", ylim=(-0.02, 1.02))
 
 
-def _lines(axes: Axes, curves: Mapping[str, tuple[Array, Array]], marker: str = "") -> None:
+def _lines(axes: Axes, curves: Curves, marker: str = "") -> None:
     for name, (x, y) in curves.items():
         axes.plot(x, y, color=BLUE if len(curves) == 1 else None, label=name, marker=marker)
     if len(curves) > 1:
         axes.legend()
 
 
-def learning_curves(runs: Sequence[Sequence[Mapping[str, Any]]], field: str, label: str) -> Figure:
+@one_plot
+def learning_curves(axes: Axes, runs: Sequence[Sequence[Mapping[str, Any]]], field: str, label: str) -> None:
     """Draw a field of `metrics.jsonl` over the epochs, one line for each run; "loss" draws both losses."""
-
-    def draw(axes: Axes) -> None:
-        fields = {"train_loss": "training", "val_loss": "validation"} if field == "loss" else {field: ""}
-        for (name, title), color in zip(fields.items(), (BLUE, ORANGE), strict=False):
-            for i, epochs in enumerate(runs):
-                values = [np.nan if epoch[name] is None else epoch[name] for epoch in epochs]
-                marker = "o" if len(epochs) < 3 else None
-                axes.plot(
-                    [epoch["epoch"] for epoch in epochs], values, color=color, marker=marker, linewidth=1.2,
-                    alpha=1.0 if len(runs) == 1 else 0.6, label=title if i == 0 and title else None,
-                )  # fmt: skip
-        axes.set(xlabel="epoch", ylabel=label)
-        if len(fields) > 1:
-            axes.legend()
-
-    return make_figure(draw)
+    fields = {"train_loss": "training", "val_loss": "validation"} if field == "loss" else {field: ""}
+    for (name, title), color in zip(fields.items(), (BLUE, ORANGE), strict=False):
+        style = {"color": color, "linewidth": 1.2, "alpha": 1.0 if len(runs) == 1 else 0.6}
+        for i, epochs in enumerate(runs):
+            plot_epochs(axes, epochs, name, label=title if i == 0 and title else None, **style)
+    axes.set(xlabel="epoch", ylabel=label)
+    if len(fields) > 1:
+        axes.legend()
 
 
-def draw_comparison(found: Comparison) -> Figure:
+@one_plot
+def draw_comparison(axes: Axes, found: Comparison) -> None:
     """Draw the scores of models with their intervals, the first on top."""
-
-    def draw(axes: Axes) -> None:
-        for place, model in enumerate(found.models):
-            color = BLUE if place == 0 else ORANGE if model.difference and model.difference.distinguishable else GREY
-            axes.plot([model.low, model.high], [-place, -place], color=color, linewidth=2)
-            axes.plot(model.score, -place, "o", color=color)
-        axes.set_yticks([-place for place in range(len(found.models))], [model.name for model in found.models])
-        axes.set_ylim(-len(found.models) + 0.5, 0.5)
-        axes.axvline(found.models[0].score, color=GREY, linewidth=1, linestyle=":")
-        direction = "larger" if found.maximize else "smaller"
-        axes.set(xlabel=f"{found.metric} with 95 % intervals ({direction} is better)")
-
-    return make_figure(draw, width=7.0, height=1.0 + 0.4 * len(found.models))
+    figure: Any = axes.figure
+    figure.set_size_inches(7.0, 1.0 + 0.4 * len(found.models))
+    for place, model in enumerate(found.models):
+        color = BLUE if place == 0 else ORANGE if model.difference and model.difference.distinguishable else GREY
+        axes.plot([model.low, model.high], [-place, -place], color=color, linewidth=2)
+        axes.plot(model.score, -place, "o", color=color)
+    axes.set_yticks([-place for place in range(len(found.models))], [model.name for model in found.models])
+    axes.set_ylim(-len(found.models) + 0.5, 0.5)
+    axes.axvline(found.models[0].score, color=GREY, linewidth=1, linestyle=":")
+    direction = "larger" if found.maximize else "smaller"
+    axes.set(xlabel=f"{found.metric} with 95 % intervals ({direction} is better)")
 
 
 def known_pairs(found: Predictions) -> dict[str, tuple[Array, Array]]:

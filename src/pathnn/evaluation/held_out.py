@@ -11,22 +11,21 @@ from typing import Any
 
 from pathnn.data.datasets.registry import is_dataset
 from pathnn.data.fingerprints import DataFingerprint
-from pathnn.data.task import Split, Task, with_metric
+from pathnn.data.task import Task, with_metric
 from pathnn.device import resolve
 from pathnn.evaluation.baselines import SETTINGS, fit_baselines
 from pathnn.evaluation.predictions import Predictions, read_predictions
 from pathnn.evaluation.report import write_report
-from pathnn.inference.intervals import FILE as INTERVALS
-from pathnn.inference.intervals import Calibration
+from pathnn.inference.intervals import FILE as INTERVALS, Calibration
 from pathnn.inference.predictor import load_runs
 from pathnn.inference.similarity import TrainingMolecules
 from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.config import RunConfig
-from pathnn.training.ensemble import Ensemble, Report, combine, predict_each, run_members, summary
+from pathnn.training.ensemble import Ensemble, Report, combine, predict, predict_each, run_members, summary
 from pathnn.training.errors import RunError, RunFolderError
 from pathnn.training.run_folder import EnsembleFolder, finite, write_file
 from pathnn.training.runs import load_task
-from pathnn.training.scoring import predict, targets
+from pathnn.training.scoring import targets
 from pathnn.training.setup import calibration_part, choose_split, splits_of
 
 TEST, OUT_OF_FOLD, BASELINES = "test_predictions.csv", "out_of_fold.csv", "baselines.csv"
@@ -100,11 +99,11 @@ def write_evaluation(
     ```
     """
     ensemble, names = load_runs(folder), task.graphs.names
+    config, signature, device = ensemble.config, ensemble.signature, resolve(ensemble.config.device)
     assert names is not None
-    task = replace(task, splits=splits_of(task, ensemble.config))
-    whole = choose_split(task, ensemble.config)
-    TrainingMolecules.of([names[i] for i in whole.train.tolist()], ensemble.config.clean).save(folder)
-    device, config, signature = resolve(ensemble.config.device), ensemble.config, ensemble.signature
+    task = replace(task, splits=splits_of(task, config))
+    whole = choose_split(task, config)
+    TrainingMolecules.of([names[i] for i in whole.train.tolist()], config.clean).save(folder)
     if config.calibration is not None:
         part = calibration_part(task, config)
         outputs = predict_each(ensemble, task, part, device=device)
@@ -120,31 +119,20 @@ def write_evaluation(
         return {}
     found = read_held_out(folder, signature)
     if baselines and not (folder / "baselines.json").exists():
-        _write_baselines(folder, task, ensemble, splits, found, step)
+        start, seed = monotonic(), config.seed
+        trained = fit_baselines(task, splits, seed=seed, clean=config.clean, signature=signature, step=step)
+        found.write(folder / BASELINES, trained)
+        document = {
+            "trained_on": "the training and the validation part",
+            "seed": seed,
+            "seconds": monotonic() - start,
+            "settings": SETTINGS,
+            "scores": {name: finite(dict(one.scores)) for name, one in trained.items()},
+        }
+        write_file(folder / "baselines.json", json.dumps(document, indent=1) + "\n")
     simple = read_baselines(folder, signature)
     write_report(folder, task, ensemble, splits, found, simple, coverage)
     return {name: one.scores for name, one in simple.items()}
-
-
-def _write_baselines(
-    folder: Path,
-    task: Task,
-    ensemble: Ensemble,
-    splits: Sequence[Split],
-    found: Predictions,
-    step: Callable[[], None] | None,
-) -> None:
-    start, config, signature = monotonic(), ensemble.config, ensemble.signature
-    simple = fit_baselines(task, splits, seed=config.seed, clean=config.clean, signature=signature, step=step)
-    found.write(folder / BASELINES, simple)
-    document = {
-        "trained_on": "the training and the validation part",
-        "seed": config.seed,
-        "seconds": monotonic() - start,
-        "settings": SETTINGS,
-        "scores": {name: finite(dict(one.scores)) for name, one in simple.items()},
-    }
-    write_file(folder / "baselines.json", (json.dumps(document, indent=1) + "\n").encode())
 
 
 def out_of_fold(ensemble: Ensemble, task: Task) -> Predictions:

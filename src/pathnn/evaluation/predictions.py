@@ -67,15 +67,11 @@ class Predictions:
         """Return the predictions of several parts, in the order of their rows."""
         if len(parts) == 1:
             return parts[0]
-        order = sorted((row, part, i) for part, one in enumerate(parts) for i, row in enumerate(one.rows))
-        return Predictions(
-            parts[0].signature,
-            tuple(row for row, _, _ in order),
-            tuple(parts[part].smiles[i] for _, part, i in order) if parts[0].smiles else (),
-            torch.stack([parts[part].y[i] for _, part, i in order]),
-            torch.stack([parts[part].out[i] for _, part, i in order]),
-            tuple(parts[part].folds[i] for _, part, i in order) if parts[0].folds else (),
-        )
+        joined = [[x for one in parts for x in vars(one)[name]] for name in ("rows", "smiles", "folds")]
+        order = sorted(range(len(joined[0])), key=joined[0].__getitem__)
+        rows, smiles, folds = (tuple(values[i] for i in order) if values else () for values in joined)
+        y, out = torch.cat([one.y for one in parts])[order], torch.cat([one.out for one in parts])[order]
+        return Predictions(parts[0].signature, rows, smiles, y, out, folds)
 
     @property
     def metrics(self) -> dict[str, MetricInfo]:
@@ -103,17 +99,18 @@ class Predictions:
 
     def resampled(self, metric: str) -> Array:
         """Return a metric on 1000 bootstrap samples of the graphs; the same samples for every model."""
-        if metric not in self._resampled:
-            parts = [self._on_samples(metric, index) for index in samples(len(self.rows))]
-            self._resampled[metric] = np.concatenate(parts)
+        if metric in self._resampled:
+            return self._resampled[metric]
+        scores: list[float] = []
+        for index in samples(len(self.rows)):
+            if metric in WEIGHTED:
+                y = self.y.reshape(self.out.shape).double().numpy()
+                found = weighted_scores(metric, self.out.numpy(), y, sample_weights(index))
+                scores += (found * self.metrics[metric].scale).tolist()
+            else:
+                scores += [self.score(metric, row) for row in index]
+        self._resampled[metric] = np.array(scores)
         return self._resampled[metric]
-
-    def _on_samples(self, metric: str, index: Array) -> Array:
-        if metric not in WEIGHTED:
-            return np.array([self.score(metric, row) for row in index])
-        y = self.y.reshape(self.out.shape).double().numpy()
-        scores = weighted_scores(metric, self.out.numpy(), y, sample_weights(index))
-        return scores * self.metrics[metric].scale
 
     def columns(self, prefix: str = "") -> dict[str, list[Any]]:
         """Return the columns of the predictions, as `pathnn predict` names them."""
@@ -168,9 +165,8 @@ def read_predictions(path: Path, signature: TaskSignature) -> dict[str, Predicti
         for start in range(first + targets, len(header) - bool(folds), widths):
             names = header[start : start + widths]
             model = names[0].rstrip("_").removesuffix(plain).removesuffix(": ")
-            found[model] = replace(
-                known, out=_read_outputs([columns[name] for name in names], signature), _resampled={}
-            )
+            out = _read_outputs([columns[name] for name in names], signature)
+            found[model] = replace(known, out=out, _resampled={})
         return found
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}): train again, or restore the file.") from error
@@ -194,11 +190,7 @@ def _read_outputs(columns: Sequence[Sequence[str]], signature: TaskSignature) ->
 
 
 def logits(probability: Tensor) -> Tensor:
-    """Return finite logits of probabilities.
-
-    >>> logits(torch.tensor([0.5]))
-    tensor([0.])
-    """
+    """Return finite logits of probabilities."""
     return probability.clamp(1e-12, 1 - 1e-12).logit() if probability.dtype == torch.float64 else probability.logit()
 
 
@@ -214,11 +206,7 @@ def samples(count: int, *, resamples: int = 1000, seed: int = 0) -> Iterator[Arr
 
 
 def sample_weights(index: Array) -> Array:
-    """Count how often each graph is in each sample.
-
-    >>> sample_weights(np.array([[0, 0, 2]]))
-    array([[2., 0., 1.]])
-    """
+    """Count how often each graph is in each sample."""
     rows, count = index.shape
     flat = (index + count * np.arange(rows)[:, None]).ravel()
     return np.bincount(flat, minlength=rows * count).reshape(rows, count).astype(np.float64)
@@ -267,11 +255,7 @@ def weighted_scores(metric: str, out: Array, y: Array, weights: Array) -> Array:
 
 
 def interval(values: Array) -> tuple[float, float]:
-    """Return the 2.5th and 97.5th percentile, without samples in which a metric is not defined.
-
-    >>> interval(np.arange(1001.0))
-    (25.0, 975.0)
-    """
+    """Return the 2.5th and 97.5th percentile, without samples in which a metric is not defined."""
     defined = values[~np.isnan(values)]
     low, high = np.percentile(defined, [2.5, 97.5]).tolist() if defined.size else (math.nan, math.nan)
     return low, high

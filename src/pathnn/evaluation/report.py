@@ -52,11 +52,9 @@ def write_report(
     baselines: Mapping[str, Predictions],
     coverage: Sequence[Coverage] | None,
 ) -> None:
-    """Write `report.html` into the folder of a run, of several seeds or of folds.
+    """Write `report.html` into the folder of a run, of several seeds or of folds; without matplotlib it has no plots.
 
-    `found` has the predictions for the test parts of `splits`, and `baselines` those of simpler models for the same
-    molecules. `coverage` is that of intervals on the test part. Without matplotlib the report has no plots, and says
-    so.
+    `found` has the predictions for the test parts of `splits`, and `baselines` those of simpler models.
     """
     trivial = trivial_predictions(task, splits, signature=ensemble.signature)
     target = ", ".join(task.classes) if task.target != "class" else ", ".join(ensemble.config.target or ("class",))
@@ -115,11 +113,7 @@ def _trivial(found: Predictions) -> str:
 
 
 def _words(baseline: str) -> str:
-    """Return the name of a baseline in a sentence.
-
-    >>> _words("random forest, Morgan")
-    'a random forest on Morgan fingerprints'
-    """
+    """Return the name of a baseline in a sentence: "a random forest on Morgan fingerprints"."""
     model, _, kind = baseline.partition(", ")
     article = "a " if model == "random forest" else ""
     return f"{article}{model} on {'Morgan fingerprints' if kind == 'Morgan' else 'RDKit descriptors'}"
@@ -333,9 +327,10 @@ def _picture(smiles: str) -> str:
 def _facts(folder: Path, task: Task, ensemble: Ensemble, found: Predictions) -> str:
     config, result = ensemble.config, RunFolder(folder).read_result() or {}
     split, several = choose_split(task, config), len(ensemble.members)
+    skipped = f", {len(task.skipped):,} of them cannot be read, the first is {task.skipped[0]}" if task.skipped else ""
     known = {
         "data": config.data,
-        "rows": f"{len(task.graphs) + len(task.skipped):,}" + _skipped(task),
+        "rows": f"{len(task.graphs) + len(task.skipped):,}{skipped}",
         "copies of molecules": _copies(task),
         "targets": f"{', '.join(task.classes) or 'one'} ({task.target})",
         "split": _split_words(task, ensemble, split),
@@ -363,10 +358,6 @@ def _fold_scores(result: Mapping[str, Any]) -> str:
     mean, std = result["test_mean"], result["test_std"]
     total = "" if mean is None else f"; mean {_number(mean)}, standard deviation {_number(std)}"
     return f"{result['metric']} {', '.join(map(_number, each))}{total}"
-
-
-def _skipped(task: Task) -> str:
-    return f", {len(task.skipped):,} of them cannot be read, the first is {task.skipped[0]}" if task.skipped else ""
 
 
 def _copies(task: Task) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection as Container, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 

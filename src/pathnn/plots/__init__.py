@@ -11,14 +11,6 @@ from pathnn._lazy import exports
 if TYPE_CHECKING:
     from pathnn.plots.graphs import graph_layout as graph_layout
     from pathnn.plots.paths import draw_paths as draw_paths
-    from pathnn.plots.trees import draw_trees as draw_trees
-    from pathnn.plots.trees import tree_layout as tree_layout
+    from pathnn.plots.trees import draw_trees as draw_trees, tree_layout as tree_layout
 
-EXPORTS = {
-    "graphs": ("graph_layout",),
-    "paths": ("draw_paths",),
-    "trees": ("draw_trees", "tree_layout"),
-}
-
-__all__ = [name for names in EXPORTS.values() for name in names]
-__getattr__, __dir__ = exports(__name__, EXPORTS)
+__all__, __getattr__, __dir__ = exports(__name__)

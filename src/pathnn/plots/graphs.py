@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
-from collections.abc import Sequence
+from collections.abc import Collection as Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 

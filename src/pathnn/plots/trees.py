@@ -15,8 +15,7 @@ from pathnn.paths.csr import to_csr
 from pathnn.paths.options import Collection, PathOptions, check_collection
 from pathnn.plots.graphs import sketch
 from pathnn.plots.page import EDGE, FADED, INK, RADIUS, REACHED, draw_disc, lettered, make_page, vertex_labels
-from pathnn.plots.paths import NAMES as PATH_NAMES
-from pathnn.plots.paths import choose_colors, draw_colored, maximal, panels_of
+from pathnn.plots.paths import NAMES as PATH_NAMES, choose_colors, draw_colored, maximal, panels_of
 from pathnn.theory.graphs import check_source
 from pathnn.theory.trees import Tree, path_tree, wl_tree
 

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING
 from pathnn._lazy import exports
 
 if TYPE_CHECKING:
-    from pathnn.theory.fingerprints import hashed_annotations as hashed_annotations
-    from pathnn.theory.fingerprints import wl_fingerprints as wl_fingerprints
-    from pathnn.theory.isomorphism import IsomorphismTest as IsomorphismTest
-    from pathnn.theory.isomorphism import isomorphism_test as isomorphism_test
-    from pathnn.theory.trees import Tree as Tree
-    from pathnn.theory.trees import path_tree as path_tree
-    from pathnn.theory.trees import wl_tree as wl_tree
+    from pathnn.theory.fingerprints import hashed_annotations as hashed_annotations, wl_fingerprints as wl_fingerprints
+    from pathnn.theory.isomorphism import IsomorphismTest as IsomorphismTest, isomorphism_test as isomorphism_test
+    from pathnn.theory.trees import Tree as Tree, path_tree as path_tree, wl_tree as wl_tree
 
-EXPORTS = {
-    "fingerprints": ("hashed_annotations", "wl_fingerprints"),
-    "isomorphism": ("IsomorphismTest", "isomorphism_test"),
-    "trees": ("Tree", "path_tree", "wl_tree"),
-}
-
-__all__ = [name for names in EXPORTS.values() for name in names]
-__getattr__, __dir__ = exports(__name__, EXPORTS)
+__all__, __getattr__, __dir__ = exports(__name__)

@@ -6,7 +6,8 @@ A model file also has the config of the run and the signature of its task, which
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -106,9 +107,8 @@ class TaskSignature:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TaskSignature:
         """Return the signature that `to_dict` was called on."""
-        known = {entry.name for entry in fields(cls)}
         try:
-            found = {name: value for name, value in values.items() if name in known}
+            found = {entry.name: values[entry.name] for entry in fields(cls) if entry.name in values}
             for name in ("target_mean", "target_std"):
                 found[name] = tuple(found.get(name, ()))
             found["data"] = DataFingerprint.from_dict(found.get("data"))
@@ -165,18 +165,8 @@ def _words(features: int | list[int] | None) -> str:
     return "nothing" if features is None else f"{features} numbers"
 
 
-def run_history(before: Sequence[dict[str, Any]], device: str, commit: str | None, epoch: int) -> list[dict[str, Any]]:
-    """Return the parts of a run until `epoch`: those `before` it was resumed, and that on this device and commit.
-
-    >>> run_history([{"device": "cpu", "commit": "a1", "epochs": 3}], "cpu", "a1", 7)
-    [{'device': 'cpu', 'commit': 'a1', 'epochs': 7}]
-    """
-    here = {"device": device, "commit": commit, "epochs": epoch}
-    if before and before[-1]["epochs"] >= epoch:
-        return list(before)
-    same = bool(before) and {**before[-1], "epochs": epoch} == here
-    return [*(before[:-1] if same else before), here]
-
+STATE, STATE_VERSION = "pathnn-state", 1
+"""The format of a state; raise the version when the meaning of its content changes."""
 
 MOST = 200_000
 """Fingerprints of more training graphs are not kept: they would be larger than the model."""
@@ -211,10 +201,6 @@ def training_overlap(signature: TaskSignature, task: Task, index: Tensor | None 
     graphs = task.graphs if index is None else task.graphs.subset(index)
     before = np.frombuffer(base64.b64decode(signature.training_graphs), dtype="<u8")
     return torch.from_numpy(np.isin(graph_fingerprints(graphs), before))
-
-
-STATE, STATE_VERSION = "pathnn-state", 1
-"""The format of a state; raise the version when the meaning of its content changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,28 +240,27 @@ def load_model(path: Path) -> TrainedModel:
     trained.model, trained.config, trained.val_score
     ```
     """
-    try:
+    with _reading(path):
         model, meta = read_model(path)
         config = RunConfig.from_dict(meta["config"])
         sample = config.max_paths_per_source
         if sample is not None and isinstance(model, PathModel):
             model.path_options = replace(model.path_options, max_paths_per_source=sample, seed=None)
-        return TrainedModel(
-            model,
-            config,
-            TaskSignature.from_dict(meta["task"]),
-            int(meta["epoch"]),
-            float(meta["val_score"]),
-            dict(meta["versions"]),
-            meta.get("test_score"),  # not in the files of earlier versions
-        )
+        scores = int(meta["epoch"]), float(meta["val_score"]), dict(meta["versions"])
+        test_score = meta.get("test_score")  # not in the files of earlier versions
+        return TrainedModel(model, config, TaskSignature.from_dict(meta["task"]), *scores, test_score)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raise `CheckpointError` for an error while a file of a run is read."""
+    try:
+        yield
     except FileError as error:
-        raise CheckpointError(f"{error} {TRAIN_AGAIN}") from error
+        again = "Expected a file that pathnn train wrote; to replace it, train again with --overwrite."
+        raise CheckpointError(f"{error} {again}") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path} does not hold a whole model: {error}") from error
-
-
-TRAIN_AGAIN = "Expected a file that pathnn train wrote; to replace it, train again with --overwrite."
+        raise CheckpointError(f"{path} does not hold a whole run that this version can read: {error}") from error
 
 
 def save_state(path: Path, state: Mapping[str, Any], *, config: RunConfig) -> None:
@@ -289,35 +274,19 @@ def save_state(path: Path, state: Mapping[str, Any], *, config: RunConfig) -> No
 
 def load_state(path: Path) -> dict[str, Any]:
     """Read a state that `save_state` wrote, on the CPU."""
-    tensors, meta = _read(path, STATE, STATE_VERSION)
-    try:
+    with _reading(path):
+        tensors, meta = read_tensors(path, kind=STATE, version=STATE_VERSION)
         return dict(unflatten(meta["state"], tensors))
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{path} does not hold a whole state: {error!r}.") from error
-
-
-def _read(path: Path, kind: str, version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    try:
-        return read_tensors(path, kind=kind, version=version)
-    except FileError as error:
-        raise CheckpointError(f"{error} {TRAIN_AGAIN}") from error
 
 
 def checked_config(folder: RunFolder) -> RunConfig:
-    """Read `config.yaml`, and raise `RunFolderError` if the run was trained with another config.
-
-    `last.ckpt` holds that config, or `model.safetensors` if there is no state. The options `RESUMABLE` may differ.
-    """
+    """Read `config.yaml`, and raise `RunFolderError` if the state or the model has another; `RESUMABLE` may differ."""
     config, file = folder.read_config(), folder.state if folder.state.exists() else folder.model
     if not file.exists():
         return config  # nothing was trained yet
-    kind = (STATE, STATE_VERSION) if file == folder.state else (MODEL, MODEL_VERSION)
-    try:
-        trained = RunConfig.from_dict(_read(file, *kind)[1]["config"])
-    except CheckpointError:
-        raise
-    except (KeyError, ValueError) as error:
-        raise CheckpointError(f"{file} holds no config that this version can read: {error}") from error
+    kind, version = (STATE, STATE_VERSION) if file == folder.state else (MODEL, MODEL_VERSION)
+    with _reading(file):
+        trained = RunConfig.from_dict(read_tensors(file, kind=kind, version=version)[1]["config"])
     different = [
         f"{name} is {now!r} there and {before!r} in {file.name}"
         for name, now, before in config_differences(config, trained)

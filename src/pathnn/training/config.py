@@ -20,17 +20,11 @@ from pathnn.paths.options import Collection, PathOptions, option_help
 from pathnn.training.errors import RunError
 
 Device = Literal["auto", "cpu", "cuda"]
-
 Precision = Literal["32-true", "tf32", "64-true", "16-mixed", "bf16-mixed"]
-
 Direction = Literal["metric", "released"]
-
 Loss = Literal["l1", "mse", "huber"]
-
 OptimizerName = Literal["adam", "adamw"]
-
 Schedule = Literal["plateau", "cosine"]
-
 Logger = Literal["csv", "tensorboard"]
 
 KINDS = ("class", "binary", "multilabel", "regression")
@@ -47,10 +41,8 @@ MODELS = ("pathnn", "pathnn+", "gin", "gcn", "gatedgcn", "gat", "graphsage", "ml
 Clean = Literal["salts", "tautomers"]
 """How molecules are cleaned (`pathnn.data.readers.molecules`)."""
 
-
 DESCRIPTORS = ("standard", "rdkit", "morgan")
 """Descriptors that are computed from molecules (`pathnn.data.readers.descriptors`); other names are columns."""
-
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "model": MODELS, "kind": KINDS, "metric": METRICS, "clean": get_args(Clean), "variant": ("paper", "released"),
@@ -239,7 +231,9 @@ class RunConfig:
         known = [entry.name for entry in fields(cls)]
         for name in values:
             if name not in known:
-                raise RunError(f"the option {name!r} does not exist: {_closest(str(name), known)}")
+                close = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+                advice = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(known)}."
+                raise RunError(f"the option {name!r} does not exist: {advice}")
         if "data" not in values:
             raise RunError("the option 'data' is missing: expected the name of a dataset or a file.")
         try:
@@ -272,11 +266,7 @@ EXPONENT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
 
 
 def yaml_options(text: str) -> dict[str, Any]:
-    """Return the options in a YAML text of plain values without checking them.
-
-    >>> yaml_options("lr: 1e-4")
-    {'lr': 0.0001}
-    """
+    """Return the options in a YAML text of plain values without checking them."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -299,19 +289,7 @@ def _plain(value: Any) -> Any:
     return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-def _closest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
-        return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"known are {', '.join(known)}."
-
-
 def run_seed(config: RunConfig, data: str, *parts: int | str) -> int:
-    """Return the 63-bit seed of a run, or of a part of it; `data` is the key that `setup.data_key` returns.
-
-    >>> a, b = RunConfig(data="csl", seed=1), RunConfig(data="csl", seed=2)
-    >>> run_seed(a, "csl") == run_seed(a, "csl"), run_seed(a, "csl") == run_seed(b, "csl")
-    (True, False)
-    """
+    """Return the 63-bit seed of a run, or of a part of it; `data` is the key that `setup.data_key` returns."""
     key = "\0".join(map(str, (data, config.fold, config.seed, *parts)))
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 1

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from pathnn.data.fingerprints import DataFingerprint
+from pathnn.data.loader import PackedLoader
 from pathnn.data.task import TargetScale, Task, with_metric
 from pathnn.device import resolve
 from pathnn.provenance import commit
@@ -25,11 +26,12 @@ from pathnn.training.errors import MismatchError, RunError, RunFolderError
 from pathnn.training.loop import Epoch, fabric_for
 from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, config_differences, finite
 from pathnn.training.runs import Run, load_task, run
-from pathnn.training.scoring import Evaluation, comparable, graphs_to_read, measure, predict, target_scores, targets
+from pathnn.training.scoring import Evaluation, comparable, measure, model_outputs, target_scores, targets
 from pathnn.training.setup import (
     build_model,
     check_finite,
     choose_split,
+    has_paths,
     make_loaders,
     resolve_max_entries,
     with_paths,
@@ -46,27 +48,23 @@ class Ensemble:
         if not self.members:
             raise ValueError("an ensemble needs at least one network.")
         first = self.members[0]
+        may = MAY_DIFFER | ({"fold"} if first.config.folds is not None else set())
         for other in self.members[1:]:
+            options = [name for name, *_ in config_differences(first.config, other.config) if name not in may]
             if replace(other.signature, name=first.signature.name) != first.signature:
-                raise MismatchError(
-                    f"the networks of {_member(first)} and {_member(other)} were trained on different data, or on "
-                    "different splits: expected the same. Train them again with --overwrite."
-                )
-            may = MAY_DIFFER | ({"fold"} if first.config.folds is not None else set())
-            different = [name for name, *_ in config_differences(first.config, other.config) if name not in may]
-            if different:
-                raise MismatchError(
-                    f"the networks of {_member(first)} and {_member(other)} were trained with different options "
-                    f"({', '.join(different)}): expected all but the seed or fold to be the same. Train them again "
-                    "with --overwrite."
-                )
+                different = "on different data, or on different splits"
+            elif options:
+                different = f"with different options ({', '.join(options)})"
+            else:
+                continue
+            raise MismatchError(
+                f"the networks of {_member(first)} and {_member(other)} were trained {different}: expected all but "
+                "the seed or fold to be the same. Train them again with --overwrite."
+            )
 
     @property
     def config(self) -> RunConfig:
-        """Return the config of the first network; the others differ in the seed.
-
-        If they differ in the fold, its `fold` stands for all folds together.
-        """
+        """Return the config of the first network; if the others differ in the fold, its `fold` stands for all folds."""
         config = self.members[0].config
         if config.folds is not None and len({member.config.fold for member in self.members}) > 1:
             return replace(config, fold=config.folds)
@@ -124,20 +122,39 @@ def predict_each(
     """
     ensemble.signature.check_inputs(task)
     check_finite(task)
-    model = ensemble.members[0].model
-    graphs, index = graphs_to_read(task.graphs, index, model)
-    task = task.with_graphs(with_paths(graphs, model, device) if len(graphs) else graphs)  # once for all
-    return torch.stack([predict(trained, task, index, device=device) for trained in ensemble.members])
+    graphs, first = task.graphs, ensemble.members[0].model
+    if (len(graphs) if index is None else index.numel()) == 0:
+        raise RunError(f"{task.name}: there are no graphs to predict for.")
+    if index is not None and not has_paths(graphs, first):  # a subset has no paths
+        graphs, index = graphs.subset(index), None
+    graphs = with_paths(graphs, first, device)
+    outputs = []
+    for trained in ensemble.members:
+        model, size = trained.model.to(device), trained.config.batch_size
+        entries = resolve_max_entries("auto", model, device)
+        loader = PackedLoader(graphs, index, batch_size=size, max_entries=entries, device=device)
+        outputs.append(model_outputs(model, loader, merge=True))
+    return torch.stack(outputs)
+
+
+def predict(
+    trained: TrainedModel, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
+) -> Tensor:
+    """Return the outputs of a trained model for the graphs `index` of a task (None: all), in the network's unit.
+
+    ```python
+    trained = load_model(Path("run/model.safetensors"))
+    out = predict(trained, load_data("new.csv", targets=[]))
+    logS = trained.signature.target_scale.decode(out)                # in the unit of the target
+    ```
+    """
+    return predict_each(Ensemble((trained,)), task, index, device=device)[0]
 
 
 def combine(outputs: Tensor, target: str) -> Tensor:
-    """Return one output for each graph from those of several networks, `[networks, graphs, channels]`.
+    """Return the mean of the outputs of several networks, or the logit of the mean probability of classes and labels.
 
-    It is their mean, or the logit of the mean probability for classes and labels.
-
-    >>> combine(torch.tensor([[[1.0]], [[2.0]]]), "regression")
-    tensor([[1.5000]])
-    >>> combine(torch.tensor([[[20.0]], [[-20.0]]]), "binary")
+    >>> combine(torch.tensor([[[20.0]], [[-20.0]]]), "binary")  # [networks, graphs, channels]
     tensor([[0.]])
     """
     if outputs.size(0) == 1:
@@ -204,28 +221,23 @@ def load_members(folder: EnsembleFolder) -> Ensemble:
 
 
 def _in_one_unit(members: list[TrainedModel], data: DataFingerprint | None) -> list[TrainedModel]:
-    """Return the models of folds with the target scale of the first, and the training graphs of all.
-
-    `data` is the fingerprint of the split of all folds together.
-    """
+    """Return the models of folds with the target scale of the first, the training graphs of all and their `data`."""
     first = members[0].signature
-    mean, std = first.target_mean, first.target_std
     texts = [member.signature.training_graphs for member in members]
-    graphs = join_fingerprints(texts) if all(texts) else ""
+    shared: dict[str, Any] = {"target_mean": first.target_mean, "target_std": first.target_std}
+    shared |= {"training_graphs": join_fingerprints(texts) if all(texts) else ""}
     unified = []
     for member in members:
         own = member.signature
-        _rescale(member, own.target_scale, first.target_scale)
+        if own.target_scale != first.target_scale:
+            _rescale(member, own.target_scale, first.target_scale)
         split = None if own.data is None or data is None else replace(own.data, split=data.split)
-        same = replace(own, target_mean=mean, target_std=std, data=split, training_graphs=graphs)
-        unified.append(replace(member, signature=same))
+        unified.append(replace(member, signature=replace(own, data=split, **shared)))
     return unified
 
 
 def _rescale(member: TrainedModel, own: TargetScale, common: TargetScale) -> None:
     """Change the last layer so that its outputs are in the unit of `common`."""
-    if own == common:
-        return
     last = [module for module in member.model.head.modules() if isinstance(module, torch.nn.Linear)][-1]
     mean, std, other_mean, other_std = torch.tensor([own.mean, own.std, common.mean, common.std], dtype=torch.float64)
     with torch.no_grad():
@@ -267,14 +279,11 @@ def run_ensemble(
     return run_members(configs, EnsembleFolder(out), task, summary, resume=resume, overwrite=overwrite, report=report)
 
 
-Summary = Callable[[Ensemble, Task, Sequence[dict[str, Any]]], dict[str, Any]]
-
-
 def run_members(
     configs: Mapping[int, RunConfig],
     folder: EnsembleFolder,
     task: Task,
-    summarize: Summary,
+    summarize: Callable[[Ensemble, Task, list[dict[str, Any]]], dict[str, Any]],
     *,
     shared: Mapping[str, Any] | None = None,
     resume: bool = False,
@@ -283,7 +292,8 @@ def run_members(
 ) -> dict[str, Any]:
     """Train the runs of an ensemble one after another, write `summarize` of them, and return it.
 
-    `configs` has the config of each seed or fold, and `shared` is added to `ensemble.json`.
+    `configs` has the config of each seed or fold, and `shared` is added to `ensemble.json`. A resumed ensemble becomes
+    unfinished when its first epoch is added.
     """
     config, out, wanted, kind = next(iter(configs.values())), folder.path, list(configs), folder.kind
     if config.devices * config.num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -307,11 +317,23 @@ def run_members(
     configs = {**configs, **{n: replace(configs[n], max_entries=entries) for n in automatic}}  # the same for all
     new = not out.exists()
     folder.make()
+
+    def tell(epoch: Epoch, ready: Run) -> None:
+        if folder.result.exists() or folder.numbers != wanted:
+            folder.write_members(wanted, shared or {})
+        if report is not None:
+            report(epoch, ready)
+
     try:
         with folder.lock():
             if overwrite:
                 folder.clear({*folder.numbers, *wanted})
-            results = _train(configs, folder, task, shared or {}, resume=resume, report=report)
+            if not folder.begun:
+                folder.write_members(wanted, shared or {})
+            results = [
+                run(one, folder.member(number).path, task=task, resume=resume, report=tell)
+                for number, one in configs.items()
+            ]
             result = summarize(load_members(folder), task, results)
             folder.write_result(result)
             return result
@@ -320,44 +342,18 @@ def run_members(
             folder.abandon()
 
 
-def _train(
-    configs: Mapping[int, RunConfig],
-    folder: EnsembleFolder,
-    task: Task,
-    shared: Mapping[str, Any],
-    *,
-    resume: bool,
-    report: Report | None,
-) -> list[dict[str, Any]]:
-    """Train all networks. A resumed ensemble becomes unfinished when its first epoch is added."""
-    if not folder.begun:
-        folder.write_members(configs, shared)
-
-    def tell(epoch: Epoch, ready: Run) -> None:
-        if folder.result.exists() or folder.numbers != list(configs):
-            folder.write_members(configs, shared)
-        if report is not None:
-            report(epoch, ready)
-
-    return [
-        run(config, folder.member(number).path, task=task, resume=resume, report=tell)
-        for number, config in configs.items()
-    ]
-
-
 def summary(ensemble: Ensemble, task: Task, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the content of `result.json`: `test_score` is that of the mean of all predictions."""
     config = ensemble.config
-    test = choose_split(task, config).test
-    together = score_ensemble(ensemble, task, test, device=resolve(config.device)) if test.numel() else None
-    first = results[0]
+    test, first = choose_split(task, config).test, results[0]
+    found = score_ensemble(ensemble, task, test, device=resolve(config.device)).together if test.numel() else None
     return {
         **{name: first[name] for name in ("data", "model", "metric", "parameters", "fold", "device", "versions")},
         "split_seed": config.split_seed,
         "split_by": config.split_by,
         "seeds": [result["seed"] for result in results],
-        "test_score": None if together is None else together.together.score,
-        "scores": {} if together is None else {"test": finite(together.together.scores)},
+        "test_score": None if found is None else found.score,
+        "scores": {} if found is None else {"test": finite(found.scores)},
         **statistics("test", [result["test_score"] for result in results]),
         **statistics("val", [result["val_score"] for result in results]),
         "seconds": sum(result["seconds"] for result in results),
@@ -367,18 +363,9 @@ def summary(ensemble: Ensemble, task: Task, results: Sequence[dict[str, Any]]) -
 
 
 def statistics(part: str, scores: Sequence[float | None]) -> dict[str, Any]:
-    """Return mean and sample standard deviation of scores; None if one is missing or not finite.
-
-    >>> statistics("test", [1.0, 3.0])
-    {'test_each': [1.0, 3.0], 'test_mean': 2.0, 'test_std': 1.4142...}
-    >>> statistics("test", [1.0, None])
-    {'test_each': [1.0, None], 'test_mean': None, 'test_std': None}
-    """
+    """Return mean and sample standard deviation of scores; None if one is missing or not finite."""
     each = [None if score is None or not math.isfinite(score) else score for score in scores]
     known = [score for score in each if score is not None]
     whole = len(known) == len(each)
-    return {
-        f"{part}_each": each,
-        f"{part}_mean": mean(known) if whole else None,
-        f"{part}_std": stdev(known) if whole else None,
-    }
+    found = (mean(known), stdev(known)) if whole else (None, None)
+    return {f"{part}_each": each, f"{part}_mean": found[0], f"{part}_std": found[1]}

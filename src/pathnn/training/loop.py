@@ -116,11 +116,6 @@ class TrainState:
         """Return the learning rate of the next step."""
         return float(self.plain_optimizer.param_groups[0]["lr"])
 
-    def set_lr(self, lr: float | None) -> None:
-        """Set the learning rate of the next steps; None keeps it."""
-        for group in self.plain_optimizer.param_groups:
-            group["lr"] = group["lr"] if lr is None else lr
-
     def weights(self) -> dict[str, Tensor]:
         """Return a copy of the parameters and buffers of the model that is evaluated."""
         return {name: tensor.detach().clone() for name, tensor in self.evaluated.state_dict().items()}
@@ -238,7 +233,9 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
         state = TrainState.start(model, config, fabric_for(config), maximize=maximize)
     stepper = make_stepper(state, loaders, config)
     while state.stop_reason(config, maximize=maximize) is None:
-        state.set_lr(scheduled_rate(config, state.epoch))
+        rate = scheduled_rate(config, state.epoch)
+        for group in state.plain_optimizer.param_groups:
+            group["lr"] = group["lr"] if rate is None else rate
         started, lr = perf_counter(), state.lr
         train_loss = train_epoch(state, loaders, config, stepper)
         share_buffers(state.fabric, state.model)
@@ -310,13 +307,7 @@ def _evaluate(state: TrainState, loaders: Loaders, loader: PackedLoader, stepper
 
 
 def at_least_as_good(score: float, other: float, maximize: bool) -> bool:
-    """Return whether `score` is at least as good as `other`; NaN is worse than any number.
-
-    >>> at_least_as_good(0.5, 0.5, True), at_least_as_good(float("nan"), 0.1, False)
-    (True, False)
-    >>> at_least_as_good(0.1, float("nan"), True)
-    True
-    """
+    """Return whether `score` is at least as good as `other`; NaN is worse than any number."""
     if math.isnan(score) or math.isnan(other):
         return not math.isnan(score)
     return score >= other if maximize else score <= other

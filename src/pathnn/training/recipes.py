@@ -25,11 +25,7 @@ PAPER: dict[str, Any] = {
 
 
 def zinc(collection: Collection = "ap") -> RunConfig:
-    """Table 5: K = 4, ten seeds, 500K parameters; stops when the learning rate is down to 1e-5.
-
-    >>> zinc().min_lr, zinc("sp").batch_size
-    (1e-05, 128)
-    """
+    """Table 5: K = 4, ten seeds, 500K parameters; stops when the learning rate is down to 1e-5."""
     return _paper("zinc", collection, batch_size=128, epochs=1000, min_lr=1e-5, **PLATEAU)
 
 
@@ -77,21 +73,10 @@ def tu(
     hidden_channels: int = 64,
     dropout: float = 0.0,
 ) -> RunConfig:
-    """Table 2: ten folds; hidden size from 32 and 64 and dropout from 0 and 0.5 are chosen per fold.
-
-    >>> tu("nci1", "sp", k=3).patience
-    250
-    """
-    return _paper(
-        name,
-        collection,
-        k=k,
-        fold=fold,
-        batch_size=16 if (name, collection, k) == ("dd", "ap", 2) else 32,
-        epochs=500,
-        patience=250,
-        options={"hidden_channels": hidden_channels, "dropout": dropout},
-    )
+    """Table 2: ten folds; hidden size from 32 and 64 and dropout from 0 and 0.5 are chosen per fold."""
+    options = {"hidden_channels": hidden_channels, "dropout": dropout}
+    batch_size = 16 if (name, collection, k) == ("dd", "ap", 2) else 32
+    return _paper(name, collection, k=k, fold=fold, batch_size=batch_size, epochs=500, patience=250, options=options)
 
 
 RUNS: dict[str, Callable[[Collection], RunConfig]] = {
@@ -108,11 +93,7 @@ RUNS: dict[str, Callable[[Collection], RunConfig]] = {
 
 
 def paper_run(data: str, collection: Collection = "ap") -> RunConfig | None:
-    """Return the paper's run on a dataset, or None if the paper trains nothing on it.
-
-    >>> paper_run("zinc", "sp").epochs, paper_run("atlas")
-    (1000, None)
-    """
+    """Return the paper's run on a dataset, or None if the paper trains nothing on it."""
     make = RUNS.get(data.lower())
     return None if make is None else make(collection)
 
@@ -156,11 +137,7 @@ def default_options(task: Task) -> dict[str, Any]:
 
 
 def add_descriptors(data: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the chosen options with standard descriptors for a table of molecules, unless they name others or none.
-
-    >>> add_descriptors("zinc", {}), add_descriptors("molecules.csv", {"descriptors": None})
-    ({}, {'descriptors': None})
-    """
+    """Return the chosen options with standard descriptors for a table of molecules, unless they name others or none."""
     if "descriptors" in chosen or find_data(data).kind != "table":
         return dict(chosen)
     return {**chosen, "descriptors": "standard"}
@@ -170,11 +147,6 @@ def fill_in(data: str, task: Task, chosen: Mapping[str, Any], options: Mapping[s
     """Return the config of a new run: the paper's or the defaults for a user's own data, then what the user chose.
 
     `chosen` has fields of `RunConfig`, and `options` those of the model.
-
-    ```python
-    task = load_data("molecules.csv", targets="logS")
-    config = fill_in("molecules.csv", task, {"target": "logS", "epochs": 20}, {"hidden_channels": 32})
-    ```
     """
     paper = paper_run(data, chosen.get("collection", "ap"))
     base = {"data": data, **default_options(task)} if paper is None else paper.to_dict()

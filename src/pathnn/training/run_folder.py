@@ -1,7 +1,4 @@
-"""Name, write and check the files of a run folder, and of a folder with runs of several seeds or folds.
-
-`draw_curves` draws the losses and scores of a run.
-"""
+"""Name, write and check the files of a run folder, and of a folder with runs of several seeds or folds."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pathnn.files import atomic_write, file_format, locked_file, plain_file
+from pathnn.files import atomic_write, file_metadata, locked_file, plain_file
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import CheckpointError, RunError, RunFolderError
 
@@ -74,7 +71,7 @@ class Folder:
 
     def write_result(self, result: Mapping[str, Any]) -> None:
         """Write `result.json`."""
-        write_file(self.result, (json.dumps(finite(dict(result)), indent=1) + "\n").encode())
+        write_file(self.result, json.dumps(finite(dict(result)), indent=1) + "\n")
 
     def read_result(self) -> dict[str, Any] | None:
         """Return `result.json`, or None while a run is unfinished."""
@@ -98,6 +95,21 @@ class Folder:
             except OSError as error:
                 raise RunFolderError(f"{self.path / LOCK} cannot be locked: {error.strerror}.") from error
             yield
+
+    def check_free(self, known: Callable[[str], bool]) -> None:
+        """Raise `RunFolderError` if the path is a file, or a folder with a name that is not `known`.
+
+        Of a temporary file that a killed process left, the name is that of the file it was writing.
+        """
+        with writing(self.path):
+            if self.path.is_file():
+                raise RunFolderError(f"{self.path} is a file: expected the name of a folder to write to.")
+            found = [entry.name for entry in self.path.iterdir()] if self.path.exists() else []
+        strange = sorted(name for name in found if not known(final_name(name)))
+        if strange:
+            raise RunFolderError(
+                f"{self.path} exists and holds other files ({', '.join(strange[:3])}): give a new or an empty folder."
+            )
 
 
 @dataclass(frozen=True)
@@ -129,31 +141,29 @@ class RunFolder(Folder):
         Nothing is removed: see `clear`.
         """
         check_modes(resume=resume, overwrite=overwrite)
-        check_free(self.path, lambda name: self.config.exists() or is_run_file(name))
-        if self.begun and not resume:
-            self._check_config()
-        if self.begun and not (resume or overwrite):
+        check_kind(self.path, None)
+        self.check_free(lambda name: self.config.exists() or is_run_file(name))
+        if resume or not self.begun:
+            return
+        try:
+            self.read_config()
+        except RunFolderError as error:
+            formats = [file_metadata(file).get("format", "") for file in (self.state, self.model)]
+            if not any(name.startswith("pathnn-") for name in formats):  # else it is ours, and damaged
+                raise RunFolderError(
+                    f"{self.path} holds no run that can be read: {error} Give another folder, or remove this one."
+                ) from None
+        if not overwrite:
             raise RunFolderError(
                 f"{self.path} holds a run already. Resume it (--resume), replace it (--overwrite), or give another "
                 "folder."
             )
 
-    def _check_config(self) -> None:
-        """Raise `RunFolderError` if `config.yaml` is a file of another program."""
-        try:
-            self.read_config()
-        except RunFolderError as error:
-            if any((file_format(file) or "").startswith("pathnn-") for file in (self.state, self.model)):
-                return  # ours, damaged or of another version
-            raise RunFolderError(
-                f"{self.path} holds no run that can be read: {error} Give another folder, or remove this one."
-            ) from None
-
     def clear(self) -> None:
         """Remove the files of a run, and nothing else."""
         with writing(self.path):
             for entry in list(self.path.iterdir()):
-                if entry.name in FILES or is_leftover(entry.name):
+                if final_name(entry.name) in FILES:
                     entry.unlink(missing_ok=True)
             self.clear_logs()
 
@@ -190,7 +200,7 @@ class RunFolder(Folder):
 
     def write_config(self, config: RunConfig) -> None:
         """Write `config.yaml`."""
-        write_file(self.config, config.to_yaml().encode())
+        write_file(self.config, config.to_yaml())
 
     def read_config(self) -> RunConfig:
         """Read `config.yaml`, which may have been edited; `checkpoint.checked_config` checks that it was not."""
@@ -230,6 +240,10 @@ class RunFolder(Folder):
                 raise CheckpointError(f"{self.metrics} is damaged in line {number}: {error}.") from error
         return epochs
 
+    def write_curves(self, metric_name: str) -> None:
+        """Write the curves of the run, if matplotlib is installed."""
+        write_figure(self.curves, lambda: draw_curves(self.read_epochs(), metric_name=metric_name))
+
     def truncate(self, epochs: int) -> None:
         """Keep the first `epochs` lines of `metrics.jsonl`."""
         kept = self.read_epochs()[:epochs]
@@ -238,15 +252,11 @@ class RunFolder(Folder):
                 f"{self.metrics} has {len(kept)} epochs, but {self.state.name} has {epochs}. "
                 "Use a copy of it, or train again with --overwrite."
             )
-        write_file(self.metrics, "".join(json.dumps(epoch) + "\n" for epoch in kept).encode())
+        write_file(self.metrics, "".join(json.dumps(epoch) + "\n" for epoch in kept))
 
 
 def config_differences(one: RunConfig, other: RunConfig) -> list[tuple[str, Any, Any]]:
-    """Return the options that differ, with both values; options of the model have names such as `options.phi`.
-
-    >>> config_differences(RunConfig(data="a"), RunConfig(data="a", k=2, options={"phi": "relu"}))
-    [('k', 4, 2), ('options.phi', None, 'relu')]
-    """
+    """Return the options that differ, with both values; options of the model have names such as `options.phi`."""
     mine, theirs = _flat(one), _flat(other)
     names = [*mine, *(name for name in theirs if name not in mine)]
     return [(name, mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)]
@@ -259,11 +269,7 @@ def _flat(config: RunConfig) -> dict[str, Any]:
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with None for NaN and infinity, which JSON does not have.
-
-    >>> finite({"loss": float("nan"), "epoch": 1})
-    {'loss': None, 'epoch': 1}
-    """
+    """Return the values with None for NaN and infinity, which JSON does not have."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
     }
@@ -275,33 +281,38 @@ def check_modes(*, resume: bool, overwrite: bool) -> None:
         raise RunError("resume and overwrite contradict each other: give one of --resume and --overwrite.")
 
 
-def check_free(path: Path, known: Callable[[str], bool]) -> None:
-    """Raise `RunFolderError` if the path is a file, or a folder with a name that is not `known`."""
-    with writing(path):
-        if path.is_file():
-            raise RunFolderError(f"{path} is a file: expected the name of a folder to write to.")
-        found = [entry.name for entry in path.iterdir()] if path.exists() else []
-    strange = sorted(name for name in found if not known(name))
-    if strange:
+def check_kind(path: Path, kind: Member | None) -> None:
+    """Raise `RunFolderError` if a folder holds several runs that do not differ in `kind` (None: a single run)."""
+    there = EnsembleFolder.open(path)
+    if there.begun and there.kind != kind:
         raise RunFolderError(
-            f"{path} exists and holds other files ({', '.join(strange[:3])}): give a new or an empty folder."
+            f"{path} holds runs of several {there.kind}s. Resume them with --{there.kind}s {len(there.numbers)} "
+            "--resume, or give another folder."
         )
 
 
-def is_leftover(name: str, files: Sequence[str] = FILES) -> bool:
-    """Return whether it is a temporary file that a killed process left while writing one of `files`."""
-    return name.startswith(tuple(f".{file}." for file in files)) and name.endswith(".tmp")
+def final_name(name: str) -> str:
+    """Return the name of the file that a temporary file would have become; other names are unchanged."""
+    return re.sub(r"^\.(.+)\.[0-9a-f]+\.tmp$", r"\1", name)
 
 
 def is_run_file(name: str) -> bool:
     """Return whether a run writes a file of this name."""
-    return name in (*FILES, LOCK, "logs") or is_leftover(name)
+    return name in (*FILES, LOCK, "logs")
 
 
-def write_file(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes | str) -> None:
     """Replace a file as a whole."""
     with writing(path), atomic_write(path) as file:
-        file.write(content)
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def write_figure(path: Path, draw: Callable[[], Figure]) -> None:
+    """Write a figure as a PNG, if matplotlib (extra `plot`) is installed."""
+    with suppress(ImportError):
+        content = io.BytesIO()
+        draw().savefig(content, format="png", dpi=120, metadata={"Software": None})
+        write_file(path, content.getvalue())
 
 
 @contextmanager
@@ -332,13 +343,13 @@ class EnsembleFolder(Folder):
 
     kind: Member = "seed"
 
+    members_file = File("ensemble.json")
+
     @classmethod
     def open(cls, path: Path) -> EnsembleFolder:
         """Return a folder that exists, with the kind of its runs."""
         folder = cls(path)
         return cls(path, "fold") if folder.begun and "folds" in folder.read_members() else folder
-
-    members_file = File("ensemble.json")
 
     def member(self, number: int) -> RunFolder:
         """Return the run folder of a seed or fold."""
@@ -352,35 +363,28 @@ class EnsembleFolder(Folder):
     @property
     def numbers(self) -> list[int]:
         """Return the seeds or folds of the runs; none if no run has begun."""
-        if not self.begun:
-            return []
-        try:
-            return [int(number) for number in self.read_members()[f"{self.kind}s"]]
-        except (ValueError, KeyError, TypeError) as error:
-            raise self._damaged(error) from error
+        return self.read_members().get(f"{self.kind}s", []) if self.begun else []
 
     def read_members(self) -> dict[str, Any]:
-        """Return the content of `ensemble.json`."""
+        """Return the content of `ensemble.json`: `seeds` or `folds`, and what the runs share."""
         try:
-            return dict(json.loads(self.members_file.read_text()))
+            content = dict(json.loads(self.members_file.read_text()))
+            (kind,) = {"seeds", "folds"} & {*content}
+            return {**content, kind: [int(number) for number in content[kind]]}
         except (ValueError, TypeError) as error:
-            raise self._damaged(error) from error
-
-    def _damaged(self, error: Exception) -> CheckpointError:
-        return CheckpointError(
-            f"{self.members_file} is damaged: {error!r}. Remove it, and resume with pathnn train DATA --{self.kind}s N "
-            f"--out {self.path} --resume, which keeps the runs."
-        )
+            raise CheckpointError(
+                f"{self.members_file} is damaged: {error!r}. Remove it, and resume with pathnn train DATA "
+                f"--{self.kind}s N --out {self.path} --resume, which keeps the runs."
+            ) from error
 
     def check(self, wanted: Iterable[int] = (), *, resume: bool = False, overwrite: bool = False) -> None:
         """Raise `RunFolderError` if the runs of the seeds or folds `wanted` must not be written."""
         check_modes(resume=resume, overwrite=overwrite)
+        check_kind(self.path, self.kind)
         if RunFolder(self.path).begun:
             raise RunFolderError(f"{self.path} holds a single run: give another folder for several {self.kind}s.")
-        check_free(self.path, _is_ensemble_file)
-        there = EnsembleFolder.open(self.path)
-        if there.kind != self.kind and there.begun:
-            raise RunFolderError(f"{self.path} holds runs of several {there.kind}s: give another folder.")
+        known = ("ensemble.json", "result.json", *EVALUATION_FILES, LOCK)
+        self.check_free(lambda name: name in known or MEMBER.fullmatch(name) is not None)
         if self.begun and not (resume or overwrite):
             raise RunFolderError(
                 f"{self.path} holds runs of {len(self.numbers)} {self.kind}s already. Resume them (--resume), replace "
@@ -389,12 +393,12 @@ class EnsembleFolder(Folder):
         for member in map(self.member, wanted):
             member.check(resume=resume, overwrite=overwrite)
             if overwrite:
-                check_free(member.path, is_run_file)
+                member.check_free(is_run_file)
 
     def write_members(self, numbers: Iterable[int], more: Mapping[str, Any]) -> None:
         """Write the seeds or folds of the runs and what they share, and remove what was computed from other runs."""
         self._clear_results()
-        write_file(self.members_file, (json.dumps({f"{self.kind}s": list(numbers), **more}) + "\n").encode())
+        write_file(self.members_file, json.dumps({f"{self.kind}s": list(numbers), **more}) + "\n")
 
     def _clear_results(self) -> None:
         for name in ("result.json", *EVALUATION_FILES):
@@ -413,34 +417,26 @@ class EnsembleFolder(Folder):
                 member.abandon()
 
 
-def _is_ensemble_file(name: str) -> bool:
-    known = ("ensemble.json", "result.json", *EVALUATION_FILES, LOCK)
-    return name in known or MEMBER.fullmatch(name) is not None or is_leftover(name, known)
-
-
 INK, BLUE, ORANGE = "#333333", "#0072B2", "#D55E00"
 
 
-def draw_curves(epochs: Sequence[Mapping[str, Any]], *, metric_name: str) -> Figure:
-    """Draw the lines of `metrics.jsonl`: losses, and the validation score with its best epoch.
+def plot_epochs(axes: Any, epochs: Sequence[Mapping[str, Any]], name: str, **style: Any) -> None:
+    """Plot a number of `metrics.jsonl` over the epochs."""
+    values = [math.nan if epoch[name] is None else epoch[name] for epoch in epochs]
+    axes.plot([epoch["epoch"] for epoch in epochs], values, marker="o" if len(epochs) < 3 else None, **style)
 
-    >>> epoch = {"epoch": 1, "train_loss": 2.0, "val_loss": 2.1, "val_score": 10.0, "best": True}
-    >>> len(draw_curves([epoch], metric_name="accuracy").axes)
-    2
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+def draw_curves(epochs: Sequence[Mapping[str, Any]], *, metric_name: str) -> Figure:
+    """Draw the lines of `metrics.jsonl`: losses, and the validation score with its best epoch."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3.2), layout="constrained")
-    FigureCanvasAgg(figure)  # without a display
     losses, scores = figure.subplots(1, 2)
-    numbers = [epoch["epoch"] for epoch in epochs]
-    marker = "o" if len(epochs) < 3 else None
     for name, color, label in (("train_loss", BLUE, "training"), ("val_loss", ORANGE, "validation")):
-        losses.plot(numbers, _column(epochs, name), color=color, label=label, marker=marker)
+        plot_epochs(losses, epochs, name, color=color, label=label)
     losses.set(xlabel="epoch", ylabel="loss")
     losses.legend(frameon=False)
-    scores.plot(numbers, _column(epochs, "val_score"), color=ORANGE, marker=marker)
+    plot_epochs(scores, epochs, "val_score", color=ORANGE)
     best = [epoch for epoch in epochs if epoch["best"] and epoch["val_score"] is not None]
     if best:
         scores.plot(best[-1]["epoch"], best[-1]["val_score"], "o", color=INK, label="best")
@@ -449,15 +445,3 @@ def draw_curves(epochs: Sequence[Mapping[str, Any]], *, metric_name: str) -> Fig
     for axes in (losses, scores):
         axes.spines[["top", "right"]].set_visible(False)
     return figure
-
-
-def save_curves(folder: RunFolder, *, metric_name: str) -> None:
-    """Write the curves of a run, if matplotlib (extra `plot`) is installed."""
-    with suppress(ImportError):
-        figure, content = draw_curves(folder.read_epochs(), metric_name=metric_name), io.BytesIO()
-        figure.savefig(content, format="png", dpi=120, metadata={"Software": None})
-        write_file(folder.curves, content.getvalue())
-
-
-def _column(epochs: Sequence[Mapping[str, Any]], name: str) -> list[float]:
-    return [float("nan") if epoch[name] is None else epoch[name] for epoch in epochs]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,6 @@ from pathnn.training.checkpoint import (
     TrainedModel,
     checked_config,
     load_state,
-    run_history,
     save_model,
     save_state,
     training_fingerprints,
@@ -33,7 +33,7 @@ from pathnn.training.checkpoint import (
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import RunError, RunStoppedError
 from pathnn.training.loop import Epoch, TrainState, fabric_for, train
-from pathnn.training.run_folder import RESUMABLE, RunFolder, config_differences, finite, save_curves
+from pathnn.training.run_folder import RESUMABLE, RunFolder, config_differences, finite
 from pathnn.training.scoring import evaluate
 from pathnn.training.setup import Loaders, build_model, make_loaders, resolve_max_entries
 
@@ -70,8 +70,13 @@ class Run:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """Return where its epochs were computed."""
-        return run_history(self.before, self.device, self.commit, self.state.epoch)
+        """Return where its epochs were computed: its earlier parts, and that on this device and commit."""
+        before, epoch = self.before, self.state.epoch
+        if before and before[-1]["epochs"] >= epoch:
+            return before
+        here = {"device": self.device, "commit": self.commit, "epochs": epoch}
+        same = bool(before) and {**before[-1], "epochs": epoch} == here
+        return [*(before[:-1] if same else before), here]
 
 
 def run(
@@ -107,7 +112,8 @@ def run(
         if result is not None:
             return result
         train_run(ready, report=report, checkpoint_every=checkpoint_every, stop=stop)
-        on_first(ready.fabric, lambda: save_curves(ready.folder, metric_name=ready.loaders.task.metric_name))
+        metric_name = ready.loaders.task.metric_name
+        on_first(ready.fabric, lambda: ready.folder.write_curves(metric_name))
         scores = best_scores(ready)
         return on_first(ready.fabric, lambda: finish_run(ready, scores))
 
@@ -139,16 +145,37 @@ def train_run(
     checkpoint_every: float = 0.0,
     stop: Callable[[], bool] | None = None,
 ) -> None:
-    """Train the remaining epochs of a run, and save its checkpoints; the arguments are those of `run`."""
-    checkpoints = CheckpointWriter(run, checkpoint_every)
-    for epoch in train(run.state.model, run.loaders, run.config, state=run.state):
-        on_first(run.fabric, lambda epoch=epoch: checkpoints.add(epoch))  # type: ignore[misc]
+    """Train the remaining epochs of a run, and save its checkpoints; the arguments are those of `run`.
+
+    `prepare` repairs the folder after a kill at any moment: `metrics.jsonl` never has fewer epochs than the state, and
+    the state holds the weights of the best model.
+    """
+    folder, state = run.folder, run.state
+    saved_at, saved_epoch = monotonic(), state.epoch
+
+    def save() -> None:
+        nonlocal saved_at, saved_epoch
+        if state.epoch > saved_epoch:
+            folder.sync_epochs()
+            about = {DATA: run.loaders.data.to_dict(), HISTORY: run.history, SAMPLED: run.loaders.sampled}
+            save_state(folder.state, {**state.state_dict(), **about}, config=run.config)
+            if state.best is not None and state.best.epoch > saved_epoch:
+                save_best(run)
+        saved_at, saved_epoch = monotonic(), state.epoch
+
+    def add(epoch: Epoch) -> None:
+        folder.add_epoch(epoch, run.logger)
+        if monotonic() - saved_at >= checkpoint_every:
+            save()
+
+    for epoch in train(state.model, run.loaders, run.config, state=state):
+        on_first(run.fabric, partial(add, epoch))
         if report is not None and run.fabric.is_global_zero:
             report(epoch, run)
         if stop is not None and not run.finished and on_first(run.fabric, stop):
-            on_first(run.fabric, checkpoints.save)
-            raise RunStoppedError(f"{run.folder.path} was stopped after epoch {epoch.epoch}: resume with --resume.")
-    on_first(run.fabric, checkpoints.save)
+            on_first(run.fabric, save)
+            raise RunStoppedError(f"{folder.path} was stopped after epoch {epoch.epoch}: resume with --resume.")
+    on_first(run.fabric, save)
 
 
 def load_task(
@@ -165,48 +192,11 @@ def load_task(
     task = load_task(RunConfig(data="molecules.csv", target="logS"))
     ```
     """
-    targets = None if config.target is None else list(config.target)
-    kind: Any = config.kind
-    options: dict[str, Any] = {"skip_invalid": config.skip_invalid, "features": features, "clean": config.clean}
-    options |= {"split_by": config.split_by, "split_seed": config.split_seed, "splits": config.splits}
+    same = ("smiles", "kind", "skip_invalid", "clean", "split_by", "split_seed", "splits")
+    options: dict[str, Any] = {name: vars(config)[name] for name in same}
+    options |= {"targets": None if config.target is None else list(config.target), "features": features}
     options |= {"vocabulary": vocabulary, "descriptors": descriptors or config.descriptors}
-    task = load_data(config.data, smiles=config.smiles, targets=targets, kind=kind, **options)
-    return with_metric(task, config.metric)
-
-
-class CheckpointWriter:
-    """Write a line per epoch, and at intervals the state and the best model.
-
-    `prepare` repairs the folder after a kill at any moment: `metrics.jsonl` never has fewer epochs than the state, and
-    the state holds the weights of the best model.
-    """
-
-    def __init__(self, run: Run, every: float) -> None:
-        self.run, self.every = run, every
-        self._saved_at, self._saved_epoch = monotonic(), run.state.epoch
-        self._saved_best = _best_epoch(run)
-
-    def add(self, epoch: Epoch) -> None:
-        """Write the line of an epoch, and save if `every` seconds have passed."""
-        self.run.folder.add_epoch(epoch, self.run.logger)
-        if monotonic() - self._saved_at >= self.every:
-            self.save()
-
-    def save(self) -> None:
-        """Save what has changed since the last call."""
-        run = self.run
-        if run.state.epoch != self._saved_epoch:
-            run.folder.sync_epochs()
-            about = {DATA: run.loaders.data.to_dict(), HISTORY: run.history}
-            state = {**run.state.state_dict(), **about, SAMPLED: run.loaders.sampled}
-            save_state(run.folder.state, state, config=run.config)
-        if _best_epoch(run) != self._saved_best:
-            save_best(run)
-        self._saved_at, self._saved_epoch, self._saved_best = monotonic(), run.state.epoch, _best_epoch(run)
-
-
-def _best_epoch(run: Run) -> int | None:
-    return None if run.state.best is None else run.state.best.epoch
+    return with_metric(load_data(config.data, **options), config.metric)
 
 
 def save_best(run: Run) -> None:
@@ -219,10 +209,7 @@ def save_best(run: Run) -> None:
 
 
 def saved_result(run: Run) -> dict[str, Any] | None:
-    """Return the result of a finished run, or None if there is none for its last epoch.
-
-    The scores are those of the checkpoint; a `result.json` that was edited is written again.
-    """
+    """Return the result of a finished run with the scores of its checkpoint; None if its last epoch has none."""
     done = run.folder.read_result() if run.finished else None
     if done is None or done.get("epochs") != run.state.epoch or run.state.best is None:
         return None
@@ -305,7 +292,11 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
         entries = resolve_max_entries(config.max_entries, model, fabric.device)
         config = fabric.broadcast(replace(config, max_entries=entries))
     loaders = make_loaders(task, config, model, device=fabric.device)
-    _check_data(config.data, data, loaders.data)
+    if data is not None and (difference := data.difference(loaders.data)) is not None:
+        raise RunError(
+            f"{config.data} has changed since the run began, or another version of pathnn reads it differently: "
+            f"{difference}. Restore it to resume the run, or start again with --overwrite."
+        )
     if saved is not None and saved.get(SAMPLED) != loaders.sampled:
         raise RunError(
             f"the run began with max_paths_per_source={saved.get(SAMPLED)}, and its graphs now have paths with "
@@ -332,26 +323,16 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     return ready
 
 
-def _check_data(name: str, before: DataFingerprint | None, now: DataFingerprint) -> None:
-    difference = None if before is None else before.difference(now)
-    if difference is not None:
-        raise RunError(
-            f"{name} has changed since the run began, or another version of pathnn reads it differently: "
-            f"{difference}. Restore it to resume the run, or start again with --overwrite."
-        )
-
-
 def _agree(asked: RunConfig, saved: RunConfig, *, any_place: bool) -> RunConfig:
-    """Return the saved config with the options of `asked` that may change; raise `RunError` for any other difference.
+    """Return the saved config with the options of `asked` that may change, with `any_place` also the name of the data.
 
-    With `any_place` the data may have any name: its fingerprint is compared.
+    Raises `RunError` for any other difference.
     """
     if saved.schedule == "cosine" and asked.epochs != saved.epochs:
         raise RunError(
             f"the run began with epochs={saved.epochs}, and cannot be resumed with epochs={asked.epochs}: with the "
             "cosine schedule, the number of epochs determines every learning rate. Resume without --epochs, or start "
-            f"a new run of {asked.epochs} epochs with --overwrite or in another folder. A run with --schedule plateau "
-            "can be resumed with more epochs."
+            f"a new run of {asked.epochs} epochs with --overwrite or in another folder."
         )
     may = {name: vars(asked)[name] for name in RESUMABLE}
     automatic: dict[str, Any] = {"max_entries": saved.max_entries} if asked.max_entries == "auto" else {}

@@ -13,22 +13,15 @@ from torch import Tensor, nn
 
 from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import OF_KIND, score_targets
-from pathnn.data.packed import GraphBatch, PackedGraphs
+from pathnn.data.packed import GraphBatch
 from pathnn.data.readers.table import class_key
 from pathnn.data.task import TargetScale, Task, loss_for, target_fields
 from pathnn.nn import DeepPathNN, PathNN
 from pathnn.nn.backends.base import Budget
 from pathnn.nn.path_nn import PathModel
-from pathnn.training.checkpoint import TaskSignature, TrainedModel
+from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.errors import MismatchError, RunError
-from pathnn.training.setup import (
-    Model,
-    check_finite,
-    check_finite_targets,
-    has_paths,
-    resolve_max_entries,
-    with_paths,
-)
+from pathnn.training.setup import Model, check_finite_targets
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -94,14 +87,7 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale) -> Evaluatio
 
 
 def all_scores(out: Tensor, y: Tensor, task: Task) -> dict[str, float]:
-    """Return all metrics for the kind of a task's targets by name; several targets have the mean of theirs.
-
-    `out` is in the unit of the targets. The metric of the task is computed as the task says.
-
-    >>> from pathnn.data import load_dataset
-    >>> all_scores(torch.eye(10), torch.arange(10), load_dataset("csl"))
-    {'accuracy': 100.0, 'balanced-accuracy': 100.0, 'f1': 100.0, 'mcc': 1.0}
-    """
+    """Return all metrics by name for outputs in the unit of the targets; several targets have the mean of theirs."""
     out, y, scores = out.cpu(), y.cpu(), {}
     for name, info in OF_KIND.get(task.target, {}).items():
         if task.target == "class":
@@ -122,11 +108,7 @@ def targets(task: Task, index: Tensor) -> Tensor:
 
 
 def as_targets(y: Tensor, out: Tensor) -> Tensor:
-    """Return targets as a loss reads them: on the device of the outputs, and in their type unless they are classes.
-
-    >>> as_targets(torch.tensor([True, False]), torch.zeros(2)).dtype
-    torch.float32
-    """
+    """Return targets as a loss reads them: on the device of the outputs, and in their type unless they are classes."""
     y = y.to(out.device)
     return y.to(out.dtype) if y.is_floating_point() or y.dtype == torch.bool else y
 
@@ -182,13 +164,19 @@ def _cast(values: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def model_outputs(
-    model: Model, loader: PackedLoader, *, fabric: Fabric | None = None, forward: Forward | None = None
+    model: Model,
+    loader: PackedLoader,
+    *,
+    fabric: Fabric | None = None,
+    forward: Forward | None = None,
+    merge: bool = False,
 ) -> Tensor:
     """Return the outputs of a network for the graphs of `loader`, in its order.
 
-    They are `[graphs, out_channels]`, in float32 or a wider type. `forward` replaces the call of the model on a batch.
-    With several processes, each computes its share of the batches, and each gets all outputs. The model is called
-    without DDP, which would wait for the other processes at every batch, and their numbers of batches may differ.
+    They are `[graphs, out_channels]`, in float32 or a wider type. `forward` replaces the call of the model on a batch,
+    and `merge` is that of `Budget`. With several processes, each computes its share of the batches, and each gets all
+    outputs. The model is called without DDP, which would wait for the other processes at every batch, and their
+    numbers of batches may differ.
 
     ```python
     graphs = load_dataset("csl").graphs.with_paths(collection="sp", k=2)
@@ -203,14 +191,10 @@ def model_outputs(
     width = model.config.out_channels or model.config.hidden_channels
     dtype = torch.promote_types(next(model.parameters()).dtype, torch.float32)
     outputs = torch.zeros(loader.index.numel(), width, dtype=dtype, device=loader.device)
-    if forward is None:
-
-        def forward(index: Tensor) -> Tensor:
-            return apply(model, loader.batch(index))
-
+    call = forward or (lambda index: apply(model, loader.batch(index), merge=merge))
     with torch.inference_mode(), nullcontext() if fabric is None else fabric.autocast():
         for i in range(rank, len(batches), world_size):
-            outputs[rows[i].to(loader.device)] = forward(batches[i]).to(dtype)
+            outputs[rows[i].to(loader.device)] = call(batches[i]).to(dtype)
     if fabric is not None and world_size > 1:
         # Every row is filled in one process and 0 in the others: the sum is exact.
         outputs = fabric.all_reduce(outputs, reduce_op="sum")
@@ -218,48 +202,10 @@ def model_outputs(
 
 
 def target_scores(out: Tensor, y: Tensor, task: Task) -> tuple[float, ...]:
-    """Return the metric of each target over the graphs for which it is known; () for one target or for classes.
-
-    `out` is in the unit of the targets. A metric that is not defined is NaN; the mean of the others is the metric of
-    the task.
-    """
+    """Return the metric of each of several targets (NaN: not defined) for outputs in their unit; () for one target."""
     if task.score is None or task.out_channels < 2:
         return ()
     return tuple((score_targets(task.score, out, y.to(out.device)) * task.scale).tolist())
-
-
-def predict(
-    trained: TrainedModel, task: Task, index: Tensor | None = None, *, device: torch.device | str = "cpu"
-) -> Tensor:
-    """Return the outputs of a trained model for the graphs `index` of a task (None: all), in the network's unit.
-
-    ```python
-    trained = load_model(Path("run/model.safetensors"))
-    out = predict(trained, load_data("new.csv", targets=[]))
-    logS = trained.signature.target_scale.decode(out)                # in the unit of the target
-    ```
-    """
-    trained.signature.check_inputs(task)
-    check_finite(task)
-    model = trained.model.to(device)
-    graphs, index = graphs_to_read(task.graphs, index, model)
-    if (len(graphs) if index is None else index.numel()) == 0:
-        raise RunError(f"{task.name}: there are no graphs to predict for.")
-    loader = PackedLoader(
-        with_paths(graphs, model, device),
-        index,
-        batch_size=trained.config.batch_size,
-        max_entries=resolve_max_entries("auto", model, device),
-        device=device,
-    )
-    return model_outputs(model, loader, forward=lambda batch: apply(model, loader.batch(batch), merge=True))
-
-
-def graphs_to_read(graphs: PackedGraphs, index: Tensor | None, model: Model) -> tuple[PackedGraphs, Tensor | None]:
-    """Return the graphs to read, and which of them: graphs with paths stay together, since a subset has no paths."""
-    if index is None or has_paths(graphs, model):
-        return graphs, index
-    return graphs.subset(index), None
 
 
 def comparable(signature: TaskSignature, task: Task) -> Task:
@@ -277,12 +223,6 @@ def align_classes(task: Task, known: Sequence[str]) -> Task:
 
     Names that are numbers are compared as numbers ("3" is "3.0"). Without names of classes, the task is unchanged.
     Raises `MismatchError` for a class that is not known.
-
-    >>> from pathnn.data import PackedGraphs, task_from_graphs
-    >>> edge = torch.tensor([[0, 1], [1, 0]])
-    >>> graphs = replace(PackedGraphs.from_edges([edge, edge], [2, 2]), y=torch.tensor([9, 3]))
-    >>> align_classes(task_from_graphs(graphs), ["3", "7", "9"]).graphs.y
-    tensor([2, 0])
     """
     y = task.graphs.y
     if task.target != "class" or y is None or not task.classes or not known:

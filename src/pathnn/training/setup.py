@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -33,15 +33,7 @@ from pathnn.training.errors import NotFiniteError, RunError
 
 
 def data_key(config: RunConfig, task: Task) -> str:
-    """Return the text that stands for the data in the seeds of a run: a name, or fingerprints of a file's content.
-
-    >>> from pathnn.data import load_dataset
-    >>> csl = load_dataset("csl")
-    >>> data_key(RunConfig(data="csl"), csl)
-    'csl'
-    >>> data_key(RunConfig(data="mine.g6"), csl) == data_key(RunConfig(data="/home/me/mine.g6"), csl)
-    True
-    """
+    """Return the text that stands for the data in the seeds of a run: a name, or fingerprints of a file's content."""
     if config.data.lower() in dataset_names():
         return config.data.lower()
     data = DataFingerprint.of(task, None)
@@ -159,14 +151,11 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     task = task.with_graphs(with_paths(task.graphs, model, device))
     batch_norm = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
     drop = batch_norm if config.drop_single is None else config.drop_single
-    if drop and split.train.numel() == 1:
-        raise RunError(f"{task.name} has one graph to train on: expected at least 2 for BatchNorm.")
-    if drop and config.batch_size == 1:
+    if drop and 1 in (split.train.numel(), config.batch_size):
         raise RunError(
-            "batch_size=1: BatchNorm learns nothing from batches of one graph, so they are left out. Expected at "
-            "least 2 (--batch-size)."
+            f"batch_size={config.batch_size}: BatchNorm learns nothing from batches of one graph, so they are left "
+            f"out. Expected at least 2 (--batch-size), and at least 2 training graphs: there are {split.train.numel()}."
         )
-
     redraw = config.redraw and isinstance(model, PathModel)
 
     def loader(index: Tensor, *, train: bool = False) -> PackedLoader:
@@ -185,26 +174,22 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     train, val, test = loader(split.train, train=True), loader(split.val), loader(split.test)
     if isinstance(train, RedrawingLoader) and isinstance(model, PathModel):
         train.options = model.path_options
-    scale, y = TargetScale(), task.graphs.y
-    if y is not None:
-        known = y[split.train.to(y.device)]
-        task = _with_loss(task, config, known)
-        scale = TargetScale.of(known) if config.standardize else scale
-    return Loaders(task, train, val, test, data, key, scale)
+    y = task.graphs.y
+    if y is None:
+        return Loaders(task, train, val, test, data, key)
+    known = y[split.train.to(y.device)]
+    task = _with_loss(task, config, known)
+    return Loaders(task, train, val, test, data, key, TargetScale.of(known) if config.standardize else TargetScale())
 
 
 def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
     """Return the task with the loss that a config asks for; `y` has the targets of the training graphs."""
     numbers = task.target == "regression"
-    for name, kind, wrong in (
-        ("class_weights", "classes and labels", config.class_weights and numbers),
-        ("loss", "regression", config.loss is not None and not numbers),
-        ("standardize", "regression", config.standardize and not numbers),
-    ):
-        if wrong:
+    for name in ("class_weights",) if numbers else ("loss", "standardize"):
+        if value := vars(config)[name]:
             raise RunError(
-                f"{name}={vars(config)[name]!r} is for {kind}, but the target of {task.name} is of the kind "
-                f"{task.target!r}: leave the option out."
+                f"{name}={value!r} is for {'classes and labels' if numbers else 'regression'}, but the target of "
+                f"{task.name} is of the kind {task.target!r}: leave the option out."
             )
     if config.loss is not None:
         task = replace(task, loss=regression_loss(task, config.loss))
@@ -242,10 +227,8 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 
 def has_paths(graphs: PackedGraphs, model: Model) -> bool:
     """Return whether graphs have paths to keep: those that `model` reads, or any on disk."""
-    given = graphs.tries
-    if not (isinstance(model, PathModel) and model.reads_paths):
-        return False
-    return isinstance(given, ShardedTries) or _are_read(given, model.path_options)
+    tries, on_disk = graphs.tries, isinstance(graphs.tries, ShardedTries)
+    return isinstance(model, PathModel) and model.reads_paths and (on_disk or _are_read(tries, model.path_options))
 
 
 def _in_memory(tries: object) -> RaggedTries | None:
@@ -268,13 +251,10 @@ def _are_read(given: object, reads: PathOptions) -> bool:
 def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tuple[Tensor, float]]:
     """Yield one process' part of each batch, and its share of the batch's loss.
 
-    Every process takes part in every step: if a batch has fewer graphs than there are processes, the other processes
-    get its first graph with a share of 0.
+    Every process takes part in every step, if there are too few graphs with the first graph and a share of 0.
 
-    >>> list(own_share([torch.tensor([4, 5, 6])], 0, 2))
-    [(tensor([4, 5]), 0.6666...)]
-    >>> list(own_share([torch.tensor([4])], 1, 2))
-    [(tensor([4]), 0.0)]
+    >>> list(own_share([torch.tensor([4, 5, 6]), torch.tensor([7])], 1, 2))
+    [(tensor([6]), 0.3333...), (tensor([7]), 0.0)]
     """
     for batch in batches:
         own = batch.tensor_split(world_size)[rank]
@@ -339,9 +319,9 @@ def _fold_splits(task: Task, config: RunConfig) -> tuple[Split, ...]:
 def resolve_max_entries(
     max_entries: int | Literal["auto"] | None, model: Model, device: torch.device | str
 ) -> int | None:
-    """Return a number for "auto": as many entries as half of the free memory holds, rounded down to a power of two.
+    """Return a number for "auto": as many entries as half of the free memory holds.
 
-    Rounding keeps the pieces, and so the rounding of sums, the same if a little less memory is free.
+    It is a power of two: the pieces, and so the rounding of sums, are the same if a little less memory is free.
     """
     if max_entries != "auto":
         return max_entries
@@ -351,43 +331,30 @@ def resolve_max_entries(
 
 def check_finite(task: Task) -> None:
     """Raise `NotFiniteError`, which names a graph, if a feature is NaN or infinite."""
-    graphs = task.graphs
-    for name, values, ptr in (
-        ("vertex features", graphs.x, graphs.node_ptr),
-        ("edge features", graphs.edge_attr, graphs.edge_ptr),
-    ):
-        row = _first_row(values, lambda rows: ~rows.isfinite().all(dim=1))
-        if row is not None:
-            graph = int(torch.searchsorted(ptr, torch.tensor(row), right=True)) - 1
-            raise _not_finite(task, name, graph, "have a NaN or an infinity: expected finite numbers")
+    graphs, problem = task.graphs, "have a NaN or an infinity: expected finite numbers"
+    if graphs.x is not None:
+        _refuse(task, "vertex features", ~graphs.x.isfinite(), problem, graphs.node_ptr)
+    if graphs.edge_attr is not None:
+        _refuse(task, "edge features", ~graphs.edge_attr.isfinite(), problem, graphs.edge_ptr)
 
 
 def check_finite_targets(task: Task) -> None:
-    """Raise `NotFiniteError`, which names a graph, if a target is NaN or infinite.
-
-    If `task.has_missing_targets`, some targets of a graph may be NaN, but not all.
-    """
+    """Raise `NotFiniteError` if a target is infinite or NaN; if some are unknown, only if all of a graph are NaN."""
     some, y = task.has_missing_targets, task.graphs.y
-    infinite = _first_row(y, lambda rows: rows.isinf().any(dim=1))
-    if infinite is not None:
-        raise _not_finite(task, "targets", infinite, "have an infinity: expected finite numbers")
-    unknown = _first_row(y, lambda rows: rows.isnan().all(dim=1) if some else rows.isnan().any(dim=1))
-    if unknown is not None:
-        which = " for one of them at least" if some else ""
-        raise _not_finite(task, "targets", unknown, f"are NaN: expected a number{which}")
+    if y is not None:
+        _refuse(task, "targets", y.isinf(), "have an infinity: expected finite numbers")
+        unknown = y.isnan().all(dim=-1) if some and y.dim() > 1 else y.isnan()
+        _refuse(task, "targets", unknown, f"are NaN: expected a number{' for one of them at least' * some}")
 
 
-def _first_row(values: Tensor | None, wrong: Callable[[Tensor], Tensor]) -> int | None:
-    """Return the first row of floating-point numbers that is wrong, or None."""
-    if values is None or not values.is_floating_point() or bool(values.isfinite().all()):
-        return None
-    found = wrong(values.reshape(values.size(0), -1)).nonzero()
-    return int(found[0]) if found.numel() else None
-
-
-def _not_finite(task: Task, what: str, graph: int, problem: str) -> NotFiniteError:
-    where = f"the {what} of graph {graph} of {task.name}, counted from 0,"
-    return NotFiniteError(f"{where} {problem}. Fix or leave out that graph.")
+def _refuse(task: Task, what: str, wrong: Tensor, problem: str, ptr: Tensor | None = None) -> None:
+    """Raise `NotFiniteError`, which names the graph of the first row with a wrong value; `ptr` has their first rows."""
+    if bool(wrong.any()):
+        row = wrong.nonzero()[0, 0].cpu()
+        graph = int(row) if ptr is None else int(torch.searchsorted(ptr, row, right=True)) - 1
+        raise NotFiniteError(
+            f"the {what} of graph {graph} of {task.name}, counted from 0, {problem}. Fix or leave out that graph."
+        )
 
 
 COARSE = 0.01
@@ -395,10 +362,7 @@ COARSE = 0.01
 
 
 def check_precision(task: Task, index: Tensor, dtype: torch.dtype) -> None:
-    """Raise `RunError` if numbers of type `dtype` are too coarse for the targets of the graphs `index`.
-
-    They are if rounding changes the targets of a regression by more than `COARSE` of their standard deviation.
-    """
+    """Raise `RunError` if `dtype` rounds targets of the graphs `index` by more than `COARSE` of their deviation."""
     y = task.graphs.y
     if task.target != "regression" or y is None:
         return
@@ -442,11 +406,7 @@ OTHER_SPLIT = "Give more data, or another split (--split-seed)."
 
 
 def check_split(task: Task, split: Split) -> None:
-    """Raise `RunError` if a split has nothing to learn, or no best epoch.
-
-    That is so if a binary target is the same in all training or validation graphs, if one of several targets is not
-    known for any training graph, or if the metric is not defined for any target of the validation graphs.
-    """
+    """Raise `RunError` if a split has nothing to learn (an unknown or constant target), or no best epoch."""
     if task.graphs.y is None:
         return
     y = task.graphs.y.cpu()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import multiprocessing
@@ -24,7 +23,7 @@ from pathnn.paths.options import COLLECTIONS
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import NotFiniteError, RunError, RunFolderError
 from pathnn.training.loop import train
-from pathnn.training.run_folder import BLUE, LOCK, ORANGE, Folder, check_free, is_leftover, write_file
+from pathnn.training.run_folder import BLUE, LOCK, ORANGE, Folder, write_figure, write_file
 from pathnn.training.runs import load_task
 from pathnn.training.setup import Model, build_model, data_key, make_loaders
 
@@ -88,8 +87,8 @@ def search_options(
     if not defaults:
         raise RunError(f"there is nothing to search: all of {', '.join(searched(config, model))} are given.")
     task = task.with_graphs(make_loaders(task, config, model, device="cpu").task.graphs)  # raises the errors of a run
-    check_free(out, lambda name: name in FILES or is_leftover(name, FILES))
     folder = Folder(out)
+    folder.check_free(lambda name: name in FILES)
     folder.make()
     with folder.lock():
         place = ("data", "device", "max_entries")  # which machines may have differently
@@ -105,24 +104,17 @@ def search_options(
             _work_in_processes(plan, jobs)
         if not _trials(study, "COMPLETE"):
             raise RunError("no trial ended with a score. Lower k or the width, or fix them with options.")
-        write_file(out / "config.yaml", trial_config(config, study.best_params).to_yaml().encode())
-        with suppress(ImportError):
-            content = io.BytesIO()
-            draw_search(study, metric_name=task.metric_name).savefig(content, format="png", dpi=120)
-            write_file(out / "search.png", content.getvalue())
+        write_file(out / "config.yaml", trial_config(config, study.best_params).to_yaml())
+        write_figure(out / "search.png", lambda: draw_search(study, metric_name=task.metric_name))
     return study
 
 
 def searched(config: RunConfig, model: Model, fixed: Collection[str] = ()) -> dict[str, Any]:
     """Return the options that are searched, with their values in `config` and its model."""
-    names = [
-        *(["k", "collection"] if config.model.startswith("pathnn") else []),
-        "hidden_channels",
-        "dropout",
-        "readout",
-    ]
+    paths = ("k", "collection") if config.model.startswith("pathnn") else ()
+    names = (*paths, "hidden_channels", "dropout", "readout", "lr", "weight_decay")
     every = {**vars(model.config), **vars(config)}
-    return {name: every[name] for name in (*names, "lr", "weight_decay") if name not in fixed}
+    return {name: every[name] for name in names if name not in fixed}
 
 
 def suggest(trial: Trial, name: str, default: Any) -> Any:
@@ -237,14 +229,12 @@ def _worker(plan: Search, number: int, threads: int) -> None:
 
 def draw_search(study: Study, *, metric_name: str) -> Figure:
     """Draw the validation scores of the trials that were not pruned: in their order, and by each option."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     trials = _trials(study, "COMPLETE")
     numbers, values = [trial.number for trial in trials], [trial.value for trial in trials]
     names, better = list(trials[0].params), max if study.direction.name == "MAXIMIZE" else min
     figure = Figure(figsize=(12, 6), layout="constrained")
-    FigureCanvasAgg(figure)  # without a display
     history, *slices = [figure.add_subplot(2, 4, i + 1) for i in range(len(names) + 1)]
     history.plot(numbers, list(accumulate(values, better)), color=ORANGE, label="best")
     history.plot(numbers, values, "o", color=BLUE)

@@ -10,8 +10,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pathnn.data.datasets.molecules import read_lrgb, read_ogb_csv
 from pathnn.data.datasets.synthetic import consecutive_splits, parse_exp

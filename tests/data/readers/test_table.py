@@ -14,8 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pathnn.data.errors import DataError
 from pathnn.data.readers.table import Table, find_separator, open_table, read_table

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine_tasks import one_thread as one_thread
-from engine_tasks import tiny_config, tiny_task
+from engine_tasks import one_thread as one_thread, tiny_config, tiny_task
 from pathnn.nn.cuda_graphs.padded_copies import PaddedShape
 from pathnn.training import build_model, fabric_for, make_loaders
 from pathnn.training.cuda_graphs import run_steps as graphed

@@ -11,8 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 import triton_on_cpu
-from engine_tasks import one_thread as one_thread
-from engine_tasks import random_graph
+from engine_tasks import one_thread as one_thread, random_graph
 from pathnn.nn import Baseline, DeepPathNN, PathNN
 from pathnn.nn.cuda_graphs.padded_copies import PaddedCopies, PaddedShape
 from pathnn.nn.cuda_graphs.padded_modules import reads_edges, reads_paths

@@ -12,8 +12,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from engine_tasks import largest_shape, random_graph, tiny_config, tiny_task
-from engine_tasks import one_thread as one_thread
+from engine_tasks import largest_shape, one_thread as one_thread, random_graph, tiny_config, tiny_task
 from pathnn.data import Task, task_from_graphs
 from pathnn.data.packed import PackedGraphs
 from pathnn.nn import PathLSTM

@@ -81,25 +81,11 @@ class _Captured:
 class CudaGraphStep(_Captured):
     """Compute the batch, outputs, loss and gradients of a training step in one launch (not the optimizer step).
 
-    ```python
-    step = CudaGraphStep(model, graphs, nn.L1Loss(), capacity=PaddedShape.shapes(graph_sizes(graphs), 128)[-1])
-    for index in batches:                      # graph numbers, on the CPU
-        loss = step(index)                     # gradients are in p.grad, as after loss.backward()
-        optimizer.step()
-    ```
-
-    The step uses the parameters of the model and updates its running statistics. Gradients equal those of the step
-    without padding up to rounding (dropout draws other random numbers). The capture runs the model a few times on the
-    first batch, and then restores its running statistics and the state of the random generator.
-
-    Args:
-        model: on the GPU, in float32, for which `can_be_padded` is true.
-        graphs: on the GPU, with targets, and with paths for a PathNN; or `PaddedCopies` of batches.
-        loss: from the predictions and the targets of the batch to a scalar.
-        recompute: whether the backward pass recomputes gates; otherwise it takes up to twice the memory.
-        options: `capacity`, the shape of the padded batch; `autocast`, whether to compute in bfloat16; and `pool`,
-            memory shared with CUDA graphs that never run at the same time (`torch.cuda.graph_pool_handle()`): one may
-            then overwrite the gradients of another.
+    The step uses the parameters of the model, in float32, and updates its running statistics. Gradients equal those of
+    the step without padding up to rounding (dropout draws other random numbers). The capture runs the model a few times
+    on the first batch, and then restores its running statistics and the state of the random generator. Without
+    `recompute`, the backward pass takes up to twice the memory. CUDA graphs that share a `pool` of memory may never run
+    at the same time, and one may overwrite the gradients of another.
     """
 
     def __init__(
@@ -154,13 +140,7 @@ class CudaGraphStep(_Captured):
 
 
 class CudaGraphForward(_Captured):
-    """Compute the outputs of a model in evaluation mode for a batch of graphs, in one launch.
-
-    ```python
-    predict = CudaGraphForward(model, graphs, capacity=PaddedShape.shapes(graph_sizes(graphs), 128)[-1])
-    out = predict(index)                       # [len(index), out_channels]
-    ```
-    """
+    """Compute the outputs of a model in evaluation mode for a batch of graphs, in one launch."""
 
     def __init__(self, model: Model, graphs: PackedGraphs, **options: Any) -> None:
         super().__init__(model, graphs, **options)

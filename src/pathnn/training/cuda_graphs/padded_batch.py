@@ -19,10 +19,7 @@ BLOCKS_PER_PART, MOST_PARTS = 8, 64
 
 
 def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
-    """Count the entries of each level (if `paths`), vertices and edges of each graph.
-
-    Returns `[graphs, levels + 2]`, int64, on the CPU.
-    """
+    """Count the entries of each level (if `paths`), vertices and edges of each graph, `[graphs, levels + 2]`."""
     counts = torch.stack([graphs.node_ptr.diff(), graphs.edge_ptr.diff()], dim=1)
     if not paths:
         return counts
@@ -42,9 +39,11 @@ class PaddedRows:
     edges: Tensor | None = None
     """The edges of the dataset, if the model reads edges."""
 
-    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape, sizes: Tensor, origin: Tensor) -> None:
-        self.graphs, self.capacity, self.sizes, self._origin = graphs, capacity, sizes, origin
+    def __init__(self, graphs: PackedGraphs, capacity: PaddedShape, sizes: Tensor) -> None:
+        self.graphs, self.capacity, self.sizes = graphs, capacity, sizes
         device, self._levels = graphs.device, len(capacity.levels)
+        starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1)
+        self._origin = torch.cat([starts, torch.zeros_like(starts)], dim=1).to(device)  # ids are those in a graph
         self.layout = torch.zeros(capacity.graphs + 1, self._levels + 3, dtype=torch.int32, device=device)
         self.valid = torch.zeros(1, dtype=torch.int32, device=device)
         self._node = torch.zeros(capacity.nodes, dtype=torch.int64, device=device)
@@ -90,10 +89,8 @@ class PaddedEdges(PaddedRows):
     """Padded batches with their edges, for models without paths; padded edges are loops at padded vertices."""
 
     def __init__(self, graphs: PackedGraphs, capacity: PaddedShape) -> None:
-        starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1)
-        origin = torch.cat([starts, torch.zeros_like(starts)], dim=1).to(graphs.device)
         self.edges = graphs.edge_index.contiguous()
-        super().__init__(graphs, capacity, graph_sizes(graphs, paths=False), origin)
+        super().__init__(graphs, capacity, graph_sizes(graphs, paths=False))
 
 
 class PaddedBatches(PaddedRows):
@@ -109,8 +106,9 @@ class PaddedBatches(PaddedRows):
         self.edges = graphs.edge_index.contiguous() if with_edges else None
         self.tries = tries = graphs.tries
         device, levels = graphs.device, len(capacity.levels)
-        self._table, origin = _tables(graphs, tries)
-        super().__init__(graphs, capacity, graph_sizes(graphs), origin)
+        size, entry, child = tries.tables
+        self._table = torch.stack([size, entry, child, torch.zeros_like(size)], dim=2)
+        super().__init__(graphs, capacity, graph_sizes(graphs))
         root, sizes = root_columns(tries.k).tolist(), list(capacity.levels)
         children = [0 if is_root else size for is_root, size in zip(root, sizes, strict=True)]
         first_child = [
@@ -136,11 +134,3 @@ class PaddedBatches(PaddedRows):
         )  # fmt: skip
         self.trie = replace(trie, plans=self._planner.plan(trie))
         return super().assemble()
-
-
-def _tables(graphs: PackedGraphs, tries: RaggedTries) -> tuple[Tensor, Tensor]:
-    """Return the offsets of entries, features and ids of each graph, for the gather kernels."""
-    size, entry, child = tries.tables
-    table = torch.stack([size, entry, child, torch.zeros_like(size)], dim=2)  # ids are counted within each graph
-    starts = torch.stack([graphs.node_ptr[:-1], graphs.edge_ptr[:-1]], dim=1).to(table.device)
-    return table, torch.cat([starts, torch.zeros_like(starts)], dim=1)
