@@ -18,11 +18,12 @@ from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.graphs import edges_to_index
 from pathnn_reproduction.experiments.brec import protocol_rows, relabelled, table
 from pathnn_reproduction.experiments.brec_protocol import (
-    Batches,
-    MergedBatch,
-    PlainBatch,
     disjoint_union,
     hotelling,
+    make_batches,
+    merged_batch,
+    outputs,
+    plain_batch,
     protocol_model,
     run_block,
     run_pair,
@@ -44,7 +45,7 @@ def petersen():
 def test_merged_outputs_and_gradients_are_the_network_s(collection):
     graphs = [relabelled(graph, i) for i, graph in enumerate([prism(), petersen(), hexagon(), prism()])]
     model = protocol_model(collection, 3, seed=0)
-    merged = MergedBatch.of(graphs, model.config).outputs(model)
+    merged = merged_batch(graphs, model.config)(model)
     edge_index, num_nodes, batch = disjoint_union(graphs)
     plain = model(torch.ones(num_nodes, 1).double(), edge_index, batch=batch)
     torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
@@ -60,15 +61,15 @@ def test_every_path_is_read_or_equal_tokens_are_merged():
     """One output both ways; on SP in batches of 16 graphs, copy i of one graph beside copy i of the other."""
     graphs = [relabelled(graph, i) for i, graph in enumerate([prism(), petersen()])]
     model = protocol_model("ap", 3, seed=0)
-    merged, plain = (batch.of(graphs, model.config).outputs(model) for batch in (MergedBatch, PlainBatch))
+    merged, plain = (make(graphs, model.config)(model) for make in (merged_batch, plain_batch))
     torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
     ours, theirs = ([relabelled(graph, i) for i in range(10)] for graph in (prism(), petersen()))
     model = protocol_model("sp", 3, seed=0)
-    batches = Batches.of(ours, theirs, model.config)
-    assert [part.num_graphs for part in batches.parts] == [16, 4]
-    last = MergedBatch.of([*ours[8:], *theirs[8:]], model.config).outputs(model)
-    torch.testing.assert_close(torch.cat(batches.step_outputs(model, 3)), last, rtol=1e-9, atol=1e-9)
-    for found, part in zip(batches.outputs(model), last.chunk(2), strict=True):
+    batches = make_batches(ours, theirs, model.config)
+    assert [len(batch(model)) for batch in batches] == [16, 4]
+    last = merged_batch([*ours[8:], *theirs[8:]], model.config)(model)
+    torch.testing.assert_close(batches[1](model), last, rtol=1e-9, atol=1e-9)
+    for found, part in zip(outputs(model, batches), last.chunk(2), strict=True):
         torch.testing.assert_close(found[8:], part, rtol=1e-9, atol=1e-9)
 
 
@@ -77,7 +78,7 @@ def test_paths_are_read_as_the_config_says():
     graphs, model = [prism(), petersen()], PathNN.from_config(config).double()
     edge_index, num_nodes, batch = disjoint_union(graphs)
     plain = model(torch.ones(num_nodes, 1).double(), edge_index, batch=batch)
-    torch.testing.assert_close(PlainBatch.of(graphs, config).outputs(model), plain)
+    torch.testing.assert_close(plain_batch(graphs, config)(model), plain)
 
 
 def test_the_tie_rule_of_sp_blurs_the_test():

@@ -13,7 +13,7 @@ from pathnn.nn import DeepPathNN
 from pathnn.nn.presets import plus_config
 from pathnn_reproduction.cli import reproduce
 from pathnn_reproduction.experiments import get_experiment
-from pathnn_reproduction.experiments.plus import plus_tables
+from pathnn_reproduction.experiments.plus import tables as plus_tables
 from pathnn_reproduction.pages import PILOT, plus_page, write_report
 from pathnn_reproduction.results import Results, trained_row
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from exact_theory import annotated_path_sets
 from pathnn.paths import PathExplosionError
 from pathnn.paths.options import COLLECTIONS
 from pathnn.theory.examples import hexagon, triangle
 from pathnn.theory.fingerprints import classes, hashed_annotations
 from pathnn.theory.graphs import edges_to_index
-from pathnn_reproduction.theory.exact import annotated_path_sets
 from theory_strategies import atlas, from_networkx, graphs, relabelled, relaxed
 
 OPTIONS = [

@@ -4,10 +4,10 @@ import networkx as nx
 import pytest
 from hypothesis import given, strategies as st
 
+from exact_theory import ColorTable, wl_colors, wl_distinguishes
 from pathnn.theory.examples import hexagon, two_triangles
 from pathnn.theory.fingerprints import folklore_fingerprints, wl_fingerprints
 from pathnn.theory.graphs import edges_to_index, neighbors
-from pathnn_reproduction.theory.exact import ColorTable, wl_colors, wl_distinguishes
 from theory_strategies import atlas, from_networkx, graphs, relabelled, relaxed
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
-from pathnn.cli.options import Json
+from pathnn.cli.options import Device, Json, check_usage
 from pathnn_reproduction.experiments import TARGETS, get_experiment
 
 if TYPE_CHECKING:
@@ -32,13 +32,22 @@ Only = Annotated[
                  help="Some of the runs: values and fields, such as ap,seed=3 or nci1,fold=0-4."),
 ]  # fmt: skip
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time, which share the cores or the GPU.")]
-ResultsFolder = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="The folder of TARGET.jsonl.")]
+
+
+def _folder(path: Path | None) -> Path | None:
+    if path is not None and path.exists() and not path.is_dir():
+        raise typer.BadParameter(f"{path} is a file: expected a folder, or a new name.")
+    return path
+
+
+ResultsFolder = Annotated[
+    Path, typer.Option("--results", metavar="FOLDER", help="The folder of TARGET.jsonl.", callback=_folder)
+]
 Work = Annotated[
     Path | None,
-    typer.Option("--work", metavar="FOLDER", show_default=False,
+    typer.Option("--work", metavar="FOLDER", show_default=False, callback=_folder,
                  help="The folder of the run folders, to resume from; default: .runs in the results folder."),
 ]  # fmt: skip
-Device = Annotated[str, typer.Option("--device", metavar="auto|cpu|cuda", help="Where to compute.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=0, help="Start at most this many runs.", show_default=False)]
 TimeLimit = Annotated[
     float | None,
@@ -74,21 +83,28 @@ def experiment_command(target: str, title: str) -> Callable[..., None]:
         export: Export = None,
         json: Json = False,
     ) -> None:
-        deadline = None if time_limit is None else time.time() + 60 * time_limit
-        _check_folders({"--results": results, "--work": work})
         if device not in ("auto", "cpu", "cuda"):
             raise typer.BadParameter(f"--device {device}: expected auto, cpu or cuda.")
+        deadline = None if time_limit is None else time.time() + 60 * time_limit
+        runs = (work or results / ".runs").absolute()
         with result_only(json):
-            experiment, specs, rows = _open(target, only, results)
-            runs = (work or results / ".runs").absolute()
+            from pathnn_reproduction.results import Results
+            from pathnn_reproduction.spec import select
+
+            experiment = get_experiment(target)
+            specs = check_usage(select, experiment.specs, only)
+            rows = Results.open(results / f"{target}.jsonl")
             if report or export is not None:
-                written = _write(experiment, specs, rows, runs, report=report, export=export)
+                from pathnn_reproduction.export import export_models
+                from pathnn_reproduction.pages import write_report
+
+                written = write_report(target, results, results.absolute().parent) if report else []
+                written += [] if export is None else export_models(experiment, specs, rows, runs, export)
             else:
                 from pathnn_reproduction.worker import Settings
 
-                stop_file, place = runs / f".stop-{os.getpid()}", cast("Any", device)
-                settings = Settings(runs, rows.path.absolute(), place, jobs, deadline, stop_file)
-                _hints(rows, settings, limit=limit, ray=ray)
+                stop_file = runs / f".stop-{os.getpid()}"
+                settings = Settings(runs, rows.path.absolute(), cast("Any", device), jobs, deadline, stop_file)
                 outcome = _run(experiment, specs, rows, settings, ray=ray, limit=limit)
                 tables = experiment.tables(experiment, specs, rows)
         if report or export is not None:
@@ -111,47 +127,28 @@ def experiment_command(target: str, title: str) -> Callable[..., None]:
     return command
 
 
-def _check_folders(folders: dict[str, Path | None]) -> None:
-    for option, folder in folders.items():
-        if folder is not None and folder.exists() and not folder.is_dir():
-            raise typer.BadParameter(f"{folder} is a file: expected a folder, or a new name.", param_hint=option)
-
-
-def _open(target: str, only: str | None, results: Path) -> tuple[Experiment, list[RunSpec], Results]:
-    from pathnn_reproduction.results import Results
-    from pathnn_reproduction.spec import SelectionError, select
-
-    experiment = get_experiment(target)
-    try:
-        return experiment, select(experiment.specs, only), Results.open(results / f"{target}.jsonl")
-    except SelectionError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def _hints(rows: Results, settings: Settings, *, limit: int | None, ray: str | None) -> None:
-    """Refuse a GPU that is not there, and say what the user may not expect."""
+def _run(
+    experiment: Experiment, specs: list[RunSpec], rows: Results, settings: Settings, *, ray: str | None,
+    limit: int | None,
+) -> Progress:  # fmt: skip
+    """Do what is missing; refuse a GPU that is not there, and say what the user may not expect."""
     import torch
 
-    if settings.device == "cuda" and ray is None and not torch.cuda.is_available():
+    from pathnn_reproduction.progress import run_progress
+    from pathnn_reproduction.results import Results
+    from pathnn_reproduction.runner import run_missing
+
+    has_gpu = torch.cuda.is_available()
+    if settings.device == "cuda" and ray is None and not has_gpu:
         raise ValueError("--device cuda needs a CUDA device, and torch finds none: use --device cpu or auto.")
     if limit is None and not rows.path.exists():
         note(
             f"{rows.path} does not exist: all runs start from the beginning (a clone of the repository has our "
             "results). --limit 0 only prints the tables."
         )
-    on_gpu = settings.device != "cpu" and torch.cuda.is_available()
-    if on_gpu and settings.jobs > 1 and ray is None and "CUDA_MPS_PIPE_DIRECTORY" not in os.environ:
+    shared = settings.jobs > 1 and settings.device != "cpu" and has_gpu and ray is None
+    if shared and "CUDA_MPS_PIPE_DIRECTORY" not in os.environ:
         note("several processes take turns on a GPU unless NVIDIA's MPS runs: see docs/reproduce.md")
-
-
-def _run(
-    experiment: Experiment, specs: list[RunSpec], rows: Results, settings: Settings, *, ray: str | None,
-    limit: int | None,
-) -> Progress:  # fmt: skip
-    from pathnn_reproduction.progress import run_progress
-    from pathnn_reproduction.results import Results
-    from pathnn_reproduction.runner import run_missing
-
     ours = Path("results") / rows.path.name
     reference = () if ours.absolute() == rows.path.absolute() else Results.open(ours).rows
     with interruptible(settings.stop_file), run_progress(experiment.name, settings) as show:
@@ -179,28 +176,13 @@ def interruptible(stop_file: Path | None) -> Iterator[None]:
         stop_file.touch()
         note("stopping after this epoch; press Ctrl-C again to stop at once")
 
-    try:
-        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not in the main thread
-        before = {}
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
         stop_file.unlink(missing_ok=True)
-
-
-def _write(
-    experiment: Experiment, specs: list[RunSpec], rows: Results, runs: Path, *, report: bool, export: Path | None
-) -> list[Path]:
-    """Write what was asked for instead of runs."""
-    from pathnn_reproduction.export import export_models
-    from pathnn_reproduction.pages import write_report
-
-    folder = rows.path.parent
-    written = write_report(experiment.name, folder, folder.absolute().parent) if report else []
-    return written + ([] if export is None else export_models(experiment, specs, rows, runs, export))
 
 
 def _tell(experiment: Experiment, tables: list[Table], rows: Results, outcome: Progress, *, as_json: bool) -> None:
@@ -270,16 +252,16 @@ def theory_command(
         from pathnn.provenance import provenance
         from pathnn_reproduction import pages
         from pathnn_reproduction.results import write_result
-        from pathnn_reproduction.theory.checks import TheorySettings, theory_checks, theory_steps
+        from pathnn_reproduction.theory.checks import VARIANTS, TheorySettings, theory_checks
         from pathnn_reproduction.theory.table import entry_text, example_text, theory_table, to_result
 
         # Fail now, not after some minutes: no matplotlib, no folder, no marks on the page.
         import_module("matplotlib")
         out.mkdir(parents=True, exist_ok=True)
         if page is not None:
-            pages.check_page(page)
+            pages.replace_block(page.read_text(), pages.THEORY_BLOCK, "")
         settings, checks = TheorySettings(max_vertices, max_height), []
-        with progress("checking section 3.2", total=theory_steps()) as step:
+        with progress("checking section 3.2", total=1 + len(VARIANTS)) as step:
             for part in theory_checks(settings):
                 checks += part
                 step()
@@ -289,7 +271,7 @@ def theory_command(
         if save is not None:
             write_result(save, result)
         if page is not None:
-            text = pages.replace_block(pages.check_page(page), pages.THEORY_BLOCK, pages.theory_block(result))
+            text = pages.replace_block(page.read_text(), pages.THEORY_BLOCK, pages.theory_block(result))
             pages.write_pages({page: text})
             pages.draw_examples(table, page.parent / "figures" / "theory", "png")
     if json:
@@ -319,13 +301,15 @@ def figures_command(out: Out = Path("figures"), format: Format = "svg", json: Js
     if format not in ("svg", "png", "pdf"):
         raise typer.BadParameter(f"{format!r}: expected svg, png or pdf.", param_hint="--format")
     with result_only(json):
-        from pathnn_reproduction.figures.figures import FIGURES, save_figure
+        from pathnn_reproduction.figures.figures import FIGURES, save_picture
 
         drawn = []
+        out.mkdir(parents=True, exist_ok=True)
         with progress("drawing", total=len(FIGURES)) as step:
             for name, make in FIGURES.items():
-                what = (make.__doc__ or "").split("\n")[0]
-                drawn.append({"name": name, "what": what, "file": save_figure(name, out, format)})
+                file, what = out / f"{name}.{format}", (make.__doc__ or "").split("\n")[0]
+                save_picture(make(), file, dpi=150)
+                drawn.append({"name": name, "what": what, "file": file})
                 step()
     if json:
         print_json({"target": "figures", "figures": drawn})

@@ -15,7 +15,7 @@ from pathnn_reproduction.pages import fill, write_pages
 from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Results, Row
 from pathnn_reproduction.spec import Experiment, RunSpec, train
-from pathnn_reproduction.tables import Measured, best_run, measure, score_text
+from pathnn_reproduction.tables import best_run, measure, score_text
 
 LONG_NAMES = {"AP": "average precision"}
 """Long names of metrics whose short name is also that of a collection."""
@@ -46,8 +46,23 @@ def export_models(
     written = []
     for runs in entries.values():
         best = best_run(experiment, runs, results)
-        if best is not None:
-            written.append(_export(experiment, runs, best, results, work, out))
+        if best is None:
+            continue
+        run, row = best
+        source = RunFolder(work / experiment.name / run.folder).model
+        if not source.exists():
+            raise ExportError(
+                f"{run.name} is the best by validation, but its model is not in {work}. Copy its folder from the "
+                "machine that trained it, or repeat the run with another results folder."
+            )
+        same = (run.dataset, run.key["collection"])
+        ks = len({spec.key["k"] for spec in experiment.specs if (spec.dataset, spec.key["collection"]) == same})
+        name, trained = model_name(run, ks), load_model(source)
+        task, model = load_task(trained.config), out / f"{name}.safetensors"
+        # the names of a dataset's classes may be younger than the run
+        save_model(model, replace(trained, signature=replace(trained.signature, classes=list(task.classes))))
+        write_pages({model.with_suffix(".md"): model_card(name, experiment, runs, row, trained, task, results)})
+        written.append(model)
     if not written:
         raise ExportError(f"{results.path} has no finished run of a PathNN to export.")
     write_index(out)
@@ -79,32 +94,6 @@ def model_name(run: RunSpec, ks: int = 1) -> str:
     return f"{run.dataset}-{run.key['collection']}" + (f"-k{run.key['k']}" if ks > 1 else "") + released
 
 
-def _export(
-    experiment: Experiment,
-    runs: Sequence[RunSpec],
-    best: tuple[RunSpec, Row],
-    results: Results,
-    work: Path,
-    out: Path,
-) -> Path:
-    run, row = best
-    source = RunFolder(work / experiment.name / run.folder).model
-    if not source.exists():
-        raise ExportError(
-            f"{run.name} is the best by validation, but its model is not in {work}. Copy its folder from the "
-            "machine that trained it, or repeat the run with another results folder."
-        )
-    same = (run.dataset, run.key["collection"])
-    ks = len({spec.key["k"] for spec in experiment.specs if (spec.dataset, spec.key["collection"]) == same})
-    name = model_name(run, ks)
-    trained = load_model(source)
-    task, model = load_task(trained.config), out / f"{name}.safetensors"
-    signature = replace(trained.signature, classes=list(task.classes))  # a dataset's names may be younger than the run
-    save_model(model, replace(trained, signature=signature))
-    write_pages({model.with_suffix(".md"): model_card(name, experiment, runs, row, trained, task, results)})
-    return model
-
-
 def model_card(
     name: str,
     experiment: Experiment,
@@ -115,54 +104,41 @@ def model_card(
     results: Results,
 ) -> str:
     """Return the card of a trained model."""
-    table = TABLES.get(row["dataset"])
+    table, split = TABLES.get(row["dataset"]), task.splits[row["fold"]]
     decimals = 4 if table is None else table.decimals + 1
-    protocol = "" if table is None else table.protocol
-    split = task.splits[row["fold"]]
-    sizes = f"{split.train.numel():,} / {split.val.numel():,} / {split.test.numel():,}"
-    direction = "larger" if task.maximize else "smaller"
-    metric = LONG_NAMES.get(row["metric"], row["metric"])
+    result, all_runs = measure(experiment, runs, results), "Not all runs of the protocol are done."
+    if result is not None:
+        what = f"All {result.count}" if result.count == result.planned else f"{result.count} of {result.planned}"
+        score = score_text(result.mean, result.std, decimals)
+        all_runs = f"{what} {result.unit}: {score}; that is the number to quote."
+    licence = "MIT, as the code"
+    if "BY-NC" in task.licence:
+        licence = f"{task.licence}, that of the data they were learned from; so they are not in the wheel of pathnn"
+    chosen = [row[name] for name in ("model", "dataset", "collection")]
     return fill(
         "model_card",
         name=name,
         collection=str(row["collection"]).upper(),
         parameters=f"{row['parameters']:,}",
         graphs=f"{len(task.graphs):,}",
-        sizes=sizes,
+        sizes=" / ".join(f"{len(part):,}" for part in (split.train, split.val, split.test)),
         title=task.title,
         citation=task.citation,
         data_licence=task.licence or "see its source",
         notes=f" {task.notes[:1].upper()}{task.notes[1:]}." if task.notes else "",
         experiment=experiment.title,
         target=experiment.name,
-        protocol=protocol,
-        metric=metric,
-        direction=direction,
+        protocol="" if table is None else table.protocol,
+        metric=LONG_NAMES.get(row["metric"], row["metric"]),
+        direction="larger" if task.maximize else "smaller",
         val=f"{row['val']:.{decimals}f}",
         test=f"{row['test']:.{decimals}f}",
-        all_runs=_of_all_runs(measure(experiment, runs, results), decimals),
+        all_runs=all_runs,
         stereo=STEREO if task.node_features == FEATURES["ogb"][0] else "",
-        only=",".join(
-            [row["model"], row["dataset"], row["collection"], *(f"{x}={row[x]}" for x in ("k", "fold", "seed"))]
-        ),
+        only=",".join([*chosen, *(f"{name}={row[name]}" for name in ("k", "fold", "seed"))]),
         time=row.get("time", ""),
         seconds=f"{row['seconds']:.0f}",
         torch=trained.versions.get("torch"),
-        licence=_licence(task),
+        licence=licence,
         **{key: row[key] for key in ("k", "seed", "best_epoch", "epochs", "commit", "device")},
     )
-
-
-def _of_all_runs(entry: Measured | None, decimals: int) -> str:
-    """Return the result of all runs; the model is one of them."""
-    if entry is None:
-        return "Not all runs of the protocol are done."
-    what = f"All {entry.count}" if entry.count == entry.planned else f"{entry.count} of {entry.planned}"
-    return f"{what} {entry.unit}: {score_text(entry.mean, entry.std, decimals)}; that is the number to quote."
-
-
-def _licence(task: Task) -> str:
-    """Return the licence of the weights: that of the code, unless the data is not for commercial use."""
-    if "BY-NC" not in task.licence:
-        return "MIT, as the code"
-    return f"{task.licence}, that of the data they were learned from; so they are not in the wheel of pathnn"

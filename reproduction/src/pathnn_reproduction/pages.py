@@ -6,6 +6,7 @@ The words are in `pages/*.md`, templates with named values; this module computes
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
@@ -124,9 +125,8 @@ def results_page(results: Path) -> str:
     for name in TARGETS:
         experiment, rows = get_experiment(name), open_results(name, results)
         for dataset, entries in compare(experiment, rows).items():
-            sections[dataset.replace("-", "_")] = _section(TABLES[dataset], entries) + _origin(
-                dataset, experiment, rows
-            )
+            text = _section(TABLES[dataset], entries) + _origin(dataset, experiment, rows)
+            sections[dataset.replace("-", "_")] = text
     return fill("results", **sections, **_curves(results / "curves" / "synthetic.jsonl"))
 
 
@@ -135,22 +135,17 @@ def _curves(path: Path) -> dict[str, str]:
     found: dict[tuple[str, str], list[str]] = {}
     never: list[str] = []
     splits: dict[tuple[str, int], bool] = {}
-    for row in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
-        name, scores = (
-            (row["dataset"].upper(), row["collection"].upper()),
-            [s for s in row["test_score"] if s is not None],
-        )
+    for row in read_lines(path):
+        name, fold = (row["dataset"].upper(), row["collection"].upper()), row["fold"]
+        scores = [score for score in row["test_score"] if score is not None]
         right = sum(score > 99.999 for score in scores)
         found.setdefault(name, []).append(f"{right} of {len(scores)}")
-        splits[name[0], row["fold"]] = splits.get((name[0], row["fold"]), False) or right > 0
-        never += [] if right else [f"{name[1]} on {name[0]}, split {row['fold']}: at best {max(scores):.2f} %"]
+        splits[name[0], fold] = splits.get((name[0], fold), False) or right > 0
+        never += [] if right else [f"{name[1]} on {name[0]}, split {fold}: at best {max(scores):.2f} %"]
     lines = [[*name, *texts] for name, texts in found.items()]
     table = markdown_table(("file", "paths", *(f"split {i}" for i in range(4))), lines)
-    return {
-        "exp_curves": table,
-        "exp_never": "; ".join(never),
-        "exp_splits": f"{sum(splits.values())} of {len(splits)}",
-    }
+    right_splits = f"{sum(splits.values())} of {len(splits)}"
+    return {"exp_curves": table, "exp_never": "; ".join(never), "exp_splits": right_splits}
 
 
 def plus_page(results: Path, pilot: Path) -> str:
@@ -159,15 +154,29 @@ def plus_page(results: Path, pilot: Path) -> str:
     (table,) = experiment.tables(experiment, experiment.specs, rows)
     done, all_runs = len(experiment.done(experiment.specs, rows)), len(experiment.specs)
     state = f"**{done} of {all_runs} runs are done; rows without a number are not measured yet.**"
-    lines = [json.loads(line) for line in pilot.read_text().splitlines()] if pilot.exists() else []
+    lines = read_lines(pilot)
     deep = {line["dataset"] for line in lines if line["setting"].startswith("pathnn+")}
-    chosen = [line for line in lines if line["dataset"] in deep and line["setting"].startswith(("mean", "pathnn+"))]
-    chosen = [line for line in chosen if "descriptors" not in line["setting"]]
-    found = [[o["dataset"], o["setting"], f"{o['rmse']:.3f}", f"{o['cpu_seconds']:.0f}"] for o in chosen]
-    measured = (
-        markdown_table(("dataset", "setting", "RMSE", "CPU seconds"), sorted(found)) if found else "Not measured."
-    )
+    chosen = [
+        [line["dataset"], line["setting"], f"{line['rmse']:.3f}", f"{line['cpu_seconds']:.0f}"]
+        for line in lines
+        if line["dataset"] in deep
+        and line["setting"].startswith(("mean", "pathnn+"))
+        and "descriptors" not in line["setting"]
+    ]
+    head = ("dataset", "setting", "RMSE", "CPU seconds")
+    measured = markdown_table(head, sorted(chosen)) if chosen else "Not measured."
     return fill("pathnn_plus", state=state, table=markdown_table(table.head, table.rows), pilot=measured)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the JSON lines of a file; a file that does not exist has none."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def all_entries(results: Path) -> dict[str, list[Entry]]:
+    """Return the entries of all accuracy tables, by dataset."""
+    targets = ((get_experiment(name), open_results(name, results)) for name in TARGETS)
+    return {dataset: entries for target in targets for dataset, entries in compare(*target).items()}
 
 
 def open_results(name: str, results: Path) -> Results:
@@ -176,7 +185,7 @@ def open_results(name: str, results: Path) -> Results:
 
 
 def _section(table: PaperTable, entries: Sequence[Entry]) -> str:
-    text = markdown_table(HEAD, [texts(entry, table) for entry in entries])
+    text = markdown_table(HEAD, list(map(texts, entries)))
     direction = "larger" if table.maximize else "smaller"
     return f"### {table.title}\n\n{table.metric} ({direction} is better). {table.protocol}\n\n{text}\n"
 
@@ -186,21 +195,13 @@ def _origin(dataset: str, experiment: Experiment, results: Results) -> str:
     rows = [row for _, row in experiment.done(experiment.specs, results) if row["dataset"] == dataset]
     if not rows:
         return ""
+    counts = sorted(Counter("a CPU" if row["device"] == "cpu" else row["device"] for row in rows).items())
+    devices = ", ".join(f"{count} on {name}" for name, count in counts)
     days = sorted(str(row.get("time", ""))[:10] for row in rows)
     span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-    commits = ", ".join(sorted({_short(str(row["commit"])) for row in rows}))
-    return f"\n*{len(rows)} runs in `results/{experiment.name}.jsonl`; {_devices(rows)}; {span}; commits {commits}.*\n"
-
-
-def _short(commit: str) -> str:
-    """Return twelve digits of a commit, and the + of a tree that had changes."""
-    return commit.rstrip("+")[:12] + "+" * commit.endswith("+")
-
-
-def _devices(rows: Sequence[Row]) -> str:
-    names = [str(row["device"]) for row in rows]
-    counts = {name: names.count(name) for name in sorted(set(names))}
-    return ", ".join(f"{count} on {'a CPU' if name == 'cpu' else name}" for name, count in counts.items())
+    names = {str(row["commit"]) for row in rows}  # twelve digits, and the + of a tree that had changes
+    commits = ", ".join(sorted({name.rstrip("+")[:12] + "+" * name.endswith("+") for name in names}))
+    return f"\n*{len(rows)} runs in `results/{experiment.name}.jsonl`; {devices}; {span}; commits {commits}.*\n"
 
 
 def latex_tables(name: str, results: Path) -> str:
@@ -219,63 +220,51 @@ LINES: tuple[tuple[str, int | None], ...] = (
 
 def summary_table(results: Path) -> str:
     """Return the README's table, and a list of the entries that are worse than the paper's."""
-    found: dict[str, list[Entry]] = {}
-    for name in TARGETS:
-        for dataset, entries in compare(get_experiment(name), open_results(name, results)).items():
-            found[dataset] = [entry for entry in entries if entry.model == "pathnn"]
-    lines = [_summary_row(TABLES[dataset], k, found[dataset]) for dataset, k in LINES]
-    if not any(lines):
+    every = all_entries(results)
+    found = {dataset: [one for one in entries if one.model == "pathnn"] for dataset, entries in every.items()}
+    lines = []
+    for dataset, k in LINES:
+        table, chosen = TABLES[dataset], [entry for entry in found[dataset] if k in (None, entry.k)]
+        if any(entry.ours is not None for entry in chosen):
+            by_collection = {entry.collection: _summary_text(entry) for entry in chosen}
+            label = f"{table.title}, {table.metric}" + ("" if k is None else f", K = {k}")
+            lines.append([label, *(by_collection[name] for name in COLLECTIONS)])
+    if not lines:
         return "Nothing has been measured yet."
-    head = ("ours (the paper's)", *(f"PathNN-{name.upper()}" for name in COLLECTIONS))
-    table = markdown_table(head, [line for line in lines if line])
-    return f"{table}\n\n{_misses(found)}[Results](docs/results.md) has all tables, with what is not measured yet."
+    text = markdown_table(("ours (the paper's)", *(f"PathNN-{name.upper()}" for name in COLLECTIONS)), lines)
+    return f"{text}\n\n{_misses(found)}[Results](docs/results.md) has all tables, with what is not measured yet."
 
 
 def _misses(found: Mapping[str, Sequence[Entry]]) -> str:
     """Name the entries of all datasets where ours are worse."""
     missed = []
     for dataset, entries in found.items():
-        table = TABLES[dataset]
-        worse = [f"{row_label(entry)} {difference_text(entry, table)}" for entry in entries if is_worse(entry, table)]
-        if worse:
-            missed.append(f"{table.title}: {', '.join(worse)}")
-    if not missed:
-        return ""
+        worse = [f"{row_label(entry)} {difference_text(entry)}" for entry in entries if is_worse(entry)]
+        missed += [f"{TABLES[dataset].title}: {', '.join(worse)}"] if worse else []
     words = "Worse than the paper by more than one of its standard deviations, or at all where that is 0:\n"
-    return words + ";\n".join(missed) + ".\n"
+    return words + ";\n".join(missed) + ".\n" if missed else ""
 
 
-def is_worse(entry: Entry, table: PaperTable) -> bool:
+def is_worse(entry: Entry) -> bool:
     """Return whether ours, with all its seeds or folds, is worse than the paper's number.
 
     >>> from pathnn_reproduction.paper import Score
     >>> from pathnn_reproduction.tables import Measured
     >>> ours = Measured(0.2, 0.01, 10, 10, "seeds", 10, 1.0, None, ("cpu",))
-    >>> is_worse(Entry("zinc", "pathnn", "sp", 4, Score(0.104, 0.002), ours), TABLES["zinc"])  # less is better
+    >>> is_worse(Entry("zinc", "pathnn", "sp", 4, Score(0.104, 0.002), ours))  # less is better
     True
     """
     if entry.ours is None or entry.paper.mean is None or entry.ours.count < entry.ours.planned:
         return False
-    difference = entry.difference(maximize=table.maximize)
-    return difference < -1 if difference is not None else difference_text(entry, table).startswith("-")
+    return entry.difference < -1 if entry.difference is not None else difference_text(entry).startswith("-")
 
 
-def _summary_row(table: PaperTable, k: int | None, entries: Sequence[Entry]) -> list[str]:
-    """Return a row of the README's table, empty if nothing has been measured."""
-    chosen = [entry for entry in entries if k in (None, entry.k)]
-    if all(entry.ours is None for entry in chosen):
-        return []
-    found = {entry.collection: _summary_text(entry, table) for entry in chosen}
-    label = f"{table.title}, {table.metric}" + ("" if k is None else f", K = {k}")
-    return [label, *(found[name] for name in COLLECTIONS)]
-
-
-def _summary_text(entry: Entry, table: PaperTable) -> str:
-    paper = f"({paper_text(entry, table)})"
+def _summary_text(entry: Entry) -> str:
+    paper = f"({paper_text(entry)})"
     if entry.ours is None:
         return f"— {paper}"
     part = "" if entry.ours.count == entry.ours.planned else f", {count_text(entry)}"
-    return f"{ours_text(entry, table)}{part} {paper}"
+    return f"{ours_text(entry)}{part} {paper}"
 
 
 def write_expressive(results: Path, root: Path) -> list[Path]:
@@ -307,17 +296,21 @@ def sr_section(raw: Sequence[Row]) -> str:
     """Return the section on strongly regular graphs: the main table, the chart and their explanation."""
     rows = sr.summarize(raw)
     head, lines = sr.table(rows)
-    for line in lines:
-        line[0] = title(line[0])
+    networks = [
+        [title(row["family"]), *name.split(), *(sr.percent(count, row["pairs"]) for count in counts)]
+        for row in rows
+        for name, seeds in row["longer_networks"].items()
+        for counts in [(sr.mean(seeds), sr.exact_at(row, int(name.split()[0])))]
+    ]
     speed = next((row for row in raw if row["test"] == "speed"), None)
     return fill(
         "expressive_sr",
-        table=markdown_table(head, lines),
+        table=markdown_table(head, [[title(family), *texts] for family, *texts in lines]),
         closed=_equal([(row["closed"], [sr.exact_at(row, 4)] * 5) for row in rows]),
         sums=_equal([(row["network"], [row["sum"]] * 5) for row in rows]),
         relu=_equal([(row["relu"], row["network"]) for row in rows]),
         longer="\n".join(filter(None, map(_longer, rows))),
-        networks=markdown_table(["family", "K", "phi", "network", "exact"], _networks(rows)),
+        networks=markdown_table(["family", "K", "phi", "network", "exact"], networks),
         speed="not measured" if speed is None else _speed(speed),
         origin=_rows_origin(raw, "sr.jsonl"),
     )
@@ -346,16 +339,6 @@ def _longer(row: Row) -> str:
     if not last:
         return ""
     return f"- {title(row['family'])}: {row['exact'][last]:,} of {row['pairs']:,} pairs are left at K = {last}."
-
-
-def _networks(rows: Sequence[Row]) -> list[list[str]]:
-    """Return the lines on networks that read longer paths than the paper's."""
-    return [
-        [title(row["family"]), *name.split(), sr.percent(sr.mean(counts), row["pairs"]),
-         sr.percent(sr.exact_at(row, int(name.split()[0])), row["pairs"])]
-        for row in rows
-        for name, counts in row["longer_networks"].items()
-    ]  # fmt: skip
 
 
 def _speed(row: Row) -> str:
@@ -432,25 +415,18 @@ def theory_block(result: dict[str, Any], pictures: str = "figures/theory") -> st
         for number, example in enumerate(table.examples, start=1)
     ]
     settings = result["settings"]
-    values = {
-        "graphs": f"{result['graphs']:,}", "sp": f"{result['compared']['sp']:,}",
-        "numbered": f"{result['numbered']['ap']:,}", "numberings": settings["copies"] + 1,
-        "seconds": f"{result['seconds']:.0f}",
-    }  # fmt: skip
-    rows = [theory.markdown_row(row, pictures) for row in table.rows]
-    same = {name: settings[name] for name in ("max_vertices", "max_height", "all_numberings")}
-    origin = {name: result[name] for name in ("device", "time", "commit", "seed")}
-    table_text = markdown_table(theory.HEAD, rows)
-    return fill("theory_block", **values, **same, **origin, table=table_text, examples="\n".join(examples)).strip()
-
-
-def check_page(page: Path) -> str:
-    """Return the text of a page that has the two marks of the theory block."""
-    text = page.read_text()
-    if any(mark not in text for mark in THEORY_BLOCK):
-        begin, end = THEORY_BLOCK
-        raise ValueError(f"{page} has no place for the table: expected the lines {begin!r} and {end!r}.")
-    return text
+    return fill(
+        "theory_block",
+        graphs=f"{result['graphs']:,}",
+        sp=f"{result['compared']['sp']:,}",
+        numbered=f"{result['numbered']['ap']:,}",
+        numberings=settings["copies"] + 1,
+        seconds=f"{result['seconds']:.0f}",
+        table=markdown_table(theory.HEAD, [theory.markdown_row(row, pictures) for row in table.rows]),
+        examples="\n".join(examples),
+        **{name: settings[name] for name in ("max_vertices", "max_height", "all_numberings")},
+        **{name: result[name] for name in ("device", "time", "commit", "seed")},
+    ).strip()
 
 
 def draw_examples(table: theory.Table, folder: Path, suffix: str = "svg") -> list[Path]:

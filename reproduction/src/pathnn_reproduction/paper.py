@@ -37,25 +37,17 @@ class Score:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """The numbers that the paper prints for one dataset.
+    """The numbers that the paper prints for one dataset."""
 
-    Attributes:
-        target: the experiment that repeats it.
-        label: the table's label in the paper's source.
-        metric: its name; `maximize` says whether larger is better, `decimals` how many are printed.
-        rows: by model, collection and k; PathNN's at the end.
-        protocol: how a number is obtained.
-    """
-
-    target: str
+    target: str  # the experiment that repeats it
     dataset: str
     title: str
-    label: str
+    label: str  # of the table in the paper's source
     metric: str
-    maximize: bool
-    decimals: int
-    rows: dict[RowKey, Score]
-    protocol: str
+    maximize: bool  # whether larger is better
+    decimals: int  # as printed
+    rows: dict[RowKey, Score]  # PathNN's at the end
+    protocol: str  # how a number is obtained
 
 
 @dataclass(frozen=True)
@@ -81,26 +73,24 @@ def _table(dataset: str, values: dict[str, Any]) -> PaperTable:
     return PaperTable(**{**values, "rows": rows}, dataset=dataset)
 
 
-def _time(text: str) -> PaperTime:
-    paths, epoch, inference = (None if part == "-" else float(part) for part in text.split(" / "))
-    assert epoch is not None
-    assert inference is not None
-    return PaperTime(paths, epoch, inference)
-
-
-def _time_key(dataset: str, text: str) -> tuple[str, str, str | None, int]:
-    model, *collection, k = text.split()
-    return dataset, model, collection[0] if collection else None, int(k)
-
-
 _PRINTED = tomllib.loads((Path(__file__).parent / "paper.toml").read_text("utf-8"))
 
 TABLES = {dataset: _table(dataset, values) for dataset, values in _PRINTED["tables"].items()}
 """The accuracy tables, by dataset."""
 
-TIMES = {
-    _time_key(dataset, row): _time(text) for dataset, rows in _PRINTED["times"].items() for row, text in rows.items()
-}
+
+def _times() -> dict[tuple[str, str, str | None, int], PaperTime]:
+    found = {}
+    for dataset, rows in _PRINTED["times"].items():
+        for row, text in rows.items():
+            model, *collection, k = row.split()
+            paths, epoch, inference = text.split(" / ")
+            time = PaperTime(None if paths == "-" else float(paths), float(epoch), float(inference))
+            found[dataset, model, collection[0] if collection else None, int(k)] = time
+    return found
+
+
+TIMES = _times()
 """Running times, by dataset, model, collection, and K or the number of layers."""
 
 COUNTS: dict[str, dict[str, Any]] = _PRINTED["counts"]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, Protocol
 
@@ -48,23 +46,15 @@ class LocalPool:
         last = self._last.get(slot)
         if last is not None and (last.exception() is not None or last.result().lost):
             self._end(slot)
+        if slot not in self._executors:
+            spawn = get_context("spawn")  # CUDA does not survive a fork
+            self._executors[slot] = ProcessPoolExecutor(1, spawn, start_worker, (self.size,))
         try:
-            future = self._executor(slot).submit(execute, spec, self.settings)
+            self._last[slot] = self._executors[slot].submit(execute, spec, self.settings)
         except BrokenProcessPool:  # the process was killed while it had nothing to do
             self._end(slot)
-            future = self._executor(slot).submit(execute, spec, self.settings)
-        self._last[slot] = future
-        return future
-
-    def _executor(self, slot: int) -> ProcessPoolExecutor:
-        if slot not in self._executors:
-            self._executors[slot] = ProcessPoolExecutor(
-                1,
-                mp_context=get_context("spawn"),  # CUDA does not survive a fork
-                initializer=start_worker,
-                initargs=(self.size,),
-            )
-        return self._executors[slot]
+            return self.submit(spec)
+        return self._last[slot]
 
     def release(self) -> None:
         """End all processes; new ones take their places."""
@@ -102,11 +92,10 @@ class RayPool:
         self._own = not ray.is_initialized()
         if self._own:
             cores = settings.jobs if address == "local" else None
-            with _keep_sigterm():
-                ray.init(
-                    address=address, num_cpus=cores, include_dashboard=False, log_to_driver=False,
-                    configure_logging=False,
-                )  # fmt: skip
+            before = signal.getsignal(signal.SIGTERM)
+            quiet = {"include_dashboard": False, "log_to_driver": False, "configure_logging": False}
+            ray.init(address=address, num_cpus=cores, **quiet)
+            signal.signal(signal.SIGTERM, before)  # Ray's handler would end the process before runs end their epoch
         gpus = 0.0
         if settings.device == "cuda":
             runs_per_gpu = math.ceil(settings.jobs / max(ray.cluster_resources().get("GPU", 1), 1))
@@ -132,14 +121,3 @@ def execute_on_ray(spec: RunSpec, settings: Settings) -> Outcome:
     """Do a run as a Ray task."""
     share_cores(settings.jobs)
     return execute(spec, settings)
-
-
-@contextmanager
-def _keep_sigterm() -> Iterator[None]:
-    """Keep the handler of SIGTERM: Ray's would end the process before runs end their epoch."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGTERM) is not before:
-            signal.signal(signal.SIGTERM, before)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pathnn.cli.console import note, time_text
 
@@ -64,15 +64,22 @@ def announcement(progress: Progress) -> str:
 @contextmanager
 def run_progress(target: str, settings: Settings) -> Iterator[Show]:
     """Yield the function that `run_missing` calls: a bar on a terminal, a line now and then elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress as Bar, TextColumn
+
     said: float | None = None
-    bar, task = _bar(target) if sys.stderr.isatty() else (None, None)
+    bar = task = None
+    if sys.stderr.isatty():
+        columns = (TextColumn(target), BarColumn(), TextColumn("{task.description}"))
+        bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+        task = bar.add_task("")
 
     def show(progress: Progress, spec: RunSpec | None, outcome: Outcome | None) -> None:
         nonlocal said
         lines = [announcement(progress)] if said is None else []
         said = time.monotonic() if said is None else said
         lines += [ended(progress, spec, outcome)] if spec is not None and outcome is not None else []
-        if bar is not None:
+        if bar is not None and task is not None:
             bar.update(task, total=progress.total, completed=progress.done, description=status(progress, settings))
         elif progress.running and time.monotonic() - said >= EVERY:
             said = time.monotonic()
@@ -82,12 +89,3 @@ def run_progress(target: str, settings: Settings) -> Iterator[Show]:
 
     with bar or nullcontext():
         yield show
-
-
-def _bar(target: str) -> tuple[Any, Any]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (TextColumn(target), BarColumn(), TextColumn("{task.description}"))
-    bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
-    return bar, bar.add_task("")

@@ -156,7 +156,9 @@ class Results:
         try:
             for text in content[taken:].splitlines(keepends=True):
                 if text.strip():
-                    self._take(_checked(text))
+                    row = json.loads(text)
+                    check_row(row)
+                    self._take(row)
                 taken += len(text)
         except (ValueError, TypeError) as error:
             if content[taken:].count(b"\n"):  # else it is the last line, which a kill cut off
@@ -175,12 +177,6 @@ class Results:
 
 def _values(row: Row, names: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in names)
-
-
-def _checked(text: bytes) -> Row:
-    row: Row = json.loads(text)
-    check_row(row)
-    return row
 
 
 def check_row(row: Row) -> None:

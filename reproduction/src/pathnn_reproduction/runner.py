@@ -23,31 +23,19 @@ PATIENCE = 600.0
 
 @dataclass
 class Progress:
-    """The state of a call.
+    """The state of a call."""
 
-    Attributes:
-        total, done: runs that the protocol asks for, of those selected, and how many are done.
-        seconds_left: the estimate for the rest, from the rows of similar runs; None if there are none.
-        running: the runs in progress, and since when.
-        finished: runs done by this call.
-        waiting: runs for which the memory was full next to others; they are repeated alone.
-        failed: runs and their errors.
-        stopped: runs that were started and can be resumed later.
-        unavailable: by dataset, why it is not available.
-        reason: why the call ended before everything was done.
-    """
-
-    total: int
+    total: int  # runs that the protocol asks for, of those selected
     done: int
-    seconds_left: float | None = None
+    seconds_left: float | None = None  # the estimate for the rest, from the rows of similar runs
     started: float = field(default_factory=time.monotonic)
     running: list[RunSpec] = field(default_factory=list)
-    finished: list[RunSpec] = field(default_factory=list)
-    waiting: list[RunSpec] = field(default_factory=list)
-    failed: list[tuple[RunSpec, str]] = field(default_factory=list)
-    stopped: list[RunSpec] = field(default_factory=list)
-    unavailable: dict[str, str] = field(default_factory=dict)
-    reason: str = ""
+    finished: list[RunSpec] = field(default_factory=list)  # by this call
+    waiting: list[RunSpec] = field(default_factory=list)  # the memory was full next to others; they are repeated alone
+    failed: list[tuple[RunSpec, str]] = field(default_factory=list)  # with their errors
+    stopped: list[RunSpec] = field(default_factory=list)  # were started and can be resumed later
+    unavailable: dict[str, str] = field(default_factory=dict)  # by dataset, why it is not available
+    reason: str = ""  # why the call ended before everything was done
 
     @property
     def left(self) -> int:
@@ -170,8 +158,18 @@ class _Loop:
         error = future.exception()
         lost = f"its process died ({' '.join(str(error).split())[:200]})."
         outcome = future.result() if error is None else Outcome(error=lost)
+        guess = estimated_seconds(spec, *self.known)
         if outcome.row is not None:
-            outcome = self._add(spec, outcome)
+            try:
+                self.results.add(outcome.row, spec.key)
+            except ValueError as problem:  # such as a score that is not a number
+                outcome = Outcome(error=str(problem))
+        if outcome.row is not None:
+            progress.finished.append(spec)
+            progress.done += 1
+            if guess and "seconds" in outcome.row:
+                self.speed.append((outcome.row["seconds"], guess))
+            self.estimate()
         elif error is not None and self.settings.stopping():
             progress.stopped.append(spec)
         elif outcome.unavailable:
@@ -184,23 +182,6 @@ class _Loop:
         else:
             progress.stopped.append(spec)
         self.show(progress, spec, outcome)
-
-    def _add(self, spec: RunSpec, outcome: Outcome) -> Outcome:
-        from pathnn_reproduction.worker import Outcome
-
-        assert outcome.row is not None
-        guess = estimated_seconds(spec, *self.known)
-        try:
-            self.results.add(outcome.row, spec.key)
-        except ValueError as error:  # such as a score that is not a number
-            self.progress.failed.append((spec, str(error)))
-            return Outcome(error=str(error))
-        self.progress.finished.append(spec)
-        self.progress.done += 1
-        if guess and "seconds" in outcome.row:
-            self.speed.append((outcome.row["seconds"], guess))
-        self.estimate()
-        return outcome
 
     def estimate(self) -> None:
         """Estimate the time left; after the first run, corrected by the speed of this machine."""

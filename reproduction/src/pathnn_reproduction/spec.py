@@ -28,27 +28,19 @@ def train(spec: RunSpec, settings: Settings) -> Row:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """One row of a results file: what identifies it, and the function that computes it.
+    """One row of a results file: what identifies it (`key`), and the function that computes it.
 
-    Attributes:
-        target: the experiment, such as "zinc".
-        key: what identifies the row. Of a training run: model ("pathnn", "pathnn-released" for the authors' code
-            where it differs from the text, or a baseline), dataset, collection and k (None for a baseline), fold, seed
-            and config_hash.
-        run: a function of a module, since it is pickled.
-        config: the options of a training run.
-        grid: the point of a hyperparameter grid, such as "hidden=32,dropout=0.5".
-        assess: run only if its grid point won its fold by validation score.
-        needs: the key of a row that must exist before the run starts.
+    The key of a training run has model ("pathnn", "pathnn-released" for the authors' code where it differs from the
+    text, or a baseline), dataset, collection and k (None for a baseline), fold, seed and config_hash.
     """
 
-    target: str
+    target: str  # the experiment, such as "zinc"
     key: Mapping[str, Value]
-    run: Callable[[RunSpec, Settings], Row] = train
-    config: RunConfig | None = None
-    grid: str = ""
-    assess: bool = False
-    needs: Mapping[str, Value] | None = None
+    run: Callable[[RunSpec, Settings], Row] = train  # a function of a module, since it is pickled
+    config: RunConfig | None = None  # of a training run
+    grid: str = ""  # the point of a hyperparameter grid, such as "hidden=32,dropout=0.5"
+    assess: bool = False  # run only if its grid point won its fold by validation score
+    needs: Mapping[str, Value] | None = None  # the key of a row that must exist before the run starts
 
     @property
     def dataset(self) -> str:
@@ -110,21 +102,13 @@ def training_spec(
 
 @dataclass(frozen=True)
 class Experiment:
-    """A target of `pathnn reproduce`.
-
-    Attributes:
-        name: the target.
-        title: what it repeats.
-        specs: every run that may be needed.
-        tables: returns the tables of the experiment, of some specs, from the rows.
-        alone: do one run at a time, because the runs measure time.
-    """
+    """A target of `pathnn reproduce`."""
 
     name: str
-    title: str
-    specs: tuple[RunSpec, ...]
-    tables: Callable[[Experiment, Sequence[RunSpec], Results], list[Table]]
-    alone: bool = False
+    title: str  # what it repeats
+    specs: tuple[RunSpec, ...]  # every run that may be needed
+    tables: Callable[[Experiment, Sequence[RunSpec], Results], list[Table]]  # of some specs, from the rows
+    alone: bool = False  # one run at a time, because the runs measure time
 
     @cached_property
     def _grids(self) -> dict[tuple[object, ...], list[RunSpec]]:
@@ -194,54 +178,41 @@ def select(specs: Sequence[RunSpec], only: str | None) -> list[RunSpec]:
     ...
     pathnn_reproduction.spec.SelectionError: 'bp' is unknown: expected model pathnn, gin, gcn, mlp; ...
     """
-    if not only:
-        return list(specs)
-    exists = _values(specs)
-    wanted: dict[str, set[str]] = {}
-    for term in filter(None, (part.strip().lower() for part in only.split(","))):
+    exists: dict[str, list[str]] = defaultdict(list)
+    for name, text in dict.fromkeys((name, _text(value)) for spec in specs for name, value in spec.key.items()):
+        if name != "config_hash" and text != "none":
+            exists[name].append(text)
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for term in filter(None, (part.strip().lower() for part in (only or "").split(","))):
         name, values = _parse(term, exists)
-        wanted.setdefault(name, set()).update(values)
+        wanted[name] |= values
     chosen = [spec for spec in specs if all(_text(spec.key.get(name)) in values for name, values in wanted.items())]
     if not chosen:
         raise SelectionError(f"--only {only} leaves no run: {_what_exists(exists)}.")
     return chosen
 
 
-def _values(specs: Sequence[RunSpec]) -> dict[str, list[str]]:
-    """Return the values of each field of the keys."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for spec in specs:
-        for name, value in spec.key.items():
-            if name != "config_hash" and value is not None:
-                found[name][_text(value)] = None
-    return {name: list(values) for name, values in found.items()}
-
-
 def _text(value: Value) -> str:
     return str(value).lower()
 
 
-def _parse(term: str, exists: dict[str, list[str]]) -> tuple[str, list[str]]:
+def _parse(term: str, exists: Mapping[str, list[str]]) -> tuple[str, set[str]]:
+    """Return the field of a term, and its values."""
     name, equals, value = term.partition("=")
     if not equals:
         field = next((field for field, values in exists.items() if term in values and not term.isdigit()), None)
         if field is None:
             raise SelectionError(f"{term!r} is unknown: expected {_what_exists(exists)}.")
-        return field, [term]
+        return field, {term}
     if name not in exists:
         raise SelectionError(f"the field {name!r} is unknown: expected one of {', '.join(exists)}.")
-    values = [one for one in _range(value) if one in exists[name]]
+    first, _, last = value.partition("-")
+    numbers = range(int(first), int(last) + 1) if first.isdigit() and last.isdigit() else ()
+    values = {value, *map(str, numbers)} & set(exists[name])
     if not values:
         raise SelectionError(f"{name}={value} does not exist: expected one of {', '.join(exists[name])}.")
     return name, values
 
 
-def _range(value: str) -> list[str]:
-    first, dash, last = value.partition("-")
-    if dash and first.isdigit() and last.isdigit():
-        return [str(number) for number in range(int(first), int(last) + 1)]
-    return [value]
-
-
-def _what_exists(exists: dict[str, list[str]]) -> str:
+def _what_exists(exists: Mapping[str, list[str]]) -> str:
     return "; ".join(f"{name} {', '.join(values)}" for name, values in exists.items())

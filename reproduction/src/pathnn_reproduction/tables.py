@@ -16,43 +16,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts.
-
-    Attributes:
-        title: what it shows.
-        head, rows: the texts; the first `left` columns hold words, the others numbers.
-        values: the rows as plain values, for `--json`.
-        error: a difference from the paper that must not be there.
-    """
+    """A table of texts."""
 
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
-    values: Sequence[Row] = field(default=(), repr=False)
-    left: int = 1
-    error: str = ""
+    values: Sequence[Row] = field(default=(), repr=False)  # the rows as plain values, for `--json`
+    left: int = 1  # so many columns hold words, the others numbers
+    error: str = ""  # a difference from the paper that must not be there
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Our number in an entry of a table.
-
-    Attributes:
-        mean, std: over seeds, or over folds if there are several; `std` is None for a single one.
-        count, planned: how many seeds or folds the mean is over, and how many the protocol asks for.
-        unit: "seeds" or "folds".
-        runs: training runs behind the number, including those that chose grid points.
-        seconds: the sum over these runs.
-        devices: where they ran.
-    """
+    """Our number in an entry of a table: a mean over seeds, or over folds if there are several."""
 
     mean: float
-    std: float | None
-    count: int
-    planned: int
-    unit: str
-    runs: int
-    seconds: float
+    std: float | None  # None for a single seed or fold
+    count: int  # of seeds or folds
+    planned: int  # how many the protocol asks for
+    unit: str  # "seeds" or "folds"
+    runs: int  # training runs behind the number, including those that chose grid points
+    seconds: float  # the sum over these runs
     parameters: int | None
     devices: tuple[str, ...]
 
@@ -68,11 +52,22 @@ class Entry:
     paper: Score
     ours: Measured | None
 
-    def difference(self, *, maximize: bool) -> float | None:
-        """Return how much better ours is, in standard deviations of the paper; None if there are none."""
-        if self.ours is None or self.paper.mean is None or not self.paper.std:
+    @property
+    def table(self) -> PaperTable:
+        """The table that the entry is in."""
+        return TABLES[self.dataset]
+
+    @property
+    def better(self) -> float | None:
+        """How much better ours is than the paper's number; None if there is none."""
+        if self.ours is None or self.paper.mean is None:
             return None
-        return (self.ours.mean - self.paper.mean) / self.paper.std * (1 if maximize else -1)
+        return (self.ours.mean - self.paper.mean) * (1 if self.table.maximize else -1)
+
+    @property
+    def difference(self) -> float | None:
+        """How much better ours is, in standard deviations of the paper; None if there are none."""
+        return None if self.better is None or not self.paper.std else self.better / self.paper.std
 
 
 def accuracy_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
@@ -81,10 +76,9 @@ def accuracy_tables(experiment: Experiment, specs: Sequence[RunSpec], results: R
     tables = []
     for dataset, entries in compare(experiment, results).items():
         if dataset in chosen:
-            table = TABLES[dataset]
-            rows = [texts(entry, table, TERMINAL) for entry in entries]
-            values = [plain_entry(entry, maximize=table.maximize) for entry in entries]
-            tables.append(Table(f"{table.title}: {table.metric}", TERMINAL, rows, values))
+            title = f"{TABLES[dataset].title}: {TABLES[dataset].metric}"
+            rows = [texts(entry, TERMINAL) for entry in entries]
+            tables.append(Table(title, TERMINAL, rows, list(map(plain_entry, entries))))
     return tables
 
 
@@ -99,13 +93,9 @@ def compare(experiment: Experiment, results: Results) -> dict[str, list[Entry]]:
                     by_row.setdefault(spec.entry[1:], []).append(spec)  # type: ignore[arg-type]
             # other methods and baselines, PathNNs as in the text, PathNNs as released
             order = sorted(by_row, key=lambda row: PATHNNS.index(row[0]) if row[0] in PATHNNS else -1)
+            new = Score(note="not in the paper")
             found[table.dataset] = [
-                Entry(
-                    table.dataset,
-                    *row,
-                    table.rows.get(row, Score(note="not in the paper")),
-                    measure(experiment, by_row[row], results),
-                )
+                Entry(table.dataset, *row, table.rows.get(row, new), measure(experiment, by_row[row], results))
                 for row in order
             ]
     return found
@@ -148,7 +138,7 @@ def best_run(experiment: Experiment, specs: Sequence[RunSpec], results: Results)
     return max(done, key=lambda item: item[1]["val"] * (1 if maximizes(item[0].dataset) else -1), default=None)
 
 
-def plain_entry(entry: Entry, *, maximize: bool) -> Row:
+def plain_entry(entry: Entry) -> Row:
     """Return an entry as plain values."""
     empty = {"mean": None, "std": None, "count": 0, "unit": None, "runs": 0, "seconds": 0.0}
     ours: dict[str, Any] = empty if entry.ours is None else asdict(entry.ours)
@@ -156,7 +146,7 @@ def plain_entry(entry: Entry, *, maximize: bool) -> Row:
         "dataset": entry.dataset, "model": entry.model, "collection": entry.collection, "k": entry.k,
         "paper": entry.paper.mean, "paper_std": entry.paper.std, "paper_note": entry.paper.note,
         "ours": ours["mean"], "ours_std": ours["std"], **{name: ours[name] for name in list(empty)[2:]},
-        "difference": entry.difference(maximize=maximize),
+        "difference": entry.difference,
     }  # fmt: skip
 
 
@@ -171,18 +161,18 @@ PAPER_NOTES = {"OOM": "out of memory", "NA": "not available", "-": "not applicab
 NAMES = {"gin": "GIN", "gcn": "GCN", "mlp": "MLP (no structure)"}
 
 
-def texts(entry: Entry, table: PaperTable, columns: Sequence[str] = HEAD) -> list[str]:
+def texts(entry: Entry, columns: Sequence[str] = HEAD) -> list[str]:
     """Return the texts of an entry in some columns of `HEAD`."""
     ours = entry.ours
     found = {
         "model": row_label(entry),
         "parameters": "" if ours is None or ours.parameters is None else f"{ours.parameters:,}",
-        "paper": paper_text(entry, table),
-        "ours": ours_text(entry, table),
+        "paper": paper_text(entry),
+        "ours": ours_text(entry),
         "over": count_text(entry),
         "runs": "" if ours is None else str(ours.runs),
         "seconds": seconds_text(entry),
-        "difference": difference_text(entry, table),
+        "difference": difference_text(entry),
     }
     return [found[column] for column in columns]
 
@@ -200,18 +190,18 @@ def row_label(entry: Entry) -> str:
     return f"PathNN-{'P' if entry.k == 1 else entry.collection.upper()} (K={entry.k}){released}"
 
 
-def paper_text(entry: Entry, table: PaperTable) -> str:
+def paper_text(entry: Entry) -> str:
     """Return the number of the paper, or why it has none."""
     paper = entry.paper
     if paper.mean is None:
         return PAPER_NOTES[paper.note]
-    return score_text(paper.mean, paper.std, table.decimals)
+    return score_text(paper.mean, paper.std, entry.table.decimals)
 
 
-def ours_text(entry: Entry, table: PaperTable) -> str:
+def ours_text(entry: Entry) -> str:
     """Return our number, or why there is none."""
     if entry.ours is not None:
-        return score_text(entry.ours.mean, entry.ours.std, table.decimals + 1)
+        return score_text(entry.ours.mean, entry.ours.std, entry.table.decimals + 1)
     if entry.paper.note == "-":
         return PAPER_NOTES["-"]
     if entry.collection is None and entry.model not in NAMES:
@@ -236,15 +226,13 @@ def count_text(entry: Entry) -> str:
     return f"{ours.count} {ours.unit}" if ours.count == ours.planned else f"{ours.count} of {ours.planned} {ours.unit}"
 
 
-def difference_text(entry: Entry, table: PaperTable) -> str:
+def difference_text(entry: Entry) -> str:
     """Return ours minus the paper's in its standard deviations, or the plain difference if it prints none."""
-    difference = entry.difference(maximize=table.maximize)
-    if difference is not None:
-        return f"{round(difference, 1) + 0.0:+.1f} σ"  # + 0.0: not -0.0
-    if entry.ours is None or entry.paper.mean is None:
+    if entry.difference is not None:
+        return f"{round(entry.difference, 1) + 0.0:+.1f} σ"  # + 0.0: not -0.0
+    if entry.better is None:
         return ""
-    better = (entry.ours.mean - entry.paper.mean) * (1 if table.maximize else -1)
-    return "equal" if abs(better) < 1e-5 else f"{better:+.3g}"  # scores were computed in float32
+    return "equal" if abs(entry.better) < 1e-5 else f"{entry.better:+.3g}"  # scores were computed in float32
 
 
 def seconds_text(entry: Entry) -> str:
@@ -284,7 +272,7 @@ model & paper & ours & over & difference \\
 def latex_table(table: PaperTable, entries: Sequence[Entry]) -> str:
     """Return a table as LaTeX (`booktabs`)."""
     columns = ("model", "paper", "ours", "over", "difference")
-    rows = [" & ".join(texts(entry, table, columns)) + " \\\\" for entry in entries]
+    rows = [" & ".join(texts(entry, columns)) + " \\\\" for entry in entries]
     about = f"{table.title}: {table.metric}. {table.protocol} Deviations are sample standard deviations."
     return LATEX.format(caption=latex_text(about), body="\n".join(map(latex_text, rows)))
 

@@ -41,23 +41,14 @@ NO_MEMORY = ("out of memory", "ALLOC_FAILED")
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that all runs of a call share.
+    """The settings that all runs of a call share."""
 
-    Attributes:
-        work: the folder of the run folders.
-        results: the results file.
-        device: "auto", "cpu" or "cuda".
-        jobs: how many runs share this machine.
-        deadline: the time (`time.time()`) at which runs stop.
-        stop_file: runs stop when this file exists.
-    """
-
-    work: Path
-    results: Path = Path()
+    work: Path  # the folder of the run folders
+    results: Path = Path()  # the results file
     device: Device = "auto"
-    jobs: int = 1
-    deadline: float | None = None
-    stop_file: Path | None = None
+    jobs: int = 1  # so many runs share this machine
+    deadline: float | None = None  # the time (`time.time()`) at which runs stop
+    stop_file: Path | None = None  # runs stop when this file exists
 
     def stopping(self) -> bool:
         """Return whether runs must stop."""
@@ -71,21 +62,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a run: a row, or why there is none.
-
-    Attributes:
-        row: of a finished run.
-        error: what went wrong; "" for a finished run and for one that was stopped and can be resumed.
-        memory: the memory was full, which may be due to other runs.
-        lost: the process can do nothing more.
-        unavailable: the dataset is not available.
-    """
+    """The end of a run: a row, or why there is none."""
 
     row: Row | None = None
-    error: str = ""
-    memory: bool = False
-    lost: bool = False
-    unavailable: bool = False
+    error: str = ""  # empty for a finished run and for one that was stopped and can be resumed
+    memory: bool = False  # the memory was full, which may be due to other runs
+    lost: bool = False  # the process can do nothing more
+    unavailable: bool = False  # the dataset is not available
 
 
 def execute(spec: RunSpec, settings: Settings) -> Outcome:

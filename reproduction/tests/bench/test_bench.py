@@ -34,10 +34,8 @@ def test_shapes_are_seeded_and_undirected(shape):
     first, again, other = graph_set(shape, 3), graph_set(shape, 3), graph_set(shape, 3, seed=1)
     assert torch.equal(first.edge_index, again.edge_index)
     assert not torch.equal(first.edge_index, other.edge_index)
-    list_paths(first.edge_index, first.num_nodes, collection="sp", k=1)  # checks that both directions are there
-    edges, nodes = first.graph(1)
-    assert int(edges.max()) < nodes
-    assert len(first.head(2)) == 2
+    list_paths(first.union(), first.num_nodes, collection="sp", k=1)  # checks that both directions are there
+    assert int(first[1].edge_index.max()) < first[1].num_nodes
 
 
 def test_shape_must_be_known():
@@ -48,7 +46,8 @@ def test_shape_must_be_known():
 @pytest.mark.parametrize("collection", ["sp+", "ap"])
 def test_peer_finds_the_same_paths(collection):
     pytest.importorskip("igraph")
-    edge_index, num_nodes = graph_set("zinc", 1).graph(0)
+    graph = graph_set("zinc", 1)
+    edge_index, num_nodes = graph.edge_index, graph.num_nodes
     ours = list_paths(edge_index, num_nodes, collection=collection, k=3)
     theirs, distances = igraph_paths(to_igraph(edge_index, num_nodes), collection, 3)
     for mine, other in zip(ours, theirs, strict=True):
@@ -59,7 +58,7 @@ def test_peer_finds_the_same_paths(collection):
 def test_scaling_row():
     once, twice = extract.scale(sizes=(10, 20), chunk_size=10)
     graphs = graph_set("zinc", 10)
-    paths = list_paths(graphs.edge_index, graphs.num_nodes, collection="ap", k=4)
+    paths = list_paths(graphs.union(), graphs.num_nodes, collection="ap", k=4)
     assert (once["paths"], twice["paths"]) == (sum(map(len, paths)), 2 * sum(map(len, paths)))
     assert once["us_per_graph"] == pytest.approx(1e6 * once["seconds"] / 10)
     assert once["peak_process_bytes"] > 10_000_000

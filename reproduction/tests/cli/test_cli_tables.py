@@ -130,7 +130,7 @@ def test_a_file_in_place_of_a_folder_is_exit_2(cli: Run, tiny: Experiment, tmp_p
     (tmp_path / "a.csv").touch()
     result = cli("reproduce", "zinc", "--results", tmp_path, option, tmp_path / "a.csv")
     assert result.exit_code == 2
-    assert f"{option}: " in result.stderr
+    assert f"'{option}': " in result.stderr
     assert "is a file: expected a folder" in " ".join(result.stderr.replace("│", " ").split())
 
 

@@ -64,7 +64,7 @@ def test_a_page_without_marks_is_refused_at_once(cli: Run, tmp_path: Path) -> No
     page.write_text("nothing")
     result = cli("reproduce", "theory", "--out", tmp_path / "out", "--page", page)
     assert result.exit_code == 1
-    assert "no place for the table" in result.stderr
+    assert "put them around the place of the table" in result.stderr
 
 
 def test_sizes_and_heights_are_as_asked(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

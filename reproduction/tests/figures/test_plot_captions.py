@@ -3,13 +3,13 @@
 import matplotlib
 import pytest
 
+from exact_theory import path_trees_distinguish, wl_distinguishes
 from path_reference import reference_paths, shortest_paths, to_graph
 from pathnn.plots.page import COOL, WARM
 from pathnn.theory import path_tree, wl_tree
 from pathnn.theory.examples import figure_graph, hexagon, open_triplet, triangle, two_triangles
 from pathnn_reproduction.figures.drawing import iteration_fills
-from pathnn_reproduction.figures.figures import FIGURES, distance_style, save_figure
-from pathnn_reproduction.theory.exact import path_trees_distinguish, wl_distinguishes
+from pathnn_reproduction.figures.figures import FIGURES, distance_style
 from pathnn_reproduction.theory.examples import bipartite_six, complete_four, one_graph_against_theorem_3_3
 
 COLLECTIONS = ("sp", "sp+", "ap")
@@ -39,7 +39,7 @@ def test_figure_2():
 
 
 def test_figure_3_colours_are_classes():
-    before, first, second = iteration_fills(*figure_graph(), collection="sp", k=2)
+    before, first, second = iteration_fills(figure_graph(), collection="sp", k=2)
     assert len(set(before)) == 1
     assert [first[v] == first[u] for v, u in ((0, 2), (1, 3), (4, 5), (0, 1))] == [True, True, True, False]
     assert len(set(second)) == 5
@@ -108,10 +108,3 @@ def test_nothing_is_clipped_and_no_texts_overlap(figures):
 def test_pages_are_narrow_enough_to_read(figures):
     widths = {name: figure.get_size_inches()[0] for name, figure in figures.items()}
     assert max(widths.values()) <= 13.0, widths
-
-
-def test_refuses(tmp_path):
-    with pytest.raises(ValueError, match="no figure 'cover'"):
-        save_figure("cover", tmp_path)
-    with pytest.raises(ValueError, match="format 'gif'"):
-        save_figure("paths", tmp_path, "gif")

@@ -4,12 +4,12 @@ import networkx as nx
 import pytest
 from hypothesis import given, strategies as st
 
+from exact_theory import annotated_path_sets, paths_distinguish
 from path_reference import reference_paths, to_graph
 from pathnn.paths.options import COLLECTIONS
 from pathnn.paths.trie import DUMMY
 from pathnn.theory.examples import hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import edges_to_index
-from pathnn_reproduction.theory.exact import ColorTable, annotated_path_sets, paths_distinguish
 from theory_strategies import graphs, relabelled, relaxed
 
 OPTIONS = [
@@ -94,16 +94,6 @@ def test_distances_tell_apart_what_paths_of_length_two_do_not():
     assert paths_distinguish(*pair, collection="sp", k=2)
 
 
-def test_initial_labels_and_shared_table():
-    table = ColorTable()
-    plain = annotated_path_sets([triangle()], collection="ap", k=2, table=table)[0]
-    again = annotated_path_sets([triangle()], collection="ap", k=2, table=table)[0]
-    labelled = annotated_path_sets([triangle()], collection="ap", k=2, table=table, initial=[["C", "C", "N"]])[0]
-    assert plain == again
-    assert len(set(plain[2])) == 1
-    assert labelled[2][0] == labelled[2][1] != labelled[2][2]
-
-
 def test_small_graphs_are_fine():
     graphs = [(edges_to_index([]), n) for n in (0, 1, 2)]
     levels = annotated_path_sets(graphs, collection="ap", k=2, extend=True)
@@ -115,8 +105,6 @@ def test_small_graphs_are_fine():
     [
         ({"collection": "paths"}, "collection='paths'"),
         ({"k": 0}, "k=0"),
-        ({"initial": []}, "labels for 0 graphs: expected 1"),
-        ({"initial": [[1]]}, "has 1 labels"),
     ],
 )
 def test_refuses(arguments, message):

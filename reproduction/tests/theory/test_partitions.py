@@ -4,18 +4,17 @@ from itertools import product
 
 import pytest
 
-from pathnn.paths.options import COLLECTIONS
-from pathnn.theory.graphs import neighbors
-from pathnn_reproduction.theory.exact import (
+from exact_theory import (
     ColorTable,
     annotated_path_sets,
     distances_from,
-    tree_color,
     wl_colors,
 )
+from pathnn.paths.options import COLLECTIONS
+from pathnn.theory.graphs import neighbors
 from pathnn_reproduction.theory.partitions import annotated_partitions, path_levels, tree_partitions, wl_partitions
 from pathnn_reproduction.theory.small_graphs import small_graphs
-from slow_trees import path_trees, prune, wl_trees
+from slow_trees import member, path_trees, prune, tree_color, wl_trees
 
 HEIGHT = 4
 UNIVERSES = {"atlas": small_graphs(5), "numbered": small_graphs(4, all_up_to=3, copies=2)}
@@ -26,7 +25,7 @@ def same_partition(first, second) -> bool:
 
 
 def members(universe):
-    return [universe.member(graph) for graph in range(len(universe))]
+    return [member(universe, graph) for graph in range(len(universe))]
 
 
 @pytest.mark.parametrize("name", UNIVERSES)

@@ -3,9 +3,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
+from exact_theory import ColorTable, is_subtree
 from pathnn.paths.options import COLLECTIONS
-from pathnn_reproduction.theory.exact import ColorTable, is_subtree, tree_color
-from slow_trees import path_trees, prune, wl_trees
+from slow_trees import path_trees, prune, tree_color, wl_trees
 from theory_strategies import atlas, relabelled, relaxed
 
 

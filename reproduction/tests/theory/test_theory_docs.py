@@ -5,9 +5,7 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
-from pathnn_reproduction.pages import THEORY_BLOCK, check_page, replace_block, theory_block
+from pathnn_reproduction.pages import THEORY_BLOCK, replace_block, theory_block
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "theory.md"
@@ -32,12 +30,6 @@ def test_pictures_of_the_page_exist():
 def test_the_table_is_written_from_the_results():
     page = PAGE.read_text()
     assert page == replace_block(page, THEORY_BLOCK, theory_block(RESULT))
-
-
-def test_a_page_without_marks_is_refused(tmp_path):
-    (tmp_path / "page.md").write_text("no marks")
-    with pytest.raises(ValueError, match="no place for the table"):
-        check_page(tmp_path / "page.md")
 
 
 def test_the_page_names_the_position_that_definition_3_1_gets_wrong():

@@ -6,18 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from pathnn.theory.graphs import edges_to_index, neighbors
-from pathnn_reproduction.theory.checks import Check, PathTest, TheorySettings, theory_checks, theory_steps
-from pathnn_reproduction.theory.compare import SCOPES, Example
-from pathnn_reproduction.theory.exact import (
+from exact_theory import (
     ColorTable,
     annotated_path_sets,
     distances_from,
-    tree_color,
     wl_colors,
 )
+from pathnn.theory.graphs import edges_to_index, neighbors
+from pathnn_reproduction.theory.checks import VARIANTS, Check, PathTest, TheorySettings, theory_checks
+from pathnn_reproduction.theory.compare import SCOPES, Example
 from pathnn_reproduction.theory.table import from_result, theory_table
-from slow_trees import path_trees
+from slow_trees import path_trees, tree_color
 
 RESULT = json.loads((Path(__file__).resolve().parents[3] / "results" / "theory.json").read_text())
 ONE_CONNECTED, TWO, CONNECTED, ALL = (SCOPES[i].name for i in (0, 2, 3, 4))
@@ -26,7 +25,7 @@ ONE_CONNECTED, TWO, CONNECTED, ALL = (SCOPES[i].name for i in (0, 2, 3, 4))
 @pytest.fixture(scope="module")
 def subset():
     parts = list(theory_checks(TheorySettings(max_vertices=5, max_height=4, all_numberings=5, copies=2, few_copies=1)))
-    assert len(parts) == theory_steps()
+    assert len(parts) == 1 + len(VARIANTS)
     return {(c.question, c.test, c.scope): c for part in parts for c in part}
 
 

@@ -4,21 +4,20 @@ from functools import cache
 
 import pytest
 
-from pathnn.paths.options import COLLECTIONS
-from pathnn.theory import path_tree
-from pathnn.theory.examples import triangle
-from pathnn.theory.graphs import edges_to_index
-from pathnn_reproduction.theory.exact import (
+from exact_theory import (
     ColorTable,
     annotated_path_sets,
     path_trees_distinguish,
     paths_distinguish,
-    tree_color,
     wl_colors,
     wl_distinguishes,
 )
+from pathnn.paths.options import COLLECTIONS
+from pathnn.theory import path_tree
+from pathnn.theory.examples import triangle
+from pathnn.theory.graphs import edges_to_index
 from pathnn_reproduction.theory.examples import path_of_five
-from slow_trees import path_trees, prune
+from slow_trees import path_trees, prune, tree_color
 from theory_strategies import atlas
 
 HEIGHT = 5

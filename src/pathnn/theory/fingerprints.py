@@ -56,9 +56,11 @@ def hashed_annotations(
 ) -> list[PathAnnotations]:
     """Compute the annotations of all vertices of each graph at levels 0..k.
 
-    An annotation is two integers modulo 2^61 - 1. Equal annotations have equal integers. Different annotations have
-    equal integers with a probability below k^2 / 2^120, if the integers of tokens are random. The defaults are those of
-    the network: the residual term, and distances for AP. As many threads as torch uses share the graphs.
+    The annotation of v at level l is the multiset, over all paths of length l from v, of the sequences of the
+    level l - 1 annotations of their vertices, as two integers modulo 2^61 - 1. Equal annotations have equal integers.
+    Different annotations have equal integers with a probability below k^2 / 2^120, if the integers of tokens are
+    random. The defaults are those of the network: the residual term, and distances for AP. As many threads as torch
+    uses share the graphs.
 
     Args:
         graphs: `(edge_index, num_nodes)` pairs.

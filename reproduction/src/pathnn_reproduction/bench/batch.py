@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -103,39 +103,26 @@ class Contest:
 
 
 def run(
-    *,
-    graphs: int = 2000,
-    batch_size: int = 128,
-    collection: Collection = "ap",
-    k: int = 4,
-    rounds: int = 15,
-    seed: int = 0,
-    threads: int = 1,
+    *, graphs: int = 2000, batch_size: int = 128, k: int = 4, rounds: int = 15, threads: int = 1, batches: int = 4
 ) -> dict[str, Any]:
-    """Return the milliseconds per batch of each method and its ratio to ours."""
+    """Return the milliseconds per batch of each method, medians of rounds with the same batches, and ratios."""
     with timing.threads(threads):
-        data, origin = zinc_graphs(graphs, seed)
-        contest = Contest.of(data, collection=collection, k=k)
-        times = measure(contest, batch_size=batch_size, rounds=rounds, seed=seed)
+        data, origin = zinc_graphs(graphs)
+        contest = Contest.of(data, collection="ap", k=k)
+        order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))
+        indices = list(torch.split(order[: batches * batch_size], batch_size))
+        methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
+        times = timing.medians({name: partial(_exhaust, method, indices) for name, method in methods.items()}, rounds)
     assert contest.packed.tries is not None
     return {
         "about": ABOUT,
-        "workload": f"{origin}, {collection.upper()}, k = {k}, batches of {batch_size}",
+        "workload": f"{origin}, AP, k = {k}, batches of {batch_size}",
         "graphs": len(data),
         "batch_size": batch_size,
         "entries_per_batch": batch_size * int(contest.packed.tries.sizes.sum()) / len(data),
         "threads": threads,
-        "rows": [{"method": name, "ms": ms, "ratio": ms / times[OURS]} for name, ms in times.items()],
+        "rows": [{"method": name, "ms": ms / len(indices), "ratio": ms / times[OURS]} for name, ms in times.items()],
     }
-
-
-def measure(contest: Contest, *, batch_size: int, rounds: int, seed: int, batches: int = 4) -> dict[str, float]:
-    """Return the milliseconds per batch by method: medians of rounds in which all make the same batches."""
-    methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
-    order = torch.randperm(len(contest.packed), generator=torch.Generator().manual_seed(seed))
-    indices = list(torch.split(order[: batches * batch_size], batch_size))
-    times = timing.medians({name: partial(_exhaust, method, indices) for name, method in methods.items()}, rounds)
-    return {name: ms / len(indices) for name, ms in times.items()}
 
 
 def _exhaust(method: Callable[[list[Tensor]], Iterator[Any]], indices: list[Tensor]) -> None:
@@ -143,13 +130,13 @@ def _exhaust(method: Callable[[list[Tensor]], Iterator[Any]], indices: list[Tens
     deque(method(indices), maxlen=0)
 
 
-def zinc_graphs(graphs: int, seed: int = 0) -> tuple[PackedGraphs, str]:
+def zinc_graphs(graphs: int) -> tuple[PackedGraphs, str]:
     """Return the first graphs of ZINC12k, or graphs of its shape if it is not available, and which of both."""
     if any(status.name == "zinc" and status.available for status in dataset_status()):
         data = load_dataset("zinc").graphs
         return data.subset(torch.arange(min(graphs, len(data)))), "ZINC12k"
-    shaped = graph_set("zinc", graphs, seed)
-    generator = torch.Generator().manual_seed(seed)
+    shaped = graph_set("zinc", graphs)
+    generator = torch.Generator().manual_seed(0)
     x = torch.randint(28, (shaped.num_nodes, 1), generator=generator)
-    edge_attr = torch.randint(1, 4, (shaped.edge_index.size(1), 1), generator=generator)
-    return shaped.pack(x, edge_attr, torch.randn(graphs, 1, generator=generator)), "ZINC-shaped"
+    edge_attr = torch.randint(1, 4, (shaped.num_edges, 1), generator=generator)
+    return replace(shaped, x=x, edge_attr=edge_attr, y=torch.randn(graphs, 1, generator=generator)), "ZINC-shaped"

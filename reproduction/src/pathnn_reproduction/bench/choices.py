@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pathnn.paths.options import COLLECTIONS, OTHER_COLLECTIONS
-from pathnn_reproduction.experiments import TABLES as TARGETS, get_experiment
-from pathnn_reproduction.pages import fill
+from pathnn_reproduction.pages import all_entries, fill
 from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Results, Row
-from pathnn_reproduction.tables import compare, markdown_table, ours_text
+from pathnn_reproduction.tables import markdown_table, ours_text
 
 WORKLOADS = {
     "zinc": "ZINC", "esol": "ESOL", "imdb-binary": "IMDB-BINARY", "hub": "one graph with hubs",
@@ -134,14 +133,13 @@ def _protocol(rows: list[Row]) -> str:
 def accuracy_table(paper: Path) -> str:
     """Return our scores on the paper's datasets, by collection."""
     table = []
-    for target in TARGETS:
-        for dataset, entries in compare(get_experiment(target), Results.open(paper / f"{target}.jsonl")).items():
-            about = TABLES[dataset]
-            measured = [entry for entry in entries if entry.ours is not None and entry.model in ("pathnn", "gin")]
-            for k in sorted({entry.k for entry in measured if entry.k is not None}):
-                ours = {entry.collection: ours_text(entry, about) for entry in measured if entry.k in (k, None)}
-                names = (None, "sp", "sp+", "ap")
-                table.append([about.title, about.metric, str(k), *(ours.get(name, "—") for name in names)])
+    for dataset, entries in all_entries(paper).items():
+        about = TABLES[dataset]
+        measured = [entry for entry in entries if entry.ours is not None and entry.model in ("pathnn", "gin")]
+        for k in sorted({entry.k for entry in measured if entry.k is not None}):
+            ours = {entry.collection: ours_text(entry) for entry in measured if entry.k in (k, None)}
+            texts = [ours.get(name, "—") for name in (None, *COLLECTIONS)]
+            table.append([about.title, about.metric, str(k), *texts])
     return markdown_table(("dataset", "metric", "K", "GIN", "SP", "SP⁺", "AP"), table)
 
 

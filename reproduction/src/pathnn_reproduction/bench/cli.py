@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,22 +22,8 @@ bench = typer.Typer(
 )
 
 
-class Device(StrEnum):
-    """Where to measure."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
-
-
-class Part(StrEnum):
-    """A part of the benchmark of extraction."""
-
-    compare = "compare"
-    memory = "memory"
-    scale = "scale"
-    gpu = "gpu"
-
+Device = StrEnum("Device", ["auto", "cpu", "cuda"])
+Part = StrEnum("Part", ["compare", "memory", "scale", "gpu"])
 
 ThreadCounts = Annotated[
     list[int] | None,
@@ -84,39 +71,33 @@ def root(context: typer.Context, report: Report = False) -> None:
 @bench.command("extract", epilog="Example: pathnn bench extract --part compare --part memory")
 def extract_command(part: Parts = None, threads: ThreadCounts = None, save: SaveAs = None, json: Json = False) -> None:
     """Measure the extraction of paths: against igraph, path by path; peak memory; a million graphs; the GPU."""
+    from pathnn_reproduction.bench import extract
+
     parts = list(dict.fromkeys(part or [Part.compare]))
+    _on_gpu("cuda" if "gpu" in parts else "cpu")
+    measures: dict[str, Callable[[], Any]] = {
+        "compare": lambda: [row for number in threads or [1] for row in extract.compare(threads=number)],
+        "memory": extract.memory,
+        "scale": extract.scale,
+        "gpu": extract.on_gpu,
+    }
 
-    def measure(keep: Save) -> dict[str, Any]:
-        from pathnn_reproduction.bench import extract
-
-        _on_gpu(Device.cuda if Part.gpu in parts else Device.cpu)
-        measures: dict[Part, Callable[[], Any]] = {
-            Part.compare: lambda: [row for number in threads or [1] for row in extract.compare(threads=number)],
-            Part.memory: extract.memory,
-            Part.scale: extract.scale,
-            Part.gpu: extract.on_gpu,
-        }
+    def measure(save: Save) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for name in parts:
             result[name.value] = measures[name]()
-            keep(result)
+            save(result)
         return result
 
-    _measure(measure, len(parts), save=save, gpu=Part.gpu in parts, json=json)
+    _measure(measure, save=save, gpu="gpu" in parts, json=json)
 
 
 @bench.command("batch", epilog="Example: pathnn bench batch --json")
 def batch_command(threads: Threads = 1, save: SaveAs = None, json: Json = False) -> None:
     """Measure the assembly of a ZINC batch of 128 with its AP tries, k = 4, against PyG's DataLoader."""
+    from pathnn_reproduction.bench import batch
 
-    def measure(keep: Save) -> dict[str, Any]:
-        from pathnn_reproduction.bench import batch
-
-        result = batch.run(threads=threads)
-        keep(result)
-        return result
-
-    _measure(measure, 1, save=save, gpu=False, json=json)
+    _measure(lambda save: batch.run(threads=threads), save=save, gpu=False, json=json)
 
 
 Workloads = Annotated[
@@ -141,18 +122,16 @@ def model_command(
     and a batch that ran out of memory in the paper.
     """
     on_gpu = _on_gpu(device)
+    if on_gpu:
+        from pathnn_reproduction.bench import model_gpu
 
-    def measure(keep: Save) -> dict[str, Any]:
-        if on_gpu:
-            from pathnn_reproduction.bench import model_gpu
-
-            chosen = _known(workload or [*model_gpu.WORKLOADS], model_gpu.WORKLOADS)
-            return model_gpu.run(chosen, large=workload is None, save=keep)
+        chosen = _known(workload or [*model_gpu.WORKLOADS], model_gpu.WORKLOADS)
+        run = partial(model_gpu.run, chosen, large=workload is None)
+    else:
         from pathnn_reproduction.bench import model
 
-        return model.run(_known(workload or ["zinc-ap", "dd-ap"], model.WORKLOADS), threads=threads, save=keep)
-
-    _measure(measure, None, save=save, gpu=on_gpu, json=json)
+        run = partial(model.run, _known(workload or ["zinc-ap", "dd-ap"], model.WORKLOADS), threads=threads)
+    _measure(lambda save: run(save=save), save=save, gpu=on_gpu, json=json)
 
 
 Epochs = Annotated[int, typer.Option("--epochs", min=1, help="Epochs of ours to take the median of.")]
@@ -172,28 +151,26 @@ def epoch_command(
     json: Json = False,
 ) -> None:
     """Measure an epoch of ZINC (AP, K = 4) by `pathnn train`, and an evaluation, against the dense formulation."""
+    from pathnn.training.recipes import zinc
+    from pathnn_reproduction.bench import epoch
+
     on_gpu = _on_gpu(device)
+    config = replace(zinc("ap"), device="cuda" if on_gpu else "cpu")
+    configs = [config, replace(config, precision="tf32")] if on_gpu else [config]
+    number = graphs if graphs is not None or on_gpu else 640
 
-    def measure(keep: Save) -> dict[str, Any]:
-        from pathnn.training.recipes import zinc
-        from pathnn_reproduction.bench import epoch
+    def measure(save: Save) -> dict[str, Any]:
+        return {"workloads": [row for one in configs for row in epoch.run(one, epochs=epochs, graphs=number)]}
 
-        config = replace(zinc("ap"), device="cuda" if on_gpu else "cpu")
-        configs = [config, replace(config, precision="tf32")] if on_gpu else [config]
-        number = graphs if graphs is not None or on_gpu else 640
-        rows = [row for one in configs for row in epoch.run(one, epochs=epochs, graphs=number)]
-        keep({"workloads": rows})
-        return {"workloads": rows}
-
-    _measure(measure, 1, save=save, gpu=on_gpu, json=json)
+    _measure(measure, save=save, gpu=on_gpu, json=json)
 
 
-def _on_gpu(device: Device) -> bool:
-    if device is Device.cpu:
+def _on_gpu(device: str) -> bool:
+    if device == "cpu":
         return False
     import torch
 
-    if device is Device.cuda and not torch.cuda.is_available():
+    if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("this needs a CUDA device, and torch finds none: use --device cpu, or leave --part gpu out.")
     return torch.cuda.is_available()
 
@@ -207,21 +184,19 @@ def _known(chosen: list[str], known: Any) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-def _measure(
-    measure: Callable[[Save], dict[str, Any]], parts: int | None, *, save: Path | None, gpu: bool, json: bool
-) -> None:
-    """Measure, write the result so far after each part, and print it."""
+def _measure(measure: Callable[[Save], dict[str, Any]], *, save: Path | None, gpu: bool, json: bool) -> None:
+    """Measure, write the result so far after each part and at the end, and print it."""
     device = "cuda" if gpu else "cpu"
-    with result_only(json), progress("measuring", total=parts) as step:
+    with result_only(json), progress("measuring"):
         from pathnn.provenance import provenance
         from pathnn_reproduction.results import write_result
 
         def keep(result: dict[str, Any]) -> None:
-            step()
             if save is not None:
                 write_result(save, result, device=device)
 
         result = measure(keep)
+        keep(result)
     if json:
         print_json({**provenance(device), **result})
         return

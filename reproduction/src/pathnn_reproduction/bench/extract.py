@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from torch import Tensor
 from pathnn.paths import extract_paths, list_paths
 from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn_reproduction.bench import timing
-from pathnn_reproduction.bench.shapes import GraphSet, graph_set
+from pathnn_reproduction.bench.shapes import graph_set
 
 
 def igraph_paths(graph: Any, collection: Collection, k: int) -> tuple[list[Tensor], list[Tensor]]:
@@ -62,44 +63,40 @@ WORKLOADS: dict[str, tuple[int, int, int]] = {  # k, graphs for ours, graphs for
 }
 
 
-def compare(threads: int, repeats: int = 5, seed: int = 0) -> list[dict[str, Any]]:
+def compare(threads: int) -> list[dict[str, Any]]:
     """Return the milliseconds per 1000 graphs of ours and of igraph; a row per workload and collection."""
+    rows = []
     with timing.threads(threads):
-        return [
-            _compare_one(shape, collection, threads, repeats, seed) for shape in WORKLOADS for collection in COLLECTIONS
-        ]
+        for shape, collection in product(WORKLOADS, COLLECTIONS):
+            k, many, few = WORKLOADS[shape]
+            graphs = graph_set(shape, many)
+            union = graphs.union(), graphs.num_nodes
+            peers = [to_igraph(graphs[i].edge_index, graphs[i].num_nodes) for i in range(few)]
+            igraph = partial(_igraph_all, peers, collection, k)
+            listed, trie = (partial(work, *union, collection=collection, k=k) for work in (list_paths, extract_paths))
+            peer = timing.medians({"igraph": igraph}, 3)["igraph"] / few
+            ours = timing.medians({"list": listed, "trie": trie}, 5)
+            ours = {name: ms / many for name, ms in ours.items()}
+            rows.append({
+                "workload": shape, "collection": collection, "k": k, "threads": threads, "igraph_ms": 1e3 * peer,
+                "list_ms": 1e3 * ours["list"], "trie_ms": 1e3 * ours["trie"],
+                "list_ratio": peer / ours["list"], "trie_ratio": peer / ours["trie"],
+            })  # fmt: skip
+    return rows
 
 
-def _compare_one(shape: str, collection: Collection, threads: int, repeats: int, seed: int) -> dict[str, Any]:
-    k, many, few = WORKLOADS[shape]
-    graphs = graph_set(shape, many, seed)
-    peers = [to_igraph(*graphs.graph(i)) for i in range(few)]
-    peer = timing.medians({"igraph": lambda: [igraph_paths(g, collection, k) for g in peers]}, 3)["igraph"] / few
-    ours: dict[str, Callable[[], Any]] = {
-        "list": lambda: list_paths(graphs.edge_index, graphs.num_nodes, collection=collection, k=k),
-        "trie": lambda: _extract(graphs, collection, k),
-    }
-    listed, built = (ms / many for ms in timing.medians(ours, repeats).values())
-    return {
-        "workload": shape,
-        "collection": collection,
-        "k": k,
-        "threads": threads,
-        "igraph_ms": 1e3 * peer,
-        "list_ms": 1e3 * listed,
-        "trie_ms": 1e3 * built,
-        "list_ratio": peer / listed,
-        "trie_ratio": peer / built,
-    }
+def _igraph_all(graphs: list[Any], collection: Collection, k: int) -> None:
+    for graph in graphs:
+        igraph_paths(graph, collection, k)
 
 
-def memory(seed: int = 0) -> list[dict[str, Any]]:
+def memory() -> list[dict[str, Any]]:
     """Return the peak memory of an extraction over the size of its result, each in a process of its own."""
     rows = []
     for shape, (k, _, _) in WORKLOADS.items():
         for collection in COLLECTIONS:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                size, peak = pool.apply(_memory_of, (shape, collection, seed))
+                size, peak = pool.apply(_memory_of, (shape, collection))
             rows.append(
                 {"workload": shape, "collection": collection, "k": k, "result_bytes": size, "peak_bytes": peak,
                  "ratio": peak / size}
@@ -107,51 +104,47 @@ def memory(seed: int = 0) -> list[dict[str, Any]]:
     return rows
 
 
-def _memory_of(shape: str, collection: Collection, seed: int) -> tuple[int, int]:
+def _memory_of(shape: str, collection: Collection) -> tuple[int, int]:
     """Return the bytes of a result and of the peak, after a small extraction that loads all code."""
     k, many, _ = WORKLOADS[shape]
-    graphs = graph_set(shape, many, seed)
-    _extract(graphs.head(8), collection, k)
-    trie, peak = peak_bytes(lambda: _extract(graphs, collection, k))
+    graphs = graph_set(shape, many)
+    few, union = graphs.chunk(0, 8), graphs.union()
+    extract_paths(few.union(), few.num_nodes, collection=collection, k=k)
+    trie, peak = peak_bytes(lambda: extract_paths(union, graphs.num_nodes, collection=collection, k=k))
     return trie.nbytes, peak
 
 
-def scale(
-    sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000), *, chunk_size: int = 10_000, seed: int = 0
-) -> list[dict[str, Any]]:
+def scale(sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000), *, chunk_size: int = 10_000) -> list[dict[str, Any]]:
     """Return time and peak memory by the number of ZINC-shaped molecules, AP, K = 4, in equal chunks."""
-    chunk = graph_set("zinc", chunk_size, seed)
+    chunk = graph_set("zinc", chunk_size)
+    extract = partial(extract_paths, chunk.union(), chunk.num_nodes, collection="ap", k=4)
     rows = []
     for size in sizes:
         reset_peak()
         start = time.perf_counter()
-        paths = 0
-        for _ in range(size // len(chunk)):
-            paths += _extract(chunk, "ap", 4).num_paths
+        paths = sum(extract().num_paths for _ in range(size // len(chunk)))
         seconds = time.perf_counter() - start
         rows.append(
-            {"graphs": size, "paths": paths, "seconds": seconds, "us_per_graph": 1e6 * seconds / max(size, 1),
+            {"graphs": size, "paths": paths, "seconds": seconds, "us_per_graph": 1e6 * seconds / size,
              "peak_process_bytes": status_bytes("VmHWM")}
         )  # fmt: skip
     return rows
 
 
-def on_gpu(graphs: int = 12_000, seed: int = 0) -> dict[str, Any]:
+def on_gpu(graphs: int = 12_000) -> dict[str, Any]:
     """Return the milliseconds to extract ZINC-shaped graphs on the GPU, K = 4, and whether the CPU agrees."""
-    batch = graph_set("zinc", graphs, seed)
-    on_device = batch.edge_index.cuda()
+    batch = graph_set("zinc", graphs)
+    union = batch.union()
     result: dict[str, Any] = {"graphs": graphs, "k": 4}
     for collection in COLLECTIONS:
-        work = partial(extract_paths, on_device, batch.num_nodes, collection=collection, k=4)
+        work = partial(extract_paths, union.cuda(), batch.num_nodes, collection=collection, k=4)
         result[f"{collection}_ms"] = timing.medians({"ours": work}, 11)["ours"]
         trie = work()
-        result[f"{collection}_equal_to_cpu"] = trie.equal(_extract(batch, collection, 4).to("cuda"))
+        result[f"{collection}_equal_to_cpu"] = trie.equal(
+            extract_paths(union, batch.num_nodes, collection=collection, k=4).to("cuda")
+        )
         result[f"{collection}_entries"] = trie.num_entries
     return result
-
-
-def _extract(graphs: GraphSet, collection: Collection, k: int) -> Any:
-    return extract_paths(graphs.edge_index, graphs.num_nodes, collection=collection, k=k)
 
 
 def peak_bytes(work: Callable[[], Any]) -> tuple[Any, int]:

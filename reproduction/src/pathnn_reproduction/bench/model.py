@@ -7,9 +7,10 @@ step, in a process of its own. For `zinc-ap` a user's own loop is measured as we
 
 from __future__ import annotations
 
-import copy
 import multiprocessing
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from pathnn.paths.options import Collection
 from pathnn_reproduction.bench import timing, user_loop
 from pathnn_reproduction.bench.extract import peak_bytes
 from pathnn_reproduction.bench.shapes import graph_set
+from pathnn_reproduction.bench.user_loop import twin
 
 WORKLOADS: dict[str, tuple[str, Collection, int]] = {  # dataset, collection, graphs of a batch
     "zinc-ap": ("zinc", "ap", 128),
@@ -36,6 +38,7 @@ USER_WORKLOAD = "zinc-ap"
 """The workload whose step is also measured in a user's own loop."""
 
 Save = Callable[[dict[str, Any]], None]
+Loss = Callable[[Tensor, Any], Tensor]
 
 
 def run(
@@ -95,41 +98,49 @@ def _graphs(dataset: str, size: int, model: PathNN) -> tuple[PackedGraphs, bool]
     except DatasetNotFoundError:
         shape = graph_set(dataset, size)
     width, edges = model.config.in_channels, model.config.edge_channels
-    some = shape.num_nodes, shape.edge_index.size(1)
-    x = torch.rand(some[0], width) if isinstance(width, int) else torch.randint(width[0], (some[0], 1))
-    attributes = torch.randint(edges[0], (some[1], 1)) if isinstance(edges, tuple) else None
+    n = shape.num_nodes
+    x = torch.rand(n, width) if isinstance(width, int) else torch.randint(width[0], (n, 1))
+    attributes = torch.randint(edges[0], (shape.num_edges, 1)) if isinstance(edges, tuple) else None
     labels = torch.rand(size, 1) if model.config.out_channels == 1 else torch.randint(2, (size,))
-    return shape.pack(x, attributes, labels), False
+    return replace(shape, x=x, edge_attr=attributes, y=labels), False
 
 
-def step_of(model: PathNN, batch: GraphBatch, phase: str) -> Callable[[], None]:
-    """Return a function that does a training step with Adam, or an inference."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    x, y = batch.x, batch.y
-    assert x is not None
-    assert y is not None
+def step_of(model: nn.Module, phase: str, loss: Loss, *, autocast: bool = False) -> Callable[..., None]:
+    """Return a function of a batch and of `trie=` or `edge_index=` that trains with Adam (fused on a GPU) or predicts.
 
-    def forward() -> Tensor:
-        return model(x, trie=batch.trie, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs)
+    With `autocast` it computes in bfloat16 on a GPU.
+    """
+    model.train(phase == "train")
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=next(model.parameters()).is_cuda)
 
-    def train() -> None:
+    def forward(batch: GraphBatch, **structure: Any) -> Tensor:
+        own = {"batch": batch.batch, "edge_attr": batch.edge_attr, "batch_size": batch.num_graphs}
+        with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+            out: Tensor = model(batch.x, **structure, **own)
+        return out.float()
+
+    def train(batch: GraphBatch, **structure: Any) -> None:
         optimizer.zero_grad()
-        out = forward()
-        loss = nn.functional.l1_loss(out, y) if y.is_floating_point() else nn.functional.cross_entropy(out, y)
-        torch.autograd.backward(loss)
+        torch.autograd.backward(loss(forward(batch, **structure), batch.y))
         optimizer.step()
 
-    def infer() -> None:
+    def infer(batch: GraphBatch, **structure: Any) -> None:
         with torch.inference_mode():
-            forward()
+            forward(batch, **structure)
 
-    model.train(phase == "train")
     return train if phase == "train" else infer
+
+
+def _ready_step(model: PathNN, backend: str, batch: GraphBatch, phase: str) -> Callable[[], None]:
+    """Return a step on one batch, with the loss of its labels."""
+    assert batch.y is not None
+    loss = nn.functional.l1_loss if batch.y.is_floating_point() else nn.functional.cross_entropy
+    return partial(step_of(twin(model, backend), phase, loss), batch, trie=batch.trie)
 
 
 def _measure(workload: str, phase: str, threads: int, rounds: int) -> dict[str, Any]:
     model, batch, real = load(workload)
-    steps = {backend: step_of(_with_backend(model, backend), batch, phase) for backend in BACKENDS}
+    steps = {backend: _ready_step(model, backend, batch, phase) for backend in BACKENDS}
     dense, ours = timing.medians(steps, rounds).values()
     dense_mib, ours_mib = (_in_process(workload, phase, backend, threads) for backend in BACKENDS)
     return {
@@ -143,13 +154,6 @@ def _measure(workload: str, phase: str, threads: int, rounds: int) -> dict[str, 
     }
 
 
-def _with_backend(model: PathNN, backend: str) -> PathNN:
-    twin = copy.deepcopy(model)
-    twin.lstm.backend = backend
-    twin.lstm.flatten_parameters()  # as nn.LSTM has them: a copy's are not
-    return twin
-
-
 def _in_process(workload: str, phase: str, backend: str, threads: int) -> float:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return float(pool.apply(_peak_mib, (workload, phase, backend, threads)))
@@ -159,8 +163,7 @@ def _peak_mib(workload: str, phase: str, backend: str, threads: int) -> float:
     """Return the peak of the first step, after one of a small batch that loads and compiles all code."""
     torch.set_num_threads(threads)
     model, batch, _ = load(workload)
-    model = _with_backend(model, backend)
     two = _graphs(WORKLOADS[workload][0], 2, model)[0].with_paths(collection=model.config.collection, k=model.config.k)
-    step_of(model, two.select(torch.arange(2)), phase)()
-    _, peak = peak_bytes(step_of(model, batch, phase))
+    _ready_step(model, backend, two.select(torch.arange(2)), phase)()
+    _, peak = peak_bytes(_ready_step(model, backend, batch, phase))
     return peak / 2**20

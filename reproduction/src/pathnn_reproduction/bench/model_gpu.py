@@ -12,16 +12,16 @@ from __future__ import annotations
 import copy
 import gc
 import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pathnn.data.datasets.registry import load_dataset
-from pathnn.data.packed import GraphBatch, PackedGraphs
+from pathnn.data.packed import PackedGraphs
 from pathnn.device import small_cublas_workspace
 from pathnn.nn import PathNN
 from pathnn.nn.backends.base import Budget
@@ -30,7 +30,9 @@ from pathnn.paths.options import Collection
 from pathnn.training.cuda_graphs.capture import CudaGraphForward, CudaGraphStep
 from pathnn.training.setup import Model, build_model
 from pathnn_reproduction.bench import user_loop
-from pathnn_reproduction.bench.model import USER_WORKLOAD, Save, prepare_datasets
+from pathnn_reproduction.bench.model import USER_WORKLOAD, Save, prepare_datasets, step_of
+from pathnn_reproduction.bench.timing import seconds
+from pathnn_reproduction.bench.user_loop import twin
 from pathnn_reproduction.experiments.baselines import baseline_run
 
 Step = Callable[[], None]
@@ -81,10 +83,7 @@ class Bench:
 
     def twin(self, backend: str) -> PathNN:
         """Return the model with the same weights and another backend."""
-        model = copy.deepcopy(self.model)
-        model.lstm.backend = backend
-        model.lstm.flatten_parameters()
-        return model
+        return twin(self.model, backend)
 
 
 def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> PaddedShape:
@@ -98,40 +97,17 @@ def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> PaddedShape:
     raise ValueError("no shape holds these batches: expected random batches of one size.")
 
 
-def adam(model: nn.Module) -> torch.optim.Optimizer:
-    """Return the optimizer of all sides."""
-    return torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-
-
 def plain_steps(bench: Bench, model: Model, phase: str, *, tries: bool = True) -> list[Step]:
     """Return a function per batch that calls a model as a user does, on batches on the GPU, with tries or without."""
-    model.train(phase == "train")
-    optimizer = adam(model)
-
-    def forward(batch: GraphBatch) -> Tensor:
-        assert batch.x is not None
-        structure: dict[str, Any] = {"trie": batch.trie} if tries else {"edge_index": batch.edge_index}
-        with torch.autocast("cuda", torch.bfloat16, enabled=bench.autocast):
-            out: Tensor = model(
-                batch.x, **structure, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs
-            )
-        return out.float()
-
-    def train(batch: GraphBatch) -> None:
-        optimizer.zero_grad()
-        bench.loss(forward(batch), batch.y).backward()
-        optimizer.step()
-
-    def infer(batch: GraphBatch) -> None:
-        with torch.inference_mode():
-            forward(batch)
-
-    run = train if phase == "train" else infer
-    ready = [bench.graphs.select(index) for index in bench.batches]
-    for batch in ready:
+    run = step_of(model, phase, bench.loss, autocast=bench.autocast)
+    batches = [bench.graphs.select(index) for index in bench.batches]
+    steps: list[Step] = [
+        partial(run, one, **({"trie": one.trie} if tries else {"edge_index": one.edge_index})) for one in batches
+    ]
+    for step in steps:
         for _ in range(2):
-            run(batch)  # from the fourth call on, calls of a PathNN are replayed
-    return [lambda batch=batch: run(batch) for batch in ready]  # type: ignore[misc]
+            step()  # from the fourth call on, calls of a PathNN are replayed
+    return steps
 
 
 def graphed_steps(bench: Bench, phase: str) -> list[Step]:
@@ -141,7 +117,7 @@ def graphed_steps(bench: Bench, phase: str) -> list[Step]:
         predict = CudaGraphForward(model, bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
         return [lambda index=index: predict(index) for index in bench.batches]  # type: ignore[misc]
     step = CudaGraphStep(model, bench.graphs, bench.loss, capacity=bench.capacity, autocast=bench.autocast)
-    optimizer = adam(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 
     def train(index: Tensor) -> None:
         step(index)
@@ -156,15 +132,12 @@ FLOPS, BYTES = 67e12, 4.8e12
 
 def milliseconds(steps: list[Step], rounds: int) -> float:
     """Return the median time per step over `rounds` passes over the batches, with one wait per pass."""
-    times = []
-    for _ in range(rounds):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
+
+    def work() -> None:
         for step in steps:
             step()
-        torch.cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - start) / len(steps))
-    return statistics.median(times)
+
+    return 1e3 * statistics.median(seconds(work, rounds)) / len(steps)
 
 
 def busy_ms(steps: list[Step]) -> float:
@@ -223,18 +196,13 @@ def set_tf32(allowed: bool) -> None:
     torch.backends.cudnn.allow_tf32 = allowed
 
 
-def predictions(bench: Bench) -> Tensor:
-    """Return the predictions for the first batch."""
-    forward = CudaGraphForward(bench.twin("auto"), bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
-    return forward(bench.batches[0])
-
-
-def gradients(bench: Bench) -> Tensor:
-    """Return the gradients of all parameters for the first batch, as one vector."""
+def computed(bench: Bench) -> list[Tensor]:
+    """Return the predictions for the first batch, and the gradients of all parameters, as one vector."""
+    options: Any = {"capacity": bench.capacity, "autocast": bench.autocast}
+    predicted = CudaGraphForward(bench.twin("auto"), bench.graphs, **options)(bench.batches[0])
     model = bench.twin("auto")
-    arguments = model, bench.graphs, bench.loss
-    CudaGraphStep(*arguments, capacity=bench.capacity, autocast=bench.autocast)(bench.batches[0])
-    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+    CudaGraphStep(model, bench.graphs, bench.loss, **options)(bench.batches[0])
+    return [predicted, torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])]
 
 
 def measure_exactness(name: str, bench: Bench) -> dict[str, Any]:
@@ -292,14 +260,7 @@ def measure_large(*, max_entries: int = 2_000_000, limit_gib: float = 16.0) -> d
     batch = graphs.select(torch.arange(32)).to("cuda")
     assert batch.trie is not None
     model = PathNN.from_paper(LARGE, collection="ap", k=3, in_channels=task.graphs.x.size(1)).cuda()
-    optimizer, loss = adam(model), task.loss()
-
-    def step() -> None:
-        optimizer.zero_grad()
-        out = model(batch.x, trie=batch.trie, batch=batch.batch, batch_size=32, budget=Budget(max_entries))
-        loss(out, batch.y).backward()
-        optimizer.step()
-
+    step = partial(step_of(model, "train", task.loss()), batch, trie=batch.trie, budget=Budget(max_entries))
     step()
     ms = milliseconds([step], 3)
     peak = torch.cuda.max_memory_allocated() / 2**20
@@ -315,13 +276,11 @@ def measure_reduced(name: str, precision: str, bench: Bench, *, rounds: int = 5)
 
     An error is the norm of the difference from float32, divided by the norm.
     """
-    exact = predictions(bench), gradients(bench)
+    exact = computed(bench)
     set_tf32(precision == "TF32")
     bench.autocast = precision == "bf16"
-    errors = [
-        float((value - truth).norm() / truth.norm())
-        for value, truth in zip((predictions(bench), gradients(bench)), exact, strict=True)
-    ]
+    pairs = zip(computed(bench), exact, strict=True)
+    errors = [float((value - truth).norm() / truth.norm()) for value, truth in pairs]
     rows = [measure(f"{name}, {precision}", phase, bench, rounds=rounds) for phase in ("train", "inference")]
     set_tf32(False)
     bench.autocast = False

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Mapping
 from math import log, sqrt
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pathnn_reproduction.pages import fill
+from pathnn_reproduction.pages import fill, read_lines
 from pathnn_reproduction.tables import markdown_table
 
 OURS = ("pathnn", "pathnn --descriptors none", "pathnn --folds 5")
@@ -112,7 +111,7 @@ def rivals(models: Iterable[str], model: str) -> list[str]:
 
 def intervals_section(folder: Path) -> str:
     """Return the section on the coverage of intervals; without `intervals.jsonl`, nothing."""
-    rows = {(row["dataset"], row["split"]): row for row in _lines(folder / "intervals.jsonl")}
+    rows = {(row["dataset"], row["split"]): row for row in read_lines(folder / "intervals.jsonl")}
     names = sorted({dataset for dataset, split in rows if split == "random"}, key=_order)
     if not names:
         return ""
@@ -138,7 +137,7 @@ def intervals_section(folder: Path) -> str:
 def settings_section(folder: Path) -> str:
     """Return the section on the settings that `molecules_gpu.py` compared with the defaults; without them, nothing."""
     errors: dict[str, dict[str, float]] = {}
-    rows = [row for row in _lines(folder / "defaults.jsonl") if "reference" in row]
+    rows = [row for row in read_lines(folder / "defaults.jsonl") if "reference" in row]
     for row in rows:
         errors.setdefault(row["setting"], {})[row["dataset"]] = row["rmse"]
     first = rows[0]["reference"] if rows else ""
@@ -157,17 +156,13 @@ def settings_section(folder: Path) -> str:
 
 def tune_section(folder: Path) -> str:
     """Return the section on what a search with `pathnn tune` finds and costs; without `tune.jsonl`, nothing."""
-    rows = _lines(folder / "tune.jsonl")
+    rows = read_lines(folder / "tune.jsonl")
     if not rows:
         return ""
     table = [[row["dataset"], str(row["trials"]), str(row["pruned"]), f"{row['default']:.3f}", f"{row['best']:.3f}",
               str(row["validation"]), f"{row['seconds']:.0f}", row["device"]] for row in rows]  # fmt: skip
     head = ("dataset", "trials", "pruned", "defaults", "best", "validation molecules", "seconds", "device")
     return fill("bench/tune", table=markdown_table(head, table), epochs=rows[0]["epochs"], metric=rows[0]["metric"])
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def _coverage(row: Mapping[str, Any] | None) -> str:

@@ -3,52 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from pathnn.data.packed import PackedGraphs
 
 Edges = set[tuple[int, int]]
 
 
-@dataclass(frozen=True, eq=False)
-class GraphSet:
-    """Many graphs as one disjoint union, with the start of each."""
-
-    edge_index: Tensor
-    node_ptr: Tensor
-    edge_ptr: Tensor
-
-    @property
-    def num_nodes(self) -> int:
-        """The number of vertices of all graphs."""
-        return int(self.node_ptr[-1])
-
-    def __len__(self) -> int:
-        return self.node_ptr.numel() - 1
-
-    def graph(self, i: int) -> tuple[Tensor, int]:
-        """Return the edge index and the number of vertices of one graph."""
-        first = int(self.node_ptr[i])
-        edges = self.edge_index[:, int(self.edge_ptr[i]) : int(self.edge_ptr[i + 1])]
-        return edges - first, int(self.node_ptr[i + 1]) - first
-
-    def pack(self, x: Tensor, edge_attr: Tensor | None, y: Tensor) -> PackedGraphs:
-        """Return the graphs with features and labels."""
-        local = self.edge_index - self.node_ptr[:-1].repeat_interleave(self.edge_ptr.diff())
-        return PackedGraphs(local, self.node_ptr, self.edge_ptr, x, edge_attr, y).validate()
-
-    def head(self, n: int) -> GraphSet:
-        """Return the first `n` graphs."""
-        edges = self.edge_index[:, : int(self.edge_ptr[n])]
-        return GraphSet(edges, self.node_ptr[: n + 1], self.edge_ptr[: n + 1])
-
-
-def graph_set(shape: str, graphs: int, seed: int = 0) -> GraphSet:
+def graph_set(shape: str, graphs: int, seed: int = 0) -> PackedGraphs:
     """Return a seeded set of graphs of one of the `SHAPES`.
 
     >>> len(graph_set("zinc", 3))
@@ -57,16 +22,12 @@ def graph_set(shape: str, graphs: int, seed: int = 0) -> GraphSet:
     if shape not in SHAPES:
         raise ValueError(f"shape={shape!r} is unknown: expected one of {', '.join(SHAPES)}.")
     rng = np.random.default_rng(seed)
-    edges, nodes = [], [0]
+    edges, nodes = [], []
     for _ in range(graphs):
         n, found = SHAPES[shape](rng)
-        one_way = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
-        both = np.concatenate([one_way, one_way[:, ::-1]])
-        edges.append(both[np.lexsort((both[:, 1], both[:, 0]))] + nodes[-1])
-        nodes.append(nodes[-1] + n)
-    edge_ptr = np.cumsum([0] + [len(e) for e in edges])
-    edge_index = torch.from_numpy(np.concatenate(edges).T.copy())
-    return GraphSet(edge_index, torch.tensor(nodes), torch.from_numpy(edge_ptr))
+        edges.append(torch.tensor(sorted([*found, *((v, u) for u, v in found)])).reshape(-1, 2).t())
+        nodes.append(n)
+    return PackedGraphs.from_edges(edges, nodes)
 
 
 def zinc_like(rng: np.random.Generator) -> tuple[int, Edges]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch_geometric.data import Batch
 from torch_geometric.loader import DataLoader
 
@@ -62,31 +62,34 @@ def run(
     models: dict[str, nn.Module] = {TRIE: path_nn, EDGE_INDEX: copy.deepcopy(path_nn), GINE: gine}
     plain = list(packed)
     with_paths = [AddPaths(collection, config.k)(data) for data in plain]
-    collated = [_collate(part, device) for part in _parts(with_paths, batch_size)[:batches]]
-
-    dense = copy.deepcopy(path_nn)
-    dense.lstm.backend = "dense"
-    dense.lstm.flatten_parameters()
-    per_step = medians(
-        {way: _pass(user_step(model, way), collated) for way, model in {DENSE: dense, **models}.items()}, rounds
-    )
-    per_step = {way: ms / len(collated) for way, ms in per_step.items()}
+    starts = range(0, len(plain), batch_size)[:batches]
+    collated = [_collate(with_paths[start : start + batch_size], device) for start in starts]
+    step_models = {DENSE: twin(path_nn, "dense"), **models}
+    passes = {way: _pass(user_step(model, way), collated) for way, model in step_models.items()}
+    per_step = {way: ms / len(collated) for way, ms in medians(passes, rounds).items()}
 
     own = Training.start(config, task=task)
     own.epoch()  # records CUDA graphs
     data = {TRIE: with_paths, EDGE_INDEX: plain, GINE: plain}
-    passes = {way: _epoch(user_step(models[way], way), data[way], batch_size, device) for way in data}
-    per_epoch = medians({**passes, OWN: own.epoch}, epochs)
+    whole = {way: _epoch(user_step(models[way], way), data[way], batch_size, device) for way in data}
+    per_epoch = medians({**whole, OWN: own.epoch}, epochs)
     per_step[OWN] = per_epoch[OWN] / len(own.loaders.train.indices(0))
 
-    parameters = {DENSE: _parameters(path_nn), OWN: _parameters(path_nn)}
-    parameters |= {way: _parameters(model) for way, model in models.items()}
+    parameters = {way: sum(p.numel() for p in models.get(way, path_nn).parameters()) for way in per_step}
     return [
         {"workload": f"zinc-{collection}, {origin}", "phase": phase, "way": way, "ms": ms, "graphs": number,
          "parameters": parameters[way]}
         for phase, times, number in (("step", per_step, batch_size), ("epoch", per_epoch, len(packed)))
         for way, ms in times.items()
     ]  # fmt: skip
+
+
+def twin(model: PathNN, backend: str) -> PathNN:
+    """Return a copy of a model with another backend."""
+    found = copy.deepcopy(model)
+    found.lstm.backend = backend
+    found.lstm.flatten_parameters()  # as nn.LSTM has them: a copy's are not
+    return found
 
 
 def user_step(model: nn.Module, way: str) -> Callable[[Batch], None]:
@@ -96,17 +99,15 @@ def user_step(model: nn.Module, way: str) -> Callable[[Batch], None]:
 
     def step(batch: Batch) -> None:
         optimizer.zero_grad()
-        out = model(batch.x, **_structure(way, batch), batch=batch.batch, edge_attr=batch.edge_attr)
+        if way == DENSE:
+            structure: dict[str, Any] = {"trie": batch.ready}
+        else:
+            structure = {"trie": PathTrie.from_data(batch)} if way == TRIE else {"edge_index": batch.edge_index}
+        out = model(batch.x, **structure, batch=batch.batch, edge_attr=batch.edge_attr)
         torch.autograd.backward(nn.functional.l1_loss(out, batch.y))
         optimizer.step()
 
     return step
-
-
-def _structure(way: str, batch: Batch) -> dict[str, Tensor | PathTrie]:
-    if way == DENSE:
-        return {"trie": batch.ready}
-    return {"trie": PathTrie.from_data(batch)} if way == TRIE else {"edge_index": batch.edge_index}
 
 
 def _collate(data: Sequence[Any], device: str) -> Batch:
@@ -136,11 +137,3 @@ def _task(graphs: PackedGraphs) -> Task:
     """Return ZINC's task on some graphs, with all of them in the training split."""
     everything, few = torch.arange(len(graphs)), torch.arange(2)
     return get_spec("zinc").task(Built(graphs, (Split(everything, few, few),)))
-
-
-def _parts(data: list[Any], size: int) -> list[list[Any]]:
-    return [data[start : start + size] for start in range(0, len(data), size)]
-
-
-def _parameters(model: nn.Module) -> int:
-    return sum(p.numel() for p in model.parameters())

@@ -29,6 +29,10 @@ TARGETS = {
 """All experiments with rows, with their titles."""
 
 MODULES = dict.fromkeys(("zinc", "molhiv", "peptides"), "molecules")
+"""The modules of targets if they have another name. A module has `tables`, and a function TARGET that yields specs."""
+
+TIMED = ("runtime",)
+"""Targets whose runs measure time: one run at a time."""
 
 
 @cache
@@ -42,8 +46,9 @@ def get_experiment(name: str) -> Experiment:
     ...
     ValueError: 'mnist' is no target: expected one of zinc, molhiv, peptides, tu, synthetic, sr, brec, counts, ...
     """
+    from pathnn_reproduction.spec import Experiment
+
     if name not in TARGETS:
         raise ValueError(f"{name!r} is no target: expected one of {', '.join(TARGETS)}.")
     module = import_module(f"pathnn_reproduction.experiments.{MODULES.get(name, name)}")
-    experiment: Experiment = getattr(module, name)()
-    return experiment
+    return Experiment(name, TARGETS[name], tuple(getattr(module, name)()), module.tables, alone=name in TIMED)

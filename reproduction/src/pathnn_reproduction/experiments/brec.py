@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import prod
 from typing import Any
 
@@ -20,7 +21,6 @@ from pathnn.paths.cpu.extract import in_threads
 from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn.theory.fingerprints import folklore_fingerprints, hashed_annotations, wl_fingerprints
 from pathnn.theory.graphs import Graph
-from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.brec_protocol import (
     BLOCK,
     COPIES,
@@ -57,45 +57,34 @@ VARIANTS = (
 )  # fmt: skip
 
 
-def brec() -> Experiment:
-    """Return all tests of BREC."""
-    return Experiment("brec", TARGETS["brec"], tuple(_specs()), brec_tables)
-
-
-def _specs() -> Iterator[RunSpec]:
-    yield RunSpec(target="brec", key={"test": "wl"}, run=wl_run)
+def brec() -> Iterator[RunSpec]:
+    """Yield all tests of BREC."""
+    yield RunSpec(target="brec", key={"test": "wl"}, run=brec_run)
     for variant in VARIANTS:
         for k in range(1, variant.longest + 1):
             before = variant.key("exact", k - 1) if k > 1 else None
-            yield RunSpec(target="brec", key=variant.key("exact", k), run=exact_run, needs=before)
+            yield RunSpec(target="brec", key=variant.key("exact", k), run=brec_run, needs=before)
         if variant.copies is not None:
-            yield RunSpec(target="brec", key=variant.key("copies", variant.copies), run=copies_run)
+            yield RunSpec(target="brec", key=variant.key("copies", variant.copies), run=brec_run)
     for collection, k in PROTOCOL:
         key = {"test": "protocol", "collection": collection, "k": k, "seed": 0}
         for first in range(0, 400, BLOCK):
             yield RunSpec(target="brec", key={**key, "first": first}, run=protocol_run)
-    yield RunSpec(target="brec", key={"test": "bounds", "collection": "ap", "k": 8}, run=bounds_run)
+    yield RunSpec(target="brec", key={"test": "bounds", "collection": "ap", "k": 8}, run=brec_run)
 
 
-def wl_run(spec: RunSpec, settings: Settings) -> Row:
-    """Test all pairs with 1-WL and 3-WL."""
-    return measured_row(spec, wl_row(brec_graphs()))
-
-
-def exact_run(spec: RunSpec, settings: Settings) -> Row:
-    """Test the pairs that rows of smaller K have left."""
-    rows = Results.open(settings.results).rows
-    return measured_row(spec, exact_row(brec_graphs(), spec.key, rows))
-
-
-def copies_run(spec: RunSpec, settings: Settings) -> Row:
-    """Compare graphs with their relabelled copies."""
-    return measured_row(spec, invariance_row(brec_graphs(), spec.key))
-
-
-def bounds_run(spec: RunSpec, settings: Settings) -> Row:
-    """Bound the steps that a graph of each pair takes at K: its paths of length K - 1."""
-    return measured_row(spec, bounds_row(brec_graphs(), spec.key))
+def brec_run(spec: RunSpec, settings: Settings) -> Row:
+    """Do one test; the exact test leaves out pairs that rows of a smaller K have distinguished."""
+    graphs, key, begin = brec_graphs(), spec.key, time.perf_counter()
+    if key["test"] == "wl":
+        found = wl_row(graphs)
+    elif key["test"] == "exact":
+        found = exact_row(graphs, key, Results.open(settings.results).rows)
+    elif key["test"] == "copies":
+        found = invariance_row(graphs, key)
+    else:
+        found = bounds_row(graphs, key)
+    return measured_row(spec, {**found, "seconds": time.perf_counter() - begin})
 
 
 def bounds_row(graphs: Sequence[Graph], key: Any) -> Row:
@@ -103,7 +92,7 @@ def bounds_row(graphs: Sequence[Graph], key: Any) -> Row:
 
     A path of length i can be continued by at least d - i vertices, d the smallest degree, and at most by D - 1.
     """
-    begin, steps = time.perf_counter(), key["k"] - 1
+    steps = key["k"] - 1
 
     def bounds(graph: Graph) -> tuple[int, int]:
         degrees = torch.bincount(graph[0][0], minlength=graph[1])
@@ -113,12 +102,7 @@ def bounds_row(graphs: Sequence[Graph], key: Any) -> Row:
 
     found = [bounds(graph) for graph in graphs]
     pairs = [tuple(map(max, zip(*found[i : i + 2], strict=True))) for i in range(0, len(found), 2)]
-    return {
-        "least": [least for least, _ in pairs],
-        "most": [most for _, most in pairs],
-        "max_steps": MAX_STEPS,
-        "seconds": time.perf_counter() - begin,
-    }
+    return {"least": [least for least, _ in pairs], "most": [most for _, most in pairs], "max_steps": MAX_STEPS}
 
 
 def exact_row(graphs: Sequence[Graph], key: Any, rows: Sequence[Row], *, max_steps: int = MAX_STEPS) -> Row:
@@ -127,7 +111,6 @@ def exact_row(graphs: Sequence[Graph], key: Any, rows: Sequence[Row], *, max_ste
     before = [row for row in rows if row["test"] == "exact" and variant.items() <= row.items() and row["k"] < k]
     over = {pair for row in before for name in ("told_apart", "over") for pair in row[name]}
     left = [pair for pair in range(len(graphs) // 2) if pair not in over]
-    begin = time.perf_counter()
 
     def test(pair: int) -> bool | None:
         try:
@@ -143,17 +126,13 @@ def exact_row(graphs: Sequence[Graph], key: Any, rows: Sequence[Row], *, max_ste
         "over": [pair for pair, different in found.items() if different is None],
         "tested": len(left),
         "max_steps": max_steps,
-        "seconds": time.perf_counter() - begin,
     }
 
 
 def wl_row(graphs: Sequence[Graph]) -> Row:
     """Return the pairs that 1-WL and 3-WL distinguish."""
-    begin = time.perf_counter()
-    found = {}
-    for name, prints in (("wl1", wl_fingerprints(graphs)), ("wl3", folklore_fingerprints(graphs, most_vertices=1000))):
-        found[name] = (prints[0::2] != prints[1::2]).any(axis=1).nonzero()[0].tolist()
-    return {**found, "seconds": time.perf_counter() - begin}
+    prints = {"wl1": wl_fingerprints(graphs), "wl3": folklore_fingerprints(graphs, most_vertices=1000)}
+    return {name: (one[0::2] != one[1::2]).any(axis=1).nonzero()[0].tolist() for name, one in prints.items()}
 
 
 def invariance_row(graphs: Sequence[Graph], key: Any, *, copies: int = COPIES) -> Row:
@@ -161,7 +140,6 @@ def invariance_row(graphs: Sequence[Graph], key: Any, *, copies: int = COPIES) -
 
     For SP+ and AP there must be none. `consistent` are the distinguished pairs of two stable graphs.
     """
-    begin = time.perf_counter()
     k, variant = key["k"], {name: key[name] for name in ("collection", "distances")}
 
     def prints(index: int) -> tuple[set[tuple[int, ...]], tuple[int, ...]]:
@@ -176,12 +154,7 @@ def invariance_row(graphs: Sequence[Graph], key: Any, *, copies: int = COPIES) -
         for pair in range(len(graphs) // 2)
         if not {2 * pair, 2 * pair + 1} & set(unstable) and found[2 * pair][1] != found[2 * pair + 1][1]
     ]
-    return {
-        "copies": copies,
-        "unstable": unstable,
-        "consistent": consistent,
-        "seconds": time.perf_counter() - begin,
-    }
+    return {"copies": copies, "unstable": unstable, "consistent": consistent}
 
 
 def summarize(rows: Sequence[Row]) -> list[Row]:
@@ -204,7 +177,10 @@ def summarize(rows: Sequence[Row]) -> list[Row]:
 def protocol_rows(rows: Sequence[Row]) -> list[Row]:
     """Return one row per collection and K of BREC's own protocol; `tested` counts the tested pairs by category."""
     found = []
-    for collection, k in sorted({(row["collection"], row["k"]) for row in rows}, key=_order):
+    order = list(COLLECTIONS)
+    for collection, k in sorted(
+        {(row["collection"], row["k"]) for row in rows}, key=lambda x: (order.index(x[0]), x[1])
+    ):
         blocks = [row for row in rows if (row["collection"], row["k"]) == (collection, k)]
         told = {pair for row in blocks for pair in row["told_apart"]}
         tested = _counts(pair for row in blocks for pair in row["pairs"])
@@ -214,21 +190,10 @@ def protocol_rows(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def _order(each: tuple[Collection, int]) -> tuple[int, int]:
-    return list(COLLECTIONS).index(each[0]), each[1]
-
-
 def bounds_table(rows: Sequence[Row], bounds: Row) -> tuple[list[str], list[list[str]]]:
     """Return head and rows: by category, which pairs BREC's protocol was run on, and which have too many paths."""
-    head = [
-        "category",
-        "pairs",
-        "run",
-        f"paths of length {bounds['k'] - 1}",
-        "too many",
-        "perhaps too many",
-        "not run yet",
-    ]
+    length = f"paths of length {bounds['k'] - 1}"
+    head = ["category", "pairs", "run", length, "too many", "perhaps too many", "not run yet"]
     same = {"test": "protocol", "collection": bounds["collection"], "k": bounds["k"]}
     run = {pair for row in rows if same.items() <= row.items() for pair in row["pairs"]}
     limit, lines = bounds["max_steps"], []
@@ -247,16 +212,11 @@ def ranges(numbers: Iterable[int]) -> str:
     >>> ranges([1, 2, 3, 7]), ranges([])
     ('1-3, 7', '—')
     """
-    text, last = "", None
-    for number in sorted(numbers):
-        if number - 1 != last:
-            text += f", {number}"
-        elif text.endswith(f"-{last}"):
-            text = f"{text.rpartition('-')[0]}-{number}"
-        else:
-            text += f"-{number}"
-        last = number
-    return text[2:] or "—"
+    found = []
+    for _, run in groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]):
+        ends = [number for _, number in run]
+        found.append(str(ends[0]) if len(ends) == 1 else f"{ends[0]}-{ends[-1]}")
+    return ", ".join(found) or "—"
 
 
 WL = (("1-WL", "wl1"), ("3-WL", "wl3"))
@@ -304,7 +264,7 @@ def _count_text(row: Row, category: str) -> str:
     return str(told) if tested in (None, len(CATEGORIES[category])) else f"{told} of {tested}"
 
 
-def brec_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+def tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
     """Return the table of all tests."""
     rows = summarize(results.rows)
     return [Table("Pairs distinguished, of 400", *table(rows), rows, left=2)] if rows else []

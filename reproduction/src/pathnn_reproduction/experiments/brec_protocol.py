@@ -12,9 +12,9 @@ nearly 0. As the authors of the protocol advise for this case, 1e-7 is added to 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import accumulate
 from typing import Any
@@ -22,12 +22,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pathnn.data import load_dataset
+from pathnn.data import PackedGraphs, load_dataset
 from pathnn.nn import PathNN, paper_config
 from pathnn.nn.path_nn import PathConv, PathNNConfig
 from pathnn.paths import PathExplosionError, extract_paths
 from pathnn.paths.options import Collection
-from pathnn.paths.trie import LengthTrie, PathTrie
 from pathnn.theory.fingerprints import hashed_annotations
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import as_graphs
@@ -75,114 +74,70 @@ def disjoint_union(graphs: Sequence[Graph]) -> tuple[Tensor, int, Tensor]:
     >>> edge_index.tolist(), num_nodes, graph.tolist()
     ([[0, 1, 2, 3], [1, 0, 3, 2]], 4, [0, 0, 1, 1])
     """
-    sizes = torch.tensor([n for _, n in graphs])
-    shift = (sizes.cumsum(0) - sizes).tolist()
-    edge_index = torch.cat([edges + first for (edges, _), first in zip(graphs, shift, strict=True)], dim=1)
-    return edge_index, int(sizes.sum()), torch.repeat_interleave(sizes)
+    edges, sizes = zip(*graphs, strict=True)
+    batch = PackedGraphs.from_edges(edges, sizes).select(range(len(graphs)))
+    return batch.edge_index, batch.num_nodes, batch.batch
 
 
-@dataclass(frozen=True)
-class Batches:
-    """Copies of two graphs in batches; each batch has copies of the first graph, then as many of the second."""
-
-    parts: tuple[MergedBatch | PlainBatch, ...]
-
-    @classmethod
-    def of(cls, ours: Sequence[Graph], theirs: Sequence[Graph], config: PathNNConfig) -> Batches:
-        """Return batches of the copies, in order."""
-        if config.collection != "sp":
-            return cls((MergedBatch.of([*ours, *theirs], config),))
-        starts = range(0, len(ours), PAIRS)
-        return cls(tuple(PlainBatch.of([*ours[i : i + PAIRS], *theirs[i : i + PAIRS]], config) for i in starts))
-
-    def step_outputs(self, model: PathNN, step: int) -> tuple[Tensor, Tensor]:
-        """Return the outputs of the model for the batch of a step: a row per copy of each graph."""
-        first, second = self.parts[step % len(self.parts)].outputs(model).chunk(2)
-        return first, second
-
-    def outputs(self, model: PathNN) -> tuple[Tensor, Tensor]:
-        """Return the outputs of the model for all copies of each graph: `[copies, out_channels]`."""
-        found = [self.step_outputs(model, step) for step in range(len(self.parts))]
-        return torch.cat([first for first, _ in found]), torch.cat([second for _, second in found])
+Batch = Callable[[PathNN], Tensor]
+"""The outputs of a model for some graphs: `[num_graphs, out_channels]`."""
 
 
-@dataclass(frozen=True)
-class PlainBatch:
-    """Graphs with every path; the paths are extracted once and read in each step."""
-
-    trie: PathTrie
-    graph: Tensor  # [num_nodes]
-    num_graphs: int
-
-    @classmethod
-    def of(cls, graphs: Sequence[Graph], config: PathNNConfig) -> PlainBatch:
-        """Extract the paths."""
-        edge_index, num_nodes, graph = disjoint_union(graphs)
-        trie = extract_paths(
-            edge_index, num_nodes, collection=config.collection, k=config.k, distances=bool(config.distances),
-            extend=config.extend, max_paths=None, batch=graph,
-        )  # fmt: skip
-        return cls(trie, graph, len(graphs))
-
-    def outputs(self, model: PathNN) -> Tensor:
-        """Return the output of the network for each graph: `[num_graphs, out_channels]`."""
-        ones = torch.ones(len(self.graph), 1, dtype=torch.float64)
-        out: Tensor = model(ones, trie=self.trie, batch=self.graph, batch_size=self.num_graphs)
-        return out
+def make_batches(ours: Sequence[Graph], theirs: Sequence[Graph], config: PathNNConfig) -> list[Batch]:
+    """Return batches of copies of two graphs, in order: copies of the first, then as many of the second."""
+    make, size = (plain_batch, PAIRS) if config.collection == "sp" else (merged_batch, len(ours))
+    starts = range(0, len(ours), size)
+    return [make([*ours[i : i + size], *theirs[i : i + size]], config) for i in starts]
 
 
-@dataclass(frozen=True)
-class Layer:
-    """The input of a layer, with equal tokens merged."""
-
-    before: Tensor  # [classes]: the class before of each class after
-    after: Tensor  # [num_nodes]: the class of each vertex
-    chosen: Tensor  # [classes]: a vertex of each class
-    parts: tuple[tuple[LengthTrie, Tensor, Tensor, Tensor], ...]  # trie, its entry, class and number per sequence
+def outputs(model: PathNN, batches: Sequence[Batch]) -> tuple[Tensor, Tensor]:
+    """Return the outputs of a model for all copies of each of the two graphs."""
+    parts = [batch(model).chunk(2) for batch in batches]
+    return torch.cat([first for first, _ in parts]), torch.cat([second for _, second in parts])
 
 
-@dataclass(frozen=True)
-class MergedBatch:
-    """Graphs with equal sequences merged; made once and read in each step."""
+def plain_batch(graphs: Sequence[Graph], config: PathNNConfig) -> Batch:
+    """Return a batch that reads every path; the paths are extracted once."""
+    edge_index, num_nodes, graph = disjoint_union(graphs)
+    trie = extract_paths(
+        edge_index, num_nodes, collection=config.collection, k=config.k, distances=bool(config.distances),
+        extend=config.extend, max_paths=None, batch=graph,
+    )  # fmt: skip
+    ones = torch.ones(num_nodes, 1, dtype=torch.float64)
+    return lambda model: model(ones, trie=trie, batch=graph, batch_size=len(graphs))
 
-    layers: tuple[Layer, ...]
-    graph: Tensor  # [num_nodes]
-    num_graphs: int
 
-    @classmethod
-    def of(cls, graphs: Sequence[Graph], config: PathNNConfig) -> MergedBatch:
-        """Find the sequences of all layers."""
-        distances = bool(config.distances)
-        found = hashed_annotations(
-            graphs, collection=config.collection, k=config.k, distances=distances, max_steps=MAX_STEPS
-        )
-        sizes = [n for _, n in graphs]
-        finder = SequenceFinder(graphs, list(accumulate(sizes, initial=0)), config)
-        layers, count = [], 1
-        for length, level in enumerate(merged_levels(found, config.k), start=1):
-            parts = [
-                (*merged_trie(one, finder.width, count, finder.dummy, "cpu"), one.owner, one.count.double())
-                for one in finder.batches(level, length, 10**9)
-            ]
-            before, chosen = torch.from_numpy(level.before[level.chosen]), torch.from_numpy(level.chosen)
-            layers.append(Layer(before, torch.from_numpy(level.after), chosen, tuple(parts)))
-            count = len(level.chosen)
-        return cls(tuple(layers), torch.repeat_interleave(torch.tensor(sizes)), len(graphs))
+def merged_batch(graphs: Sequence[Graph], config: PathNNConfig) -> Batch:
+    """Return a batch with equal sequences and equal vertices merged; they are found once."""
+    found = hashed_annotations(
+        graphs, collection=config.collection, k=config.k, distances=bool(config.distances), max_steps=MAX_STEPS
+    )
+    sizes = [n for _, n in graphs]
+    graph = torch.repeat_interleave(torch.tensor(sizes))
+    finder = SequenceFinder(graphs, list(accumulate(sizes, initial=0)), config)
+    layers, count = [], 1
+    for length, level in enumerate(merged_levels(found, config.k), start=1):
+        parts = [  # trie, and for each sequence its entry, class and number
+            (*merged_trie(one, finder.width, count, finder.dummy, "cpu"), one.owner, one.count.double())
+            for one in finder.batches(level, length, 10**9)
+        ]
+        before, after, chosen = map(torch.from_numpy, (level.before[level.chosen], level.after, level.chosen))
+        layers.append((before, after, chosen, parts))
+        count = len(level.chosen)
 
-    def outputs(self, model: PathNN) -> Tensor:
-        """Return the output of the network for each graph: `[num_graphs, out_channels]`."""
+    def compute(model: PathNN) -> Tensor:
         h = model.encoder(torch.ones(1, 1, dtype=torch.float64))
-        for layer, conv in zip(self.layers, model.convs, strict=True):
+        for (before, after, chosen, parts), conv in zip(layers, model.convs, strict=True):
             assert isinstance(conv, PathConv)
             h = conv.scale(h)
-            total = h.new_zeros(len(layer.chosen), h.size(1))
-            for trie, entry, owner, count in layer.parts:
+            total = h.new_zeros(len(chosen), h.size(1))
+            for trie, entry, owner, number in parts:
                 paths = model.lstm.path_representations(h, trie)
-                total = total.index_add(0, owner, paths[entry] * count.unsqueeze(1))
-            h = conv.phi(conv.norm((h[layer.before] + total)[layer.after]))[layer.chosen]
-        last = self.layers[-1].after
-        out: Tensor = model.head(h.new_zeros(self.num_graphs, h.size(1)).index_add(0, self.graph, h[last]))
-        return out
+                total = total.index_add(0, owner, paths[entry] * number.unsqueeze(1))
+            h = conv.phi(conv.norm((h[before] + total)[after]))[chosen]
+        return model.head(h.new_zeros(len(graphs), h.size(1)).index_add(0, graph, h[layers[-1][1]]))
+
+    return compute
 
 
 CHANNELS, THRESHOLD, EPSILON = 16, 72.34, 1e-7
@@ -216,30 +171,26 @@ def hotelling(first: Tensor, second: Tensor) -> float:
     return float(mean @ torch.linalg.pinv(covariance) @ mean)
 
 
-def run_pair(
-    first: Graph, second: Graph, *, collection: Collection, k: int, seed: int = 0, copies: int = COPIES
-) -> Row:
+def run_pair(first: Graph, second: Graph, *, collection: Collection, k: int, copies: int = COPIES) -> Row:
     """Train a network on a pair and test it; `told_apart` requires that copies of one graph do not differ."""
-    begin = time.perf_counter()
-    ours, theirs = ([relabelled(graph, seed + i) for i in range(copies)] for graph in (first, second))
-    again = [relabelled(first, seed + copies + i) for i in range(copies)]
-    model = protocol_model(collection, k, seed)
-    batches = Batches.of(ours, theirs, model.config)
+    ours, theirs = ([relabelled(graph, i) for i in range(copies)] for graph in (first, second))
+    again = [relabelled(first, copies + i) for i in range(copies)]
+    model = protocol_model(collection, k, seed=0)
+    batches = make_batches(ours, theirs, model.config)
     epochs = train(model, batches)
     with torch.no_grad():
-        statistic = hotelling(*batches.outputs(model))
-        of_copies = hotelling(*Batches.of(ours, again, model.config).outputs(model))
+        statistic = hotelling(*outputs(model, batches))
+        of_copies = hotelling(*outputs(model, make_batches(ours, again, model.config)))
     return {
         "told_apart": statistic > THRESHOLD > of_copies,
         "reliable": of_copies < THRESHOLD,
         "statistic": statistic,
         "statistic_of_copies": of_copies,
         "epochs": epochs,
-        "seconds": time.perf_counter() - begin,
     }
 
 
-def run_block(graphs: Sequence[Graph], pairs: Sequence[int], *, collection: Collection, k: int, seed: int = 0) -> Row:
+def run_block(graphs: Sequence[Graph], pairs: Sequence[int], *, collection: Collection, k: int) -> Row:
     """Train on several pairs of BREC: which are distinguished, which are unreliable, and the statistics.
 
     `pairs` of the result leaves out those with more than `MAX_STEPS` steps.
@@ -247,7 +198,7 @@ def run_block(graphs: Sequence[Graph], pairs: Sequence[int], *, collection: Coll
     begin, found = time.perf_counter(), {}
     for pair in pairs:
         with suppress(PathExplosionError):
-            found[pair] = run_pair(graphs[2 * pair], graphs[2 * pair + 1], collection=collection, k=k, seed=seed)
+            found[pair] = run_pair(graphs[2 * pair], graphs[2 * pair + 1], collection=collection, k=k)
     return {
         "told_apart": [pair for pair, row in found.items() if row["told_apart"]],
         "unreliable": [pair for pair, row in found.items() if not row["reliable"]],
@@ -259,7 +210,7 @@ def run_block(graphs: Sequence[Graph], pairs: Sequence[int], *, collection: Coll
     }
 
 
-def train(model: PathNN, batches: Batches) -> int:
+def train(model: PathNN, batches: Sequence[Batch]) -> int:
     """Minimize the cosine between the outputs of the two graphs, and return the number of epochs."""
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
@@ -268,7 +219,7 @@ def train(model: PathNN, batches: Batches) -> int:
         losses = []
         for step in range(STEPS):
             optimizer.zero_grad()
-            ours, theirs = batches.step_outputs(model, step)
+            ours, theirs = batches[step % len(batches)](model).chunk(2)
             loss = loss_of(ours, theirs, -ours.new_ones(len(ours)))
             loss.backward()
             optimizer.step()

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Literal, cast
 
 from pathnn.data import load_dataset
 from pathnn.data.paths import count_per_graph
 from pathnn.paths.options import COLLECTIONS, Collection, PathOptions
-from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.paper import COUNTS
 from pathnn_reproduction.results import Results, Row, measured_row
 from pathnn_reproduction.spec import Experiment, RunSpec
 from pathnn_reproduction.tables import Table
 from pathnn_reproduction.worker import Settings
 
-Agreement = Literal["rounded", "truncated", "no"]
 
-
-def counts() -> Experiment:
-    """Return the table: a run per dataset and collection."""
-    specs = tuple(
-        RunSpec(target="counts", key={"dataset": dataset, "collection": collection}, run=count_run)
-        for dataset in COUNTS
-        for collection in COLLECTIONS
-    )
-    return Experiment("counts", TARGETS["counts"], specs, counts_table)
+def counts() -> Iterator[RunSpec]:
+    """Yield the runs of the table: one per dataset and collection."""
+    for dataset, collection in product(COUNTS, COLLECTIONS):
+        yield RunSpec(target="counts", key={"dataset": dataset, "collection": collection}, run=count_run)
 
 
 def printed(dataset: str, collection: str) -> dict[int, float]:
@@ -50,7 +44,7 @@ def count_run(spec: RunSpec, settings: Settings) -> Row:
     return measured_row(spec, result)
 
 
-def agreement(ours: float, paper: float, decimals: int) -> Agreement:
+def agreement(ours: float, paper: float, decimals: int) -> Literal["rounded", "truncated", "no"]:
     """Return whether ours, rounded or cut off at the decimals that the paper prints, is the paper's number.
 
     >>> agreement(6581.6, 6581, 0), agreement(69.4, 69.2, 1)
@@ -62,7 +56,7 @@ def agreement(ours: float, paper: float, decimals: int) -> Agreement:
     return "truncated" if math.floor(ours * unit) / unit == paper else "no"
 
 
-def counts_table(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+def tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
     """Return the table; a number that differs from the paper's is an error."""
     values = []
     for spec, row in experiment.done(specs, results):

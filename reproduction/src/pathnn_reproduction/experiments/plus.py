@@ -7,7 +7,6 @@ from typing import Any
 
 from pathnn.nn.presets import PLUS
 from pathnn.training.config import RunConfig
-from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Results, Row, config_hash, v1_options
 from pathnn_reproduction.spec import Experiment, RunSpec
@@ -51,11 +50,6 @@ TRAINING: dict[str, dict[str, Any]] = {
 """Changes of the training of some ablations."""
 
 
-def plus() -> Experiment:
-    """Return the table: ten seeds (Peptides-func four), and three for each ablation."""
-    return Experiment("plus", TARGETS["plus"], tuple(_specs()), plus_tables)
-
-
 def plus_run(data: str, *, seed: int = 0, changes: Any = None, schedule: Any = None) -> RunConfig:
     """Return a run of PathNN+ with some options of the model and of the schedule changed.
 
@@ -71,7 +65,8 @@ def plus_run(data: str, *, seed: int = 0, changes: Any = None, schedule: Any = N
     })  # fmt: skip
 
 
-def _specs() -> Iterator[RunSpec]:
+def plus() -> Iterator[RunSpec]:
+    """Yield the runs of the table: ten seeds (Peptides-func four), and three for each ablation."""
     for data, seeds in SEEDS.items():
         for model, changes in (("pathnn+", {}), ("control", CONTROLS[data])):
             for seed in range(seeds):
@@ -90,25 +85,18 @@ def _spec(model: str, config: RunConfig) -> RunSpec:
 HEAD = ("dataset", "model", "mean", "seeds", "parameters")
 
 
-def plus_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+def tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
     """Return the table of `specs`; what is not measured yet is None in its values."""
     values, rows = [], []
     for dataset, model, *_ in dict.fromkeys(spec.entry for spec in specs):
         runs = [spec for spec in experiment.specs if spec.entry[:2] == (dataset, model)]
-        found = measure(experiment, runs, results)
-        value: Row = {
-            "dataset": dataset,
-            "model": model,
-            "mean": None,
-            "deviation": None,
-            "seeds": 0,
-            "parameters": None,
-        }
-        text = NOT_MEASURED
+        found, text, parameters = measure(experiment, runs, results), NOT_MEASURED, ""
+        value: Row = {"dataset": dataset, "model": model}
+        value |= {"mean": None, "deviation": None, "seeds": 0, "parameters": None}
         if found is not None:
             value |= {"mean": found.mean, "deviation": found.std, "seeds": found.count, "parameters": found.parameters}
             text = score_text(found.mean, found.std, TABLES[str(dataset)].decimals + 1)
+            parameters = "" if found.parameters is None else f"{found.parameters:,}"
         values.append(value)
-        parameters = "" if value["parameters"] is None else f"{value['parameters']:,}"
         rows.append([str(dataset), str(model), text, f"{value['seeds']} of {len(runs)}", parameters])
     return [Table("PathNN+: test scores", HEAD, rows, values, 2)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -17,7 +17,6 @@ from pathnn.training.recipes import tu, zinc
 from pathnn.training.runs import load_task
 from pathnn_reproduction.bench.epoch import Training
 from pathnn_reproduction.bench.timing import seconds
-from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.baselines import baseline_run
 from pathnn_reproduction.paper import TIMES
 from pathnn_reproduction.results import Results, Row, measured_row
@@ -33,11 +32,10 @@ NOT_OURS = tuple(row for row in TIMES if row[1] not in ("pathnn", "gin"))
 """Rows of the paper's table with methods that we do not run."""
 
 
-def runtime() -> Experiment:
-    """Return the table: a run per row, one at a time."""
-    keys = [dict(zip(NAMES, row, strict=True)) for row in TIMES if row not in NOT_OURS]
-    specs = tuple(RunSpec(target="runtime", key=key, run=runtime_run) for key in keys)
-    return Experiment("runtime", TARGETS["runtime"], specs, runtime_tables, alone=True)
+def runtime() -> Iterator[RunSpec]:
+    """Yield the runs of the table: one per row."""
+    keys = (dict(zip(NAMES, row, strict=True)) for row in TIMES if row not in NOT_OURS)
+    return (RunSpec(target="runtime", key=key, run=runtime_run) for key in keys)
 
 
 def run_of(key: Any, device: Any = "auto") -> RunConfig:
@@ -105,7 +103,7 @@ def runtime_texts(rows: Sequence[Row]) -> list[list[str]]:
     return lines
 
 
-def runtime_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+def tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
     """Return a table for each device that rows were measured on."""
     rows = [row for _, row in experiment.done(specs, results)]
     by_device = {row["device"]: [one for one in rows if one["device"] == row["device"]] for row in rows}

@@ -27,7 +27,6 @@ from pathnn.theory.fingerprints import (
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import UntrainedPhi, all_pairs, as_graphs, confused_pairs, untrained_models
 from pathnn.theory.merged import merged_embeddings
-from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.results import Results, Row, measured_row
 from pathnn_reproduction.spec import Experiment, RunSpec
 from pathnn_reproduction.tables import Table
@@ -41,7 +40,6 @@ SPEED = ("sr361446", 6)
 
 SEEDS = 5
 
-
 LONGER = {"sr16622": (5, 6), "sr251256": (5,), "sr261034": (5,), "sr281264": (5,)}
 """Families that networks also read with longer paths than the paper's, and these lengths."""
 
@@ -49,10 +47,9 @@ K, LONGEST = 4, 8
 """The longest paths of the paper's networks, and of the exact test."""
 
 
-def sr() -> Experiment:
-    """Return the figure: a run per family and test."""
-    specs = tuple(RunSpec(target="sr", key=key, run=sr_run) for family in ALL for key in _keys(family))
-    return Experiment("sr", TARGETS["sr"], specs, sr_tables)
+def sr() -> Iterator[RunSpec]:
+    """Yield the runs of the figure: one per family and test."""
+    return (RunSpec(target="sr", key=key, run=sr_run) for family in ALL for key in _keys(family))
 
 
 def _keys(family: str) -> Iterator[dict[str, str | int | None]]:
@@ -75,15 +72,19 @@ def sr_run(spec: RunSpec, settings: Settings) -> Row:
     begin = time.perf_counter()
     if key["test"] == "speed":
         return measured_row(spec, speed(graphs[0], key["k"]))
+    device = "cpu"
     if key["test"] == "wl":
         found: Row = {"wl1": pairs_in(wl_fingerprints(graphs)), "wl3": pairs_in(folklore_fingerprints(graphs))}
     elif key["test"] == "exact":
         found = {"lengths": list(exact_by_length(graphs, key["k"], distances=key["distances"]))}
     else:
-        found = _network(graphs, key, str(resolve(settings.device)))
+        device = str(resolve(settings.device))
+        models = untrained_models(collection="ap", k=key["k"], seeds=SEEDS, distances=key["distances"], phi=key["phi"])
+        rows, pairs = merged_embeddings(models, graphs, device=device).cpu(), all_pairs(len(graphs))
+        found = {"confused": [int(confused_pairs(one, pairs).sum()) for one in rows], "network_device": device}
     size = {"graphs": len(graphs), "pairs": len(graphs) * (len(graphs) - 1) // 2}
     own = {"threads": torch.get_num_threads(), "seconds": time.perf_counter() - begin}
-    return measured_row(spec, {**size, **found, **own}, device=found.get("network_device", "cpu"))
+    return measured_row(spec, {**size, **found, **own}, device=device)
 
 
 def exact_by_length(graphs: Sequence[Graph], longest: int, *, distances: bool, first: int = 3) -> Iterator[Row]:
@@ -104,7 +105,10 @@ def exact_by_length(graphs: Sequence[Graph], longest: int, *, distances: bool, f
         groups = classes(rows)
         sizes = np.bincount(groups, minlength=1)
         alive = [i for i, group in zip(alive, groups, strict=True) if sizes[group] > 1]
-        row["confused_graphs"] = _groups(alive, groups[sizes[groups] > 1]) if len(alive) <= 40 else None
+        alike: dict[int, list[int]] = {}
+        for i, group in sorted(zip(alive, groups[sizes[groups] > 1].tolist(), strict=True), key=lambda one: one[1]):
+            alike.setdefault(group, []).append(i)
+        row["confused_graphs"] = list(alike.values()) if len(alive) <= 40 else None
         yield row
         if not alive:
             return
@@ -131,17 +135,6 @@ def pairs_in(rows: Lanes) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def _groups(alive: Sequence[int], groups: np.ndarray[Any, Any]) -> list[list[int]]:
-    return [[i for i, other in zip(alive, groups, strict=True) if other == group] for group in np.unique(groups)]
-
-
-def _network(graphs: Sequence[Graph], key: Any, device: str) -> Row:
-    models = untrained_models(collection="ap", k=key["k"], seeds=SEEDS, distances=key["distances"], phi=key["phi"])
-    found = merged_embeddings(models, graphs, device=device).cpu()
-    pairs = all_pairs(len(graphs))
-    return {"confused": [int(confused_pairs(rows, pairs).sum()) for rows in found], "network_device": device}
-
-
 NETWORKS = (
     ("network", True, "identity"),
     ("relu", True, "relu"),
@@ -151,33 +144,33 @@ NETWORKS = (
 """The networks of the page: the paper's, with a ReLU, with BatchNorm and tanh, the paper's without distances."""
 
 
-def summarize(rows: Sequence[Row], k: int = K) -> list[Row]:
+def summarize(rows: Sequence[Row]) -> list[Row]:
     """Return one row per family, in the order of the paper: confused pairs of each test, None if it was not run."""
-    families = [[row for row in rows if row["family"] == family] for family in ALL]
-    return [_family(found[0]["family"], found, k) for found in families if found]
-
-
-def _family(family: str, rows: Sequence[Row], k: int) -> Row:
     rows = [row for row in rows if row["test"] != "speed"]
-    wl = _first(rows, test="wl") or {}
-    found: Row = {"family": family, "graphs": rows[0]["graphs"], "pairs": rows[0]["pairs"]}
-    found |= {"wl1": wl.get("wl1"), "wl3": wl.get("wl3")}
+    families = [[row for row in rows if row["family"] == family] for family in ALL]
+    return [_family(found) for found in families if found]
+
+
+def _family(rows: Sequence[Row]) -> Row:
+    def first(**key: object) -> Row:
+        return next((row for row in rows if key.items() <= row.items()), {})
+
+    found = {name: rows[0][name] for name in ("family", "graphs", "pairs")}
+    found |= {name: first(test="wl").get(name) for name in ("wl1", "wl3")}
     for name, distances, phi in NETWORKS:
-        row = _first(rows, test="network", k=k, distances=distances, phi=phi)
-        found[name] = None if row is None else row["confused"]
-    lengths = {one["k"]: one for row in rows if row["test"] == "exact" and row["distances"] for one in row["lengths"]}
-    without = [one for row in rows if row["test"] == "exact" and not row["distances"] for one in row["lengths"]]
-    found["exact"] = {length: lengths[length]["confused"] for length in sorted(lengths)}
-    found["sum"] = lengths[k]["sum"] if k in lengths else None
-    found["exact_without"] = next((one["confused"] for one in without if one["k"] == k), None)
+        found[name] = first(test="network", k=K, distances=distances, phi=phi).get("confused")
+    tests = [row for row in rows if row["test"] == "exact"]
+    exact, without = (
+        {one["k"]: one for row in tests if row["distances"] == given for one in row["lengths"]}
+        for given in (True, False)
+    )
+    found["exact"] = {length: exact[length]["confused"] for length in sorted(exact)}
+    found["sum"] = exact.get(K, {}).get("sum")
+    found["exact_without"] = without.get(K, {}).get("confused")
     found["longer_networks"] = {
-        f"{row['k']} {row['phi']}": row["confused"] for row in rows if row["test"] == "network" and row["k"] > k
+        f"{row['k']} {row['phi']}": row["confused"] for row in rows if row["test"] == "network" and row["k"] > K
     }
     return found
-
-
-def _first(rows: Sequence[Row], **key: object) -> Row | None:
-    return next((row for row in rows if all(row[name] == value for name, value in key.items())), None)
 
 
 def exact_at(row: Row, k: int) -> int | None:
@@ -198,11 +191,9 @@ def percent(count: float | None, pairs: int) -> str:
     >>> percent(1, 820), percent(0, 5), percent(None, 5)
     ('0.12', '0', 'not run')
     """
-    if count is None:
-        return "not run"
-    return (
-        "0" if count == 0 else f"{100 * count / pairs:.2f}" if count / pairs >= 1e-4 else f"{100 * count / pairs:.1e}"
-    )
+    if not count:
+        return "not run" if count is None else "0"
+    return f"{100 * count / pairs:.2f}" if count / pairs >= 1e-4 else f"{100 * count / pairs:.1e}"
 
 
 def mean(counts: Sequence[int] | None) -> float | None:
@@ -223,7 +214,7 @@ def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     return head, lines
 
 
-def sr_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
+def tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
     """Return the main table of the families of `specs`."""
     chosen = {spec.key["family"] for spec in specs}
     rows = [row for row in summarize(results.rows) if row["family"] in chosen]

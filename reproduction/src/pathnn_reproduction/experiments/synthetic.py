@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
@@ -15,28 +14,25 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
 from pathnn.device import device_name, resolve
 from pathnn.paths.options import COLLECTIONS
-from pathnn.provenance import versions
+from pathnn.provenance import provenance
 from pathnn.theory.isomorphism import confused_pairs
 from pathnn.training import build_model, model_outputs
 from pathnn.training.config import RunConfig
 from pathnn.training.recipes import csl, exp
-from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.baselines import baseline_run
 from pathnn_reproduction.results import Row, trained_row
-from pathnn_reproduction.spec import Experiment, RunSpec, training_spec
+from pathnn_reproduction.spec import RunSpec, training_spec
 from pathnn_reproduction.tables import accuracy_tables
 from pathnn_reproduction.worker import Settings, loaded_commit, task_with_paths
+
+tables = accuracy_tables
 
 UNTRAINED: dict[str, Any] = {"precision": "64-true", "epochs": 1, "patience": None, "batch_size": 64}
 """Options of a config that only describes a network: nothing is trained."""
 
 
-def synthetic() -> Experiment:
-    """Return table 1."""
-    return Experiment("synthetic", TARGETS["synthetic"], tuple(_specs()), accuracy_tables)
-
-
-def _specs() -> Iterator[RunSpec]:
+def synthetic() -> Iterator[RunSpec]:
+    """Yield the runs of table 1."""
     for collection, fold in product(COLLECTIONS, range(5)):
         yield training_spec("synthetic", csl(collection, fold=fold))
     for fold in range(5):
@@ -82,18 +78,7 @@ def count_confused_run(spec: RunSpec, settings: Settings) -> Row:
     task, device = task_with_paths(config), resolve(config.device)
     begin = time.perf_counter()
     confused, parameters = count_confused(config, task, device)
-    result = {
-        "metric": "undistinguished pairs",
-        "val_score": confused,
-        "test_score": confused,
-        "epochs": 0,
-        "best_epoch": 0,
-        "stopped": "untrained",
-        "seconds": time.perf_counter() - begin,
-        "parameters": parameters,
-        "device": device_name(device),
-        "commit": loaded_commit(),
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-    }
-    return trained_row(spec, config, result)
+    result = {"val_score": confused, "test_score": confused, "metric": "undistinguished pairs", "stopped": "untrained"}
+    result |= {"epochs": 0, "best_epoch": 0, "seconds": time.perf_counter() - begin, "parameters": parameters}
+    where = {"device": device_name(device), "commit": loaded_commit()}
+    return trained_row(spec, config, {**provenance(), **result, **where})

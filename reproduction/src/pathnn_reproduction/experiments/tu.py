@@ -8,10 +8,11 @@ from itertools import product
 
 from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn.training import recipes
-from pathnn_reproduction.experiments import TARGETS
 from pathnn_reproduction.experiments.baselines import BASELINES, baseline_run
-from pathnn_reproduction.spec import Experiment, RunSpec, training_spec
+from pathnn_reproduction.spec import RunSpec, training_spec
 from pathnn_reproduction.tables import accuracy_tables
+
+tables = accuracy_tables
 
 DATASETS = ("enzymes", "nci1", "proteins", "dd", "imdb-binary", "imdb-multi")
 
@@ -20,11 +21,6 @@ GRID = tuple(product((32, 64), (0.0, 0.5)))
 
 FOLDS, ASSESSED = 10, (1, 2, 3)
 """Number of folds, and the seeds of the winner's runs; the runs of the grid have seed 0."""
-
-
-def tu() -> Experiment:
-    """Return table 2."""
-    return Experiment("tu", TARGETS["tu"], tuple(_specs()), accuracy_tables)
 
 
 def models_of(data: str) -> list[tuple[Collection, int]]:
@@ -37,7 +33,8 @@ def models_of(data: str) -> list[tuple[Collection, int]]:
     return [(c, k) for c, k in models if not (data.startswith("imdb") and k == 3 and c != "ap")]
 
 
-def _specs() -> Iterator[RunSpec]:
+def tu() -> Iterator[RunSpec]:
+    """Yield the runs of table 2."""
     for data in DATASETS:
         for (collection, k), fold in product(models_of(data), range(FOLDS)):
             for (hidden, dropout), seed in _grid():

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection as Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
-
-from torch import Tensor
 
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import Path
@@ -26,11 +24,11 @@ from pathnn.plots.page import (
     lettered,
     make_page,
 )  # fmt: skip
-from pathnn.plots.trees import LEAF, LEVEL, Placed, panel_size, tree_layout
-from pathnn.theory.graphs import Graph, check_source, edges_to_index, paths_by_length
+from pathnn.plots.trees import LEAF, LEVEL, panel_size, tree_layout
+from pathnn.theory.fingerprints import classes, hashed_annotations
+from pathnn.theory.graphs import Graph, edges_to_index, paths_by_length
 from pathnn.theory.trees import Tree
 from pathnn_reproduction.theory.compare import Example
-from pathnn_reproduction.theory.exact import annotated_path_sets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,33 +92,6 @@ def fading_style(walk: Path) -> NodeStyle:
     return NodeStyle(INK if len(walk) == 1 else FADED if redundant else REACHED, dashed=redundant)
 
 
-def draw_styled_tree(
-    axes: Any,
-    layout: Sequence[Placed],
-    labels: Sequence[str],
-    wide: float,
-    style: Style,
-    highlight: Container[Path],
-) -> None:
-    """Draw the layout of a tree, `wide` times wider than usual; edges to nodes in `highlight` have a warm colour."""
-    from matplotlib.patches import RegularPolygon
-
-    pad = wide * RADIUS + 0.03
-    spots = [(pad + wide * LEAF * node.x, -pad + LEVEL * node.y) for node in layout]
-    for node, spot in zip(layout, spots, strict=True):
-        look, label = style(node.walk), labels[node.walk[-1]]
-        if node.parent is not None:
-            line: dict[str, Any] = {"color": EDGE, "linestyle": (0, (2, 1.5))} if look.dashed else {"color": "#7A7A7A"}
-            line |= {"color": WARM, "linewidth": 2.0} if node.walk in highlight else {"linewidth": 1.2}
-            axes.plot(*zip(spots[node.parent], spot, strict=True), zorder=1, **line)
-        draw_disc(axes, spot, label, fill=look.fill, faded=look.dashed)
-        if look.shape != "disc":
-            axes.patches[-1].remove()
-            turn = 0.785398 if look.shape == "square" else 0.0  # a square stands on its side, a diamond on its corner
-            edge = {"edgecolor": INK, "facecolor": look.fill, "linewidth": 0.9, "zorder": 3}
-            axes.add_patch(RegularPolygon(spot, 4, radius=1.25 * RADIUS, orientation=turn, **edge))
-
-
 def tree_panel(
     tree: Tree,
     caption: str,
@@ -129,16 +100,35 @@ def tree_panel(
     style: Style = fading_style,
     highlight: Container[Path] = (),
 ) -> Panel:
-    """A tree; `labels[v]` names vertex v, `style` says how a node looks.
+    """A tree; `labels[v]` names vertex v, `style` says how a node looks, edges to nodes in `highlight` are warm.
 
     >>> tree_panel(Tree(0, (Tree(1),)), "an edge", labels=["a", "b"]).size[1] > 0.9
     True
     """
     layout = tree_layout(tree)
+    looks = [style(node.walk) for node in layout]
     # Squares and diamonds reach further than discs.
-    wide = 1.25 if any(style(node.walk).shape != "disc" for node in layout) else 1.0
-    size = panel_size(layout, wide * LEAF, wide * RADIUS)
-    return Panel(size, caption, lambda axes: draw_styled_tree(axes, layout, labels, wide, style, highlight))
+    wide = 1.25 if any(look.shape != "disc" for look in looks) else 1.0
+
+    def draw(axes: Any) -> None:
+        from matplotlib.patches import RegularPolygon
+
+        pad = wide * RADIUS + 0.03
+        spots = [(pad + wide * LEAF * node.x, -pad + LEVEL * node.y) for node in layout]
+        for node, look, spot in zip(layout, looks, spots, strict=True):
+            if node.parent is not None:
+                line: dict[str, Any] = {"linewidth": 1.2, "color": EDGE if look.dashed else "#7A7A7A"}
+                line |= {"linestyle": (0, (2, 1.5))} if look.dashed else {}
+                line |= {"linewidth": 2.0, "color": WARM} if node.walk in highlight else {}
+                axes.plot(*zip(spots[node.parent], spot, strict=True), zorder=1, **line)
+            draw_disc(axes, spot, labels[node.walk[-1]], fill=look.fill, faded=look.dashed)
+            if look.shape != "disc":
+                axes.patches[-1].remove()
+                turn = 0.785398 if look.shape == "square" else 0.0  # a square stands on its side
+                edge = {"edgecolor": INK, "facecolor": look.fill, "linewidth": 0.9, "zorder": 3}
+                axes.add_patch(RegularPolygon(spot, 4, radius=1.25 * RADIUS, orientation=turn, **edge))
+
+    return Panel(panel_size(layout, wide * LEAF, wide * RADIUS), caption, draw)
 
 
 def draw_panels(panels: Sequence[Panel], *, middle: bool = False) -> Figure:
@@ -148,8 +138,6 @@ def draw_panels(panels: Sequence[Panel], *, middle: bool = False) -> Figure:
     >>> len(draw_panels([graph_panel(hexagon(), "a hexagon"), graph_panel(triangle(), "a triangle")]).axes)
     2
     """
-    if not panels:
-        raise ValueError("there are no panels: expected at least one.")
     captions = lettered([panel.caption for panel in panels])
     figure, axes = make_page([panel.size for panel in panels], captions, middle=middle)
     for panel, place in zip(panels, axes, strict=True):
@@ -157,141 +145,108 @@ def draw_panels(panels: Sequence[Panel], *, middle: bool = False) -> Figure:
     return figure
 
 
-# Pale versions of the page's line colours, with room for black letters.
 FILLS = (PLAIN, "#9CC9E8", "#F3B48A", "#8FD6BE", "#E5B9D0", "#F5D68B", "#C9C9C9", "#B9A7E0")
+"""Pale versions of the page's line colours, which black letters can be read on."""
+
+STEP, ROW, BOX, GAP, HEADLINE = 0.5, 0.46, (0.62, 0.3), 0.55, 0.3
+"""Inches of a picture of iterations: between discs and between rows, of an LSTM, between parts, of a headline."""
 
 
-STEP, ROW = 0.5, 0.46
-
-
-BOX = (0.62, 0.3)
-
-
-GAP = 0.55
-
-
-HEADLINE = 0.3
-
-
-def draw_iterations(
-    edge_index: Tensor,
-    num_nodes: int,
-    source: int,
-    *,
-    collection: Collection = "sp",
-    k: int = 2,
-    labels: Sequence[str] | None = None,
-    positions: Sequence[Sequence[float]] | None = None,
-) -> Figure:
+def draw_iterations(graph: Graph, source: int, *, collection: Collection, k: int) -> Figure:
     """Draw k iterations, one below the other: colours before, the paths from `source` and their sum, colours after.
 
     Vertices have the same colour exactly when a PathNN (its functions injective, residual term included) gives them
     the same vector. Paths are read from their far end to the source.
 
     >>> from pathnn.theory.examples import figure_graph
-    >>> len(draw_iterations(*figure_graph(), 0).axes)
+    >>> len(draw_iterations(figure_graph(), 0, collection="sp", k=2).axes)
     1
     """
     from matplotlib.figure import Figure
 
-    check_source(source, num_nodes)
-    graph = sketch(edge_index, num_nodes, labels=labels, positions=positions)
-    fills = iteration_fills(edge_index, num_nodes, collection=collection, k=k)
-    by_length = paths_by_length(edge_index, num_nodes, collection=collection, k=k)
+    drawing, fills = sketch(*graph), iteration_fills(graph, collection=collection, k=k)
+    by_length = paths_by_length(*graph, collection=collection, k=k)
     rows = [[path for path in paths if path[0] == source] for paths in by_length]
-    heights = [max(graph.size[1], ROW * (len(paths) + 1)) + HEADLINE for paths in rows]
-    width = 2 * graph.size[0] + STEP * k + 2 * RADIUS + 2 * BOX[0] + 4 * GAP
+    heights = [max(drawing.size[1], ROW * (len(paths) + 1)) + HEADLINE for paths in rows]
+    width = 2 * drawing.size[0] + STEP * k + 2 * RADIUS + 2 * BOX[0] + 4 * GAP
     height = sum(heights) + GAP * (len(rows) - 1)
     total = width + 2 * MARGIN, height + 2 * MARGIN
     figure = Figure(figsize=total, facecolor="white")
     axes = figure.add_axes((MARGIN / total[0], MARGIN / total[1], width / total[0], height / total[1]))
     axes.set(xlim=(0, width), ylim=(-height, 0))
     axes.set_axis_off()
-    top = 0.0
-    for i, paths in enumerate(rows):
-        _draw_row(axes, graph, source, paths, (fills[i], fills[i + 1]), top, heights[i], i + 1, width)
-        top -= heights[i] + GAP
+    top, name = 0.0, drawing.labels[source]
+    for number, (paths, size) in enumerate(zip(rows, heights, strict=True), start=1):
+        texts = (
+            (0.0, "left", f"({'ab'[number - 1] if number < 3 else number}) iteration {number}"),
+            (width / 2, "center", f"paths of length {number} from {name}, and {name} itself"),
+            (width, "right", f"after iteration {number}"),
+        )
+        for x, side, text in texts:
+            axes.text(x, top, text, ha=side, va="top", fontsize=CAPTION_SIZE, color=INK)
+        middle = top - HEADLINE - (size - HEADLINE) / 2
+        _draw_iteration(axes, drawing, source, paths, (fills[number - 1], fills[number]), middle, width)
+        top -= size + GAP
     return figure
 
 
-def iteration_fills(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[list[str]]:
+def iteration_fills(graph: Graph, *, collection: Collection, k: int) -> list[list[str]]:
     """Return the colour of each vertex before and after each iteration; a class that stays whole keeps its colour.
 
     >>> from pathnn.theory.examples import open_triplet
-    >>> [len(set(fills)) for fills in iteration_fills(*open_triplet(), collection="sp", k=2)]
+    >>> [len(set(fills)) for fills in iteration_fills(open_triplet(), collection="sp", k=2)]
     [1, 2, 2]
     """
-    (levels,) = annotated_path_sets([(edge_index, num_nodes)], collection=collection, k=k, residual=True)
+    (found,) = hashed_annotations([graph], collection=collection, k=k, distances=False)
     known: dict[frozenset[int], str] = {}
     result = []
-    for level in levels:
-        classes = [frozenset(u for u in range(num_nodes) if level[u] == color) for color in level]
-        for members in classes:
+    for level in found.levels:
+        names = classes(level.T)
+        same = [frozenset((names == name).nonzero()[0].tolist()) for name in names]
+        for members in same:
             known.setdefault(members, FILLS[len(known) % len(FILLS)])
-        result.append([known[members] for members in classes])
+        result.append([known[members] for members in same])
     return result
 
 
-def _draw_row(
+def _draw_iteration(
     axes: Any,
     graph: Sketch,
     source: int,
     paths: Sequence[Path],
     fills: tuple[list[str], list[str]],
-    top: float,
-    height: float,
-    iteration: int,
+    middle: float,
     width: float,
 ) -> None:
     """Draw one iteration, from left to right: the graph, the paths through the LSTM, their sum, the next graph."""
-    middle = top - HEADLINE - (height - HEADLINE) / 2
-    _headline(axes, top, iteration, graph.labels[source], width)
-    _draw_graph(axes, graph, fills[0], (0.0, middle + graph.size[1] / 2))
-    left = graph.size[0] + GAP + RADIUS
-    lstm = left + STEP * iteration + RADIUS + GAP / 2
-    total = (lstm + BOX[0] + GAP * 1.4, middle)
-    for row, path in enumerate(paths):
-        y = middle + ROW * (len(paths) / 2 - row)
-        _line(axes, (left, y), (lstm, y))
-        for place, vertex in enumerate(reversed(path)):
-            draw_disc(axes, (left + STEP * place, y), graph.labels[vertex], fill=fills[0][vertex])
-        _box(axes, (lstm, y), "LSTM")
-        _line(axes, (lstm + BOX[0], y), total)
-    # The residual term: what the source was before goes into the sum as well.
-    before = lstm + BOX[0] / 2, middle - ROW * len(paths) / 2
-    _line(axes, before, total)
-    draw_disc(axes, before, graph.labels[source], fill=fills[0][source])
-    draw_disc(axes, total, "$+$")
-    _line(axes, total, (total[0] + GAP, middle))
-    draw_disc(axes, (total[0] + GAP, middle), graph.labels[source], fill=fills[1][source])
-    _draw_graph(axes, graph, fills[1], (width - graph.size[0], middle + graph.size[1] / 2))
-
-
-def _headline(axes: Any, top: float, iteration: int, name: str, width: float) -> None:
-    texts = (
-        (0.0, "left", f"({'ab'[iteration - 1] if iteration < 3 else iteration}) iteration {iteration}"),
-        (width / 2, "center", f"paths of length {iteration} from {name}, and {name} itself"),
-        (width, "right", f"after iteration {iteration}"),
-    )
-    for x, side, text in texts:
-        axes.text(x, top, text, ha=side, va="top", fontsize=CAPTION_SIZE, color=INK)
-
-
-def _draw_graph(axes: Any, graph: Sketch, fills: list[str], corner: tuple[float, float]) -> None:
-    moved = Sketch(graph.points + list(corner), graph.edges, graph.labels, graph.radius, graph.size)
-    moved.draw(axes, fills=fills)
-
-
-def _box(axes: Any, at: tuple[float, float], text: str) -> None:
     from matplotlib.patches import Rectangle
 
-    x, y = at
-    axes.add_patch(Rectangle((x, y - BOX[1] / 2), *BOX, facecolor="#F2F2F2", edgecolor=INK, linewidth=0.9, zorder=3))
-    axes.text(x + BOX[0] / 2, y, text, ha="center", va="center_baseline", fontsize=8, color="black", zorder=4)
+    def line(start: tuple[float, float], end: tuple[float, float]) -> None:
+        axes.plot([start[0], end[0]], [start[1], end[1]], color=EDGE, linewidth=1.6, zorder=1)
 
-
-def _line(axes: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
-    axes.plot([start[0], end[0]], [start[1], end[1]], color=EDGE, linewidth=1.6, zorder=1)
+    for corner, colors in zip((0.0, width - graph.size[0]), fills, strict=True):
+        shift = corner, middle + graph.size[1] / 2
+        replace(graph, points=graph.points + shift).draw(axes, fills=colors)
+    left = graph.size[0] + GAP + RADIUS
+    lstm = left + STEP * max((len(path) - 1 for path in paths), default=0) + RADIUS + GAP / 2
+    total = (lstm + BOX[0] + GAP * 1.4, middle)
+    after = (total[0] + GAP, middle)
+    for row, path in enumerate(paths):
+        y = middle + ROW * (len(paths) / 2 - row)
+        line((left, y), (lstm, y))
+        for place, vertex in enumerate(reversed(path)):
+            draw_disc(axes, (left + STEP * place, y), graph.labels[vertex], fill=fills[0][vertex])
+        box: dict[str, Any] = {"facecolor": "#F2F2F2", "edgecolor": INK, "linewidth": 0.9, "zorder": 3}
+        axes.add_patch(Rectangle((lstm, y - BOX[1] / 2), *BOX, **box))
+        axes.text(lstm + BOX[0] / 2, y, "LSTM", ha="center", va="center_baseline", fontsize=8, color="black", zorder=4)
+        line((lstm + BOX[0], y), total)
+    # The residual term: what the source was before goes into the sum as well.
+    before = lstm + BOX[0] / 2, middle - ROW * len(paths) / 2
+    line(before, total)
+    line(total, after)
+    draw_disc(axes, before, graph.labels[source], fill=fills[0][source])
+    draw_disc(axes, total, "$+$")
+    draw_disc(axes, after, graph.labels[source], fill=fills[1][source])
 
 
 def draw_failure_rates(families: Sequence[str], rates: Mapping[str, Sequence[float | None]]) -> Figure:

@@ -17,7 +17,6 @@ from pathnn.theory import path_tree, wl_tree
 from pathnn.theory.examples import figure_graph, hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import Graph, neighbors
 from pathnn_reproduction.figures.drawing import NodeStyle, Style, draw_iterations, draw_panels, graph_panel, tree_panel
-from pathnn_reproduction.theory.exact import distances_from
 from pathnn_reproduction.theory.examples import (
     bipartite_six,
     complete_four,
@@ -30,9 +29,11 @@ if TYPE_CHECKING:
 
 
 LABELS = vertex_labels(7)
+TRIANGLE = [[0.0, 0.8], [-0.5, 0.0], [0.5, 0.0]]
+"""Positions of a triangle."""
 
-
-FORMATS = ("svg", "png", "pdf")
+TRIANGLE_PATH = ((triangle, "triangle"), (path_of_five, "path"))
+"""The smallest pair against theorem 3.3 for vertices of two graphs."""
 
 
 def paths_figure() -> Figure:
@@ -47,7 +48,7 @@ def trees_figure() -> Figure:
 
 def iterations_figure() -> Figure:
     """Figure 3: two iterations of PathNN-SP."""
-    return draw_iterations(*figure_graph(), source=0, collection="sp", k=2)
+    return draw_iterations(figure_graph(), 0, collection="sp", k=2)
 
 
 def wl_tree_figure() -> Figure:
@@ -72,37 +73,36 @@ def wl_pair_figure() -> Figure:
 
 def triplet_figure() -> Figure:
     """Appendix A.2: the open triplet and the triangle, their WL-trees, and their SP- and SP⁺-trees."""
-    names = (["$v$", "$a$", "$b$"], ["$u$", "$c$", "$d$"])
-    graphs = (open_triplet(), triangle())
-    missed = {(1, 2)}
+    sides = (
+        (open_triplet(), "open triplet", ["$v$", "$a$", "$b$"], "v"),
+        (triangle(), "triangle", ["$u$", "$c$", "$d$"], "u"),
+    )
     across = {(0, 1, 2), (0, 2, 1)}  # the walks of the WL-tree that take the problematic edge
-    corners = [[0.0, 0.8], [-0.5, 0.0], [0.5, 0.0]]
     panels = [
-        graph_panel(graph, caption, source=0, labels=labels, positions=corners, highlight=missed)
-        for graph, caption, labels in zip(graphs, ("open triplet", "triangle"), names, strict=True)
+        graph_panel(graph, caption, source=0, labels=labels, positions=TRIANGLE, highlight={(1, 2)})
+        for graph, caption, labels, _ in sides
     ]
-    for kind in ("WL", "SP"):
-        for graph, labels, root in zip(graphs, names, "vu", strict=True):
-            tree = wl_tree(*graph, 0, 2) if kind == "WL" else path_tree(*graph, 0, collection="sp+", k=2)
-            name = f"$W_{root}^2$" if kind == "WL" else f"$P_{root}^2$, SP and SP$^+$"
-            panels.append(tree_panel(tree, name, labels=labels, highlight=across))
+    for graph, _, labels, root in sides:
+        panels.append(tree_panel(wl_tree(*graph, 0, 2), f"$W_{root}^2$", labels=labels, highlight=across))
+    for graph, _, labels, root in sides:
+        tree = path_tree(*graph, 0, collection="sp+", k=2)
+        panels.append(tree_panel(tree, f"$P_{root}^2$, SP and SP$^+$", labels=labels, highlight=across))
     return draw_panels(panels)
 
 
 def distances_figure() -> Figure:
     """Appendix C: two vertices whose AP-trees of height 2 differ only in the distances to the root."""
-    graphs = (complete_four(), bipartite_six())
-    panels = []
-    for graph, root in zip(graphs, "vu", strict=True):
+    graphs, trees = [], []
+    for graph, root, places in (
+        (complete_four(), "v", None),
+        (bipartite_six(), "u", [[x, y] for x in (0, 1, 2) for y in (1.2, 0)]),
+    ):
         labels = [f"${root}$", *(str(v) for v in range(1, graph[1]))]
-        places = None if graph[1] == 4 else [[x, y] for x in (0, 1, 2) for y in (1.2, 0)]
-        panels.append(graph_panel(graph, f"the graph of ${root}$", source=0, labels=labels, positions=places))
-    for graph, root in zip(graphs, "vu", strict=True):
+        graphs.append(graph_panel(graph, f"the graph of ${root}$", source=0, labels=labels, positions=places))
         tree = path_tree(*graph, 0, collection="ap", k=2)
-        labels = [f"${root}$", *(str(v) for v in range(1, graph[1]))]
         caption = f"$AP_{root}^2$ (squares: distance 1, diamonds: distance 2)"
-        panels.append(tree_panel(tree, caption, labels=labels, style=distance_style(graph)))
-    return draw_panels(panels)
+        trees.append(tree_panel(tree, caption, labels=labels, style=distance_style(graph)))
+    return draw_panels([*graphs, *trees])
 
 
 def distance_style(graph: Graph) -> Style:
@@ -114,10 +114,10 @@ def distance_style(graph: Graph) -> Style:
     adjacent = neighbors(*graph)
 
     def style(walk: tuple[int, ...]) -> NodeStyle:
-        distance = distances_from(adjacent, walk[0])[walk[-1]]
-        if not distance:
+        if len(walk) == 1:
             return NodeStyle(PLAIN)
-        return NodeStyle(REACHED, shape="square") if distance == 1 else NodeStyle("#F3B48A", shape="diamond")
+        near = walk[-1] in adjacent[walk[0]]
+        return NodeStyle(REACHED, shape="square") if near else NodeStyle("#F3B48A", shape="diamond")
 
     return style
 
@@ -126,22 +126,19 @@ def triangle_path_figure() -> Figure:
     """Ours: the smallest pair against theorem 3.3 for vertices of two graphs, and its AP-trees."""
     bent = [[0.0, 1.5], [-0.5, 0.75], [0.5, 0.75], [-1.0, 0.0], [1.0, 0.0]]
     panels = [
-        graph_panel(triangle(), "a triangle", source=0, positions=[[0.0, 0.8], [-0.5, 0.0], [0.5, 0.0]]),
+        graph_panel(triangle(), "a triangle", source=0, positions=TRIANGLE),
         graph_panel(path_of_five(), "a path of five", source=0, positions=bent),
     ]
-    for graph, name in ((triangle(), "triangle"), (path_of_five(), "path")):
-        tree = path_tree(*graph, source=0, collection="ap", k=3)
+    for graph, name in TRIANGLE_PATH:
+        tree = path_tree(*graph(), source=0, collection="ap", k=3)
         panels.append(tree_panel(tree, f"AP-tree, {name}, height 3", labels=LABELS))
     return draw_panels(panels)
 
 
 def triangle_path_wl_figure() -> Figure:
     """Ours: the WL-trees of the same pair, which differ at height 3."""
-    panels = []
-    for graph, name in ((triangle(), "triangle"), (path_of_five(), "path")):
-        tree = wl_tree(*graph, source=0, height=3)
-        panels.append(tree_panel(tree, f"WL-tree, {name}, height 3", labels=LABELS))
-    return draw_panels(panels)
+    trees = [(wl_tree(*graph(), source=0, height=3), name) for graph, name in TRIANGLE_PATH]
+    return draw_panels([tree_panel(tree, f"WL-tree, {name}, height 3", labels=LABELS) for tree, name in trees])
 
 
 def one_graph_figure() -> Figure:
@@ -168,18 +165,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "one_graph": one_graph_figure,
 }
 """Name and function of each: seven figures of the paper, then three of ours about theorem 3.3."""
-
-
-def save_figure(name: str, folder: Path, suffix: str = "svg") -> Path:
-    """Draw one figure into a folder, and return the file."""
-    if name not in FIGURES:
-        raise ValueError(f"there is no figure {name!r}: expected one of {', '.join(FIGURES)}.")
-    if suffix not in FORMATS:
-        raise ValueError(f"format {suffix!r} is unknown: expected one of {', '.join(FORMATS)}.")
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.{suffix}"
-    save_picture(FIGURES[name](), path, dpi=150)
-    return path
 
 
 CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -37,19 +37,12 @@ SCOPES = (
 
 @dataclass(frozen=True, order=True)
 class Example:
-    """Two vertices or two graphs; the order of examples is: fewest vertices, then fewest edges, then smallest height.
+    """Two vertices or two graphs, ordered by the number of vertices, then of edges, then by height."""
 
-    Attributes:
-        size: number of vertices and of edges of its graph or graphs together.
-        height: the height, or length of paths, that it is about.
-        graphs: one graph or two, each as its number of vertices and its edges.
-        vertices: the two vertices, counted from 0 in their graphs; empty when it is about whole graphs.
-    """
-
-    size: tuple[int, int]
-    height: int
-    graphs: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
-    vertices: tuple[int, ...] = ()
+    size: tuple[int, int]  # vertices and edges of its graph or graphs together
+    height: int  # the height of the trees, or length of the paths
+    graphs: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]  # one or two: number of vertices, and edges
+    vertices: tuple[int, ...] = ()  # counted from 0 in their graphs; none for whole graphs
 
 
 def smallest_merged(universe: Universe, fine: Partitions, coarse: Partitions, scope: Scope) -> Example | None:
@@ -65,12 +58,7 @@ def smallest_merged(universe: Universe, fine: Partitions, coarse: Partitions, sc
     >>> smallest_merged(universe, trees, wl_partitions(universe, 2), SCOPES[2])
     Example(size=(6, 5), height=2, graphs=((3, ((0, 1), (0, 2))), (3, ((0, 1), (0, 2), (1, 2)))), vertices=(0, 0))
     """
-    view = _View.of(universe, scope)
-    found = []
-    for height, (alike, apart) in enumerate(zip(fine, coarse, strict=True), start=1):
-        pair = _merged_pair(view, view.names(alike), view.names(apart))
-        found += [] if pair is None else [_example(universe, pair, height, scope)]
-    return min(found, default=None)
+    return _smallest(_merged_pairs, universe, fine, coarse, scope)
 
 
 def smallest_split(universe: Universe, known: Partitions, coarse: Partitions, scope: Scope) -> Example | None:
@@ -86,84 +74,67 @@ def smallest_split(universe: Universe, known: Partitions, coarse: Partitions, sc
     >>> smallest_split(universe, trees, wl_partitions(universe, 3), SCOPES[2]).size
     (7, 7)
     """
-    view = _View.of(universe, scope)
+    return _smallest(_split_pairs, universe, known, coarse, scope)
+
+
+Pairs = Iterable[tuple[int, int]]
+
+
+def _smallest(
+    find: Callable[[Ints, Ints, Ints], Pairs], universe: Universe, first: Partitions, second: Partitions, scope: Scope
+) -> Example | None:
+    """Return the smallest of the pairs that `find` yields for the kinds and both names of the things of a scope."""
+    graph = universe.graph if scope.vertices else np.arange(len(universe))
+    index = np.flatnonzero(universe.connected[graph]) if scope.connected else np.arange(len(graph))
+    size = universe.sizes[graph] * 2**20 + universe.edges[graph]  # orders by vertices, then edges, and can be added up
+    index = index[np.argsort(size[index], kind="stable")]
+    kind, size = (universe.orbit if scope.vertices else universe.kind)[index], size[index]
+
+    def names(partition: Ints) -> Ints:
+        if scope.one_graph:
+            partition = name_pairs(universe.graph, partition)
+        elif not scope.vertices:
+            partition = name_multisets(universe.graph, partition, len(universe))
+        return partition[index]
+
     found = []
-    for height, (apart, alike) in enumerate(zip(known, coarse, strict=True), start=1):
-        pair = _split_pair(view, view.names(apart), view.names(alike))
-        found += [] if pair is None else [_example(universe, pair, height, scope)]
+    for height, (one, other) in enumerate(zip(first, second, strict=True), start=1):
+        pairs = find(kind, names(one), names(other))
+        best = min(pairs, key=lambda pair: (int(size[pair[0]] + size[pair[1]]), pair), default=None)
+        if best is not None:
+            found.append(_example(universe, height, index[list(best)], scope))
     return min(found, default=None)
 
 
-@dataclass(frozen=True)
-class _View:
-    """The vertices or graphs of a scope, the smallest first; `index` is their place in the universe."""
-
-    universe: Universe
-    scope: Scope
-    index: Ints
-    kind: Ints
-    size: Ints  # of the graph: one integer that orders by vertices, then edges, and can be added up
-
-    @classmethod
-    def of(cls, universe: Universe, scope: Scope) -> _View:
-        graph = universe.graph if scope.vertices else np.arange(len(universe))
-        kept = np.flatnonzero(universe.connected[graph]) if scope.connected else np.arange(len(graph))
-        size = universe.sizes[graph[kept]] * 2**20 + universe.edges[graph[kept]]
-        order = np.argsort(size, kind="stable")
-        kind = universe.orbit if scope.vertices else universe.kind
-        return cls(universe, scope, kept[order], kind[kept[order]], size[order])
-
-    def names(self, partition: Ints) -> Ints:
-        if self.scope.one_graph:
-            partition = name_pairs(self.universe.graph, partition)
-        elif not self.scope.vertices:
-            partition = name_multisets(self.universe.graph, partition, len(self.universe))
-        return partition[self.index]
-
-
-def _merged_pair(view: _View, fine: Ints, coarse: Ints) -> tuple[int, int] | None:
-    """Compare the smallest thing of each class of `fine` with the smallest that `coarse` separates from it."""
+def _merged_pairs(_: Ints, fine: Ints, coarse: Ints) -> Pairs:
+    """Pair the smallest thing of each class of `fine` with the smallest that `coarse` separates from it."""
     _, first, which = np.unique(fine, return_index=True, return_inverse=True)
     differs = np.flatnonzero(coarse != coarse[first[which]])
     classes, at = np.unique(which[differs], return_index=True)
-    return _best(view, zip(first[classes].tolist(), differs[at].tolist(), strict=True))
+    return zip(first[classes].tolist(), differs[at].tolist(), strict=True)
 
 
-def _split_pair(view: _View, known: Ints, coarse: Ints) -> tuple[int, int] | None:
-    """Return the smallest two kinds in a class of `coarse` without a common name in `known`."""
-    where = name_pairs(coarse, view.kind)
+def _split_pairs(kind: Ints, known: Ints, coarse: Ints) -> Pairs:
+    """Pair the kinds in each class of `coarse` that have no common name in `known`, as their smallest things."""
+    where = name_pairs(coarse, kind)
     _, first, at = np.unique(where, return_index=True, return_inverse=True)
     crowded = np.bincount(coarse[first])[coarse] > 1  # other classes hold one kind: nothing to distinguish
     _, kept = np.unique(name_pairs(where[crowded], known[crowded]), return_index=True)
     kept = np.flatnonzero(crowded)[kept]
     classes: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
-    for label, kind, name in zip(coarse[kept].tolist(), first[at[kept]].tolist(), known[kept].tolist(), strict=True):
-        classes[label][kind].add(name)
-    apart = (
-        (min(a, b), max(a, b))
-        for kinds in classes.values()
-        for a, b in combinations(kinds, 2)
-        if not kinds[a] & kinds[b]
-    )
-    return _best(view, apart)
+    for label, thing, name in zip(coarse[kept].tolist(), first[at[kept]].tolist(), known[kept].tolist(), strict=True):
+        classes[label][thing].add(name)
+    for things in classes.values():
+        yield from ((min(a, b), max(a, b)) for a, b in combinations(things, 2) if not things[a] & things[b])
 
 
-def _best(view: _View, pairs: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the pair with the fewest vertices, then edges, as positions in the universe."""
-    size = view.size
-    best = min(pairs, key=lambda pair: (int(size[pair[0]] + size[pair[1]]), pair), default=None)
-    return None if best is None else (int(view.index[best[0]]), int(view.index[best[1]]))
-
-
-def _example(universe: Universe, pair: tuple[int, int], height: int, scope: Scope) -> Example:
-    places = [int(universe.graph[x]) for x in pair] if scope.vertices else list(pair)
-    graphs = places[:1] if scope.one_graph else places
-    return Example(
-        size=(int(universe.sizes[graphs].sum()), int(universe.edges[graphs].sum())),
-        height=height,
-        graphs=tuple((int(universe.sizes[g]), tuple(universe.edge_list(g))) for g in graphs),
-        vertices=tuple(x - int(universe.first[g]) for x, g in zip(pair, places, strict=True)) if scope.vertices else (),
-    )
+def _example(universe: Universe, height: int, places: Ints, scope: Scope) -> Example:
+    """Return the example of one or two vertices, or of two graphs, at some places in a universe."""
+    graphs = universe.graph[places] if scope.vertices else places
+    vertices = tuple((places - universe.first[graphs]).tolist()) if scope.vertices else ()
+    graphs = graphs[:1] if scope.one_graph else graphs
+    listed = tuple((int(universe.sizes[g]), tuple(universe.edge_list(g))) for g in graphs.tolist())
+    return Example((int(universe.sizes[graphs].sum()), int(universe.edges[graphs].sum())), height, listed, vertices)
 
 
 def smallest_non_walk(universe: Universe, levels: PathLevels) -> Example | None:
@@ -187,7 +158,7 @@ def smallest_non_walk(universe: Universe, levels: PathLevels) -> Example | None:
         bad = ~(edges[at] == steps).all(axis=1) if len(edges) else np.ones(len(rows), dtype=bool)
         names = name_rows(rows)
         bad |= np.bincount(names, minlength=1)[names] > 1
-        found += _examples(universe, rows[bad, 0], height)
+        found += _smallest_vertex(universe, rows[bad, 0], height)
     return min(found, default=None)
 
 
@@ -205,16 +176,12 @@ def smallest_missing(universe: Universe, small: PathLevels, large: PathLevels) -
     for height, (part, whole) in enumerate(zip(small.paths, large.paths, strict=True), start=1):
         names = name_rows(np.concatenate([part, whole]))
         bad = ~np.isin(names[: len(part)], names[len(part) :])
-        found += _examples(universe, part[bad, 0], height)
+        found += _smallest_vertex(universe, part[bad, 0], height)
     return min(found, default=None)
 
 
-def _examples(universe: Universe, vertices: Ints, height: int) -> list[Example]:
-    """Return the vertex that is in the smallest graph."""
-    if not len(vertices):
-        return []
+def _smallest_vertex(universe: Universe, vertices: Ints, height: int) -> list[Example]:
+    """Return the vertex that is in the smallest graph, if there is one."""
     graph = universe.graph[vertices]
-    best = np.lexsort((vertices, universe.edges[graph], universe.sizes[graph]))[0]
-    v, g = int(vertices[best]), int(graph[best])
-    size, edges = int(universe.sizes[g]), tuple(universe.edge_list(g))
-    return [Example((size, len(edges)), height, ((size, edges),), (v - int(universe.first[g]),))]
+    order = np.lexsort((vertices, universe.edges[graph], universe.sizes[graph]))
+    return [_example(universe, height, vertices[order[:1]], SCOPES[1])] if len(vertices) else []

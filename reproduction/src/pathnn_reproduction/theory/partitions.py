@@ -1,7 +1,7 @@
 """Compute the WL-trees, Path-Trees and annotated path sets of all vertices, at all heights at once.
 
-The same objects as `wl_colors`, `path_trees` and `annotated_path_sets`, computed by sorting arrays: exact as well, and
-fast enough for all graphs with seven vertices. A partition is an array with one name per vertex.
+They are computed by sorting arrays: exact, and fast enough for all graphs with seven vertices. A partition is an array
+with one name per vertex.
 """
 
 from __future__ import annotations
@@ -24,16 +24,12 @@ Partitions = list[Ints]
 class PathLevels:
     """The paths of a universe by length, as the nodes of its Path-Trees.
 
-    Attributes:
-        paths: per length, `[n, length + 1]` vertices from the source on; -1 is a dummy token.
-        parent: per length, `[n]`, the row of the path without its last vertex among those one shorter.
-        shown: per length, `[n, length + 1]`: what a token shows besides its vertex: 0, or its distance to the
-            source; a dummy shows a symbol of its own.
+    `shown` is what a token shows besides its vertex: 0, or its distance to the source; a dummy has its own symbol.
     """
 
-    paths: list[Ints]
-    parent: list[Ints]
-    shown: list[Ints]
+    paths: list[Ints]  # [n, length + 1]: vertices from the source on; -1 is a dummy token
+    parent: list[Ints]  # [n]: the row of the path without its last vertex among those one shorter
+    shown: list[Ints]  # [n, length + 1]
 
 
 def path_levels(

@@ -1,7 +1,6 @@
 """Give equal structures equal integers and different ones different integers, whole arrays at a time.
 
-What `ColorTable` does one structure after the other, for millions of them. Nothing is hashed: names come from sorting.
-They mean something only within the array that one call returns.
+Nothing is hashed: names come from sorting. They mean something only within the array that one call returns.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-
-from pathnn.theory.graphs import Graph, edges_to_index
 
 Ints = NDArray[np.int64]
 
@@ -85,26 +82,16 @@ LARGEST = 7
 
 @dataclass(frozen=True, repr=False)
 class Universe:
-    """Many graphs as one; a graph may occur in several numberings.
+    """Many graphs as one; a graph may occur in several numberings."""
 
-    Attributes:
-        edge_index: both directions of every edge, vertices counted through all graphs.
-        graph: `[vertices]`, the graph of each vertex.
-        first: `[graphs]`, the first vertex of each graph.
-        sizes, edges: `[graphs]`, number of vertices and edges.
-        connected: `[graphs]`.
-        kind: `[graphs]`, equal exactly for isomorphic graphs.
-        orbit: `[vertices]`, equal exactly for isomorphic vertices: some isomorphism takes one to the other.
-    """
-
-    edge_index: Tensor
-    graph: Ints
-    first: Ints
-    sizes: Ints
-    edges: Ints
-    connected: NDArray[np.bool_]
-    kind: Ints
-    orbit: Ints
+    edge_index: Tensor  # both directions of every edge, vertices counted through all graphs
+    graph: Ints  # [vertices]: the graph of each vertex
+    first: Ints  # [graphs]: the first vertex of each
+    sizes: Ints  # [graphs]: number of vertices
+    edges: Ints  # [graphs]: number of edges
+    connected: NDArray[np.bool_]  # [graphs]
+    kind: Ints  # [graphs]: equal exactly for isomorphic graphs
+    orbit: Ints  # [vertices]: equal exactly for isomorphic vertices: some isomorphism takes one to the other
 
     @property
     def num_nodes(self) -> int:
@@ -124,10 +111,6 @@ class Universe:
         pairs = (self.edge_index[:, inside[0]] - begin).t().tolist()
         return sorted((u, v) for u, v in pairs if u < v)
 
-    def member(self, graph: int) -> Graph:
-        """Return one graph as `(edge_index, num_nodes)`."""
-        return edges_to_index(self.edge_list(graph)), int(self.sizes[graph])
-
 
 def small_graphs(max_vertices: int = LARGEST, *, all_up_to: int = 0, copies: int = 0, seed: int = 0) -> Universe:
     """Return all graphs with 1 to `max_vertices` vertices, up to isomorphism, in the order of networkx's atlas.
@@ -145,34 +128,19 @@ def small_graphs(max_vertices: int = LARGEST, *, all_up_to: int = 0, copies: int
 
     rng = np.random.default_rng(seed)
     every = [np.array(list(permutations(range(n))), dtype=np.int64) for n in range(max_vertices + 1)]
-    parts = []
-    for graph in graph_atlas_g():
-        n = len(graph)
-        if 1 <= n <= max_vertices:
-            ends = np.array(sorted(graph.edges), dtype=np.int64).reshape(-1, 2)
-            extra = None if n <= all_up_to else [rng.permutation(n) for _ in range(copies)]
-            parts.append(_part(ends, every[n], extra, is_connected(graph)))
-    return _union(parts)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Return one graph of the atlas in the chosen numberings: `new[copy, v]` is the new number of v."""
-
-    ends: Ints
-    new: Ints
-    orbit: Ints
-    connected: bool
-
-
-def _part(ends: Ints, every: Ints, extra: list[Ints] | None, connected: bool) -> _Part:
-    """`every` numbering is tried for an automorphism; `extra` are those to keep (None: each labelled graph once)."""
-    labelled = _adjacency_bits(every, ends)
-    # An automorphism is a numbering that changes nothing; its images of v are v's orbit.
-    orbit = every[labelled == labelled[0]].min(axis=0)
-    once = np.sort(np.unique(labelled, return_index=True)[1])
-    new = every[once] if extra is None else np.stack([every[0], *extra])
-    return _Part(ends, new, orbit, connected)
+    graphs = [graph for graph in graph_atlas_g() if 1 <= len(graph) <= max_vertices]
+    ends = [np.array(sorted(graph.edges), dtype=np.int64).reshape(-1, 2) for graph in graphs]
+    numberings, orbits = [], []  # [copies, vertices], the new number of each vertex; [vertices]
+    for graph, pairs in zip(graphs, ends, strict=True):
+        new = every[len(graph)]
+        labelled = _adjacency_bits(new, pairs)
+        # An automorphism is a numbering that changes nothing; its images of v are v's orbit.
+        orbits.append(new[labelled == labelled[0]].min(axis=0))
+        if len(graph) <= all_up_to:
+            numberings.append(new[np.sort(np.unique(labelled, return_index=True)[1])])
+        else:
+            numberings.append(np.stack([new[0], *(rng.permutation(len(graph)) for _ in range(copies))]))
+    return _union(ends, numberings, orbits, np.array([is_connected(graph) for graph in graphs]))
 
 
 def _adjacency_bits(new: Ints, ends: Ints) -> Ints:
@@ -182,31 +150,30 @@ def _adjacency_bits(new: Ints, ends: Ints) -> Ints:
     return (np.int64(1) << (u * size + v)).sum(axis=1)
 
 
-def _union(parts: list[_Part]) -> Universe:
-    edge_rows: list[Ints] = []
-    orbits: list[Ints] = []
-    begin = orbit_base = 0
-    for part in parts:
-        copies, size = part.new.shape
-        start = begin + size * np.arange(copies)[:, None, None]
-        edge_rows.append((part.new[:, part.ends] + start).reshape(-1, 2))
-        orbit = np.empty_like(part.new)
-        np.put_along_axis(orbit, part.new, np.broadcast_to(orbit_base + part.orbit, part.new.shape), axis=1)
-        orbits.append(orbit.ravel())
-        begin, orbit_base = begin + copies * size, orbit_base + size
-    each = np.array([len(part.new) for part in parts])
-    sizes = np.repeat([part.new.shape[1] for part in parts], each)
-    pairs = np.concatenate(edge_rows)
+def _union(ends: list[Ints], numberings: list[Ints], orbits: list[Ints], connected: NDArray[np.bool_]) -> Universe:
+    copies, vertices = np.array([new.shape for new in numberings]).T
+    kind = np.repeat(np.arange(len(ends)), copies)
+    sizes = vertices[kind]
+    first = np.cumsum(sizes) - sizes
+    starts = np.split(first, np.cumsum(copies)[:-1])
+    edges = [
+        (new[:, pairs] + start[:, None, None]).reshape(-1, 2)
+        for new, pairs, start in zip(numberings, ends, starts, strict=True)
+    ]
+    base = np.cumsum(vertices) - vertices
+    pairs = np.concatenate(edges)
     both = np.concatenate([pairs, pairs[:, ::-1]]).T
     return Universe(
         edge_index=torch.from_numpy(np.ascontiguousarray(both)),
         graph=np.repeat(np.arange(len(sizes)), sizes),
-        first=np.cumsum(sizes) - sizes,
+        first=first,
         sizes=sizes,
-        edges=np.repeat([len(part.ends) for part in parts], each),
-        connected=np.repeat([part.connected for part in parts], each),
-        kind=np.repeat(np.arange(len(parts)), each),
-        orbit=np.concatenate(orbits),
+        edges=np.array([len(pairs) for pairs in ends])[kind],
+        connected=connected[kind],
+        kind=kind,
+        orbit=np.concatenate(
+            [(base[i] + orbits[i][np.argsort(new, axis=1)]).ravel() for i, new in enumerate(numberings)]
+        ),
     )
 
 

@@ -13,11 +13,7 @@ from pathnn_reproduction.theory.compare import SCOPES, Example
 NAMES: dict[Collection, str] = {"sp": "SP", "sp+": "SP⁺", "ap": "AP"}
 
 
-Variant = tuple[bool, bool]
-"""Whether there are dummy tokens, and a residual term."""
-
-
-VARIANT_NAMES: dict[frozenset[Variant], str] = {
+VARIANT_NAMES: dict[frozenset[tuple[bool, bool]], str] = {
     frozenset({(False, False)}): "as defined",
     frozenset({(False, True)}): "with residual term",
     frozenset({(True, False)}): "with dummies",
@@ -28,6 +24,13 @@ VARIANT_NAMES: dict[frozenset[Variant], str] = {
     frozenset({(False, False), (False, True)}): "without dummies",
     frozenset({(False, False), (False, True), (True, False), (True, True)}): "all four variants",
 }
+"""Names of sets of variants; a variant is whether there are dummy tokens, and a residual term."""
+
+Answer = tuple[str, int | None] | None
+"""An entry of the table: "yes" or "no" with the number of an example; None if nothing was checked."""
+
+Answers = tuple[Answer, ...]
+"""The entries of a row, one for each scope."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,12 @@ STATEMENTS = (
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table; an entry is "yes" or "no" with the number of an example, or None if nothing was checked."""
+    """A row of the table."""
 
     statement: str
     claim: str
     about: str
-    entries: tuple[tuple[str, int | None] | None, ...]
+    entries: Answers
 
 
 @dataclass
@@ -97,57 +100,40 @@ def theory_table(checks: Sequence[Check]) -> Table:
     'SP, SP⁺, AP'
     """
     table = Table()
-    answers = {(check.question, check.test, check.scope): check for check in checks}
+    found = {(check.question, check.test, check.scope): check for check in checks}
     for statement in STATEMENTS:
-        asked = list(dict.fromkeys(test for question, test, _ in answers if question == statement.question))
+        asked = dict.fromkeys(check.test for check in checks if check.question == statement.question)
         tests = [t for t in asked if t.kind == statement.kind and t.collection in statement.collections]
-        entries = {test: _entries(table, answers, statement, test) for test in tests}
+        entries = {
+            t: tuple(_answer(table, statement, found.get((statement.question, t, scope.name))) for scope in SCOPES)
+            for t in tests
+        }
         for about, one in _merged(tests, entries):
             table.rows.append(Row(statement.name, statement.claim, about, entries[one]))
     return table
 
 
-Entries = tuple[tuple[str, int | None] | None, ...]
+def _answer(table: Table, statement: Statement, check: Check | None) -> Answer:
+    if check is None:
+        return None
+    return "yes" if check.holds != statement.negated else "no", table.number(check.example)
 
 
-Answers = dict[tuple[Question, PathTest, str], Check]
-
-
-def _entries(table: Table, answers: Answers, statement: Statement, test: PathTest) -> Entries:
-    found: list[tuple[str, int | None] | None] = []
-    for scope in SCOPES:
-        check = answers.get((statement.question, test, scope.name))
-        if check is None:
-            found.append(None)
-        else:
-            yes = check.holds != statement.negated
-            found.append(("yes" if yes else "no", table.number(check.example)))
-    return tuple(found)
-
-
-def _merged(tests: list[PathTest], entries: dict[PathTest, Entries]) -> list[tuple[str, PathTest]]:
+def _merged(tests: list[PathTest], entries: dict[PathTest, Answers]) -> list[tuple[str, PathTest]]:
     """Return what each row is about, and one of its tests."""
-    variants: dict[tuple[Collection, bool, Entries], list[PathTest]] = {}
+    variants: dict[tuple[Collection, bool, Answers], list[PathTest]] = {}
     for test in tests:
         variants.setdefault((test.collection, test.distances, entries[test]), []).append(test)
-    alike: dict[tuple[str, Entries], list[PathTest]] = {}
+    several = len({(test.extend, test.residual) for test in tests}) > 1
+    alike: dict[tuple[str, Answers], list[PathTest]] = {}
     for (_, _, answer), group in variants.items():
-        alike.setdefault((_variant_name(group, tests), answer), []).append(group[0])
+        which = frozenset((test.extend, test.residual) for test in group)
+        name = f": {VARIANT_NAMES.get(which, f'{len(which)} variants')}" if several else ""
+        alike.setdefault((name, answer), []).append(group[0])
     return [
-        (", ".join(map(_collection_name, group)) + (f": {name}" if name else ""), group[0])
+        (", ".join(NAMES[test.collection] + " and distances" * test.distances for test in group) + name, group[0])
         for (name, _), group in alike.items()
     ]
-
-
-def _collection_name(test: PathTest) -> str:
-    return NAMES[test.collection] + (" and distances" if test.distances else "")
-
-
-def _variant_name(group: list[PathTest], tests: list[PathTest]) -> str:
-    if len({(test.extend, test.residual) for test in tests}) == 1:
-        return ""
-    variants = frozenset((test.extend, test.residual) for test in group)
-    return VARIANT_NAMES.get(variants, f"{len(variants)} variants")
 
 
 def to_result(checks: list[Check], settings: TheorySettings, seconds: float) -> dict[str, Any]:
@@ -186,19 +172,16 @@ def from_result(result: dict[str, Any]) -> list[Check]:
     >>> from_result(to_result(checks, settings, 1.0)) == checks
     True
     """
-    examples = [_example(found) for found in result["examples"]]
+    examples = []
+    for found in result["examples"]:
+        graphs = tuple((n, tuple(map(tuple, edges))) for n, edges in found["graphs"])
+        examples.append(Example(tuple(found["size"]), found["height"], graphs, tuple(found["vertices"])))
     checks = []
     for row in result["checks"]:
         test = PathTest(**{name: row[name] for name in PathTest.__dataclass_fields__})
         example = None if row["example"] is None else examples[row["example"]]
         checks.append(Check(row["question"], test, row["scope"], row["holds"], example))
     return checks
-
-
-def _example(found: dict[str, Any]) -> Example:
-    size, graphs = found["size"], found["graphs"]
-    listed = tuple((n, tuple((u, v) for u, v in edges)) for n, edges in graphs)
-    return Example((size[0], size[1]), found["height"], listed, tuple(found["vertices"]))
 
 
 HEAD = (
@@ -228,7 +211,7 @@ def example_text(example: Example) -> str:
     return f"height {example.height}: {text}"
 
 
-def entry_text(entry: tuple[str, int | None] | None) -> str:
+def entry_text(entry: Answer) -> str:
     """Return an entry of the table as text: the answer, and the number of its example.
 
     >>> entry_text(("no", 3)), entry_text(("yes", None)), entry_text(None)
