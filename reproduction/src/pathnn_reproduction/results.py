@@ -219,6 +219,20 @@ def measured_row(spec: RunSpec, result: Mapping[str, Any], *, device: str = "cpu
     return {**spec.key, **result, **provenance(device)}
 
 
+def with_other_workloads(path: Path, result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result with the rows that a file has for other workloads; they keep the commit and time of that file."""
+    if not path.exists():
+        return result
+    earlier = json.loads(path.read_text())
+    origin = {key: earlier[key] for key in ("commit", "time")}
+    for name in ("workloads", "exactness", "user_loop"):
+        rows = result.get(name, [])
+        measured = {row["workload"] for row in rows}
+        kept = [{**origin, **row} for row in earlier.get(name, []) if row["workload"] not in measured]
+        result = {**result, name: [*rows, *kept]}
+    return result
+
+
 def write_result(path: Path, result: dict[str, Any], *, device: str = "cpu") -> None:
     """Write `result` with its provenance as JSON, atomically; `device` is where it was measured."""
     with atomic_write(path) as file:

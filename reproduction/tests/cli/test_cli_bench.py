@@ -202,34 +202,42 @@ def test_the_result_is_saved_after_each_part(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_gpu_step_is_not_taken_for_a_plain_call(tmp_path: Path) -> None:
-    """README and page say which loop a row is of, and that a user's own is not measured where it is not."""
+    """README and page say which loop a row is of, and compare each with the dense side of its own run."""
     from pathnn.provenance import provenance
     from pathnn_reproduction.bench.report import benchmark_page, headline
 
     row = {"workload": "zinc-ap", "phase": "train", "dense_ms": 36.0, "ours_ms": 3.0, "ratio": 12.0, "dense_mib": 2.0,
-           "ours_mib": 1.0, "ours_eager_ms": 24.0, "ours_busy_ms": 3.0, "floor_share": 0.2}  # fmt: skip
-    gpu = {**provenance(), "device": "NVIDIA H200", "workloads": [row]}
-    cpu = {**provenance(), "workloads": [row], "user_loop": USER_ROWS}
+           "ours_mib": 1.0, "plain_trie_ms": 4.5, "plain_edge_index_ms": 7.2, "gine_ms": 13.0, "ours_busy_ms": 3.0,
+           "floor_share": 0.2}  # fmt: skip
+    gpu = {**provenance(), "device": "NVIDIA H200", "workloads": [row], "user_loop": USER_ROWS}
     paths = {"workload": "zinc", "collection": "ap", "threads": 1, "igraph_ms": 500, "trie_ms": 20, "trie_ratio": 25}
-    for name, result in (("model-gpu", gpu), ("model-cpu", cpu), ("extract-cpu", {"compare": [paths]})):
+    for name, result in (("model-gpu", gpu), ("model-cpu", gpu), ("extract-cpu", {"compare": [paths]})):
         (tmp_path / f"{name}.json").write_text(json.dumps(result))
     lines = headline(tmp_path).splitlines()
-    assert [line for line in lines if "12.0x" in line] == [line for line in lines if "`pathnn train` | NVIDIA" in line]
-    assert any("plain call" in line and "1.5x" in line for line in lines)
-    assert "not been measured" in headline(tmp_path)
     assert any("your own loop, `edge_index`" in line and "2.0x" in line and "6.0 ms" in line for line in lines)
+    assert headline(tmp_path).count("your own loop, `trie=`") == 2
     assert sum(line.startswith("|") for line in lines) <= 2 + 7
     (tmp_path / "extract-cpu.json").unlink()
     page = benchmark_page(tmp_path)
-    assert "**Not measured on a GPU yet:**" in page
+    assert "| zinc-ap | train | 36.00 | 4.50 | 8.0x | 7.20 | 5.0x | 13.00 |" in page
     assert "| `pathnn train`, ms |" in page
-    assert "| plain call, ms |" in page
-    (tmp_path / "model-gpu.json").write_text(json.dumps({**gpu, "user_loop": USER_ROWS}))
-    (tmp_path / "extract-cpu.json").write_text(json.dumps({"compare": [paths]}))
-    assert "not been measured" not in headline(tmp_path)
-    assert headline(tmp_path).count("your own loop, `trie=`") == 2
-    (tmp_path / "extract-cpu.json").unlink()
-    assert "**Not measured on a GPU yet:**" not in benchmark_page(tmp_path)
+
+
+def test_rows_of_other_workloads_stay_with_their_commit(tmp_path: Path) -> None:
+    from pathnn_reproduction.bench.report import benchmark_page
+    from pathnn_reproduction.results import with_other_workloads, write_result
+
+    def rows(ms: float, *names: str) -> list[dict[str, object]]:
+        numbers = {"dense_ms": ms, "ours_ms": 1.0, "ratio": ms, "dense_mib": 2.0, "ours_mib": 1.0}
+        return [{"workload": name, "phase": "train", **numbers} for name in names]
+
+    file = tmp_path / "model-gpu.json"
+    assert with_other_workloads(file, {"workloads": []}) == {"workloads": []}
+    write_result(file, {"commit": "old", "workloads": rows(1.0, "dd-ap", "zinc-ap")})
+    write_result(file, {"commit": "new", **with_other_workloads(file, {"workloads": rows(2.0, "zinc-ap")})})
+    found = {row["workload"]: row for row in json.loads(file.read_text())["workloads"]}
+    assert (found["zinc-ap"]["dense_ms"], found["dd-ap"]["dense_ms"], found["dd-ap"]["commit"]) == (2.0, 1.0, "old")
+    assert "commit new, old" in benchmark_page(tmp_path)
 
 
 def test_gin_is_not_measured_until_it_is_measured_again(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def model_command(
         from pathnn_reproduction.bench import model
 
         run = partial(model.run, _known(workload or ["zinc-ap", "dd-ap"], model.WORKLOADS), threads=threads)
-    _measure(lambda save: run(save=save), save=save, gpu=on_gpu, json=json)
+    _measure(lambda keep: run(save=keep), save=save, gpu=on_gpu, json=json, keep_others=True)
 
 
 Epochs = Annotated[int, typer.Option("--epochs", min=1, help="Epochs of ours to take the median of.")]
@@ -184,16 +184,21 @@ def _known(chosen: list[str], known: Any) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-def _measure(measure: Callable[[Save], dict[str, Any]], *, save: Path | None, gpu: bool, json: bool) -> None:
-    """Measure, write the result so far after each part and at the end, and print it."""
+def _measure(
+    measure: Callable[[Save], dict[str, Any]], *, save: Path | None, gpu: bool, json: bool, keep_others: bool = False
+) -> None:
+    """Measure, write the result so far after each part and at the end, and print it.
+
+    With `keep_others`, rows of a file that is there stay if their workload was not measured again.
+    """
     device = "cuda" if gpu else "cpu"
     with result_only(json), progress("measuring"):
         from pathnn.provenance import provenance
-        from pathnn_reproduction.results import write_result
+        from pathnn_reproduction.results import with_other_workloads, write_result
 
         def keep(result: dict[str, Any]) -> None:
             if save is not None:
-                write_result(save, result, device=device)
+                write_result(save, with_other_workloads(save, result) if keep_others else result, device=device)
 
         result = measure(keep)
         keep(result)

@@ -116,22 +116,34 @@ def batch_table(rows: Rows) -> Table:
 def model_table(rows: Rows, *, ours: str = "trie", digits: int = 1) -> Table:
     """Return our side (called `ours`) next to the dense one, without columns that no row has."""
     floors = any("floor_share" in row for row in rows)
-    plain = any("ours_eager_ms" in row for row in rows)
     texts = []
     for row in rows:
         sizes = [row["dense_mib"], row["ours_mib"]]
         smaller = None if None in sizes else sizes[0] / sizes[1]
         values = [number(row["dense_ms"], digits), number(row["ours_ms"], digits), number(row["ratio"], 1, "x")]
         values += [*(number(size, 0) for size in sizes), number(smaller, 1, "x")]
-        values += [number(row.get("ours_eager_ms"), digits)] if plain else []
         if floors:
             share = row.get("floor_share")
             values += [number(row.get("ours_busy_ms"), digits), number(share and 100 * share, 0, " %")]
         texts.append([row["workload"], row["phase"], *values])
     head = ["workload", "phase", "dense, ms", f"{ours}, ms", "faster", "dense, MiB", f"{ours}, MiB", "smaller"]
-    head += ["plain call, ms"] if plain else []
     head += ["GPU busy, ms", "of the floor"] if floors else []
     return Table("Ours and the dense formulation", head, texts, left=2)
+
+
+PLAIN_HEAD = ("workload", "phase", "dense, ms", "`trie=`, ms", "faster", "`edge_index`, ms", "faster", "GINE, ms")
+
+
+def plain_table(rows: Rows) -> Table:
+    """Return the times of plain calls on a GPU."""
+    texts = []
+    for row in rows:
+        if "gine_ms" not in row:
+            continue
+        dense, times = row["dense_ms"], (row["plain_trie_ms"], row["plain_edge_index_ms"])
+        values = [text for ms in times for text in (number(ms, 2), number(dense / ms, 1, "x"))]
+        texts.append([row["workload"], row["phase"], number(dense, 2), *values, number(row["gine_ms"], 2)])
+    return Table("Plain calls", PLAIN_HEAD, texts, left=2)
 
 
 TABLES: dict[str, Callable[[Any], Table]] = {
@@ -172,17 +184,19 @@ def _batch(result: Result) -> str:
 def _model(template: str, **options: Any) -> Callable[[Result], str]:
     def section(result: Result) -> str:
         text = fill(f"bench/{template}", table=markdown(model_table(result["workloads"], **options)))
-        on_gpu = any("floor_share" in row for row in result["workloads"])
-        return text + _errors(result) + _user_loop(result, on_gpu=on_gpu)
+        text += _errors(result)
+        if any("gine_ms" in row for row in result["workloads"]):
+            text += fill("bench/plain_calls", table=markdown(plain_table(result["workloads"])))
+        return text + _user_loop(result)
 
     return section
 
 
-def _user_loop(result: Result, *, on_gpu: bool) -> str:
-    """Write the part on a user's own loop, or say that it has not been measured."""
+def _user_loop(result: Result) -> str:
+    """Write the part on a user's own loop, where it was measured."""
     rows = result.get("user_loop")
     if rows is None:
-        return fill("bench/no_user_loop") if on_gpu else ""
+        return ""
     step, epoch = (next(row for row in rows if row["phase"] == phase) for phase in ("step", "epoch"))
     return fill(
         "bench/user_loop",
@@ -240,7 +254,9 @@ def number(value: float | None, digits: int, unit: str = "") -> str:
 
 def _origin(result: Result, name: str) -> str:
     versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items() if version)
-    where = {key: result[key] for key in ("device", "time", "commit")}
+    rows = [row for part in result.values() if isinstance(part, list) for row in part]
+    commits = dict.fromkeys([result["commit"], *(row["commit"] for row in rows if "commit" in row)])
+    where = {"device": result["device"], "time": result["time"], "commit": ", ".join(commits)}
     return fill("bench/origin", **where, versions=versions, name=name)
 
 
@@ -267,28 +283,13 @@ USER_WAYS = {  # of pathnn_reproduction.bench.user_loop
 def headline(folder: Path) -> str:
     """Return the README's table as Markdown, and the sentences below it, from the result files in `folder`."""
     gpu, cpu = _read(folder / "model-gpu.json"), _read(folder / "model-cpu.json")
-    rows = [*_gpu_rows(gpu), *_user_rows(cpu), _extraction(_read(folder / "extract-cpu.json"))]
-    words = [_epochs(result) for result in (gpu, cpu) if "user_loop" in result]
-    if "user_loop" not in gpu:
-        words.append(fill("bench/readme_no_user_loop").strip())
-    return "\n\n".join([markdown_table(HEAD, rows), *words])
+    rows = [*_user_rows(gpu), *_user_rows(cpu), _extraction(_read(folder / "extract-cpu.json"))]
+    return "\n\n".join([markdown_table(HEAD, rows), _epochs(gpu), _epochs(cpu)])
 
 
 def with_headline(page: str, folder: Path) -> str:
     """Return a page with the table between its two marks replaced by that of the result files."""
     return replace_block(page, (BEGIN, END), headline(folder))
-
-
-def _gpu_rows(result: Result) -> list[list[str]]:
-    """Return rows of a user's own loop if it was measured, else of our own loop and a plain call with tries ready."""
-    if "user_loop" in result:
-        return _user_rows(result)
-    row = next(row for row in result["workloads"] if (row["workload"], row["phase"]) == ("zinc-ap", "train"))
-    plain = "one plain call and its gradients, tries ready"
-    return [
-        _row(USER_WAYS["pathnn train"], result, row["dense_ms"], row["ours_ms"]),
-        _row(plain, result, row["dense_ms"], row["ours_eager_ms"]),
-    ]
 
 
 def _user_rows(result: Result) -> list[list[str]]:
