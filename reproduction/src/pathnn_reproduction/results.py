@@ -225,10 +225,10 @@ def with_other_workloads(path: Path, result: dict[str, Any]) -> dict[str, Any]:
         return result
     earlier = json.loads(path.read_text())
     origin = {key: earlier[key] for key in ("commit", "time")}
-    for name in ("workloads", "exactness", "user_loop"):
+    for name in {"workloads", "exactness", "user_loop"} & {*earlier}:
         rows = result.get(name, [])
         measured = {row["workload"] for row in rows}
-        kept = [{**origin, **row} for row in earlier.get(name, []) if row["workload"] not in measured]
+        kept = [{**origin, **row} for row in earlier[name] if row["workload"] not in measured]
         result = {**result, name: [*rows, *kept]}
     return result
 
