@@ -19,7 +19,7 @@ from pathnn.paths.cpu.path_distances import fill_path_distances
 from pathnn.paths.cpu.samples import draw_walks, sample_walks
 from pathnn.paths.cpu.token_tries import fill_table, smallest_of_components, walk_tries
 from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, scratch
-from pathnn.paths.csr import Csr, sort_by_count
+from pathnn.paths.csr import Csr
 from pathnn.paths.options import OTHER_COLLECTIONS, UNLIMITED, WALKS, PathOptions
 from pathnn.paths.trie import PathTrie
 
@@ -208,7 +208,7 @@ def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
     rows = torch.cat([rows.flatten().int() for rows in paths]).numpy()
     begin, ptr, places, numbers = [], [], 0, 0
     for length, first in enumerate((x[:, 0].int().numpy() for x in paths), start=1):
-        order = sort_by_count(first, np.arange(first.size), csr.num_nodes)
+        order = first.argsort(kind="stable")
         begin.append(places + order * (length + 1))
         ptr.append(numbers + np.searchsorted(first[order], np.arange(csr.num_nodes + 1)))
         places, numbers = places + first.size * (length + 1), numbers + first.size
