@@ -83,12 +83,12 @@ class Triton:
             if isinstance(edges, EdgeTypes) and edges.components is not None:
                 rows = edges.components.size(0) + (0 if distances is None else distances.size(0))
                 edges = edges if rows <= SMALL_ROWS else edges._replace(components=None, masks=None)
-            tables = small = project_small(distances, edges, weight_ih=weight, channels=cell.channels)
+            tables = small = project_small(Inputs(edges, distances), weight, cell.channels)
             if isinstance(edges, EdgeTypes) and edges.components is not None:  # gradients are summed per component
                 small = F.linear(edges.components, weight[:, -edges.components.size(1) :]), tables[1]
             collected = SharedGradients()
             vertex = weight[:, : cell.channels]
-            anchor = share(weight_hh, vertex, bias, *small, collected)
+            anchor = share(collected, weight_hh, vertex, bias, *small)
             edge, distance = (None if table is None else table.detach() for table in tables)
             split_weight, split_hh = split_of(vertex, number), split_of(weight_hh, number)
         return TritonShared(
@@ -99,9 +99,9 @@ class Triton:
     def run(self, shared: TritonShared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
         """Return the last hidden state of every path, or their sums at the sources; differentiable once."""
         keep = torch.is_grad_enabled() and (h.requires_grad or shared.anchor.requires_grad)
-        arguments = h, shared.anchor, shared, _tokens(trie, shared), summed, shared.budget.max_entries, keep
+        tokens = _tokens(trie, shared)
         with torch.cuda.device(h.device):
-            out: Tensor = _TritonRun.apply(*arguments)  # type: ignore[no-untyped-call]
+            out: Tensor = _TritonRun.apply(h, shared.anchor, shared, tokens, summed, keep)  # type: ignore[no-untyped-call]
         return out
 
 
@@ -176,18 +176,11 @@ def _contiguous(rows: Tensor | None) -> Tensor | None:
 class _TritonRun(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        h: Tensor,
-        anchor: Tensor,
-        shared: TritonShared,
-        tokens: Tokens,
-        summed: bool,
-        max_entries: int | None,
-        keep: bool,
+        ctx: Any, h: Tensor, anchor: Tensor, shared: TritonShared, tokens: Tokens, summed: bool, keep: bool
     ) -> Tensor:
         from pathnn.nn.backends.triton.sweep import forward_sweep
 
-        h = h.contiguous()
+        h, max_entries = h.contiguous(), shared.budget.max_entries
         tables, split = _tables(h, shared), shared.split_hh
         pieces = cut(tokens.levels, max_entries) if max_entries else [tokens.levels]
         paths = [piece[-1].num_entries for piece in pieces]
@@ -252,7 +245,7 @@ class _TritonRun(torch.autograd.Function):
             if collected is not None:
                 collected.add_vertices(grad_vertex, h, shared.split_weight, bias=shared.distance is None)
             grad_h = grad_of_linear(grad_vertex, shared.split_weight)
-        return grad_h, None, None, None, None, None, None
+        return grad_h, None, None, None, None, None
 
 
 def _tables(h: Tensor, shared: TritonShared) -> ProjectedInputs:

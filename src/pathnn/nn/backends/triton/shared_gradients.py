@@ -117,16 +117,13 @@ def _side_stream(device: int) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
-def share(
-    weight_hh: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    edge: Tensor | None,
-    distance: Tensor | None,
-    collected: SharedGradients,
-) -> Tensor:
-    """Return a scalar for the layers to depend on; the gradients of all arguments are then those of `collected`."""
-    anchor: Tensor = _Share.apply(weight_hh, weight, bias, edge, distance, collected)  # type: ignore[no-untyped-call]
+def share(collected: SharedGradients, *shared: Tensor | None) -> Tensor:
+    """Return a scalar for the layers to depend on.
+
+    `shared` are `W_hh`, the weight of the vertices, the bias, and the tables of edges and distances; `collected` has
+    their gradients.
+    """
+    anchor: Tensor = _Share.apply(collected, *shared)  # type: ignore[no-untyped-call]
     return anchor
 
 
@@ -137,16 +134,8 @@ def is_wanted(anchor: Tensor) -> bool:
 
 class _Share(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        weight_hh: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        edge: Tensor | None,
-        distance: Tensor | None,
-        collected: SharedGradients,
-    ) -> Tensor:
-        ctx.save_for_backward(bias, edge, distance)
+    def forward(ctx: Any, collected: SharedGradients, weight_hh: Tensor, *others: Tensor | None) -> Tensor:
+        ctx.save_for_backward(*others[1:])
         ctx.collected = collected
         return weight_hh.new_zeros(())
 
@@ -155,4 +144,4 @@ class _Share(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         bias, edge, distance = ctx.saved_tensors
         with torch.cuda.device(bias.device):
-            return *ctx.collected.totals(ProjectedInputs(bias, edge, distance)), None
+            return None, *ctx.collected.totals(ProjectedInputs(bias, edge, distance))
