@@ -68,9 +68,9 @@ def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr
     row = kept[first]
     start, col = source[row], target[row]
     rowptr = np.append(0, np.bincount(start, minlength=num_nodes).cumsum())
-    back = col * num_nodes + start
-    reverse = np.searchsorted(slots, back)
-    one_way = slots[np.minimum(reverse, slots.size - 1)] != back
+    turned = col * num_nodes + start
+    reverse = np.searchsorted(slots, turned)
+    one_way = slots[np.minimum(reverse, slots.size - 1)] != turned
     if one_way.any() and not directed:
         u, v = int(start[one_way][0]), int(col[one_way][0])
         raise ValueError(
@@ -79,8 +79,9 @@ def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr
             "edge_attr as well, if there is some. directed=True takes paths that follow the direction of edges."
         )
     reverse[one_way] = -1
-    arrays = map(torch.from_numpy, (rowptr, col.astype(np.int32), row.astype(np.int32), reverse))
-    return Csr(*arrays, num_nodes, edge_index.size(1), directed, parallel=row.size < kept.size)
+    arrays = rowptr, col.astype(np.int32), row.astype(np.int32), reverse
+    starts, targets, rows, back = map(torch.from_numpy, arrays)
+    return Csr(starts, targets, rows, back, num_nodes, edge_index.size(1), directed, parallel=row.size < kept.size)
 
 
 def check_edge_index(edge_index: Any, num_nodes: Any) -> None:

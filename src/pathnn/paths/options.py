@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pathnn.checks import check_count, check_flag
+from pathnn.checks import check_choice, check_count, check_flag
 
 if TYPE_CHECKING:
     from pathnn.paths.trie import PathTrie
@@ -223,11 +223,7 @@ def check_collection(collection: str, known: tuple[Collection, ...] = tuple(COLL
     >>> check_collection("sp+")
     'sp+'
     """
-    for name in known:
-        if collection == name:
-            return name
-    *names, last = map(repr, known)
-    raise ValueError(f"collection={collection!r} is unknown: expected one of {', '.join(names)} or {last}.")
+    return cast("Collection", check_choice("collection", collection, known))
 
 
 def check_k(k: Any) -> int:

@@ -142,16 +142,17 @@ def check_backend(name: str) -> str:
 
 def choose(name: str, cell: PathCell, like: Tensor) -> Backend:
     """Return the backend of a name; "auto" is the first that supports the cell on the device and dtype of `like`."""
-    if name == "auto":
-        tried = map(_find, (*reversed(_registered), "triton", "cpu", "torch"))
-        return next(backend for backend in tried if backend.supports(cell, like))
-    backend = _find(check_backend(name))
-    if not backend.supports(cell, like):
-        raise ValueError(
-            f"backend={name!r} does not support {type(cell).__name__} in {like.dtype} on {like.device.type!r}: "
-            "use backend='auto'."
-        )
-    return backend
+    tried = (*reversed(_registered), "triton", "cpu", "torch") if check_backend(name) == "auto" else (name,)
+    for each in tried:
+        if each == "triton" and not on_triton(like):
+            continue  # its module imports Triton
+        backend = _registered[each] if each in _registered else _built_in(each)
+        if backend.supports(cell, like):
+            return backend
+    raise ValueError(
+        f"backend={name!r} does not support {type(cell).__name__} in {like.dtype} on {like.device.type!r}: "
+        "use backend='auto'."
+    )
 
 
 @cache
@@ -160,10 +161,6 @@ def _built_in(name: str) -> Backend:
     module, title = _BUILT_IN[name]
     backend: Backend = getattr(import_module(f"pathnn.nn.backends.{module}"), title)()
     return backend
-
-
-def _find(name: str) -> Backend:
-    return _registered[name] if name in _registered else _built_in(name)
 
 
 @cache

@@ -10,7 +10,7 @@ exact as float32 (`kernels.product`), unless TF32 is allowed or `torch.autocast`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -29,14 +29,13 @@ from pathnn.nn.backends.base import (
     project_small,
 )
 from pathnn.nn.backends.triton.kernels.blocks import cover
+from pathnn.nn.backends.triton.kernels.level import look_up_types
 from pathnn.nn.backends.triton.order import LengthPlan, Order, child_starts, flat, order_by_vertex
+from pathnn.nn.backends.triton.products import SplitWeight, grad_of_linear, linear, split_of, terms
+from pathnn.nn.backends.triton.shared_gradients import SharedGradients, is_wanted, share
+from pathnn.nn.backends.triton.sweep import SMALL_ROWS, Kept, backward_sweep, forward_sweep
 from pathnn.nn.cells import PathCell, lstm_step
 from pathnn.paths.trie import LengthTrie
-
-if TYPE_CHECKING:
-    from pathnn.nn.backends.triton.products import SplitWeight
-    from pathnn.nn.backends.triton.shared_gradients import SharedGradients
-
 
 TYPES_AT_ONCE = 1024
 """Edges whose types a program looks up."""
@@ -72,10 +71,6 @@ class Triton:
 
     def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> TritonShared:
         """Project edges and distances, and split the weights for the products on tensor cores."""
-        from pathnn.nn.backends.triton.products import split_of, terms
-        from pathnn.nn.backends.triton.shared_gradients import SharedGradients, share
-        from pathnn.nn.backends.triton.sweep import SMALL_ROWS
-
         number, (weight, bias, weight_hh) = terms(), cell.weights()  # `terms` reads whether autocast is on
         assert weight_hh is not None
         edges, distances = inputs
@@ -143,11 +138,11 @@ def _tokens(trie: LengthTrie, shared: TritonShared) -> Tokens:
         )
         for level in trie.levels
     ]
-    if not isinstance(edges, EdgeTypes):
-        return Tokens(levels, trie.num_nodes, trie.plan, trie.longest, prefixes=trie.prefixes)
-    components = 0 if edges.components is None else edges.components.size(0)
-    masks = _contiguous(edges.masks) if components else None
-    levels = _with_types(levels, edges.types)
+    masks, components = None, 0
+    if isinstance(edges, EdgeTypes):
+        levels = _with_types(levels, edges.types)
+        if edges.components is not None:
+            masks, components = _contiguous(edges.masks), edges.components.size(0)
     return Tokens(levels, trie.num_nodes, trie.plan, trie.longest, masks, components, trie.prefixes)
 
 
@@ -156,8 +151,6 @@ def _with_types(levels: list[LevelTokens], types: Tensor) -> list[LevelTokens]:
     edges = [level.edge for level in levels[1:] if level.edge is not None]
     if not edges:
         return levels
-    from pathnn.nn.backends.triton.kernels.level import look_up_types
-
     edge = flat(edges)
     found = torch.empty_like(edge, dtype=torch.int32)
     if edge.numel():
@@ -178,8 +171,6 @@ class _TritonRun(torch.autograd.Function):
     def forward(
         ctx: Any, h: Tensor, anchor: Tensor, shared: TritonShared, tokens: Tokens, summed: bool, keep: bool
     ) -> Tensor:
-        from pathnn.nn.backends.triton.sweep import forward_sweep
-
         h, max_entries = h.contiguous(), shared.budget.max_entries
         tables, split = _tables(h, shared), shared.split_hh
         pieces = cut(tokens.levels, max_entries) if max_entries else [tokens.levels]
@@ -210,10 +201,6 @@ class _TritonRun(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        from pathnn.nn.backends.triton.products import grad_of_linear
-        from pathnn.nn.backends.triton.shared_gradients import is_wanted
-        from pathnn.nn.backends.triton.sweep import Kept, backward_sweep, forward_sweep
-
         check_once()
         h, *states = ctx.saved_tensors
         shared, grad, first = ctx.shared, grad.contiguous(), 0
@@ -249,8 +236,6 @@ class _TritonRun(torch.autograd.Function):
 
 
 def _tables(h: Tensor, shared: TritonShared) -> ProjectedInputs:
-    from pathnn.nn.backends.triton.products import linear
-
     return ProjectedInputs(linear(h, shared.split_weight, shared.bias), shared.edge, shared.distance)
 
 

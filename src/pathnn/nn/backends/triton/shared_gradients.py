@@ -15,10 +15,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from pathnn.nn.backends.base import ProjectedInputs
+from pathnn.nn.backends.triton.products import LinearParts, SplitWeight, add_grad_of_linear, add_grad_of_weight
+from pathnn.nn.backends.triton.sweep import add_small_tables
 
 if TYPE_CHECKING:
     from pathnn.nn.backends.triton.backend import Tokens
-    from pathnn.nn.backends.triton.products import LinearParts, SplitWeight
 
 
 class SharedGradients:
@@ -56,9 +57,6 @@ class SharedGradients:
         products: tuple[Tensor, Tensor, Tensor],
     ) -> None:
         """Add a layer, or a piece of one; `products` are the gradient of `W_hh h`, its slots, and h."""
-        from pathnn.nn.backends.triton.products import add_grad_of_weight
-        from pathnn.nn.backends.triton.sweep import add_small_tables
-
         self._wait()  # pieces of one layer come one after the other
         side = _side_stream(grad_gates.device.index)
         side.wait_stream(torch.cuda.current_stream())
@@ -69,8 +67,6 @@ class SharedGradients:
 
     def add_vertices(self, grad_vertex: Tensor, h: Tensor, split: SplitWeight, *, bias: bool) -> None:
         """Add the gradient of the vertices' weight from a layer; of the bias, too, unless `distance` determines it."""
-        from pathnn.nn.backends.triton.products import add_grad_of_linear
-
         side = _side_stream(grad_vertex.device.index)
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
