@@ -252,7 +252,13 @@ class Levels:
         self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State, to: LevelGrads
     ) -> None:
         """Add the gradients of a level, where `grad` is that of its states, or only of h."""
-        grad_z, grad_r, grad_states = _step_gradients(cell, level, tables, grad)
+        z, r, before = _step_inputs(level, tables)
+        inputs = [x.requires_grad_() for x in (z, r, *before) if x is not None]
+        with torch.enable_grad():
+            after = cell.step(z, r, before)  # recomputed
+        grad_z, *others = torch.autograd.grad(
+            after[: len(grad)], inputs, grad, allow_unused=True, materialize_grads=True
+        )
         self.sum_rows(to.tables.vertex, level.vertex, grad_z)
         for table, index in ((to.tables.edge, level.edge), (to.tables.distance, level.distance)):
             if table is not None and index is not None:
@@ -260,8 +266,8 @@ class Levels:
         if level.parent is None:
             return
         if to.projected is not None:
-            self.sum_rows(to.projected, level.parent, grad_r)
-        for target, rows in zip(to.parents, grad_states, strict=True):
+            self.sum_rows(to.projected, level.parent, others.pop(0))
+        for target, rows in zip(to.parents, others, strict=True):
             target.index_add_(0, level.parent, rows)
 
     def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
@@ -365,18 +371,6 @@ def _step_inputs(level: LevelInput, tables: ProjectedInputs) -> tuple[Tensor, Te
         return z, None, ()
     r = None if level.projected is None else level.projected.index_select(0, level.parent)
     return z, r, tuple(x.index_select(0, level.parent) for x in level.state)
-
-
-def _step_gradients(
-    cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State
-) -> tuple[Tensor, Tensor, Sequence[Tensor]]:
-    """Return the gradients of z, of r and of the parents' states for each entry, with recomputed gates."""
-    z, r, before = _step_inputs(level, tables)
-    inputs = [x.requires_grad_() for x in (z, r, *before) if x is not None]
-    with torch.enable_grad():
-        after = cell.step(z, r, before)
-    found = torch.autograd.grad(after[: len(grad)], inputs, grad, allow_unused=True, materialize_grads=True)
-    return found[0], found[0] if r is None else found[1], found[len(found) - len(before) :]
 
 
 def _parts(levels: Piece, like: Tensor) -> list[Piece]:
