@@ -158,19 +158,15 @@ class PathOptions:
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        if self.collection in OTHER_COLLECTIONS:
-            self._check_other()
+        name = self.collection
+        if name in OTHER_COLLECTIONS and name not in WALKS and kept is not None:
+            raise ValueError(f"collection={name!r} with max_paths_per_source: expected None, it has no samples.")
+        if name in (*WALKS, "cycles") and self.extend:
+            raise ValueError(f"collection={name!r} with extend=True: expected one of 'sp', 'sp+' or 'ap'.")
         if self.extend and self.max_paths_per_source is not None:
             raise ValueError(
                 "extend=True with max_paths_per_source: a sample does not say where a path ends. Use one of the two."
             )
-
-    def _check_other(self) -> None:
-        name = self.collection
-        if name not in WALKS and self.max_paths_per_source is not None:
-            raise ValueError(f"collection={name!r} with max_paths_per_source: expected None, it has no samples.")
-        if name in (*WALKS, "cycles") and self.extend:
-            raise ValueError(f"collection={name!r} with extend=True: expected one of 'sp', 'sp+' or 'ap'.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options by name: the arguments that make equal options."""

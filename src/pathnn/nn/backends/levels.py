@@ -26,19 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import (
-    Budget,
-    EdgeTypes,
-    Inputs,
-    LevelTokens,
-    Piece,
-    ProjectedInputs,
-    Shared,
-    check_once,
-    edge_rows,
-    project_small,
-    wide,
-)
+from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, LevelTokens, Piece, ProjectedInputs, Shared, wide
 from pathnn.nn.cells import PathCell, State
 from pathnn.paths.trie import LengthTrie
 
@@ -97,7 +85,7 @@ class Levels:
         """Project edges and distances."""
         weights = cell.weights()
         with torch.autocast(weights.input.device.type, enabled=False):
-            small = project_small(inputs, weights.input, cell.channels)
+            small = base.project_small(inputs, weights.input, cell.channels)
         edge, distance, recurrent = (None if x is None else wide(x) for x in (*small, weights.recurrent))
         return LevelsShared(
             backend=self, budget=budget, cell=cell, edges=inputs.edges, weight=weights.input[:, : cell.channels],
@@ -124,7 +112,7 @@ class Levels:
         levels = []
         for level in trie.levels:
             vertex = torch.where(level.vertex < 0, trie.num_nodes, level.vertex)
-            edge = None if shared.edges is None or level.edge is None else edge_rows(level.edge, shared.edges)
+            edge = None if shared.edges is None or level.edge is None else base.edge_rows(level.edge, shared.edges)
             distance = None if shared.distance is None else level.distance
             levels.append(LevelTokens(level.parent, vertex.contiguous(), edge, distance))
         return levels
@@ -326,7 +314,7 @@ class _Run(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        check_once()
+        base.check_once()
         job, tables, totals = ctx.job, ProjectedInputs(*ctx.saved_tensors), list[Tensor | None]([None] * 4)
         all_kept, ctx.kept = ctx.kept, None  # frees the states; another backward pass recomputes them
         with torch.autocast(grad.device.type, enabled=False):  # backward() may be called under autocast

@@ -17,17 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import (
-    Budget,
-    EdgeTypes,
-    Inputs,
-    LevelTokens,
-    ProjectedInputs,
-    Shared,
-    check_once,
-    cut,
-    project_small,
-)
+from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, LevelTokens, ProjectedInputs, Shared
 from pathnn.nn.backends.triton.kernels.blocks import cover
 from pathnn.nn.backends.triton.kernels.level import look_up_types
 from pathnn.nn.backends.triton.order import LengthPlan, Order, child_starts, flat, order_by_vertex
@@ -78,7 +68,7 @@ class Triton:
             if isinstance(edges, EdgeTypes) and edges.components is not None:
                 rows = edges.components.size(0) + (0 if distances is None else distances.size(0))
                 edges = edges if rows <= SMALL_ROWS else edges._replace(components=None, masks=None)
-            tables = small = project_small(Inputs(edges, distances), weight, cell.channels)
+            tables = small = base.project_small(Inputs(edges, distances), weight, cell.channels)
             if isinstance(edges, EdgeTypes) and edges.components is not None:  # gradients are summed per component
                 small = F.linear(edges.components, weight[:, -edges.components.size(1) :]), tables[1]
             collected = SharedGradients()
@@ -173,7 +163,7 @@ class _TritonRun(torch.autograd.Function):
     ) -> Tensor:
         h, max_entries = h.contiguous(), shared.budget.max_entries
         tables, split = _tables(h, shared), shared.split_hh
-        pieces = cut(tokens.levels, max_entries) if max_entries else [tokens.levels]
+        pieces = base.cut(tokens.levels, max_entries) if max_entries else [tokens.levels]
         paths = [piece[-1].num_entries for piece in pieces]
         rows = tokens.num_nodes if summed else sum(paths)
         out = h.new_empty(rows, split.channels)
@@ -201,7 +191,7 @@ class _TritonRun(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        check_once()
+        base.check_once()
         h, *states = ctx.saved_tensors
         shared, grad, first = ctx.shared, grad.contiguous(), 0
         collected = shared.collected if is_wanted(shared.anchor) else None

@@ -93,13 +93,14 @@ def tall_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.split = _split(x, weight)
         ctx.save_for_backward(x, weight)
-        if ctx.split is None:
+        ctx.split = None
+        if x.size(0) < MANY or not (base.on_triton(x) and base.on_triton(weight)):
             return F.linear(x, weight, bias)
-        from pathnn.nn.backends.triton.products import linear
+        from pathnn.nn.backends.triton.products import linear, split_of, terms
 
         with torch.cuda.device(x.device):
+            ctx.split = split_of(weight, terms())
             return linear(x.contiguous(), ctx.split, None if bias is None else bias.contiguous())
 
     @staticmethod
@@ -115,16 +116,6 @@ class _Linear(torch.autograd.Function):
                 grad_of_weight(grad, x) if wants[1] else None,
                 grad.sum(dim=0) if wants[2] else None,
             )
-
-
-def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
-    """Return the weight as the products on tensor cores read it, or None for few rows or without Triton."""
-    if x.size(0) < MANY or not (base.on_triton(x) and base.on_triton(weight)):
-        return None
-    from pathnn.nn.backends.triton.products import split_of, terms
-
-    with torch.cuda.device(x.device):
-        return split_of(weight, terms())
 
 
 def _split_backward(grad: Tensor, x: Tensor, split: SplitWeight, wants: Sequence[bool]) -> tuple[Tensor | None, ...]:
