@@ -174,13 +174,13 @@ class DeepPathNN(PathModel):
 
     def _paths(self, x: Tensor, edge_index: Any, trie: PathTrie | None, batch: Any, edge_attr: Any) -> PathTrie:
         """Return the trie that the blocks read."""
-        if trie is not None and trie.plans is not None:
-            edge_index = None  # the trie of a padded batch has paths through no edges
-        if not self.config.prefixes:
-            return self._trie(x, edge_index, trie, batch, edge_attr)
-        if trie is not None and (trie.plans is not None or is_joined(trie)):
+        padded = trie is not None and trie.plans is not None
+        if self.config.prefixes and trie is not None and (padded or is_joined(trie)):
             return trie
-        return join_lengths(self._trie(x, edge_index, trie, batch, edge_attr))
+        found = self._trie(
+            x, None if padded else edge_index, trie, batch, edge_attr
+        )  # padded paths go through no edges
+        return join_lengths(found) if self.config.prefixes else found
 
     def _inputs_of(self, data: Any) -> dict[str, Any]:
         return {**super()._inputs_of(data), "random_walk_pe": getattr(data, "random_walk_pe", None)}

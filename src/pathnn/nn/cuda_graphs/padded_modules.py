@@ -100,14 +100,10 @@ def padded_copy(model: Model, valid: Tensor, *, leaves: bool = False) -> Model:
 
 
 class PaddedBatchNorm1d(nn.Module):
-    """`nn.BatchNorm1d` over the first `valid` rows; parameters and running statistics are those of `norm` itself.
+    """`nn.BatchNorm1d` over the first `valid` rows (`[1]`, int32, on the GPU), then ReLU if `relu`.
 
-    The other rows are also normalised, so that they stay finite, and get no gradient.
-
-    Args:
-        norm: with affine parameters, running statistics and a momentum.
-        valid: `[1]`, int32, on the GPU.
-        relu: whether to apply ReLU as well.
+    Parameters and running statistics are those of `norm` itself, which must have them, and a momentum. The other rows
+    are also normalised, so that they stay finite, and get no gradient.
     """
 
     def __init__(self, norm: nn.BatchNorm1d, valid: Tensor, *, relu: bool = False) -> None:
