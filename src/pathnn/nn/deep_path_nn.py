@@ -177,9 +177,8 @@ class DeepPathNN(PathModel):
         padded = trie is not None and trie.plans is not None
         if self.config.prefixes and trie is not None and (padded or is_joined(trie)):
             return trie
-        found = self._trie(
-            x, None if padded else edge_index, trie, batch, edge_attr
-        )  # padded paths go through no edges
+        edge_index = None if padded else edge_index  # the paths of padding go through no edges
+        found = self._trie(x, edge_index, trie, batch, edge_attr)
         return join_lengths(found) if self.config.prefixes else found
 
     def _inputs_of(self, data: Any) -> dict[str, Any]:
