@@ -99,9 +99,14 @@ def test_kernels_are_launched(interpreted: Interpreted, monkeypatch: pytest.Monk
     """Else the tests here would compare the backend of the CPU with itself."""
     from pathnn.nn.backends.triton import sweep
 
-    launched = []
-    level = sweep._forward_level
-    monkeypatch.setattr(sweep, "_forward_level", lambda *arguments: (launched.append(1), level(*arguments)))
+    launched, kernel = [], sweep.forward_entries
+
+    class Counted:
+        def __getitem__(self, grid: Any) -> Any:
+            launched.append(grid)
+            return kernel[grid]
+
+    monkeypatch.setattr(sweep, "forward_entries", Counted())
     lstm, trie = PathLSTM(8), trie_of().length(2)
     assert lstm.prepare(None).backend.name == "triton"
     lstm(torch.randn(9, 8), trie)

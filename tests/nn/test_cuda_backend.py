@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from pathnn.nn import EdgeTypes, PathLSTM, PathNN
-from pathnn.nn.backends.triton import backend as cuda
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.trie import LengthTrie, PathTrie
 
@@ -156,6 +155,8 @@ def test_levels_may_be_empty(edges: Tensor) -> None:
 
 
 def test_float32_takes_the_kernels_and_float64_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pathnn.nn.backends.triton import backend as cuda
+
     taken = []
     forward = cuda._TritonRun.forward
     monkeypatch.setattr(cuda._TritonRun, "forward", staticmethod(lambda *a: (taken.append(1), forward(*a))[1]))

@@ -83,7 +83,9 @@ class Baseline(GraphModel):
         self.dropout = nn.Dropout(dropout)
         self._add_head()
 
-    def _vertices(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, budget: Any) -> Tensor:
+    def _vertices(
+        self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, batch_size: Any, budget: Any
+    ) -> Tensor:
         if edge_index is None and len(self.convs):
             raise ValueError(f"edge_index is missing: {self.config.name} passes messages along edges.")
         arguments = self._edge_arguments(edge_attr)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
 from pathnn._lazy import not_compiled
 from pathnn.checks import check_choice, check_count
-from pathnn.nn.backends.base import Budget, EdgeTypes
+from pathnn.nn.backends.base import EdgeTypes
 from pathnn.nn.baselines import make_conv
 from pathnn.nn.blocks import ACTIVATIONS, ActivationName, AllLengths, PathBlock, VirtualNode, make_feed_forward
-from pathnn.nn.encoders import EncoderName, check_features
-from pathnn.nn.graph_model import read_out
+from pathnn.nn.encoders import EncoderName
 from pathnn.nn.path_lstm import PathLSTM
 from pathnn.nn.path_nn import PathModel, PathModelConfig
 from pathnn.nn.readout import HeadName, ReadoutName
@@ -150,26 +149,16 @@ class DeepPathNN(PathModel):
         )
         self._add_head()
 
-    def embed(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None = None,
-        *,
-        trie: PathTrie | None = None,
-        batch: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        batch_size: int | None = None,
-        budget: Budget | None = None,
+    def _vertices(
+        self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, batch_size: Any, budget: Any,
         random_walk_pe: Tensor | None = None,
-    ) -> Tensor:
-        """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
-        check_features(x)
+    ) -> Tensor:  # fmt: skip
         config = self.config
         needs_edges = config.message_passing or (config.walk_length and random_walk_pe is None)
         if needs_edges and edge_index is None:
             raise ValueError("edge_index is missing: this model reads the edges, also if the trie is given.")
         paths = self._paths(x, edge_index, trie, batch, edge_attr) if config.read_paths else None
-        edges = self._edges(edge_attr, cast("Tensor", edge_index).size(1) if paths is None else paths.num_edges)
+        edges = self._edges(edge_attr, edge_index.size(1) if paths is None else paths.num_edges)
         features: dict[str, Any] = {"edges": edges, "budget": budget}
         if config.message_passing:
             features["edge_attr"] = edges.expand() if isinstance(edges, EdgeTypes) else edges
@@ -181,17 +170,16 @@ class DeepPathNN(PathModel):
             if self.virtual_node is not None:
                 h, vector = self.virtual_node(h, vector, batch, batch_size)
             h = block(h, paths, edge_index, **features)
-        return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
+        return h
 
     def _paths(self, x: Tensor, edge_index: Any, trie: PathTrie | None, batch: Any, edge_attr: Any) -> PathTrie:
         """Return the trie that the blocks read."""
-        if trie is not None and trie.plans is not None:
-            edge_index = None  # the trie of a padded batch has paths through no edges
-        if not self.config.prefixes:
-            return self._trie(x, edge_index, trie, batch, edge_attr)
-        if trie is not None and (trie.plans is not None or is_joined(trie)):
+        padded = trie is not None and trie.plans is not None
+        if self.config.prefixes and trie is not None and (padded or is_joined(trie)):
             return trie
-        return join_lengths(self._trie(x, edge_index, trie, batch, edge_attr))
+        edge_index = None if padded else edge_index  # the paths of padding go through no edges
+        found = self._trie(x, edge_index, trie, batch, edge_attr)
+        return join_lengths(found) if self.config.prefixes else found
 
     def _inputs_of(self, data: Any) -> dict[str, Any]:
         return {**super()._inputs_of(data), "random_walk_pe": getattr(data, "random_walk_pe", None)}

@@ -126,20 +126,21 @@ class GraphModel(nn.Module):
         if not isinstance(x, Tensor) and isinstance(getattr(x, "edge_index", None), Tensor):
             return self(**self._inputs_of(x), budget=budget)
         x = cast("Tensor", x)
+        inputs: dict[str, Any] = {
+            "edge_index": edge_index, "trie": trie, "batch": batch, "edge_attr": edge_attr, "batch_size": batch_size
+        }  # fmt: skip
         if budget is None and self.cuda_graphs and isinstance(x, Tensor):
-            trie, out = self._replay(x, edge_index, trie, batch, edge_attr, graph_attr, batch_size)
+            out = self._replay(x, graph_attr, inputs)
             if out is not None:
                 return out
-        walks = {} if random_walk_pe is None else {"random_walk_pe": random_walk_pe}  # other models refuse it
-        structure: dict[str, Any] = {"trie": trie, "batch": batch, "batch_size": batch_size, "budget": budget, **walks}
-        h = self.embed(x, edge_index, edge_attr=edge_attr, **structure)
+        if random_walk_pe is not None:  # other models refuse it
+            inputs["random_walk_pe"] = random_walk_pe
+        h = self.embed(x, **inputs, budget=budget)
         return self.head(join_graph_attr(h, graph_attr, self.graph_scale))
 
-    def _replay(
-        self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, graph_attr: Any, batch_size: Any
-    ) -> tuple[Any, Tensor | None]:
-        """Return the trie of the call, and its output if it is replayed as a CUDA graph; the arguments of `forward`."""
-        return trie, None
+    def _replay(self, x: Tensor, graph_attr: Tensor | None, inputs: dict[str, Any]) -> Tensor | None:
+        """Return the output of a call that is replayed as a CUDA graph; `inputs`, which `embed` reads, get its trie."""
+        return None
 
     def _inputs_of(self, data: Any) -> dict[str, Any]:
         """Return what the model reads of PyG data as arguments of `forward`."""
@@ -165,13 +166,19 @@ class GraphModel(nn.Module):
         edge_attr: Tensor | None = None,
         batch_size: int | None = None,
         budget: Budget | None = None,
+        **more: Any,
     ) -> Tensor:
-        """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`."""
+        """Return the input of the head: one representation per graph (or vertex), `[num_graphs, hidden_channels]`.
+
+        The arguments are those of `forward`; `more` are those that only some models read (`random_walk_pe`).
+        """
         check_features(x)
-        h = self._vertices(x, edge_index, trie, batch, edge_attr, budget)
+        h = self._vertices(x, edge_index, trie, batch, edge_attr, batch_size, budget, **more)
         return h if self.readout is None else read_out(self.readout, h, batch, batch_size)
 
-    def _vertices(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, budget: Any) -> Tensor:
+    def _vertices(
+        self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, batch_size: Any, budget: Any
+    ) -> Tensor:
         """Return the representations of all vertices after the last layer; the arguments are those of `embed`."""
         raise NotImplementedError
 

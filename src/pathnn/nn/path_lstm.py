@@ -85,9 +85,6 @@ class PathRNN(PathReader):
 
             reset(self.aggr)
 
-    def _cell(self) -> PathCell:
-        return self.cell
-
     def forward(self, h: Tensor, trie: LengthTrie, edges: Edges = None) -> Tensor:
         """Aggregate the representations of the paths in `trie` at their sources: `[num_nodes, channels]`."""
         if self.aggr is None:
@@ -116,14 +113,14 @@ class PathRNN(PathReader):
         """
         _check_edges(edges, self.edge_channels)
         budget = Budget(self.max_entries) if budget is None else budget
-        backend = base.choose(self.backend, self._cell(), self._like())
+        backend = base.choose(self.backend, self.cell, self._like())
         if self.training and self.input_dropout > 0 and edges is not None:
             return PerLayer(backend=backend, budget=budget, edges=edges)
         return self._prepare(backend, edges, budget)
 
     def _prepare(self, backend: base.Backend, edges: Tensor | EdgeTypes | None, budget: Budget) -> Shared:
         distances = None if self.distance_encoder is None else self.distance_encoder.weight
-        return backend.prepare(self._cell(), Inputs(self._edges(edges), distances), budget)
+        return backend.prepare(self.cell, Inputs(self._edges(edges), distances), budget)
 
     @not_compiled
     def _run(self, h: Tensor, trie: LengthTrie, edges: Edges, *, summed: bool) -> Tensor:
@@ -240,7 +237,9 @@ class PathLSTM(PathRNN, PathCell, nn.LSTM):  # type: ignore[misc]
         if hasattr(self, "channels"):  # not while `nn.LSTM` is being made
             self._reset_tables()
 
-    def _cell(self) -> PathCell:
+    @property
+    def cell(self) -> PathCell:  # type: ignore[override]
+        """Return itself."""
         return self
 
     def weights(self) -> CellWeights:
@@ -319,25 +318,16 @@ def _check_bounds(
             raise ValueError(
                 f"EdgeTypes.types: expected rows of the table, 0 to {edges.table.size(0) - 1}, got {low} to {high}."
             )
-    rows = None if distances is None else distances.num_embeddings
+    sizes = trie.num_nodes, num_edges, None if distances is None else distances.num_embeddings
     for level in trie.levels:
-        check_rows(
-            level.vertex, level.edge if edges is not None else None, level.distance,
-            num_nodes=trie.num_nodes, num_edges=num_edges, num_distances=rows, extended=extended,
-        )  # fmt: skip
+        check_rows((level.vertex, None if edges is None else level.edge, level.distance), sizes, extended=extended)
 
 
 def check_rows(
-    vertex: Tensor,
-    edge: Tensor | None,
-    distance: Tensor | None,
-    *,
-    num_nodes: int,
-    num_edges: int,
-    num_distances: int | None,
-    extended: bool,
+    rows: tuple[Tensor, Tensor | None, Tensor | None], sizes: tuple[int, int, int | None], *, extended: bool
 ) -> None:
-    """Raise `ValueError` if entries of a trie name vertices, edges or distances that do not exist."""
+    """Raise `ValueError` if vertices, edges or distances of a trie are not below `sizes`; None for any distance."""
+    (vertex, edge, distance), (num_nodes, num_edges, num_distances) = rows, sizes
     if vertex.numel() == 0:
         return
     low, high = (int(x) for x in torch.aminmax(vertex))

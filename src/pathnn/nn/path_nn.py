@@ -91,14 +91,7 @@ class PathModel(GraphModel):
         return {"distances": rows, "edge_channels": self.edge_width, "extended": config.extend}
 
     @not_compiled
-    def _trie(
-        self,
-        x: Tensor,
-        edge_index: Tensor | None,
-        trie: PathTrie | None,
-        batch: Tensor | None,
-        edge_attr: Tensor | None,
-    ) -> PathTrie:
+    def _trie(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any) -> PathTrie:
         """Return `trie` if this model can read it, or the paths of `edge_index`."""
         if trie is not None:
             trie = self._check_trie(trie, x.size(0))
@@ -156,10 +149,8 @@ class PathModel(GraphModel):
         if trie.vertex.device.type == "cpu" and reads:  # kernels do not check indices
             read = sum(sum(levels) for levels in trie.sizes[: config.k])
             distance = None if trie.distance is None else trie.distance[:read]
-            check_rows(
-                trie.vertex, trie.edge, distance, num_nodes=trie.num_nodes, num_edges=trie.num_edges,
-                num_distances=self._reader_options["distances"], extended=config.extend,
-            )  # fmt: skip
+            sizes = trie.num_nodes, trie.num_edges, self._reader_options["distances"]
+            check_rows((trie.vertex, trie.edge, distance), sizes, extended=config.extend)
         return trie
 
     def _edges(self, edge_attr: Tensor | None, num_edges: int) -> Tensor | EdgeTypes | None:
@@ -175,9 +166,8 @@ class PathModel(GraphModel):
         if edge_attr is None:
             raise ValueError(f"edge_attr is missing: this model reads edge features (edge_channels={expected}).")
         if not isinstance(edge_attr, Tensor) or edge_attr.dim() not in (1, 2):
-            came = (
-                f"shape {tuple(edge_attr.shape)}" if isinstance(edge_attr, Tensor) else f"a {type(edge_attr).__name__}"
-            )
+            tensor = isinstance(edge_attr, Tensor)
+            came = f"shape {tuple(edge_attr.shape)}" if tensor else f"a {type(edge_attr).__name__}"
             raise ValueError(f"edge_attr: expected a tensor with a row for each edge, got {came}.")
         if edge_attr.size(0) != num_edges:
             raise ValueError(
@@ -324,20 +314,18 @@ class PathNN(PathModel):
         )
         self._add_head()
 
-    def _replay(
-        self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, graph_attr: Any, batch_size: Any
-    ) -> tuple[Any, Tensor | None]:
+    def _replay(self, x: Tensor, graph_attr: Tensor | None, inputs: dict[str, Any]) -> Tensor | None:
         if not base.on_triton(next(self.parameters())):
-            return trie, None
+            return None
         from pathnn.nn.cuda_graphs.calls import replay
 
         check_features(x)
-        trie = self._trie(x, edge_index, trie, batch, edge_attr)
-        inputs = {"x": x, "edge_index": edge_index, "trie": trie, "batch": batch, "edge_attr": edge_attr}
-        inputs |= {"graph_attr": graph_attr, "batch_size": batch_size, "y": None}
-        return trie, replay(self, inputs)
+        inputs["trie"] = self._trie(x, *(inputs[name] for name in ("edge_index", "trie", "batch", "edge_attr")))
+        return replay(self, {**inputs, "x": x, "graph_attr": graph_attr, "y": None})
 
-    def _vertices(self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, budget: Any) -> Tensor:
+    def _vertices(
+        self, x: Tensor, edge_index: Any, trie: Any, batch: Any, edge_attr: Any, batch_size: Any, budget: Any
+    ) -> Tensor:
         trie = self._trie(x, edge_index, trie, batch, edge_attr)
         edges = self._prepare(edge_attr, trie, budget)
         if budget is not None and budget.merge:

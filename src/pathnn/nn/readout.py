@@ -49,8 +49,13 @@ class Readout(nn.Module):
             batch_size = int(batch.max()) + 1 if batch.numel() else 0
             if batch_size < 1 <= batch.numel():
                 raise ValueError(f"batch holds graph {batch_size - 1}: expected ids from 0.")
-        else:
-            _check_batch_size(batch_size, batch)
+        elif batch.device.type == "cpu" and batch.numel() and not torch.compiler.is_compiling():  # a GPU would wait
+            last = int(batch.max())
+            if last >= batch_size:
+                raise ValueError(
+                    f"batch_size={batch_size}, but batch names graph {last}: expected the number of graphs, at least "
+                    f"{last + 1}. Leave it out to compute it from batch."
+                )
         if base.on_triton(h):
             from pathnn.nn.backends.triton.ops import segment_sum
 
@@ -66,18 +71,6 @@ class Readout(nn.Module):
     def extra_repr(self) -> str:
         """Return the text that `print(model)` shows."""
         return repr(self.kind)
-
-
-def _check_batch_size(batch_size: int, batch: Tensor) -> None:
-    """Raise `ValueError` if `batch` has more graphs; only on a CPU, since reading it would wait for a GPU."""
-    if batch.device.type != "cpu" or not batch.numel() or torch.compiler.is_compiling():
-        return
-    last = int(batch.max())
-    if last >= batch_size:
-        raise ValueError(
-            f"batch_size={batch_size}, but batch names graph {last}: expected the number of graphs, at least "
-            f"{last + 1}. Leave it out to compute it from batch."
-        )
 
 
 CLIP = 6.0

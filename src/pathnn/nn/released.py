@@ -65,8 +65,9 @@ def load_released(
     from pathnn.nn.path_nn import PathNN
 
     theirs = _read(source)
-    _check_names(theirs)
-    config = _config(theirs, collection, aggregation, readout, normalize)
+    _check_lstm(theirs)
+    options = _options(theirs, collection, aggregation)
+    config = PathNNConfig(**options, collection=collection, readout=readout, normalize=normalize)
     model = PathNN.from_config(config).to(theirs["lstm.weight_hh_l0"].dtype)
     ours = {_our_name(name): value for name, value in theirs.items() if ".rnn." not in name}
     try:
@@ -105,7 +106,7 @@ def _our_name(name: str) -> str:
     return f"convs.{conv}.phi.{int(layer) + 1}.{rest}"
 
 
-def _check_names(theirs: StateDict) -> None:
+def _check_lstm(theirs: StateDict) -> None:
     """Raise `ValueError` if the shared LSTM is missing, or if a layer has another one."""
     for part in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"):
         if f"lstm.{part}" not in theirs:
@@ -116,11 +117,18 @@ def _check_names(theirs: StateDict) -> None:
             raise ValueError(f"{name!r} differs from 'lstm.{match[1]}': released models share one LSTM.")
 
 
-def _config(
-    theirs: StateDict, collection: Collection, aggregation: Aggregation, readout: ReadoutName, normalize: bool
-) -> PathNNConfig:
-    k = _num_layers(theirs)
-    _check_distances(theirs, collection, k)
+def _options(theirs: StateDict, collection: Collection, aggregation: Aggregation) -> dict[str, Any]:
+    """Return the options of a `PathNN` that follow from names and shapes."""
+    layers = {int(match[1]) for name in theirs if (match := re.match(r"convs\.(\d+)\.", name))}
+    k = len(layers)
+    if not layers or layers != set(range(k)):
+        raise ValueError(f"layers 'convs.{{i}}': expected i = 0, 1, ..., got {sorted(layers)}.")
+    table = theirs.get("distance_encoder.weight")
+    if (table is not None) != (collection == "ap"):
+        has = "has a" if table is not None else "has no"
+        raise ValueError(f"collection={collection!r}, but the model {has} 'distance_encoder': only those for 'ap' do.")
+    if table is not None and table.size(0) != k + 1:
+        raise ValueError(f"'distance_encoder.weight': expected {k + 1} rows for {k} layers, got {table.size(0)}.")
     atoms = _embedding_sizes(theirs, "feature_encoder", "atom_embedding_list")
     norm = any(re.fullmatch(r"convs\.\d+\.bn\.weight", name) for name in theirs)
     if atoms and norm != (aggregation == "sum"):
@@ -128,31 +136,20 @@ def _config(
             f"aggregation={aggregation!r}, but this model has {'a' if norm else 'no'} BatchNorm after the sum of "
             f"paths. Pass aggregation={'sum' if norm else 'mean'!r}."
         )
-    head = "linear2.weight" in theirs
-    return PathNNConfig(
-        **_encoder_options(theirs, atoms),
-        edge_channels=_embedding_sizes(theirs, "bond_encoder", "bond_embedding_list") or None,
-        hidden_channels=theirs["lstm.weight_hh_l0"].size(1),
-        out_channels=theirs["linear2.weight"].size(0) if head else None,
-        head="mlp" if head else None,
-        collection=collection,
-        k=k,
-        norm="batch" if norm else None,
-        normalize=normalize,
-        phi="mlp" if atoms else "relu",
-        aggregation=aggregation,
-        readout=readout,
-    )
-
-
-def _encoder_options(theirs: StateDict, atoms: tuple[int, ...]) -> dict[str, Any]:
-    if atoms:
-        return {"in_channels": atoms, "encoder": "categorical"}
-    if "feature_encoder.0.weight" not in theirs:
+    if not atoms and "feature_encoder.0.weight" not in theirs:
         raise ValueError("'feature_encoder' is missing: expected a Linear or an embedding, as in the released models.")
+    head = "linear2.weight" in theirs
     return {
-        "in_channels": theirs["feature_encoder.0.weight"].size(1),
-        "encoder_norm": "feature_encoder.3.weight" in theirs,
+        "in_channels": atoms or theirs["feature_encoder.0.weight"].size(1),
+        "encoder_norm": bool(atoms) or "feature_encoder.3.weight" in theirs,
+        "edge_channels": _embedding_sizes(theirs, "bond_encoder", "bond_embedding_list") or None,
+        "hidden_channels": theirs["lstm.weight_hh_l0"].size(1),
+        "out_channels": theirs["linear2.weight"].size(0) if head else None,
+        "head": "mlp" if head else None,
+        "k": k,
+        "norm": "batch" if norm else None,
+        "phi": "mlp" if atoms else "relu",
+        "aggregation": aggregation,
     }
 
 
@@ -163,19 +160,3 @@ def _embedding_sizes(theirs: StateDict, encoder: str, listed: str) -> tuple[int,
     count = sum(name.startswith(f"{encoder}.{listed}.") for name in theirs)
     names = [f"{encoder}.{listed}.{j}.weight" for j in range(count)]
     return tuple(theirs[name].size(0) for name in names if name in theirs)
-
-
-def _num_layers(theirs: StateDict) -> int:
-    layers = {int(match[1]) for name in theirs if (match := re.match(r"convs\.(\d+)\.", name))}
-    if not layers or layers != set(range(len(layers))):
-        raise ValueError(f"layers 'convs.{{i}}': expected i = 0, 1, ..., got {sorted(layers)}.")
-    return len(layers)
-
-
-def _check_distances(theirs: StateDict, collection: Collection, k: int) -> None:
-    table = theirs.get("distance_encoder.weight")
-    if (table is not None) != (collection == "ap"):
-        has = "has a" if table is not None else "has no"
-        raise ValueError(f"collection={collection!r}, but the model {has} 'distance_encoder': only those for 'ap' do.")
-    if table is not None and table.size(0) != k + 1:
-        raise ValueError(f"'distance_encoder.weight': expected {k + 1} rows for {k} layers, got {table.size(0)}.")

@@ -12,7 +12,7 @@ from torch import Tensor
 from pathnn.checks import check_flag
 from pathnn.paths.cpu.extract import join, path_distances
 from pathnn.paths.cpu.token_tries import read_tokens, trie_of_tokens
-from pathnn.paths.csr import Csr, sort_by_count, to_csr
+from pathnn.paths.csr import Csr, to_csr
 from pathnn.paths.options import PathOptions
 from pathnn.paths.trie import PathTrie
 
@@ -44,9 +44,7 @@ def trie_of_paths(paths: Sequence[Tensor], csr: Csr, options: PathOptions) -> Pa
             raise ValueError(
                 f"a path of length {rows.size(1) - 1} steps from {v} to {u}, which is no edge of the graph."
             )
-        order = np.arange(len(rows))
-        for vertex in vertices.T[::-1]:  # the last token first, each time stably
-            order = sort_by_count(np.where(vertex < 0, 2 * ~vertex + 1, 2 * vertex), order, 2 * csr.num_nodes)
+        order = np.lexsort(np.where(vertices < 0, 2 * ~vertices + 1, 2 * vertices).T[::-1])
         known = distance.flip(1).numpy().astype(np.uint8)
         tokens = vertices[order], edges[order], known[order]
         count, vertex, *inner, far = trie_of_tokens(*tokens, not options.definition.simple)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -63,21 +62,26 @@ def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr
     """
     check_edge_index(edge_index, num_nodes)
     num_nodes = int(num_nodes)
-    source, target = edge_index.as_subclass(Tensor).cpu().long().contiguous().numpy()
-    rowptr, (col, row) = np.zeros(num_nodes + 1, np.int64), np.empty((2, source.size), np.int32)
-    size = _compress(source, target, _sorted_order(source, target, num_nodes), rowptr, col, row)
-    reverse = np.empty(size, np.int64)
-    one_way = _match(rowptr, col[:size], reverse)
-    if one_way.size and not directed:
-        u, v = one_way.tolist()
+    source, target = edge_index.as_subclass(Tensor).cpu().long().numpy()
+    kept = np.flatnonzero(source != target)
+    slots, first = np.unique(source[kept] * num_nodes + target[kept], return_index=True)
+    row = kept[first]
+    start, col = source[row], target[row]
+    rowptr = np.append(0, np.bincount(start, minlength=num_nodes).cumsum())
+    turned = col * num_nodes + start
+    reverse = np.searchsorted(slots, turned)
+    one_way = slots[np.minimum(reverse, slots.size - 1)] != turned
+    if one_way.any() and not directed:
+        u, v = int(start[one_way][0]), int(col[one_way][0])
         raise ValueError(
             f"edge_index has the edge {u} -> {v} but not {v} -> {u}: expected an undirected graph with both directions "
             "of each edge. torch_geometric.utils.to_undirected(edge_index) adds the missing ones; give it "
             "edge_attr as well, if there is some. directed=True takes paths that follow the direction of edges."
         )
-    starts, targets, rows, back = (torch.from_numpy(x) for x in (rowptr, col[:size], row[:size], reverse))
-    parallel = size < np.count_nonzero(source != target)
-    return Csr(starts, targets, rows, back, num_nodes, edge_index.size(1), directed, parallel)
+    reverse[one_way] = -1
+    arrays = rowptr, col.astype(np.int32), row.astype(np.int32), reverse
+    starts, targets, rows, back = map(torch.from_numpy, arrays)
+    return Csr(starts, targets, rows, back, num_nodes, edge_index.size(1), directed, parallel=row.size < kept.size)
 
 
 def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
@@ -177,79 +181,3 @@ def _way_out(came: Any) -> str:
     if type(came).__name__ == "PathTrie":
         return "Give a trie by name: model(x, trie=trie)."
     return "Of a HeteroData, take to_homogeneous() first."
-
-
-@njit(cache=True, nogil=True)
-def _compress(source: Ints, target: Ints, order: Ints, rowptr: Ints, col: Ints, row: Ints) -> int:
-    """Write rows sorted by target, without self-loops, repeated edges once (their first row); returns their number."""
-    size = 0
-    last_u, last_v = -1, -1
-    for i in range(source.size):
-        e = order[i] if order.size else i
-        u, v = source[e], target[e]
-        if u != v and (u != last_u or v != last_v):
-            col[size] = v
-            row[size] = e
-            size += 1
-            rowptr[u + 1] += 1
-            last_u, last_v = u, v
-    for v in range(rowptr.size - 1):
-        rowptr[v + 1] += rowptr[v]
-    return size
-
-
-@njit(cache=True, nogil=True)
-def _sorted_order(source: Ints, target: Ints, n: int) -> Ints:
-    """The stable order by (source, target), by two counting sorts; empty if the edges are in that order already."""
-    in_order = True
-    for e in range(1, source.size):
-        in_order &= (source[e - 1] < source[e]) | ((source[e - 1] == source[e]) & (target[e - 1] <= target[e]))
-    if in_order:
-        return np.empty(0, np.int64)
-    order = np.empty(source.size, np.int64)
-    for e in range(order.size):
-        order[e] = e
-    by_target = sort_by_count(target, order, n)
-    return sort_by_count(source, by_target, n)
-
-
-@njit(cache=True, nogil=True)
-def sort_by_count(keys: Ints, order: Ints, n: int) -> Ints:
-    """Return `order` sorted stably by `keys`, which are below `n`."""
-    place = np.zeros(n + 1, np.int64)
-    for key in keys:
-        place[key + 1] += 1
-    for v in range(n):
-        place[v + 1] += place[v]
-    out = np.empty_like(order)
-    for e in order:
-        out[place[keys[e]]] = e
-        place[keys[e]] += 1
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _match(rowptr: Ints, col: Ints, reverse: Ints) -> Ints:
-    """Write the slot of each slot's reverse, or -1; returns the first edge that has none.
-
-    In sorted rows, the reverses of row after row lie from left to right in every row.
-    """
-    n = rowptr.size - 1
-    filled = np.empty(n, np.int64)
-    for v in range(n):
-        filled[v] = rowptr[v]
-    one_way = np.empty(2, np.int64)
-    missing = False
-    for u in range(n):
-        for slot in range(rowptr[u], rowptr[u + 1]):
-            v = col[slot]
-            while filled[v] < rowptr[v + 1] and col[filled[v]] < u:
-                filled[v] += 1
-            if filled[v] < rowptr[v + 1] and col[filled[v]] == u:
-                reverse[slot] = filled[v]
-            else:
-                reverse[slot] = -1
-                if not missing:
-                    one_way[0], one_way[1] = u, v
-                    missing = True
-    return one_way if missing else one_way[:0]

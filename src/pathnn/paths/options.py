@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pathnn.checks import check_count, check_flag
+from pathnn.checks import check_choice, check_count, check_flag
 
 if TYPE_CHECKING:
     from pathnn.paths.trie import PathTrie
@@ -158,19 +158,15 @@ class PathOptions:
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        if self.collection in OTHER_COLLECTIONS:
-            self._check_other()
+        name = self.collection
+        if name in OTHER_COLLECTIONS and name not in WALKS and kept is not None:
+            raise ValueError(f"collection={name!r} with max_paths_per_source: expected None, it has no samples.")
+        if name in (*WALKS, "cycles") and self.extend:
+            raise ValueError(f"collection={name!r} with extend=True: expected one of 'sp', 'sp+' or 'ap'.")
         if self.extend and self.max_paths_per_source is not None:
             raise ValueError(
                 "extend=True with max_paths_per_source: a sample does not say where a path ends. Use one of the two."
             )
-
-    def _check_other(self) -> None:
-        name = self.collection
-        if name not in WALKS and self.max_paths_per_source is not None:
-            raise ValueError(f"collection={name!r} with max_paths_per_source: expected None, it has no samples.")
-        if name in (*WALKS, "cycles") and self.extend:
-            raise ValueError(f"collection={name!r} with extend=True: expected one of 'sp', 'sp+' or 'ap'.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options by name: the arguments that make equal options."""
@@ -223,11 +219,7 @@ def check_collection(collection: str, known: tuple[Collection, ...] = tuple(COLL
     >>> check_collection("sp+")
     'sp+'
     """
-    for name in known:
-        if collection == name:
-            return name
-    *names, last = map(repr, known)
-    raise ValueError(f"collection={collection!r} is unknown: expected one of {', '.join(names)} or {last}.")
+    return cast("Collection", check_choice("collection", collection, known))
 
 
 def check_k(k: Any) -> int:

@@ -39,47 +39,29 @@ def _copied(tries: PathTrie | RaggedTries, size: Tensor, layouts: Sequence[Tenso
     """Copy slices of vertex, parent, edge and distance; `layouts` and `shifts` are tables for `_copy`."""
     root = root_columns(tries.k)
     entries, children = int(size.sum()), int((size * ~root).sum())
-    nothing = torch.empty(0, dtype=torch.int32)
-    out = [torch.empty(n, dtype=torch.int32) for n in (entries, children, children)]
-    out.append(nothing if tries.distance is None else torch.empty(entries, dtype=torch.int32))
-    flat = tries.vertex, tries.parent, tries.edge, nothing if tries.distance is None else tries.distance
-    tables = (size, *layouts, *(shift if shift.dim() == 2 else shift[:, None] for shift in shifts))
-    _copy(
-        root.numpy(),
-        tries.extended,
-        *(table.contiguous().numpy() for table in tables),
-        *(tensor.numpy() for tensor in (*flat, *out)),
-    )
-    return out[0], out[1], out[2], None if tries.distance is None else out[3]
+    numbers = entries, children, children, 0 if tries.distance is None else entries
+    copies = [torch.empty(n, dtype=torch.int32) for n in numbers]
+    flat = tries.vertex, tries.parent, tries.edge, copies[3] if tries.distance is None else tries.distance
+    table, ids = torch.stack([size, *layouts, shifts[0]]), torch.stack([*shifts[1:]])
+    arrays, out = (tuple(x.numpy() for x in tensors) for tensors in (flat, copies))
+    _copy(root.numpy(), tries.extended, table.numpy(), ids.numpy(), arrays, out)
+    return copies[0], copies[1], copies[2], None if tries.distance is None else copies[3]
 
 
 @njit(cache=True, nogil=True)
 def _copy(
-    root: NDArray[np.bool_],
-    extended: bool,
-    size: Table,
-    entry: Table,
-    child: Table,
-    to_entry: Table,
-    to_child: Table,
-    parent_shift: Table,
-    node_shift: Table,
-    edge_shift: Table,
-    vertex: Ints,
-    parent: Ints,
-    edge: Ints,
-    distance: Ints,
-    out_vertex: Ints,
-    out_parent: Ints,
-    out_edge: Ints,
-    out_distance: Ints,
+    root: NDArray[np.bool_], extended: bool, table: Table, ids: Table, flat: tuple[Ints, ...], out: tuple[Ints, ...]
 ) -> None:
     """Copy every slice, shifting vertices, edges and parents; only extended tries have dummies (below 0).
 
-    Offsets are unsigned: signed ones might be negative, so they would be checked, and the loops not vectorised.
+    The rows of `table` are sizes, first entries and children, those in the copy, and shifts of parents; those of `ids`
+    are shifts of vertices and edges. Offsets are unsigned: signed ones would be checked, and loops not vectorised.
     """
+    size, entry, child, to_entry, to_child, parent_shift = table[0], table[1], table[2], table[3], table[4], table[5]
+    vertex, parent, edge, distance = flat
+    out_vertex, out_parent, out_edge, out_distance = out
     for graph in range(size.shape[0]):
-        by_node, by_edge = np.int32(node_shift[graph, 0]), np.int32(edge_shift[graph, 0])
+        by_node, by_edge = np.int32(ids[0, graph]), np.int32(ids[1, graph])
         for level in range(size.shape[1]):
             count = np.uint64(size[graph, level])
             start, at = np.uint64(entry[graph, level]), np.uint64(to_entry[graph, level])

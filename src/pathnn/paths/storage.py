@@ -72,24 +72,18 @@ def _unpack(packed: Mapping[str, Any]) -> tuple[PathTrie, int]:
     tensors = {name.removeprefix("pathnn_"): value for name, value in packed.items()}
     layout = tensors.pop("layout")
     rows = [list(map(int, text.split())) for text in ([layout] if isinstance(layout, str) else layout)]
-    options = _common_options(rows)
+    options = _options(rows[0])
+    for graph, row in enumerate(rows):
+        if row[:5] != rows[0][:5]:
+            raise ValueError(
+                f"the batch mixes paths of different options: graph {graph} has {_options(row).difference(options)} "
+                "(graph 0). Apply the same AddPaths to all graphs."
+            )
     if not options.distances:
         del tensors["distance"]
     table = torch.tensor(rows)
     tensors |= {"num_nodes": table[:, 5], "num_edges": table[:, 6], "sizes": table[:, 7:]}
     return from_tensors(tensors, options).trie(), len(rows)
-
-
-def _common_options(rows: Sequence[list[int]]) -> PathOptions:
-    """Return the options that all rows begin with; raise `ValueError` if they differ."""
-    first = _options(rows[0])
-    for graph, row in enumerate(rows):
-        if row[:5] != rows[0][:5]:
-            raise ValueError(
-                f"the batch mixes paths of different options: graph {graph} has {_options(row).difference(first)} "
-                "(graph 0). Apply the same AddPaths to all graphs."
-            )
-    return first
 
 
 def _options(row: Sequence[int]) -> PathOptions:

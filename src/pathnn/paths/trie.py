@@ -343,7 +343,7 @@ def _level_fault(level: TrieLevel, before: TrieLevel | None, trie: PathTrie, *, 
         return "a dummy token in a trie that is not extended"
     if level.distance is not None and bool(((level.distance < 0) | (level.distance > trie.k + 1)).any()):
         return f"a distance outside 0..{trie.k + 1}"
-    columns = [2 * vertex.long() + (level.vertex < 0), *_optional(level.edge), *_optional(level.distance)]
+    columns = [2 * vertex.long() + (level.vertex < 0), *(x for x in (level.edge, level.distance) if x is not None)]
     if before is not None:
         assert level.parent is not None
         assert level.edge is not None
@@ -356,24 +356,8 @@ def _level_fault(level: TrieLevel, before: TrieLevel | None, trie: PathTrie, *, 
             return f"an edge is not below num_edges={trie.num_edges}"
         if bool((torch.bincount(level.parent, minlength=len(before)) == 0).any()):
             return "an entry of the level before has no child"
-        columns.insert(0, level.parent.long())
-    return (
-        None
-        if _increasing(columns, strictly=not repeats)
-        else "entries are not sorted by (parent, vertex, edge, distance)"
-    )
-
-
-def _optional(tensor: Tensor | None) -> list[Tensor]:
-    return [] if tensor is None else [tensor.long()]
-
-
-def _increasing(columns: list[Tensor], *, strictly: bool) -> bool:
-    """Whether the rows of the columns are in increasing lexicographic order, `strictly`: without equal rows."""
-    undecided = torch.ones(max(columns[0].numel() - 1, 0), dtype=torch.bool, device=columns[0].device)
-    for column in columns:
-        step = column[1:] - column[:-1]
-        if bool((undecided & (step < 0)).any()):
-            return False
-        undecided = undecided & (step == 0)
-    return not (strictly and bool(undecided.any()))
+        columns.insert(0, level.parent)
+    rows = torch.stack([column.long() for column in columns], dim=1)
+    if not torch.equal(torch.unique_consecutive(rows, dim=0) if repeats else rows, torch.unique(rows, dim=0)):
+        return "entries are not sorted by (parent, vertex, edge, distance)"
+    return None

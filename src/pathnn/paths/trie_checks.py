@@ -41,20 +41,18 @@ def check_edges(trie: PathTrie, edge_index: Tensor, *, rows: bool) -> None:
     steps, row = steps[:, real].flip(0) if trie.directed else steps[:, real], ends.edge[real].long()
     if not rows:
         weights = torch.tensor([[trie.num_nodes], [1]])
-        wrong = ~torch.isin((steps * weights).sum(dim=0), (edge_index * weights).sum(dim=0))
-    else:
-        if row.numel() and int(row.max()) >= edge_index.size(1):
-            check_sizes(trie, edges=edge_index.size(1))
-        wrong = (edge_index[:, row] != steps).any(dim=0)
-    if bool(wrong.any()) and not rows:
-        raise ValueError(
-            "the trie's paths go through edges that the graph does not have: edges were left out, or vertices "
-            f"renumbered, since. {WAY_OUT}"
-        )
-    if bool(wrong.any()):
-        i = int(wrong.nonzero()[0])
-        (u, v), there = steps[:, i].tolist(), edge_index[:, row[i]].tolist()
-        at = int(row[i])
+        if not bool(torch.isin((steps * weights).sum(dim=0), (edge_index * weights).sum(dim=0)).all()):
+            raise ValueError(
+                "the trie's paths go through edges that the graph does not have: edges were left out, or vertices "
+                f"renumbered, since. {WAY_OUT}"
+            )
+        return
+    if row.numel() and int(row.max()) >= edge_index.size(1):
+        check_sizes(trie, edges=edge_index.size(1))
+    wrong = (edge_index[:, row] != steps).any(dim=0).nonzero()
+    if wrong.numel():
+        i = int(wrong[0])
+        (u, v), there, at = steps[:, i].tolist(), edge_index[:, row[i]].tolist(), int(row[i])
         raise ValueError(
             f"the trie's paths go through the edge from vertex {u} to {v} as row {at} of edge_index, where now "
             f"the edge from {there[0]} to {there[1]} is: edges were sorted or changed since. {WAY_OUT}"

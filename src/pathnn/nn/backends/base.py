@@ -11,7 +11,6 @@ what the layers of one forward pass share, and `run(shared, h, trie, summed=...)
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -143,25 +142,17 @@ def check_backend(name: str) -> str:
 
 def choose(name: str, cell: PathCell, like: Tensor) -> Backend:
     """Return the backend of a name; "auto" is the first that supports the cell on the device and dtype of `like`."""
-    if name == "auto":
-        return next(backend for backend in _candidates(like) if backend.supports(cell, like))
-    backend = _find(check_backend(name))
-    if not backend.supports(cell, like):
-        raise ValueError(
-            f"backend={name!r} does not support {type(cell).__name__} in {like.dtype} on {like.device.type!r}: "
-            "use backend='auto'."
-        )
-    return backend
-
-
-def _candidates(like: Tensor) -> Iterator[Backend]:
-    """Yield the backends to try, best first."""
-    yield from reversed(_registered.values())
-    if on_triton(like):
-        yield _find("triton")
-    if like.device.type == "cpu":
-        yield _find("cpu")
-    yield _find("torch")
+    tried = (*reversed(_registered), "triton", "cpu", "torch") if check_backend(name) == "auto" else (name,)
+    for each in tried:
+        if each == "triton" and not on_triton(like):
+            continue  # its module imports Triton
+        backend = _registered[each] if each in _registered else _built_in(each)
+        if backend.supports(cell, like):
+            return backend
+    raise ValueError(
+        f"backend={name!r} does not support {type(cell).__name__} in {like.dtype} on {like.device.type!r}: "
+        "use backend='auto'."
+    )
 
 
 @cache
@@ -170,10 +161,6 @@ def _built_in(name: str) -> Backend:
     module, title = _BUILT_IN[name]
     backend: Backend = getattr(import_module(f"pathnn.nn.backends.{module}"), title)()
     return backend
-
-
-def _find(name: str) -> Backend:
-    return _registered[name] if name in _registered else _built_in(name)
 
 
 @cache
@@ -218,19 +205,17 @@ class ProjectedInputs(NamedTuple):
     recurrent: Tensor | None = None
 
 
-def project_small(
-    distances: Tensor | None, edges: Tensor | EdgeTypes | None, *, weight_ih: Tensor, channels: int
-) -> tuple[Tensor | None, Tensor | None]:
+def project_small(inputs: Inputs, weight_ih: Tensor, channels: int) -> tuple[Tensor | None, Tensor | None]:
     """Return the projected tables of edges and of distances, which are the same in every layer.
 
     `W_ih [h; d; e]` is split by columns: one product per vertex, per distance and per edge (or type of edge).
     """
+    edges, distances = inputs
     split = channels if distances is None else 2 * channels
     distance = None if distances is None else F.linear(distances, weight_ih[:, channels:split])
     if edges is None:
         return None, distance
-    features = edges.table if isinstance(edges, EdgeTypes) else edges
-    edge = _linear(features, weight_ih[:, split:])
+    edge = _linear(edges.table if isinstance(edges, EdgeTypes) else edges, weight_ih[:, split:])
     return torch.cat([edge, edge.new_zeros(1, edge.size(1))]), distance
 
 
@@ -284,8 +269,12 @@ def cut(levels: Piece, max_entries: int) -> list[Piece]:
         raise ValueError(f"max_entries={max_entries}: expected a positive number of trie entries, or None.")
     if sum(level.num_entries for level in levels) <= max_entries:
         return [levels]
-    starts = _starts(levels)
-    return _slices(levels, starts, _bounds(starts, max_entries))
+    starts, roots = _starts(levels), [0]
+    entries = starts.sum(dim=0)
+    while roots[-1] < entries.numel() - 1:
+        last = int(torch.searchsorted(entries, entries[roots[-1]] + max_entries, right=True)) - 1
+        roots.append(max(last, roots[-1] + 1))
+    return _slices(levels, starts, roots)
 
 
 def cut_evenly(levels: Piece, parts: int) -> list[Piece]:
@@ -306,16 +295,6 @@ def _starts(levels: Piece) -> Tensor:
         assert level.parent is not None
         rows.append(torch.searchsorted(level.parent.cpu(), rows[-1].to(level.parent.dtype)))
     return torch.stack(rows)
-
-
-def _bounds(starts: Tensor, max_entries: int) -> list[int]:
-    """Return the roots at which to cut, so that a piece of several roots has at most `max_entries` entries."""
-    entries = starts.sum(dim=0)
-    bounds = [0]
-    while bounds[-1] < entries.numel() - 1:
-        last = int(torch.searchsorted(entries, entries[bounds[-1]] + max_entries, right=True)) - 1
-        bounds.append(max(last, bounds[-1] + 1))
-    return bounds
 
 
 def _slices(levels: Piece, starts: Tensor, roots: list[int]) -> list[Piece]:

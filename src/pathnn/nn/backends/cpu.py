@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from pathnn.nn.backends.base import ProjectedInputs, check_once, wide
-from pathnn.nn.backends.levels import LevelInput, Levels, LevelsShared
+from pathnn.nn.backends.levels import LevelGrads, LevelInput, Levels, LevelsShared
 from pathnn.nn.cells import PathCell, State, lstm_step
 
 _ONE_DNN = torch._C._has_mkldnn and platform.machine() in ("x86_64", "AMD64")
@@ -45,27 +45,14 @@ class Cpu(Levels):
         _forward_level(_inputs(level, tables), _array(out[0]), _array(out[1] if len(out) > 1 else None))
 
     def backward_level(
-        self,
-        cell: PathCell,
-        level: LevelInput,
-        tables: ProjectedInputs,
-        grad: State,
-        grads: ProjectedInputs,
-        grad_projected: Tensor | None,
-        grad_parents: State,
+        self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State, to: LevelGrads
     ) -> None:
-        """Add the gradients of a level to those of the tables, of the parents' `W_hh h` and of their c."""
-        rows = (
-            grad[0],
-            grad[1] if len(grad) > 1 else None,
-            grads.vertex,
-            grads.edge if level.edge is not None else None,
-            grads.distance if level.distance is not None else None,
-            grad_projected,
-            grad_parents[1] if grad_parents else None,
-        )
-        gradients = Gradients(*map(_array, rows))
-        _backward_level(_inputs(level, tables), gradients)
+        """Add the gradients of a level; parents' h gets none, since only `W_hh h` reads it."""
+        c, c_of_parents = grad[1] if len(grad) > 1 else None, to.parents[1] if to.parents else None
+        edge = None if level.edge is None else to.tables.edge
+        distance = None if level.distance is None else to.tables.distance
+        rows = grad[0], c, to.tables.vertex, edge, distance, to.projected, c_of_parents
+        _backward_level(_inputs(level, tables), Gradients(*map(_array, rows)))
 
     def product(self, a: Tensor, b: Tensor) -> Tensor:
         """Return `a @ b`: from oneDNN, twice as fast as MKL on AMD's processors, where its compilation pays.
@@ -111,17 +98,11 @@ def _inputs(level: LevelInput, tables: ProjectedInputs) -> LoopInputs:
     nothing = np.zeros(level.vertex.numel(), dtype=np.int32)
     rows = (level.parent, level.vertex, level.edge, level.distance)
     parent, vertex, edge, distance = (nothing if index is None else index.numpy() for index in rows)
-    return LoopInputs(
-        parent,
-        vertex,
-        edge,
-        distance,
-        _array(level.projected, (1, width)),
-        _array(level.state[1] if level.state else None, (1, width // 4)),
-        _array(tables.vertex),
-        _array(tables.edge if level.edge is not None else None, (1, width)),
-        _array(tables.distance if level.distance is not None else None, (1, width)),
-    )
+    cell = _array(level.state[1] if level.state else None, (1, width // 4))
+    edges = _array(tables.edge if level.edge is not None else None, (1, width))
+    distances = _array(tables.distance if level.distance is not None else None, (1, width))
+    projected, vertices = _array(level.projected, (1, width)), _array(tables.vertex)
+    return LoopInputs(parent, vertex, edge, distance, projected, cell, vertices, edges, distances)
 
 
 def _array(tensor: Tensor | None, absent: tuple[int, int] = (0, 0)) -> np.ndarray[Any, Any]:
@@ -308,7 +289,8 @@ def _backward_level(inputs: LoopInputs, grads: Gradients) -> None:
                 d_state[q] += d_hidden[q]
         _gate_gradients(z, dz, before, d_state)
         if grads.parent_cell.shape[0]:
-            _scatter_cells(grads.parent_cell, d_state, inputs.parent, first, count, size)
+            for t in range(count):
+                _scatter(grads.parent_cell, inputs.parent[_u(first + t)], d_state, t * size, size)
         _scatter_gates(dz, row, padded, inputs, grads, first, count, size)
 
 
@@ -339,12 +321,6 @@ def _gate_gradients(z: Array, dz: Array, before: Array, d_state: Array) -> None:
         d_f[q] = d_state[q] * before[q] * (_QUARTER * (_ONE - f[q] * f[q]))
     for q in range(n):
         d_state[q] *= _HALF * (f[q] + _ONE)
-
-
-@_loop
-def _scatter_cells(target: Array, source: Array, parent: Array, first: int, count: int, size: int) -> None:
-    for t in range(count):
-        _scatter(target, parent[_u(first + t)], source, t * size, size)
 
 
 @_loop

@@ -63,15 +63,9 @@ def dense_path_states(cell: PathCell, h: Tensor, trie: LengthTrie, inputs: Input
         parts.append(nn.functional.embedding(torch.cat(distance), inputs.distances))
     if inputs.edges is not None:
         assert isinstance(inputs.edges, Tensor)
+        features = torch.cat([inputs.edges, inputs.edges.new_zeros(1, inputs.edges.size(1))])  # the last: no edge
         edge = [level.edge[entry] for level, entry in rows if level.edge is not None]
-        parts.append(_edge_inputs(inputs.edges, torch.cat([vertex[:0], *edge]), trie.num_paths))
+        none = vertex.new_full((trie.num_paths,), -1)
+        parts.append(features.index_select(0, torch.cat([none, *edge]) % len(features)))
     steps = torch.cat(parts, dim=1)
     return cell.dense(steps.view(len(rows), trie.num_paths, steps.size(1)))
-
-
-def _edge_inputs(features: Tensor, edge: Tensor, num_paths: int) -> Tensor:
-    """Return the edge features of all tokens; zeros for the first token of each path and next to a dummy."""
-    none = features.new_zeros(1, features.size(1))
-    first = edge.new_full((num_paths,), features.size(0))
-    rows = torch.cat([first, torch.where(edge < 0, features.size(0), edge)])
-    return torch.cat([features, none]).index_select(0, rows)

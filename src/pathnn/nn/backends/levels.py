@@ -26,19 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import (
-    Budget,
-    EdgeTypes,
-    Inputs,
-    LevelTokens,
-    Piece,
-    ProjectedInputs,
-    Shared,
-    check_once,
-    edge_rows,
-    project_small,
-    wide,
-)
+from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, LevelTokens, Piece, ProjectedInputs, Shared, wide
 from pathnn.nn.cells import PathCell, State
 from pathnn.paths.trie import LengthTrie
 
@@ -59,6 +47,14 @@ class LevelInput(NamedTuple):
     distance: Tensor | None
     projected: Tensor | None
     state: State
+
+
+class LevelGrads(NamedTuple):
+    """The gradients to which a level adds its own: of the tables, of its parents' `W_hh h`, and of their states."""
+
+    tables: ProjectedInputs
+    projected: Tensor | None
+    parents: State
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,20 +85,12 @@ class Levels:
         """Project edges and distances."""
         weights = cell.weights()
         with torch.autocast(weights.input.device.type, enabled=False):
-            edge, distance = project_small(
-                inputs.distances, inputs.edges, weight_ih=weights.input, channels=cell.channels
-            )
+            small = base.project_small(inputs, weights.input, cell.channels)
+        edge, distance, recurrent = (None if x is None else wide(x) for x in (*small, weights.recurrent))
         return LevelsShared(
-            backend=self,
-            budget=budget,
-            cell=cell,
-            edges=inputs.edges,
-            weight=weights.input[:, : cell.channels],
-            bias=weights.bias,
-            edge=None if edge is None else wide(edge),
-            distance=None if distance is None else wide(distance),
-            recurrent=None if weights.recurrent is None else wide(weights.recurrent),
-        )
+            backend=self, budget=budget, cell=cell, edges=inputs.edges, weight=weights.input[:, : cell.channels],
+            bias=weights.bias, edge=edge, distance=distance, recurrent=recurrent,
+        )  # fmt: skip
 
     def run(self, shared: LevelsShared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
         """Return the last hidden state of every path, or their sums at the sources; differentiable once."""
@@ -124,7 +112,7 @@ class Levels:
         levels = []
         for level in trie.levels:
             vertex = torch.where(level.vertex < 0, trie.num_nodes, level.vertex)
-            edge = None if shared.edges is None or level.edge is None else edge_rows(level.edge, shared.edges)
+            edge = None if shared.edges is None or level.edge is None else base.edge_rows(level.edge, shared.edges)
             distance = None if shared.distance is None else level.distance
             levels.append(LevelTokens(level.parent, vertex.contiguous(), edge, distance))
         return levels
@@ -205,13 +193,13 @@ class Levels:
                 own = tuple(x[block.entries] for x in grad_state) or (grad.index_select(0, level.vertex),)
                 d_parents = tuple(x[block.parents] for x in above)
                 if level.projected is None or weight is None or grad_weight is None:
-                    self.backward_level(cell, level, tables, own, grads, None, d_parents)
+                    self.backward_level(cell, level, tables, own, LevelGrads(grads, None, d_parents))
                     continue
                 number = level.projected.size(0)
                 if scratch is None or scratch.size(0) < number:
                     scratch = torch.empty_like(level.projected)
                 d_projected = scratch[:number].zero_()
-                self.backward_level(cell, level, tables, own, grads, d_projected, d_parents)
+                self.backward_level(cell, level, tables, own, LevelGrads(grads, d_projected, d_parents))
                 d_parents[0].add_(self.product(d_projected, weight))
                 grad_weight += self.product(level.state[0].t(), d_projected)
             grad_state = above
@@ -245,35 +233,29 @@ class Levels:
 
     def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
         """Write the states of a level into `out`, which has only h if no later step reads the others."""
-        state = cell.step(_projected(level, tables), _of_parents(level.projected, level), _parent_state(level))
-        for target, value in zip(out, state, strict=False):
+        for target, value in zip(out, cell.step(*_step_inputs(level, tables)), strict=False):
             target.copy_(value)
 
     def backward_level(
-        self,
-        cell: PathCell,
-        level: LevelInput,
-        tables: ProjectedInputs,
-        grad: State,
-        grads: ProjectedInputs,
-        grad_projected: Tensor | None,
-        grad_parents: State,
+        self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State, to: LevelGrads
     ) -> None:
-        """Add the gradients of a level to those of the tables, of the parents' `W_hh h` and of their states.
-
-        `grad` is the gradient of the states, or only of h.
-        """
-        grad_z, grad_r, grad_states = _step_gradients(cell, level, tables, grad)
-        self.sum_rows(grads.vertex, level.vertex, grad_z)
-        if grads.edge is not None and level.edge is not None:
-            self._sum_small_table(grads.edge, level.edge, grad_z)
-        if grads.distance is not None and level.distance is not None:
-            self._sum_small_table(grads.distance, level.distance, grad_z)
+        """Add the gradients of a level, where `grad` is that of its states, or only of h."""
+        z, r, before = _step_inputs(level, tables)
+        inputs = [x.requires_grad_() for x in (z, r, *before) if x is not None]
+        with torch.enable_grad():
+            after = cell.step(z, r, before)  # recomputed
+        grad_z, *others = torch.autograd.grad(
+            after[: len(grad)], inputs, grad, allow_unused=True, materialize_grads=True
+        )
+        self.sum_rows(to.tables.vertex, level.vertex, grad_z)
+        for table, index in ((to.tables.edge, level.edge), (to.tables.distance, level.distance)):
+            if table is not None and index is not None:
+                self._sum_small_table(table, index, grad_z)
         if level.parent is None:
             return
-        if grad_projected is not None:
-            self.sum_rows(grad_projected, level.parent, grad_r)
-        for target, rows in zip(grad_parents, grad_states, strict=True):
+        if to.projected is not None:
+            self.sum_rows(to.projected, level.parent, others.pop(0))
+        for target, rows in zip(to.parents, others, strict=True):
             target.index_add_(0, level.parent, rows)
 
     def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
@@ -332,7 +314,7 @@ class _Run(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        check_once()
+        base.check_once()
         job, tables, totals = ctx.job, ProjectedInputs(*ctx.saved_tensors), list[Tensor | None]([None] * 4)
         all_kept, ctx.kept = ctx.kept, None  # frees the states; another backward pass recomputes them
         with torch.autocast(grad.device.type, enabled=False):  # backward() may be called under autocast
@@ -367,35 +349,16 @@ class _Block(NamedTuple):
     level: LevelInput
 
 
-def _projected(level: LevelInput, tables: ProjectedInputs) -> Tensor:
-    """Return the projected token of every entry, `[n, gates * d]`, a new tensor."""
+def _step_inputs(level: LevelInput, tables: ProjectedInputs) -> tuple[Tensor, Tensor | None, State]:
+    """Return the projected token of every entry, a new tensor, and `W_hh h` and the states of its parent."""
     z = tables.vertex.index_select(0, level.vertex)
-    if tables.edge is not None and level.edge is not None:
-        z += tables.edge.index_select(0, level.edge)
-    if tables.distance is not None and level.distance is not None:
-        z += tables.distance.index_select(0, level.distance)
-    return z
-
-
-def _of_parents(rows: Tensor | None, level: LevelInput) -> Tensor | None:
-    return None if rows is None or level.parent is None else rows.index_select(0, level.parent)
-
-
-def _parent_state(level: LevelInput) -> State:
-    return () if level.parent is None else tuple(x.index_select(0, level.parent) for x in level.state)
-
-
-def _step_gradients(
-    cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State
-) -> tuple[Tensor, Tensor, Sequence[Tensor]]:
-    """Return the gradients of z, of r and of the parents' states for each entry, with recomputed gates."""
-    z, r = _projected(level, tables).requires_grad_(), _of_parents(level.projected, level)
-    before = tuple(x.requires_grad_() for x in _parent_state(level))
-    with torch.enable_grad():
-        after = cell.step(z, None if r is None else r.requires_grad_(), before)
-    inputs = [z, *([] if r is None else [r]), *before]
-    found = torch.autograd.grad(after[: len(grad)], inputs, grad, allow_unused=True, materialize_grads=True)
-    return found[0], found[0] if r is None else found[1], found[len(found) - len(before) :]
+    for table, index in ((tables.edge, level.edge), (tables.distance, level.distance)):
+        if table is not None and index is not None:
+            z += table.index_select(0, index)
+    if level.parent is None:
+        return z, None, ()
+    r = None if level.projected is None else level.projected.index_select(0, level.parent)
+    return z, r, tuple(x.index_select(0, level.parent) for x in level.state)
 
 
 def _parts(levels: Piece, like: Tensor) -> list[Piece]:

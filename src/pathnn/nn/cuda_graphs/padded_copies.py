@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple, Protocol, TypeVar
+from operator import lt
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -71,16 +71,12 @@ class PaddedShape:
 
     def holds(self, totals: Tensor) -> bool:
         """Return whether a batch with these totals (levels, vertices, edges) and one padding row of each fits."""
-        return bool((totals < self._bounds).all())
+        return all(map(lt, totals.tolist(), self.rows))
 
     @property
     def rows(self) -> tuple[int, ...]:
         """Return the numbers of entries of each level, vertices and edges, as totals have them."""
         return (*self.levels, self.nodes, self.edges)
-
-    @cached_property
-    def _bounds(self) -> Tensor:
-        return torch.tensor(self.rows)
 
 
 def _random_batches(sizes: Tensor, batch_size: int, generator: torch.Generator) -> Tensor:
@@ -120,6 +116,8 @@ def empty_trie(like: RaggedTries | PathTrie, capacity: PaddedShape) -> PathTrie:
         capacity.nodes, capacity.edges, like.extended, like.sampled, like.directed,
     )  # fmt: skip
 
+
+S = TypeVar("S", bound=Any)
 
 Inputs = Mapping[str, Any]
 """What a model reads of a batch, as `GraphModel.forward` names it, and the targets `y`."""
@@ -221,13 +219,6 @@ def _kinds(inputs: Inputs) -> list[Any]:
     trie = inputs["trie"]
     alike = None if trie is None else (trie.collection, trie.k, trie.extended, trie.distance is None)
     return [alike, *(None if part is None else (part.dtype, part.shape[1:]) for part in features)]
-
-
-class _Slot(Protocol):
-    batches: Any
-
-
-S = TypeVar("S", bound=_Slot)
 
 
 def find_slot(slots: list[S], inputs: Inputs, make: Callable[[PaddedShape], S]) -> S | None:

@@ -100,14 +100,10 @@ def padded_copy(model: Model, valid: Tensor, *, leaves: bool = False) -> Model:
 
 
 class PaddedBatchNorm1d(nn.Module):
-    """`nn.BatchNorm1d` over the first `valid` rows; parameters and running statistics are those of `norm` itself.
+    """`nn.BatchNorm1d` over the first `valid` rows (`[1]`, int32, on the GPU), then ReLU if `relu`.
 
-    The other rows are also normalised, so that they stay finite, and get no gradient.
-
-    Args:
-        norm: with affine parameters, running statistics and a momentum.
-        valid: `[1]`, int32, on the GPU.
-        relu: whether to apply ReLU as well.
+    Parameters and running statistics are those of `norm` itself, which must have them, and a momentum. The other rows
+    are also normalised, so that they stay finite, and get no gradient.
     """
 
     def __init__(self, norm: nn.BatchNorm1d, valid: Tensor, *, relu: bool = False) -> None:
@@ -121,27 +117,13 @@ class PaddedBatchNorm1d(nn.Module):
             out: Tensor = norm(x)
             return out.relu() if self.relu else out
         norm.num_batches_tracked.add_(1)
-        out = _PaddedNorm.apply(  # type: ignore[no-untyped-call]
-            x, norm.weight, norm.bias, self.valid, norm.running_mean, norm.running_var,
-            norm.eps, norm.momentum, self.relu,
-        )  # fmt: skip
+        out = _PaddedNorm.apply(x, norm.weight, norm.bias, norm, self.valid, self.relu)  # type: ignore[no-untyped-call]
         return out
 
 
 class _PaddedNorm(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        valid: Tensor,
-        running_mean: Tensor,
-        running_var: Tensor,
-        eps: float,
-        momentum: float,
-        relu: bool,
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, norm: Any, valid: Tensor, relu: bool) -> Tensor:
         from pathnn.nn.cuda_graphs.kernels import chunk_statistics, normalise
 
         x = x.contiguous()
@@ -152,8 +134,9 @@ class _PaddedNorm(torch.autograd.Function):
         chunk_statistics[chunks, cover(width, block)](x, valid, partial, chunk, WIDTH=width, ROWS=ROWS, BLOCK=block)
         times = _times(rows, cover(width, block))
         normalise[cover(rows, ROWS * times), cover(width, block)](
-            x, valid, partial, weight, bias, running_mean, running_var, out, mean, scale, rows, chunk, chunks,
-            eps, momentum, RELU=relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, TIMES=times, BLOCK=block,
+            x, valid, partial, weight, bias, norm.running_mean, norm.running_var, out, mean, scale,
+            rows, chunk, chunks, norm.eps, norm.momentum,
+            RELU=relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, TIMES=times, BLOCK=block,
         )  # fmt: skip
         ctx.save_for_backward(x, weight, bias, valid, mean, scale)
         ctx.relu = relu
@@ -179,7 +162,7 @@ class _PaddedNorm(torch.autograd.Function):
             grad, x, valid, mean, scale, weight, bias, partial, grad_x, grad_weight, grad_bias, rows, chunks,
             RELU=ctx.relu, WIDTH=width, CHUNKS=power_above(chunks), ROWS=ROWS, TIMES=times, BLOCK=block,
         )  # fmt: skip
-        return grad_x, grad_weight, grad_bias, None, None, None, None, None, None
+        return grad_x, grad_weight, grad_bias, None, None, None
 
 
 def _times(rows: int, others: int) -> int:

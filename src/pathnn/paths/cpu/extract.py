@@ -19,7 +19,7 @@ from pathnn.paths.cpu.path_distances import fill_path_distances
 from pathnn.paths.cpu.samples import draw_walks, sample_walks
 from pathnn.paths.cpu.token_tries import fill_table, smallest_of_components, walk_tries
 from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, scratch
-from pathnn.paths.csr import Csr, sort_by_count
+from pathnn.paths.csr import Csr
 from pathnn.paths.options import OTHER_COLLECTIONS, UNLIMITED, WALKS, PathOptions
 from pathnn.paths.trie import PathTrie
 
@@ -63,19 +63,16 @@ def count_per_source(
         some = roots[start:stop]
         return bool(count_walks(rowptr, col, into, before, rule, k, some, limit, counts) == some.size)
 
-    return torch.from_numpy(counts), all(_in_ranges(count, _ranges(roots.size)))
+    return torch.from_numpy(counts), all(_in_ranges(count, roots.size))
 
 
-def bound_per_source(csr: Csr, k: int) -> Tensor:
-    """Bound the number of paths per source and length, cheaply: walks that never turn straight back, float64."""
-    return torch.from_numpy(_bounds(csr, k, np.empty((0, 0))))
-
-
-def _bounds(csr: Csr, k: int, cumulated: Ints) -> Ints:
+def bound_per_source(csr: Csr, k: int, cumulated: Ints | None = None) -> Tensor:
+    """Bound the number of paths per source and length, float64, by the walks that never turn straight back."""
     rowptr, col, _ = csr.arrays()
     bounds, (onward, longer) = np.zeros((csr.num_nodes, k)), np.empty((2, col.size))
+    cumulated = np.empty((0, 0)) if cumulated is None else cumulated
     bound_walks(rowptr, col, csr.reverse.numpy(), k, bounds, onward, longer, cumulated)
-    return bounds
+    return torch.from_numpy(bounds)
 
 
 def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Ints] | None) -> PathTrie:
@@ -101,7 +98,7 @@ def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Int
         )  # fmt: skip
         return [count[at], starts[at], child_starts[at], vertex, parent, edge, distance]
 
-    size, starts, child_starts, *flat = zip(*_in_ranges(walk, _ranges(csr.num_nodes)), strict=True)
+    size, starts, child_starts, *flat = zip(*_in_ranges(walk, csr.num_nodes), strict=True)
     before = np.cumsum(size, axis=0) - size  # entries of each level in earlier ranges
     shifts = np.roll(before, 1, axis=1)  # a parent is in the level before
     below = np.array(size) * (depths > 0)
@@ -121,16 +118,14 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions, sources: Tenso
 
     `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
     """
-    arrays, rule, roots = csr.arrays(), options.definition.rule, sources.numpy()
-    no_rows = np.empty(0, np.int32)
+    arrays, rule, no_rows = csr.arrays(), options.definition.rule, np.empty(0, np.int32)
 
-    def write(start: int, stop: int, starts: Ints, paths: Ints, end_starts: Ints, ended: Ints) -> Ints:
+    def write(roots: Ints, starts: Ints, paths: Ints, end_starts: Ints, ended: Ints) -> Ints:
         count, searched = np.zeros(options.k + 1, np.int64), scratch(csr.num_nodes)
-        some = roots[start:stop]
-        list_walks(*arrays, rule, options.k, some, searched, starts, count, paths, no_rows, end_starts, ended)
+        list_walks(*arrays, rule, options.k, roots, searched, starts, count, paths, no_rows, end_starts, ended)
         return count
 
-    return _write_paths(most[sources], write)
+    return _write_paths(most[sources], sources, write)
 
 
 def list_cycles(csr: Csr, most: Tensor, options: PathOptions, sources: Tensor) -> list[Tensor]:
@@ -153,29 +148,25 @@ def sample_paths(csr: Csr, options: PathOptions, seed: int, sources: Tensor) -> 
     assert kept is not None
     rowptr, col, _ = csr.arrays()
     into, before, _ = csr.flip().arrays()
-    reverse, smallest, roots = csr.reverse.numpy(), smallest_of_components(rowptr, col), sources.numpy()
+    smallest = smallest_of_components(rowptr, col)
     if options.collection in WALKS:
         backtrack = options.collection == "walks"
 
-        def draw(start: int, stop: int, starts: Ints, walks: Ints, *_: Ints) -> Ints:
-            some = roots[start:stop]
-            return np.asarray(draw_walks(rowptr, col, backtrack, k, kept, seed, smallest, some, starts, walks))
+        def draw(roots: Ints, starts: Ints, walks: Ints, *_: Ints) -> Ints:
+            return draw_walks(rowptr, col, backtrack, k, kept, seed, smallest, roots, starts, walks)
 
-        return _write_paths(torch.full((roots.size, k), float(kept)), draw)[0]
+        return _write_paths(torch.full((sources.numel(), k), float(kept)), sources, draw)[0]
     cumulated = np.empty((0 if options.definition.by_distance else k, col.size))
-    bounds = _bounds(csr, k, cumulated)
+    bounds = bound_per_source(csr, k, cumulated)
+    graph = rowptr, col, csr.reverse.numpy(), into, before, cumulated, bounds.numpy()
 
-    def write(start: int, stop: int, starts: Ints, paths: Ints, *_: Ints) -> Ints:
-        found = sample_walks(
-            rowptr, col, reverse, into, before, cumulated, bounds, rule, k, kept, seed, smallest,
-            roots[start:stop], starts, paths,
-        )  # fmt: skip
-        return np.asarray(found)
+    def write(roots: Ints, starts: Ints, paths: Ints, *_: Ints) -> Ints:
+        return sample_walks(*graph, rule, k, kept, seed, smallest, roots, starts, paths)
 
-    return _write_paths(torch.from_numpy(bounds[roots].clip(max=kept)), write)[0]
+    return _write_paths(bounds[sources].clip(max=kept), sources, write)[0]
 
 
-def _write_paths(most: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor], list[Tensor]]:
+def _write_paths(most: Tensor, sources: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor], list[Tensor]]:
     """Reserve memory for paths and a mark for each, let `write` fill it in ranges of roots, and join what is filled."""
     width = np.arange(1, most.size(1) + 2)
 
@@ -183,9 +174,9 @@ def _write_paths(most: Tensor, write: Callable[..., Ints]) -> tuple[list[Tensor]
         room = np.append(0, most[start:stop].sum(dim=0).numpy()).astype(np.int64)
         starts, end_starts = np.cumsum(room * width) - room * width, np.cumsum(room) - room
         paths, ended = np.empty((room * width).sum(), np.int32), np.empty(room.sum(), np.uint8)
-        return write(start, stop, starts, paths, end_starts, ended), starts, end_starts, paths, ended
+        return write(sources[start:stop].numpy(), starts, paths, end_starts, ended), starts, end_starts, paths, ended
 
-    size, starts, end_starts, paths, ended = zip(*_in_ranges(walk, _ranges(most.size(0))), strict=True)
+    size, starts, end_starts, paths, ended = zip(*_in_ranges(walk, most.size(0)), strict=True)
     totals = np.sum(size, axis=0)[1:].tolist()
     lists = torch.split(join(paths, starts, size * width), [n * (i + 2) for i, n in enumerate(totals)])
     marks = torch.split(join(ended, end_starts, size).bool(), totals)
@@ -208,7 +199,7 @@ def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
     rows = torch.cat([rows.flatten().int() for rows in paths]).numpy()
     begin, ptr, places, numbers = [], [], 0, 0
     for length, first in enumerate((x[:, 0].int().numpy() for x in paths), start=1):
-        order = sort_by_count(first, np.arange(first.size), csr.num_nodes)
+        order = first.argsort(kind="stable")
         begin.append(places + order * (length + 1))
         ptr.append(numbers + np.searchsorted(first[order], np.arange(csr.num_nodes + 1)))
         places, numbers = places + first.size * (length + 1), numbers + first.size
@@ -217,7 +208,7 @@ def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
     def fill(start: int, stop: int) -> None:
         fill_path_distances(rowptr, col, into, sources, len(paths), rows, begins, ptrs, start, stop, out)
 
-    _in_ranges(fill, _ranges(csr.num_nodes))
+    _in_ranges(fill, csr.num_nodes)
     lists = torch.split(torch.from_numpy(out), sizes)
     return [x.view(-1, length + 1) for length, x in enumerate(lists, start=1)]
 
@@ -242,7 +233,7 @@ def distance_table(csr: Csr, k: int) -> tuple[Ints, Ints] | None:
     if span.sum() > TABLE_BYTES:
         return None
     pointer, distances = np.cumsum(span) - span - low, np.empty(span.sum(), np.uint8)
-    _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, pointer, distances), _ranges(csr.num_nodes))
+    _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, pointer, distances), csr.num_nodes)
     return pointer, distances
 
 
@@ -260,16 +251,12 @@ def join(parts: Sequence[Ints], starts: Sequence[Ints], sizes: Sequence[Ints], s
     return torch.from_numpy(np.concatenate(pieces))
 
 
-def _ranges(num_nodes: int) -> list[tuple[int, int]]:
-    """Ranges of roots, several per thread so that dense parts of a graph do not hold up one of them."""
+def _in_ranges(work: Callable[[int, int], T], number: int) -> list[T]:
+    """Do the work for ranges of roots, several per thread so that dense parts of a graph do not hold up one of them."""
     threads = torch.get_num_threads()
-    parts = 1 if threads == 1 or num_nodes < LEAST else min(4 * threads, num_nodes // PER_PART)
-    bounds = [num_nodes * i // parts for i in range(parts + 1)]
-    return [(a, b) for a, b in pairwise(bounds) if a < b] or [(0, 0)]
-
-
-def _in_ranges(work: Callable[[int, int], T], ranges: list[tuple[int, int]]) -> list[T]:
-    return in_threads(lambda ends: work(*ends), ranges)
+    parts = 1 if threads == 1 or number < LEAST else min(4 * threads, number // PER_PART)
+    bounds = [number * i // parts for i in range(parts + 1)]
+    return in_threads(lambda ends: work(*ends), [(a, b) for a, b in pairwise(bounds) if a < b] or [(0, 0)])
 
 
 def in_threads(work: Callable[[Item], T], items: Sequence[Item]) -> list[T]:

@@ -55,18 +55,13 @@ def _draw_walk(rowptr, col, reverse, cumulated, length, state, path):
             at += turning
         if at >= walks[last]:  # nowhere to go, up to rounding
             return False
-        while first < last:
-            middle = (first + last) >> 1
-            if walks[middle] > at:
-                last = middle
-            else:
-                first = middle + 1
-        x = col[first]
+        slot = first + np.searchsorted(walks[first:last], at, side="right")
+        x = col[slot]
         for i in range(t + 1):
             if path[i] == x:
                 return False
         path[t + 1] = x
-        back = reverse[first]
+        back = reverse[slot]
     return True
 
 
@@ -91,7 +86,7 @@ def _grow_path(rowptr, col, length, state, path):
 
 
 @njit(cache=True, nogil=True)
-def _keep(path, length, rows, at, kept, most, seen, state):
+def _keep(path, length, rows, at, most, seen, state):
     """Offer the next path of an enumeration to the sample, which stays uniform: reservoir sampling."""
     line = seen
     if seen >= most:
@@ -99,13 +94,12 @@ def _keep(path, length, rows, at, kept, most, seen, state):
     if line < most:
         for j in range(length + 1):
             rows[at + line * (length + 1) + j] = path[j]
-    return min(kept + 1, most)
 
 
 @njit(cache=True, nogil=True)
 def _enumerate_simple(rowptr, col, length, most, visits, path, slots, rows, at, state):
     """Keep a sample of all simple paths of one length; returns how many, -1 after more than `visits` steps."""
-    kept, seen, depth = 0, 0, 0
+    seen, depth = 0, 0
     slots[0] = rowptr[path[0]]
     while depth >= 0:
         v = path[depth]
@@ -124,12 +118,12 @@ def _enumerate_simple(rowptr, col, length, most, visits, path, slots, rows, at, 
             return -1
         path[depth + 1] = x
         if depth + 1 == length:
-            kept = _keep(path, length, rows, at, kept, most, seen, state)
+            _keep(path, length, rows, at, most, seen, state)
             seen += 1
         else:
             depth += 1
             slots[depth] = rowptr[x]
-    return kept
+    return min(seen, most)
 
 
 @njit(cache=True, nogil=True)
@@ -201,7 +195,6 @@ def _sample_shortest(
     for i in range(first, last):
         total += ways[queue[i]]
         sums[i] = total
-    kept = 0
     if total <= 4.0 * most:
         seen = 0
         for i in range(first, last):
@@ -211,7 +204,7 @@ def _sample_shortest(
             while depth <= length:
                 x = path[depth]
                 if depth == 0:
-                    kept = _keep(path, length, rows, at, kept, most, seen, state)
+                    _keep(path, length, rows, at, most, seen, state)
                     seen += 1
                     depth += 1
                 elif slots[depth] == into[x + 1]:
@@ -223,18 +216,11 @@ def _sample_shortest(
                         depth -= 1
                         path[depth] = v
                         slots[depth] = into[v]
-        return kept
-    table = _new_table(most)
+        return min(seen, most)
+    kept, table = 0, _new_table(most)
     while kept < most:
         wanted = uniform(state) * total
-        low, high = first, last - 1
-        while low < high:
-            middle = (low + high) >> 1
-            if sums[middle] > wanted:
-                high = middle
-            else:
-                low = middle + 1
-        x = queue[low]
+        x = queue[first + np.searchsorted(sums[first : last - 1], wanted, side="right")]
         for depth in range(length, 0, -1):
             path[depth] = x
             chosen = pred[x]

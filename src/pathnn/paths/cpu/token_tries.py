@@ -218,17 +218,11 @@ def read_tokens(paths, rowptr, col, row):
             vertices[i, t] = paths[i, p] if p <= last else ~paths[i, last]
             if p < last:
                 x, v = paths[i, p], paths[i, p + 1]
-                low, high = rowptr[v], rowptr[v + 1]
-                while low < high:
-                    middle = (low + high) >> 1
-                    if col[middle] < x:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low == rowptr[v + 1] or col[low] != x:
+                slot = rowptr[v] + np.searchsorted(col[rowptr[v] : rowptr[v + 1]], x)
+                if slot == rowptr[v + 1] or col[slot] != x:
                     wrong[0], wrong[1] = x, v
                     return vertices, rows, wrong
-                rows[i, t] = row[low]
+                rows[i, t] = row[slot]
     return vertices, rows, wrong[:0]
 
 

@@ -10,33 +10,22 @@ exact as float32 (`kernels.product`), unless TF32 is allowed or `torch.autocast`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import (
-    Budget,
-    EdgeTypes,
-    Inputs,
-    LevelTokens,
-    ProjectedInputs,
-    Shared,
-    check_once,
-    cut,
-    project_small,
-)
+from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, LevelTokens, ProjectedInputs, Shared
 from pathnn.nn.backends.triton.kernels.blocks import cover
+from pathnn.nn.backends.triton.kernels.level import look_up_types
 from pathnn.nn.backends.triton.order import LengthPlan, Order, child_starts, flat, order_by_vertex
+from pathnn.nn.backends.triton.products import SplitWeight, grad_of_linear, linear, split_of, terms
+from pathnn.nn.backends.triton.shared_gradients import SharedGradients, is_wanted, share
+from pathnn.nn.backends.triton.sweep import SMALL_ROWS, Kept, backward_sweep, forward_sweep
 from pathnn.nn.cells import PathCell, lstm_step
 from pathnn.paths.trie import LengthTrie
-
-if TYPE_CHECKING:
-    from pathnn.nn.backends.triton.products import SplitWeight
-    from pathnn.nn.backends.triton.shared_gradients import SharedGradients
-
 
 TYPES_AT_ONCE = 1024
 """Edges whose types a program looks up."""
@@ -72,10 +61,6 @@ class Triton:
 
     def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> TritonShared:
         """Project edges and distances, and split the weights for the products on tensor cores."""
-        from pathnn.nn.backends.triton.products import split_of, terms
-        from pathnn.nn.backends.triton.shared_gradients import SharedGradients, share
-        from pathnn.nn.backends.triton.sweep import SMALL_ROWS
-
         number, (weight, bias, weight_hh) = terms(), cell.weights()  # `terms` reads whether autocast is on
         assert weight_hh is not None
         edges, distances = inputs
@@ -83,12 +68,12 @@ class Triton:
             if isinstance(edges, EdgeTypes) and edges.components is not None:
                 rows = edges.components.size(0) + (0 if distances is None else distances.size(0))
                 edges = edges if rows <= SMALL_ROWS else edges._replace(components=None, masks=None)
-            tables = small = project_small(distances, edges, weight_ih=weight, channels=cell.channels)
+            tables = small = base.project_small(Inputs(edges, distances), weight, cell.channels)
             if isinstance(edges, EdgeTypes) and edges.components is not None:  # gradients are summed per component
                 small = F.linear(edges.components, weight[:, -edges.components.size(1) :]), tables[1]
             collected = SharedGradients()
             vertex = weight[:, : cell.channels]
-            anchor = share(weight_hh, vertex, bias, *small, collected)
+            anchor = share(collected, weight_hh, vertex, bias, *small)
             edge, distance = (None if table is None else table.detach() for table in tables)
             split_weight, split_hh = split_of(vertex, number), split_of(weight_hh, number)
         return TritonShared(
@@ -99,9 +84,9 @@ class Triton:
     def run(self, shared: TritonShared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
         """Return the last hidden state of every path, or their sums at the sources; differentiable once."""
         keep = torch.is_grad_enabled() and (h.requires_grad or shared.anchor.requires_grad)
-        arguments = h, shared.anchor, shared, _tokens(trie, shared), summed, shared.budget.max_entries, keep
+        tokens = _tokens(trie, shared)
         with torch.cuda.device(h.device):
-            out: Tensor = _TritonRun.apply(*arguments)  # type: ignore[no-untyped-call]
+            out: Tensor = _TritonRun.apply(h, shared.anchor, shared, tokens, summed, keep)  # type: ignore[no-untyped-call]
         return out
 
 
@@ -143,11 +128,11 @@ def _tokens(trie: LengthTrie, shared: TritonShared) -> Tokens:
         )
         for level in trie.levels
     ]
-    if not isinstance(edges, EdgeTypes):
-        return Tokens(levels, trie.num_nodes, trie.plan, trie.longest, prefixes=trie.prefixes)
-    components = 0 if edges.components is None else edges.components.size(0)
-    masks = _contiguous(edges.masks) if components else None
-    levels = _with_types(levels, edges.types)
+    masks, components = None, 0
+    if isinstance(edges, EdgeTypes):
+        levels = _with_types(levels, edges.types)
+        if edges.components is not None:
+            masks, components = _contiguous(edges.masks), edges.components.size(0)
     return Tokens(levels, trie.num_nodes, trie.plan, trie.longest, masks, components, trie.prefixes)
 
 
@@ -156,8 +141,6 @@ def _with_types(levels: list[LevelTokens], types: Tensor) -> list[LevelTokens]:
     edges = [level.edge for level in levels[1:] if level.edge is not None]
     if not edges:
         return levels
-    from pathnn.nn.backends.triton.kernels.level import look_up_types
-
     edge = flat(edges)
     found = torch.empty_like(edge, dtype=torch.int32)
     if edge.numel():
@@ -176,20 +159,11 @@ def _contiguous(rows: Tensor | None) -> Tensor | None:
 class _TritonRun(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        h: Tensor,
-        anchor: Tensor,
-        shared: TritonShared,
-        tokens: Tokens,
-        summed: bool,
-        max_entries: int | None,
-        keep: bool,
+        ctx: Any, h: Tensor, anchor: Tensor, shared: TritonShared, tokens: Tokens, summed: bool, keep: bool
     ) -> Tensor:
-        from pathnn.nn.backends.triton.sweep import forward_sweep
-
-        h = h.contiguous()
+        h, max_entries = h.contiguous(), shared.budget.max_entries
         tables, split = _tables(h, shared), shared.split_hh
-        pieces = cut(tokens.levels, max_entries) if max_entries else [tokens.levels]
+        pieces = base.cut(tokens.levels, max_entries) if max_entries else [tokens.levels]
         paths = [piece[-1].num_entries for piece in pieces]
         rows = tokens.num_nodes if summed else sum(paths)
         out = h.new_empty(rows, split.channels)
@@ -217,11 +191,7 @@ class _TritonRun(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        from pathnn.nn.backends.triton.products import grad_of_linear
-        from pathnn.nn.backends.triton.shared_gradients import is_wanted
-        from pathnn.nn.backends.triton.sweep import Kept, backward_sweep, forward_sweep
-
-        check_once()
+        base.check_once()
         h, *states = ctx.saved_tensors
         shared, grad, first = ctx.shared, grad.contiguous(), 0
         collected = shared.collected if is_wanted(shared.anchor) else None
@@ -252,12 +222,10 @@ class _TritonRun(torch.autograd.Function):
             if collected is not None:
                 collected.add_vertices(grad_vertex, h, shared.split_weight, bias=shared.distance is None)
             grad_h = grad_of_linear(grad_vertex, shared.split_weight)
-        return grad_h, None, None, None, None, None, None
+        return grad_h, None, None, None, None, None
 
 
 def _tables(h: Tensor, shared: TritonShared) -> ProjectedInputs:
-    from pathnn.nn.backends.triton.products import linear
-
     return ProjectedInputs(linear(h, shared.split_weight, shared.bias), shared.edge, shared.distance)
 
 

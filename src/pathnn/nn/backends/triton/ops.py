@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,9 +11,6 @@ from torch.autograd.function import once_differentiable
 
 from pathnn.nn.backends import base
 from pathnn.nn.backends.triton.order import sort_keys
-
-if TYPE_CHECKING:
-    from pathnn.nn.backends.triton.products import SplitWeight
 
 MOST_ROWS = 128
 """The largest table for `lookup`; above, the sorted gradient of `nn.Embedding` is faster."""
@@ -93,50 +89,33 @@ def tall_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.split = _split(x, weight)
         ctx.save_for_backward(x, weight)
-        if ctx.split is None:
+        ctx.split = None
+        if x.size(0) < MANY or not (base.on_triton(x) and base.on_triton(weight)):
             return F.linear(x, weight, bias)
-        from pathnn.nn.backends.triton.products import linear
+        from pathnn.nn.backends.triton.products import linear, split_of, terms
 
         with torch.cuda.device(x.device):
+            ctx.split = split_of(weight, terms())
             return linear(x.contiguous(), ctx.split, None if bias is None else bias.contiguous())
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight = ctx.saved_tensors
-        wants = ctx.needs_input_grad
+        of_x, of_weight, of_bias = ctx.needs_input_grad
         with torch.autocast(grad.device.type, enabled=False):  # backward() may be called under autocast
-            if ctx.split is not None:
-                return _split_backward(grad.contiguous(), x.contiguous(), ctx.split, wants)
-            return (
-                grad @ weight if wants[0] else None,
-                grad_of_weight(grad, x) if wants[1] else None,
-                grad.sum(dim=0) if wants[2] else None,
-            )
+            if ctx.split is None:
+                grad_x = grad @ weight if of_x else None
+                return grad_x, grad_of_weight(grad, x) if of_weight else None, grad.sum(dim=0) if of_bias else None
+            from pathnn.nn.backends.triton.products import add_grad_of_linear, grad_of_linear
 
-
-def _split(x: Tensor, weight: Tensor) -> SplitWeight | None:
-    """Return the weight as the products on tensor cores read it, or None for few rows or without Triton."""
-    if x.size(0) < MANY or not (base.on_triton(x) and base.on_triton(weight)):
-        return None
-    from pathnn.nn.backends.triton.products import split_of, terms
-
-    with torch.cuda.device(x.device):
-        return split_of(weight, terms())
-
-
-def _split_backward(grad: Tensor, x: Tensor, split: SplitWeight, wants: Sequence[bool]) -> tuple[Tensor | None, ...]:
-    """Return the gradients of x, weight and bias that are wanted."""
-    from pathnn.nn.backends.triton.products import add_grad_of_linear, grad_of_linear
-
-    with torch.cuda.device(grad.device):
-        grad_x = grad_of_linear(grad, split) if wants[0] else None
-        if not wants[1]:
-            return grad_x, None, grad.sum(dim=0) if wants[2] else None
-        weight, bias = add_grad_of_linear(grad, x, split, bias=wants[2]).sums()
-        return grad_x, weight, bias
+            with torch.cuda.device(grad.device):
+                grad, x = grad.contiguous(), x.contiguous()
+                grad_x = grad_of_linear(grad, ctx.split) if of_x else None
+                if not of_weight:
+                    return grad_x, None, grad.sum(dim=0) if of_bias else None
+                return grad_x, *add_grad_of_linear(grad, x, ctx.split, bias=of_bias).sums()
 
 
 def grad_of_weight(grad: Tensor, x: Tensor) -> Tensor:

@@ -96,11 +96,7 @@ def flat(parts: list[Tensor]) -> Tensor:
 
 
 class LengthPlan(NamedTuple):
-    """The plan of one length: its entries sorted by vertex, and the children of each level but the first.
-
-    `children` has for each level where the children of each parent begin, `[parents + 1]`, and the child from which
-    they are counted.
-    """
+    """The entries of one length sorted by vertex, and for each level but the first what `Tokens.children` returns."""
 
     order: Order
     children: tuple[tuple[Tensor, int], ...]

@@ -15,10 +15,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from pathnn.nn.backends.base import ProjectedInputs
+from pathnn.nn.backends.triton.products import LinearParts, SplitWeight, add_grad_of_linear, add_grad_of_weight
+from pathnn.nn.backends.triton.sweep import add_small_tables
 
 if TYPE_CHECKING:
     from pathnn.nn.backends.triton.backend import Tokens
-    from pathnn.nn.backends.triton.products import LinearParts, SplitWeight
 
 
 class SharedGradients:
@@ -56,9 +57,6 @@ class SharedGradients:
         products: tuple[Tensor, Tensor, Tensor],
     ) -> None:
         """Add a layer, or a piece of one; `products` are the gradient of `W_hh h`, its slots, and h."""
-        from pathnn.nn.backends.triton.products import add_grad_of_weight
-        from pathnn.nn.backends.triton.sweep import add_small_tables
-
         self._wait()  # pieces of one layer come one after the other
         side = _side_stream(grad_gates.device.index)
         side.wait_stream(torch.cuda.current_stream())
@@ -69,8 +67,6 @@ class SharedGradients:
 
     def add_vertices(self, grad_vertex: Tensor, h: Tensor, split: SplitWeight, *, bias: bool) -> None:
         """Add the gradient of the vertices' weight from a layer; of the bias, too, unless `distance` determines it."""
-        from pathnn.nn.backends.triton.products import add_grad_of_linear
-
         side = _side_stream(grad_vertex.device.index)
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -117,16 +113,13 @@ def _side_stream(device: int) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
-def share(
-    weight_hh: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    edge: Tensor | None,
-    distance: Tensor | None,
-    collected: SharedGradients,
-) -> Tensor:
-    """Return a scalar for the layers to depend on; the gradients of all arguments are then those of `collected`."""
-    anchor: Tensor = _Share.apply(weight_hh, weight, bias, edge, distance, collected)  # type: ignore[no-untyped-call]
+def share(collected: SharedGradients, *shared: Tensor | None) -> Tensor:
+    """Return a scalar for the layers to depend on.
+
+    `shared` are `W_hh`, the weight of the vertices, the bias, and the tables of edges and distances; `collected` has
+    their gradients.
+    """
+    anchor: Tensor = _Share.apply(collected, *shared)  # type: ignore[no-untyped-call]
     return anchor
 
 
@@ -137,16 +130,8 @@ def is_wanted(anchor: Tensor) -> bool:
 
 class _Share(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        weight_hh: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        edge: Tensor | None,
-        distance: Tensor | None,
-        collected: SharedGradients,
-    ) -> Tensor:
-        ctx.save_for_backward(bias, edge, distance)
+    def forward(ctx: Any, collected: SharedGradients, weight_hh: Tensor, *others: Tensor | None) -> Tensor:
+        ctx.save_for_backward(*others[1:])
         ctx.collected = collected
         return weight_hh.new_zeros(())
 
@@ -155,4 +140,4 @@ class _Share(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         bias, edge, distance = ctx.saved_tensors
         with torch.cuda.device(bias.device):
-            return *ctx.collected.totals(ProjectedInputs(bias, edge, distance)), None
+            return None, *ctx.collected.totals(ProjectedInputs(bias, edge, distance))

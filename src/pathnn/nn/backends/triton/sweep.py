@@ -76,49 +76,33 @@ def forward_sweep(
     products = c.new_empty(starts[-2], 4 * channels) if every else None
     projected: Tensor | None = None
     states = c.new_empty(starts[-1], channels) if tokens.prefixes and out is not None else None
+    block = column_block(channels)
+    at_once, no_edge = TILE // block, 0 if tables.edge is None else tables.edge.size(0) - 1
     for t, level in enumerate(levels):
-        last = t == len(levels) - 1
+        last, above = t == len(levels) - 1, slice(starts[t - 1] if t else 0, starts[t])
         leaf = None if states is None else states[starts[t] : starts[t + 1]]
         if last and out is None:
             break
         if last and out is not None and leaf is None:
             leaf = out if order is None else out.new_empty(level.num_entries, channels)
         if t:
-            inner = slice(starts[t - 1], starts[t])
-            rows = starts[t] - starts[t - 1]
-            projected = c.new_empty(rows, 4 * channels) if products is None else products[inner]
-            project_hidden(hidden[:, inner], weight, projected)
-        _forward_level(tables, tokens, t, starts, projected, hidden, c, leaf)
+            projected = c.new_empty(above.stop - above.start, 4 * channels) if products is None else products[above]
+            project_hidden(hidden[:, above], weight, projected)
+        if level.num_entries:
+            forward_entries[cover(level.num_entries, at_once), cover(channels, block)](
+                level.parent, level.vertex, level.edge, level.distance,
+                tables.vertex, tables.edge, tables.distance, projected,
+                None if last else hidden, c, leaf,
+                level.num_entries, starts[t], above.start, tokens.num_nodes, no_edge, hidden.stride(0),
+                CHANNELS=channels, WIDTH=hidden.size(2), PARTS=hidden.size(0), ROWS=at_once, BLOCK=block,
+                num_warps=WARPS,
+            )  # fmt: skip
         if last and leaf is not None and order is not None and out is not None:
             if states is None:
                 sum_rows(leaf, order, out, first_row=starts[t] + order.first_row, stride=2, span=1, add=add)
             else:
                 sum_rows(states, order, out, first_row=order.first_row, stride=2, span=2, add=add)
     return Kept(hidden, c, products)
-
-
-def _forward_level(
-    tables: ProjectedInputs,
-    tokens: Tokens,
-    t: int,
-    starts: list[int],
-    projected: Tensor | None,
-    hidden: Tensor,
-    c: Tensor,
-    leaf: Tensor | None,
-) -> None:
-    level, channels, last = tokens.levels[t], c.size(1), t == len(tokens.levels) - 1
-    if level.num_entries == 0:
-        return
-    block = column_block(channels)
-    rows = TILE // block
-    forward_entries[cover(level.num_entries, rows), cover(channels, block)](
-        level.parent, level.vertex, level.edge, level.distance,
-        tables.vertex, tables.edge, tables.distance, projected,
-        None if last else hidden, c, leaf,
-        level.num_entries, starts[t], starts[t - 1] if t else 0, tokens.num_nodes, _no_edge(tables), hidden.stride(0),
-        CHANNELS=channels, WIDTH=hidden.size(2), PARTS=hidden.size(0), ROWS=rows, BLOCK=block, num_warps=WARPS,
-    )  # fmt: skip
 
 
 def backward_sweep(
@@ -144,15 +128,25 @@ def backward_sweep(
         projected = grad.new_empty(starts[-2], gates)
         project_hidden(hidden, weight, projected)
     grad_hidden, grad_source, grad_c = None if summed else grad, grad if summed else None, None
+    channels, block = weight.channels, column_block(weight.channels)
+    at_once, no_edge = TILE // block, 0 if tables.edge is None else tables.edge.size(0) - 1
     for t in range(len(levels) - 1, -1, -1):
-        parents = Parents(None, None, None, None, 0)
+        level, above = levels[t], slice(starts[t - 1] if t else 0, starts[t])
+        number, first_child = above.stop - above.start if t else level.num_entries, 0  # a root has no parent
+        children = products = grad_above = largest = None  # `products` is overwritten by its gradient
         if t:
-            inner = slice(starts[t - 1], starts[t])
-            children, first = tokens.children(t, starts[t] - starts[t - 1])
-            parents = Parents(children, projected[inner], torch.empty_like(c[inner]), slots[t], first)
-        _backward_level(tables, tokens, t, starts, parents, c, grad_hidden, grad_source, grad_c, grad_gates)
-        if parents.projected is not None and parents.slots is not None:
-            grad_hidden, grad_c = grad_of_hidden(parents.projected, parents.slots, weight), parents.grad_c
+            children, first_child = tokens.children(t, number)
+            products, grad_above, largest = projected[above], torch.empty_like(c[above]), slots[t]
+        if number:
+            backward_children[cover(number, at_once), cover(channels, block)](
+                children, level.vertex, level.edge, level.distance,
+                tables.vertex, tables.edge, tables.distance, products, c,
+                grad_hidden, grad_source, grad_c, grad_gates, products, grad_above, largest,
+                number, starts[t], above.start, first_child, tokens.num_nodes, no_edge,
+                CHANNELS=channels, ROWS=at_once, BLOCK=block, num_warps=WARPS,
+            )  # fmt: skip
+        if products is not None and largest is not None:
+            grad_hidden, grad_c = grad_of_hidden(products, largest, weight), grad_above
             grad_source = grad if tokens.prefixes else None
     if collected is not None:
         collected.add(tables, tokens, weight, grad_gates, (projected, slots, hidden))
@@ -173,47 +167,6 @@ def leaves_apart(tables: ProjectedInputs, tokens: Tokens) -> bool:
     The leaves are the sources of the paths, at distance 0: their sums at vertices, which are computed anyway, suffice.
     """
     return tables.edge is None and tables.distance is not None and not tokens.prefixes
-
-
-class Parents(NamedTuple):
-    """The parents of a level.
-
-    `children` says where the children of each parent begin, counted from `first_child`; `projected` is `W_hh h`, which
-    its gradient overwrites; `grad_c` receives the gradient of c, and `slots` the largest gradient of `W_hh h`.
-    """
-
-    children: Tensor | None
-    projected: Tensor | None
-    grad_c: Tensor | None
-    slots: Tensor | None
-    first_child: int
-
-
-def _backward_level(
-    tables: ProjectedInputs,
-    tokens: Tokens,
-    t: int,
-    starts: list[int],
-    above: Parents,
-    c: Tensor,
-    grad_hidden: Tensor | None,
-    grad_source: Tensor | None,
-    grad_c: Tensor | None,
-    grad_gates: Tensor,
-) -> None:
-    level, channels = tokens.levels[t], c.size(1)
-    parents = starts[t] - starts[t - 1] if t else level.num_entries
-    if parents == 0:
-        return
-    block = column_block(channels)
-    rows = TILE // block
-    backward_children[cover(parents, rows), cover(channels, block)](
-        above.children, level.vertex, level.edge, level.distance,
-        tables.vertex, tables.edge, tables.distance, above.projected, c,
-        grad_hidden, grad_source, grad_c, grad_gates, above.projected, above.grad_c, above.slots,
-        parents, starts[t], starts[t - 1] if t else 0, above.first_child, tokens.num_nodes, _no_edge(tables),
-        CHANNELS=channels, ROWS=rows, BLOCK=block, num_warps=WARPS,
-    )  # fmt: skip
 
 
 def sum_rows(
@@ -308,7 +261,3 @@ def _flat(parts: list[Tensor | None]) -> Tensor | None:
 def _starts(levels: list[LevelTokens]) -> list[int]:
     """Return the first entry of each level, counted over all levels, and the number of entries."""
     return list(accumulate((level.num_entries for level in levels), initial=0))
-
-
-def _no_edge(tables: ProjectedInputs) -> int:
-    return 0 if tables.edge is None else tables.edge.size(0) - 1
