@@ -148,8 +148,12 @@ def test_a_model_reads_them():
     once = PathTrie.from_paths(paths, *graph, collection="custom")
     twice = PathTrie.from_paths([rows.repeat(2, 1) for rows in paths], *graph, collection="custom")
     assert not torch.allclose(custom(x, trie=once), custom(x, trie=twice))
-    with pytest.raises(ValueError, match="give a function as collection, or a trie"):
+    with pytest.raises(ValueError, match="a model their trie"):
         custom(x, graph[0])
+    with pytest.raises(ValueError, match="collection is a function: .* models take 'custom'"):
+        PathNN(3, 8, 2, collection=lambda *_: paths, k=2)
+    with pytest.raises(ValueError, match="x is a Data without edge_index"):
+        custom(Data(x=x))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +162,7 @@ def test_a_model_reads_them():
         ({"collection": "walks"}, "give max_paths_per_source"),
         ({"collection": "cycles", "max_paths_per_source": 3}, "has no samples"),
         ({"collection": "cycles", "extend": True}, "extend=True"),
-        ({"collection": "custom"}, "give a function"),
+        ({"collection": "custom"}, "a function as collection"),
         ({"collection": "walk"}, "expected one of .*'walks'"),
         ({"collection": lambda e, n: e}, "gave a Tensor"),
         ({"collection": lambda e, n: [e.t()] * 3}, "gave 3 lengths: expected a list of at most k=2"),

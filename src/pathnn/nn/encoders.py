@@ -157,6 +157,7 @@ def check_features(x: Any) -> None:
     if not isinstance(x, Tensor) or x.dim() not in (1, 2):
         came = "None" if x is None else f"a {type(x).__name__}"
         came += f" of shape {tuple(x.shape)}" if isinstance(x, Tensor) else ""
+        came += " without edge_index" if hasattr(x, "edge_index") else ""
         raise ValueError(
             f"x is {came}: expected a tensor with a row for each vertex. "
             "Vertices without features may all have the same: torch.ones(num_nodes, 1)."

@@ -159,7 +159,10 @@ def _other_paths(
         searched = options.searched_for_cycles()
         return cpu.list_cycles(csr, _bounds(csr, searched, batch, sources), searched, sources)[:k]
     if function is None:
-        raise ValueError("collection='custom' does not say which paths: give a function as collection, or a trie.")
+        raise ValueError(
+            "collection='custom' does not say which paths: give extract_paths or AddPaths a function as collection, and "
+            "a model their trie (trie=)."
+        )
     given = function(edge_index, csr.num_nodes)
     if not isinstance(given, Sequence) or len(given) > k:
         came = f"{len(given)} lengths" if isinstance(given, Sequence) else f"a {type(given).__name__}"

@@ -219,6 +219,8 @@ def check_collection(collection: str, known: tuple[Collection, ...] = tuple(COLL
     >>> check_collection("sp+")
     'sp+'
     """
+    if callable(collection):
+        raise ValueError("collection is a function: only extract_paths and AddPaths take one; models take 'custom'.")
     return cast("Collection", check_choice("collection", collection, known))
 
 
