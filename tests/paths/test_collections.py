@@ -148,9 +148,9 @@ def test_a_model_reads_them():
     once = PathTrie.from_paths(paths, *graph, collection="custom")
     twice = PathTrie.from_paths([rows.repeat(2, 1) for rows in paths], *graph, collection="custom")
     assert not torch.allclose(custom(x, trie=once), custom(x, trie=twice))
-    with pytest.raises(ValueError, match="a model their trie"):
+    with pytest.raises(ValueError, match="and a model their trie"):
         custom(x, graph[0])
-    with pytest.raises(ValueError, match="collection is a function: .* models take 'custom'"):
+    with pytest.raises(ValueError, match=r"collection is a function: .* models take 'custom'"):
         PathNN(3, 8, 2, collection=lambda *_: paths, k=2)
     with pytest.raises(ValueError, match="x is a Data without edge_index"):
         custom(Data(x=x))

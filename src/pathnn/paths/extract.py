@@ -160,8 +160,8 @@ def _other_paths(
         return cpu.list_cycles(csr, _bounds(csr, searched, batch, sources), searched, sources)[:k]
     if function is None:
         raise ValueError(
-            "collection='custom' does not say which paths: give extract_paths or AddPaths a function as collection, and "
-            "a model their trie (trie=)."
+            "collection='custom' does not say which paths: give extract_paths or AddPaths a function as collection, "
+            "and a model their trie (trie=)."
         )
     given = function(edge_index, csr.num_nodes)
     if not isinstance(given, Sequence) or len(given) > k:
