@@ -92,6 +92,14 @@ def test_data_that_is_no_table_has_no_copies() -> None:
     assert copies_across(task, Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([]))) == 0
 
 
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_targets_on_a_gpu_are_counted_too() -> None:
+    task = own_task([0, 0, 1], torch.tensor([[1.0], [3.0], [2.0]]))
+    there = replace(task, graphs=task.graphs.to("cuda"))
+    assert count_copies(there) == count_copies(task) == Copies(1, 1, 1, 2.0, "m0")
+
+
 def test_copies_across_the_parts_of_a_column_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "my.csv"
     path.write_text("smiles,y,part\nCCO,1.5,train\nCC,2.5,train\nOCC,3.5,val\nC-C,4.5,test\nC,5.5,test\n")

@@ -84,7 +84,7 @@ def test_folds_are_a_row_once_they_have_all_datasets_of_the_default(tmp_path: Pa
 
 
 def test_intervals_are_averaged_over_random_splits(tmp_path: Path) -> None:
-    assert intervals_section(tmp_path) == ""
+    assert intervals_section(tmp_path, {}) == ""
     common = {"calibration": 1800, "test": 200, "band": [0.84, 0.95], "std_coverage": 0.6, "std_width": 0.5,
               "device": "a GPU", "commit": "abc"}  # fmt: skip
     found = [("Sol", "random", 0.92, 1.0), ("HLM", "random", 0.8, 2.0), ("Sol", "published", 0.7, 1.0)]
@@ -93,7 +93,12 @@ def test_intervals_are_averaged_over_random_splits(tmp_path: Path) -> None:
         [{**common, "dataset": name, "split": split, "coverage": share, "width": width, "inside_band": share > 0.84}
          for name, split, share, width in found],
     )  # fmt: skip
-    text = intervals_section(tmp_path)
+    rmse = {"pathnn": {"Sol": 0.5, "HLM": 0.7, "RLM": 0.1}, "pathnn --folds 5": {"Sol": 0.4}}
+    scores = {(model, name, "all"): {"rmse": str(x)} for model, each in rmse.items() for name, x in each.items()}
+    text = intervals_section(tmp_path, scores)
+    assert "a mean RMSE of 0.400 on the published test parts of 1 of these datasets" in text
+    assert "molecules, has 0.500." in text
+    assert "**Not measured yet: RLM.**" in text
     assert "The mean coverage is 86.0 %, and 1 of 2 datasets" in text
     assert "| Sol | 1,800 | 200 | 0.920 | 0.840 to 0.950 | 1.00 | 0.50 | 0.600 | 0.700 |" in text
     assert "| mean |  |  | 0.860 |  | 1.50 | 0.50 | 0.600 |  |" in text  # HLM has no published split

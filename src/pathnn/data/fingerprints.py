@@ -167,7 +167,7 @@ def count_copies(task: Task) -> Copies:
     y = task.graphs.y
     if y is None or not several:
         return Copies(several, len(groups) - len(names))
-    values = y.double().view(len(groups), -1)
+    values = y.double().cpu().view(len(groups), -1)
     shape, at = (len(names), values.size(1)), index[:, None].expand_as(values)
     most = torch.full(shape, torch.inf, dtype=torch.float64)
     low = most.scatter_reduce(0, at, values.nan_to_num(torch.inf), "amin")

@@ -72,7 +72,7 @@ def molecules_page(folder: Path) -> str | None:
         " Variants of\npathnn are compared with the other programs, not with each other.",
         untimed="" if timed == models else
         f"\nNot timed, since measured on a GPU: {', '.join(name for name in models if name not in timed)}.\n",
-        more="".join(section(folder) for section in (intervals_section, settings_section, tune_section)),
+        more=intervals_section(folder, scores) + settings_section(folder) + tune_section(folder),
         commits=", ".join(sorted({row["commit"] for (name, _, _), row in scores.items() if name in OURS})),
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ def rivals(models: Iterable[str], model: str) -> list[str]:
     return [name for name in models if name == own or name not in OURS]
 
 
-def intervals_section(folder: Path) -> str:
+def intervals_section(folder: Path, scores: Scores) -> str:
     """Return the section on the coverage of intervals; without `intervals.jsonl`, nothing."""
     rows = {(row["dataset"], row["split"]): row for row in read_lines(folder / "intervals.jsonl")}
     names = sorted({dataset for dataset, split in rows if split == "random"}, key=_order)
@@ -125,8 +125,15 @@ def intervals_section(folder: Path) -> str:
     coverage, width, std_width, std_coverage = (fmean(row[field] for row in random) for field in fields)
     last = f"{fmean(row['coverage'] for row in published):.3f}" if len(published) == len(names) else ""
     table += [["mean", "", "", f"{coverage:.3f}", "", f"{width:.2f}", f"{std_width:.2f}", f"{std_coverage:.3f}", last]]
+    both = [name for name in names if all((model, name, "all") in scores for model in OURS[::2])]
+    missing = sorted({name for _, name, _ in scores} - {*names, "ESOL"}, key=_order)
     return fill(
         "bench/intervals",
+        folds="" if not both else fill(
+            "bench/intervals_folds", sets=len(both),
+            one=f"{mean(scores, OURS[0], both, 'all'):.3f}", folds=f"{mean(scores, OURS[2], both, 'all'):.3f}",
+        ),
+        missing="" if not missing else f"\n**Not measured yet: {', '.join(missing)}.**\n",
         table=markdown_table(("dataset", "calibration molecules", "test molecules", "coverage", "99 % band", "width",
                               "width of ± 1.64 s", "its coverage", "coverage, published split"), table),
         inside=sum(row["inside_band"] for row in random), sets=len(names), coverage=f"{100 * coverage:.1f}",
