@@ -50,6 +50,14 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def check_ending(out: Path, *endings: str) -> None:
+    """Raise `ValueError` unless `out` can be a file whose name has one of the endings."""
+    if out.is_dir() or not out.name.lower().endswith(endings):
+        raise ValueError(
+            f"{out} cannot be written: expected the name of a {', '.join(endings[:-1])} or {endings[-1]} file."
+        )
+
+
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a CSV as a whole or not at all."""
     if path.is_dir():

@@ -76,6 +76,8 @@ def test_a_stopped_file_is_resumed(data: Path, tmp_path: Path, monkeypatch: pyte
         (["--part", "a/b"], 2, "expected a part and the number of parts"),
         (["--resume"], 2, "only a file that --out names can be resumed"),
         (["-o", "."], 1, "expected the name of a .csv"),
+        (["-o", "new.xlsx"], 1, "new.xlsx cannot be written: expected the name of a .csv or .csv.gz file"),
+        (["-o", "new.tsv", "--json"], 1, "expected the name of a .csv or .csv.gz file"),
         (["--smiles", "text"], 1, "no column 'text'"),
     ],
 )
@@ -84,6 +86,20 @@ def test_wrong_usage_is_explained(data: Path, arguments: list[str], code: int, m
     assert result.exit_code == code
     assert message in " ".join(result.stderr.replace("\u2502", " ").split())
     assert "Traceback" not in result.stderr
+
+
+def test_graphs_are_written_to_a_csv_only(tmp_path: Path) -> None:
+    (tmp_path / "a.g6").write_text("A_\n")
+    result = call(tmp_path / "a.g6", "-o", tmp_path / "out.parquet")
+    assert (result.exit_code, "expected the name of a .csv or .csv.gz file" in result.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("command", ["predict", "explain", "evaluate", "embed"])
+def test_a_model_that_reads_no_smiles_says_so_before_it_writes(data: Path, tmp_path: Path, command: str) -> None:
+    more = ["-o", str(tmp_path / "out.csv")] if command == "embed" else []
+    result = CliRunner().invoke(app, [command, "zinc-ap", str(data), *more])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "models of zinc do not read SMILES" in result.stderr
 
 
 def test_parts_are_of_tables(data: Path, tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def test_config_files_and_options(molecules, tmp_path):
         (["--target", "size", "--resume", "--overwrite"], 1, "contradict"),
         (["--target", "size", "--kind", "klass"], 2, "kind='klass' is unknown"),
         (["--target", "size", "--kind", "binary"], 1, "takes targets of 0 and 1, got 20 in graph 0"),
-        (["--target", "id", "--kind", "class"], 1, "30 classes for as many graphs"),
+        (["--target", "id", "--kind", "class"], 1, "30 classes for 30 graphs: expected several graphs of each"),
     ],
 )
 def test_bad_input_is_explained(molecules, tmp_path, arguments, code, message):
@@ -329,6 +329,15 @@ def test_tables_that_teach_nothing_are_refused(tmp_path, header, value, argument
     assert result.stderr.count("\n") == 1
 
 
+def test_a_measured_number_is_no_class(tmp_path):
+    rows = "".join(f"{smiles},{i // 2 if i < 20 else i}.5\n" for i, smiles in enumerate(MOLECULES))
+    result = train_on(tmp_path, f"smiles,y\n{rows}", "--kind", "class")
+    assert result.exit_code == 1
+    assert (
+        f"classes for {len(MOLECULES)} graphs: expected several graphs of each class. For a measured" in result.stderr
+    )
+
+
 def test_yes_or_no_needs_both_to_choose_an_epoch_and_to_report(molecules, tmp_path):
     rare = "smiles,y\n" + "".join(f"{smiles},{int(i == 1)}\n" for i, smiles in enumerate(MOLECULES))
     result = train_on(tmp_path, rare, "--target", "y")
@@ -351,7 +360,7 @@ def test_a_name_that_is_no_run_lists_the_trained_models(molecules):
 def test_a_trained_model_is_a_run_by_its_name(molecules):
     result = call("predict", "zinc-ap", molecules, "--device", "cpu")
     assert result.exit_code == 1, "SMILES are not in ZINC's codes, and must not be taken for them"
-    assert "was trained on zinc with categories of sizes [28]" in result.stderr
+    assert "models of zinc do not read SMILES" in result.stderr
 
 
 def test_a_model_trained_on_ogb_s_features_reads_smiles(molecules):
@@ -847,6 +856,38 @@ def test_copies_and_conflicts_are_reported(tmp_path):
     predicted = list(csv.DictReader(call("predict", tmp_path / "run", new).stdout.splitlines()))
     assert [row["smiles"] for row in predicted] == ["CCO", "CCO.[Na+].[Cl-]", "[Na+].CC[O-]"]
     assert len({row["predicted_size"] for row in predicted}) == 1
+
+
+def test_cleaning_says_what_it_changed(tmp_path):
+    salts = "a;CCO.[Na+].[Cl-];1\nb;C[NH3+];2\nc;[Na+].[Cl-];3\n"
+    (tmp_path / "own.csv").write_text(MESSY + salts)
+    arguments = ("train", tmp_path / "own.csv", "--target", "size", "--out", tmp_path / "run", *SMALL)
+    total = len(MOLECULES) + 3
+    done = call(*arguments, "--skip-invalid", "--clean", "salts")
+    assert f"row {total}: '[Na+].[Cl-]' has no organic fragment, which cleaning would keep" in done.stderr
+    assert f"--clean salts changed 2 of {total - 1} molecules" in done.stderr
+    hint = f"2 of {total} molecules have several fragments: --clean salts keeps the largest of each"
+    assert hint in call(*arguments, "--overwrite").stderr
+    (tmp_path / "own.csv").write_text(MESSY + salts[: salts.index("c;")])
+    assert "several fragments" not in call(*arguments, "--overwrite").stderr, "one of many"
+
+
+def test_a_warning_if_most_rows_are_skipped(tmp_path):
+    rows = [f"{smiles},{i if i < 13 else ''}" for i, smiles in enumerate(MOLECULES)]
+    warning = "warning: only 13 rows are left: check that the options name the right columns"
+    done = train_on(tmp_path, "\n".join(["smiles,y", *rows]), "--skip-invalid")
+    assert f"skipped {len(rows) - 13} rows that cannot be read, the first is row 14" in done.stderr
+    assert warning in done.stderr
+    done = train_on(tmp_path, "\n".join(["smiles,y", *rows[:20]]), "--skip-invalid", "--overwrite")
+    assert "skipped 7 rows" in done.stderr
+    assert "rows are left" not in done.stderr
+
+
+def test_copies_of_one_molecule_are_no_data(tmp_path):
+    done = train_on(tmp_path, "smiles,y\n" + "".join(f"CCO,{i}\n" for i in range(40)))
+    assert done.exit_code == 1
+    assert "own.csv has 40 graphs (different molecules: 1), which leaves none for validation" in done.stderr
+    assert "at least ten different graphs" in done.stderr
 
 
 def test_a_split_is_written_once_and_then_read(tmp_path):

@@ -347,7 +347,10 @@ def test_skipped_rows_are_not_in_the_file_of_a_split(tmp_path):
     assert parts_of(load_data(path, skip_invalid=True, splits=file).splits[0]) == parts_of(task.splits[0])
 
 
-@pytest.mark.parametrize(("groups", "message"), [([0, 0], "at least 3"), ([0, 1, 2, 2], "from 2 to 2")])
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [([0, 0], "at least 3"), ([0, 1, 2, 2], "from 2 to 2: .* 3 groups, and a group .copies of a molecule")],
+)
 def test_the_message_for_wrong_folds_names_what_is_possible(groups: list[int], message: str) -> None:
     edge = torch.tensor([[0, 1], [1, 0]])
     graphs = PackedGraphs.from_edges([edge] * len(groups), [2] * len(groups))

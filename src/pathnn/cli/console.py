@@ -199,6 +199,8 @@ def note_not_read(task: Task, index: Tensor | None = None) -> None:
     if task.skipped:
         rows = number_text(len(task.skipped), "row")
         note(f"skipped {rows} that cannot be read, the first is {task.skipped[0]}")
+        if len(task.skipped) > len(task.graphs):
+            note(f"warning: only {len(task.graphs):,} rows are left: check that the options name the right columns")
     y = task.graphs.y
     if task.has_missing_targets and y is not None:
         unknown = 100 * (1 - known_fraction(y if index is None else y[index]))

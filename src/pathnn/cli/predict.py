@@ -56,10 +56,12 @@ def predict_command(
     if resume and (out is None or json):
         raise typer.BadParameter("only a file that --out names can be resumed, without --json.", param_hint="--resume")
     with result_only(json):
-        from pathnn.files import atomic_write
+        from pathnn.files import atomic_write, check_ending
         from pathnn.inference import stream
         from pathnn.inference.predictor import Predictor
 
+        if out is not None:
+            check_ending(out, ".csv", ".csv.gz")
         predictor, table = Predictor(run, pick_device(device), interval=interval), stream.is_table(data)
         if not table and (resume or part is not None):
             raise ValueError(f"--resume and --part are for tables: {data} is none.")

@@ -193,6 +193,7 @@ def load_table(config: RunConfig, out: Path) -> Task:
         note(f"wrote the split to {splits}")
     elif splits is not None:
         note(f"read the split in {splits}")
+    _note_cleaning(task, config)
     _note_copies(task)
     return task
 
@@ -201,6 +202,18 @@ def _write_bad_rows(file: Path, rows: Sequence[BadRow]) -> None:
     from pathnn.files import write_csv
 
     write_csv(file, ("row", "smiles", "reason"), [(bad.row, bad.text, bad.reason) for bad in rows])
+
+
+def _note_cleaning(task: Task, config: RunConfig) -> None:
+    """Say how many molecules cleaning changed, or that many have several fragments."""
+    from pathnn.data.readers.molecules import is_changed
+
+    names, clean = task.graphs.names or (), config.clean
+    if clean is not None:
+        changed = sum(is_changed(name, clean) for name in names)
+        note(f"--clean {clean} changed {changed:,} of {len(names):,} molecules")
+    elif 20 * (salts := sum("." in name for name in names)) > len(names):
+        note(f"{salts:,} of {len(names):,} molecules have several fragments: --clean salts keeps the largest of each")
 
 
 def _note_copies(task: Task) -> None:

@@ -99,7 +99,7 @@ def load_data(
         return replace(task_from_graphs(with_ones(graphs), name=source.name), pairs="all", skipped=tuple(bad))
     table = read_table(source.path)
     column = smiles or table.smiles_column()
-    described = None if descriptors is None else Descriptors.of(descriptors)
+    described = None if descriptors is None else Descriptors.of(descriptors, table)
     chosen = _chosen_targets(table, column, targets, described)
     table = table if described is None else described.checked(table)
     if kind != "class":
@@ -122,7 +122,7 @@ def load_data(
     if chosen:
         return split_task(task, table, split_by, split_seed, splits=splits, clean=clean)
     others = [name for name in table.columns if name != column]
-    return replace(task, notes=f"no targets chosen of the columns {others}")
+    return replace(task, notes=f"no targets chosen of the columns {table.described(others)}")
 
 
 @dataclass(frozen=True)

@@ -100,9 +100,10 @@ def fold_splits(
     groups = _groups(task) if groups is None else groups
     number = torch.unique(groups).numel()
     if not 2 <= folds <= number - 1:
-        expected = f"a number from 2 to {number - 1}" if number > 2 else "more data, with at least 3 groups"
+        expected = f"a number from 2 to {number - 1}" if number > 2 else "more data, at least 3 groups"
         raise DataError(
-            f"folds={folds}: expected {expected}: {task.name} has {number} groups of graphs that have to stay together."
+            f"folds={folds}: expected {expected}: {task.name} has graphs of {number:,} groups, and a group (copies of "
+            "a molecule, or the molecules of a scaffold or cluster) stays in one fold."
         )
     y = _classes(task)
     fold = deal(groups, [1 / folds] * folds, y=y, seed=seed)

@@ -202,9 +202,9 @@ def _graph(trained: TrainedModel, task: Task, number: int) -> ExplainedGraph:
 
 def _molecule(trained: TrainedModel, table: Table, text: str | None, i: int, row: int) -> ExplainedGraph:
     """Read row `i` of a table, and no other; `row` is its number in the file."""
-    text = clean_smiles(text, trained.config.clean)
-    known = trained.signature.molecule_features
-    molecule = read_molecule(text, known)
+    trained.signature.check_smiles()
+    known, clean = trained.signature.molecule_features, trained.config.clean
+    molecule, text = read_molecule(text, known, clean), clean_smiles(text, clean)
     if isinstance(molecule, str) or text is None:
         raise DataError(f"{table.source}, row {row}: {molecule}.")
     described = trained.signature.descriptors

@@ -16,7 +16,7 @@ from pathnn.data.errors import BadRow, BadRowsError
 from pathnn.data.loader import PackedLoader
 from pathnn.data.readers.molecules import Molecules
 from pathnn.data.task import Task
-from pathnn.files import atomic_write
+from pathnn.files import atomic_write, check_ending
 from pathnn.inference.predictor import ERROR, Columns, Predictor, free_name, load_runs
 from pathnn.inference.stream import PredictionTable, Written, csv_bytes, is_table, predict_rows, predict_table
 from pathnn.training.checkpoint import TrainedModel
@@ -126,8 +126,7 @@ def embed_file(
     embed_file(Embedder("run"), "new.csv", Path("embeddings.parquet"))
     ```
     """
-    if out.is_dir() or not out.name.lower().endswith((".parquet", ".csv", ".csv.gz")):
-        raise ValueError(f"{out} cannot be written: expected the name of a .parquet, .csv or .csv.gz file.")
+    check_ending(out, ".parquet", ".csv", ".csv.gz")
     if table := is_table(data):
         chunks = predict_rows(embedder, data, smiles=smiles, strict=strict)
     else:

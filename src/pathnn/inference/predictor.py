@@ -130,6 +130,7 @@ class Predictor:
 
         `table` has the rows of the SMILES, for models that read columns as descriptors.
         """
+        self.trained.signature.check_smiles()
         good = [i for i in range(len(texts)) if i not in problems]
         placed: Columns = {}
         for name, values in self.predict_task(self._task(texts, molecules, good, table) if good else None).items():
@@ -311,6 +312,8 @@ def evaluation_data(
         **target_options(trained, target),
     )
     signature = trained.signature
+    if find_data(data).kind == "table":
+        signature.check_smiles()
     known = signature.molecule_features, signature.vocabulary, signature.descriptors
     task = load_task(replace(config, split_by=None, splits=None), *known)
     if task.target != signature.target:

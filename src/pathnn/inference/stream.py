@@ -21,7 +21,7 @@ from pathnn.data.load import find_data, load_data
 from pathnn.data.readers.molecules import MoleculePool, Molecules, Problems, reader_processes
 from pathnn.data.readers.table import SAMPLE, STANDARD_INPUT, Rows, Table, TableReader, open_table
 from pathnn.data.task import Task
-from pathnn.files import atomic_write, locked_file
+from pathnn.files import atomic_write, check_ending, locked_file
 from pathnn.inference.intervals import checksum
 from pathnn.inference.predictor import ERROR, Columns, Predictor, free_name
 from pathnn.training.ensemble import Ensemble
@@ -115,6 +115,8 @@ class PredictionStream:
         self.reader = replace(reader, rows=chain(first, reader.rows))
         self.smiles = smiles or predictor.trained.config.smiles or some.smiles_column()
         some.column(self.smiles)
+        if (described := predictor.trained.signature.descriptors) is not None:
+            described.checked(some)  # before anything is written
         *predicted, _ = predictor.predict_molecules([], [], {})
         self.predicted = tuple(predicted)
         self.header = [*reader.columns, *(free_name(name, reader.columns) for name in (*predicted, ERROR))]
@@ -216,8 +218,7 @@ def predict_file(
     predict_file(Predictor("run"), "new.csv", Path("predictions.csv.gz"))
     ```
     """
-    if out.is_dir() or out.suffix.lower() in (".xz", ".bz2"):
-        raise ValueError(f"{out} cannot be written: expected the name of a .csv or .csv.gz file.")
+    check_ending(out, ".csv", ".csv.gz")
     out.parent.mkdir(parents=True, exist_ok=True)
     partial, state = (out.with_name(f"{out.name}.{suffix}") for suffix in ("part", "part.json"))
     with open_table(data) as reader:

@@ -135,6 +135,12 @@ class TaskSignature:
                 "load_data(descriptors=signature.descriptors)."
             )
 
+    def check_smiles(self) -> None:
+        """Raise `MismatchError` unless the model reads the features of SMILES."""
+        atoms, bonds = map(feature_width, FEATURES[self.molecule_features])
+        if not (_fits(atoms, self.node_features) and _fits(bonds, self.edge_features)):
+            raise MismatchError(f"models of {self.name} do not read SMILES: train a model on a table of molecules.")
+
     def check_targets(self, task: Task) -> None:
         """Raise `MismatchError` unless the model's outputs can be compared with the targets of `task`."""
         if (task.target, task.out_channels) != (self.target, self.out_channels):

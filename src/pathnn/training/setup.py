@@ -271,9 +271,11 @@ def choose_split(task: Task, config: RunConfig) -> Split:
         split = replace(split, train=split.train[~torch.isin(split.train, calibration_part(task, config))])
     for part, index in (("train", split.train), ("validation", split.val)):
         if index.numel() == 0 and config.fold != config.folds:
+            different = len(task.graphs) if task.groups is None else torch.unique(task.groups).numel()
+            copies = f" (different molecules: {different})" if different < len(task.graphs) else ""
             raise RunError(
-                f"{task.name} has {len(task.graphs)} graphs, which leaves none for {part}. "
-                "Give more data: at least ten graphs."
+                f"{task.name} has {len(task.graphs)} graphs{copies}, which leaves none for {part}. "
+                "Give more data: at least ten different graphs."
             )
     return split
 
@@ -391,12 +393,13 @@ def _target_name(task: Task, number: int) -> str:
 
 
 def check_targets(task: Task) -> None:
-    """Raise `RunError` if all targets are the same, or if no two graphs share a class."""
+    """Raise `RunError` if all targets are the same, or if few graphs share a class."""
     y = task.graphs.y
     if y is None or len(task.graphs) < 2:
         return
-    if task.target == "class" and torch.unique(y).numel() == len(task.graphs):
-        raise RunError(f"{task.name} has {len(y)} classes for as many graphs: expected a target that graphs share.")
+    if task.target == "class" and 2 * (classes := torch.unique(y).numel()) > len(y) + 2:
+        few = f"{task.name} has {classes} classes for {len(y)} graphs: expected several graphs of each class."
+        raise RunError(f"{few} For a measured number leave out --kind class.")
     first = y.nan_to_num(-torch.inf).amax(dim=0) if task.has_missing_targets else y[:1]
     if task.target != "class" and bool(((y == first) | (y.isnan() & task.has_missing_targets)).all()):
         raise RunError(f"all targets of {task.name} are the same: there is nothing to learn. Name another --target.")

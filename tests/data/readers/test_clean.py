@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pathnn.data import DataError, load_data
-from pathnn.data.readers.molecules import clean_smiles
+from pathnn.data.readers.molecules import Clean, clean_smiles, is_changed
 
 Chem = pytest.importorskip("rdkit.Chem", reason="molecules need rdkit (extra mol)")
 
@@ -18,7 +18,6 @@ SALTS = {
     "c1ccccc1.CCO": "c1ccccc1",
     "C[N+](C)(C)C.[Br-]": "C[N+](C)(C)C",
     "[NH3+]CC(=O)[O-]": "NCC(=O)O",
-    "[Na+].[Cl-]": "[Cl-]",
 }
 
 
@@ -27,8 +26,9 @@ def test_salts_are_removed_and_charges_neutralised(text: str) -> None:
     cleaned = clean_smiles(text, "salts")
     assert cleaned is not None
     assert "." not in cleaned
-    if text != "[Na+].[Cl-]":
-        assert cleaned == Chem.CanonSmiles(SALTS[text])
+    assert cleaned == Chem.CanonSmiles(SALTS[text])
+    assert is_changed(text, "salts")
+    assert not is_changed(SALTS[text], "salts")
     assert clean_smiles(cleaned, "salts") == cleaned
 
 
@@ -41,6 +41,17 @@ def test_tautomers_become_one_molecule(one: str, other: str) -> None:
 @pytest.mark.parametrize("text", ["", "C(", "nonsense", None])
 def test_what_is_no_molecule_is_left_for_the_reader_to_refuse(text: str | None) -> None:
     assert clean_smiles(text, "salts") == text
+
+
+@pytest.mark.parametrize("text", ["[Na+].[Cl-]", "[NH4+].[Cl-]", "O.O"])
+@pytest.mark.parametrize("clean", ["salts", "tautomers"])
+def test_a_salt_without_an_organic_fragment_is_a_bad_row(tmp_path: Path, text: str, clean: Clean) -> None:
+    path = tmp_path / "my.csv"
+    path.write_text(f"smiles,y\nCCO,1\n{text},2\nO,3\n")
+    task = load_data(path, clean=clean, skip_invalid=True)
+    assert [str(bad) for bad in task.skipped] == [f"row 2: {text!r} has no organic fragment, which cleaning would keep"]
+    assert task.graphs.names == ("CCO", "O"), "a molecule without salt stays, organic or not"
+    assert len(load_data(path).graphs) == 3
 
 
 def test_nothing_is_cleaned_unless_asked_for(tmp_path: Path) -> None:

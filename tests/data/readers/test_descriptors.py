@@ -13,6 +13,7 @@ from pathnn.data import BadRowsError, DataError, load_data
 from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.readers.descriptors import Descriptors, rdkit_descriptors
 from pathnn.data.readers.molecules import BITS, morgan
+from pathnn.training import RunConfig
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
 
@@ -74,19 +75,21 @@ def test_rows_that_are_skipped_and_cleaning(tmp_path):
 
 
 def test_rows_with_a_descriptor_that_is_no_number_are_bad_rows(tmp_path):
-    (tmp_path / "a.csv").write_text("smiles,y,pH\nCC,1,7\nCO,2,high\nCN,3,inf\nCF,4,1e39\nCS,5,nan\nCCC,6\n")
-    with pytest.raises(BadRowsError, match=r"3 of 6 rows cannot be read \(row 2: the descriptor 'pH' is 'high'"):
+    (tmp_path / "a.csv").write_text(
+        "smiles,y,pH\nCC,1,7\nCO,2,high\nCN,3,inf\nCF,4,1e39\nCS,5,nan\nCCC,6\n" + 3 * "CCO,7,8\n"
+    )
+    with pytest.raises(BadRowsError, match=r"3 of 9 rows cannot be read \(row 2: the descriptor 'pH' is 'high'"):
         load_data(tmp_path / "a.csv", targets="y", descriptors="pH")
     task = load_data(tmp_path / "a.csv", targets="y", descriptors="pH", skip_invalid=True)
     assert [bad.row for bad in task.skipped] == [2, 3, 4]
-    assert torch.equal(task.graphs.graph_attr.nan_to_num(-1), torch.tensor([[7.0], [-1.0], [-1.0]]))
+    assert torch.equal(task.graphs.graph_attr[:3].nan_to_num(-1), torch.tensor([[7.0], [-1.0], [-1.0]]))
 
 
 @pytest.mark.parametrize(
     ("descriptors", "message"),
     [
-        (["height"], r"no column 'height'.*expected \['height'\], got \['smiles'"),
-        (["letter"], "row 1: the descriptor 'letter' is 'a', not a finite number"),
+        (["height"], r"no column 'height' for descriptors: expected standard, rdkit, morgan, none, or .*\['smiles'"),
+        (["letter"], "the descriptor column 'letter' is not numeric: it has 0 numbers, and 60 other values"),
         (["size"], "both a target and a descriptor"),
         (["twice", "twice"], "each of them once"),
     ],
@@ -94,6 +97,25 @@ def test_rows_with_a_descriptor_that_is_no_number_are_bad_rows(tmp_path):
 def test_wrong_columns_are_refused(table, descriptors, message):
     with pytest.raises(DataError, match=message):
         load_data(table, targets="size", descriptors=descriptors)
+
+
+def test_a_text_column_is_refused_before_its_rows_are_skipped(tmp_path):
+    (tmp_path / "a.csv").write_text("smiles,y,note,empty\nC,1,ok,\nCC,2,cloudy,\nCCC,3,3,\nCCCC,4,,\n")
+    for column, numbers, others in (("note", 1, 2), ("empty", 0, 0)):
+        with pytest.raises(DataError, match=f"'{column}' is not numeric: it has {numbers} numbers, and {others} other"):
+            load_data(tmp_path / "a.csv", targets="y", descriptors=column, skip_invalid=True)
+    assert len(load_data(tmp_path / "a.csv", targets="y", descriptors=Descriptors.of("empty")).graphs) == 4
+
+
+def test_a_column_may_have_commas_in_its_name(tmp_path):
+    (tmp_path / "a.csv").write_text('smiles;y;"pH, at 25 C"\nC;1;7\nCC;2;8\n')
+    for named in ("pH, at 25 C", RunConfig(data="a.csv", descriptors="pH, at 25 C").descriptors):
+        task = load_data(tmp_path / "a.csv", targets="y", descriptors=named)
+        assert task.descriptors == Descriptors("columns", ("pH, at 25 C",))
+        assert task.graphs.graph_attr.flatten().tolist() == [7, 8]
+    (tmp_path / "b.csv").write_text('smiles;y;a;b;"a,b"\nC;1;7;1;0\nCC;2;8;2;0\n')
+    task = load_data(tmp_path / "b.csv", targets="y", descriptors=["a", "b"])
+    assert task.descriptors == Descriptors("columns", ("a", "b"))
 
 
 def test_other_data_has_no_descriptors():

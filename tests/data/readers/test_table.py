@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from pathnn.data import load_data
 from pathnn.data.errors import DataError
 from pathnn.data.readers.table import Table, find_separator, open_table, read_table
 
@@ -44,6 +45,12 @@ def test_damaged_tables_are_errors(tmp_path: Path, suffix: str) -> None:
     for content in (b"not compressed", PACK[suffix](GOOD.encode())[:-6], PACK[suffix](b"smiles\n\xff\xfe\n")):
         with pytest.raises(DataError, match="is damaged or is not UTF-8 text"):
             read_table(file(tmp_path, content, f"my.csv{suffix}"))
+
+
+def test_a_file_of_windows_says_how_to_save_it(tmp_path: Path) -> None:
+    (tmp_path / "my.csv").write_bytes("smiles;Löslichkeit\nC;1\n".encode("cp1252"))
+    with pytest.raises(DataError, match=r"is not UTF-8 text.*In Excel, save it as CSV UTF-8"):
+        read_table(tmp_path / "my.csv")
 
 
 def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,6 +199,13 @@ def test_an_sdf_has_smiles_names_and_properties(tmp_path: Path, suffix: str, end
         ("[Cl-].[Na+]", "", "2", ""),
     )
     assert table.problems == {2: "'broken' is no molecule: its atoms and bonds cannot be read"}
+
+
+def test_an_sdf_without_properties_says_so(tmp_path: Path) -> None:
+    path = file(tmp_path, sdf(("C", {"_Name": "methane"})), "my.sdf")
+    with pytest.raises(DataError, match=r"has no column 'logS'; expected one of .*\(the file has no properties\)"):
+        load_data(path, targets="logS")
+    assert load_data(path).notes == "no targets chosen of the columns ['name'] (the file has no properties)"
 
 
 def test_problems_are_counted_in_their_chunk(tmp_path: Path) -> None:

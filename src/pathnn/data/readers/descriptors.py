@@ -42,8 +42,8 @@ class Descriptors:
     names: tuple[str, ...] = ()
 
     @staticmethod
-    def of(descriptors: str | Sequence[str] | Descriptors) -> Descriptors:
-        """Return the descriptors of a name, "standard", "rdkit" or "morgan", or of columns."""
+    def of(descriptors: str | Sequence[str] | Descriptors, table: Table | None = None) -> Descriptors:
+        """Return the descriptors of a name, "standard", "rdkit" or "morgan", or of numeric columns of a table."""
         if isinstance(descriptors, Descriptors):
             return descriptors
         if descriptors == "rdkit":
@@ -57,7 +57,7 @@ class Descriptors:
         columns = (descriptors,) if isinstance(descriptors, str) else tuple(descriptors)
         if not columns or len(set(columns)) < len(columns):
             raise DataError(f"descriptors={columns}: expected standard, rdkit, morgan, or columns, each of them once.")
-        return Descriptors("columns", columns)
+        return Descriptors("columns", columns if table is None else _numeric_columns(columns, table))
 
     @staticmethod
     def from_dict(values: Mapping[str, Any] | None) -> Descriptors | None:
@@ -89,12 +89,8 @@ class Descriptors:
         """Return the table with a problem for each row whose descriptors are no numbers; it must have the columns."""
         if self.kind != "columns":
             return table
-        missing = [name for name in self.names if name not in table.columns]
-        if missing:
-            raise DataError(
-                f"{table.source} has no column {missing[0]!r}, which the descriptors ask for; expected "
-                f"{list(self.names)}, got {list(table.columns)}."
-            )
+        if missing := [name for name in self.names if name not in table.columns]:
+            raise DataError(f"{table.source} has no column {missing[0]!r}, which the model reads as a descriptor.")
         values = [(row, text) for name in self.names for row, text in enumerate(table.numbers(name))]
         return replace(table, problems={**{i: text for i, text in values if isinstance(text, str)}, **table.problems})
 
@@ -103,6 +99,25 @@ class Descriptors:
             return f"the columns {', '.join(map(repr, self.names))} as descriptors"
         kinds = {"standard": "Morgan counts and descriptors of RDKit", "morgan": "Morgan counts as descriptors"}
         return kinds.get(self.kind, "descriptors of RDKit")
+
+
+def _numeric_columns(names: tuple[str, ...], table: Table) -> tuple[str, ...]:
+    """Return the columns of descriptors; parts of a name with commas stand for its column. They must have numbers."""
+    if missing := [name for name in names if name not in table.columns]:
+        names = tuple(name for name in table.columns if tuple(map(str.strip, name.split(","))) == names)[:1]
+    if not names:
+        raise DataError(
+            f"{table.source} has no column {missing[0]!r} for descriptors: expected standard, rdkit, morgan, none, or "
+            f"columns of numbers, from {list(table.columns)}."
+        )
+    for name in names:
+        known = [value for value in table.numbers(name) if value == value]  # not NaN
+        if 2 * (numbers := sum(isinstance(value, float) for value in known)) <= len(known):
+            raise DataError(
+                f"{table.source}: the descriptor column {name!r} is not numeric: it has {numbers} numbers, and "
+                f"{len(known) - numbers} other values."
+            )
+    return names
 
 
 def rdkit_descriptors(smiles: Sequence[str], names: Sequence[str] | None = None) -> Array:

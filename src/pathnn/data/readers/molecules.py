@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from queue import SimpleQueue
 from typing import Any, Literal, NamedTuple, cast
 
@@ -95,10 +95,12 @@ def _cleaning_steps(clean: Clean) -> tuple[Any, ...]:
     return salts if clean == "salts" else (*salts, rdMolStandardize.TautomerEnumerator().Canonicalize)
 
 
+@lru_cache(2**16)
 def clean_smiles(text: str | None, clean: Clean | None) -> str | None:
     """Return the SMILES of a cleaned molecule; the text itself if there is nothing to clean, or no molecule.
 
     "salts" keeps the largest organic fragment and neutralises it; "tautomers" also chooses rdkit's canonical tautomer.
+    Of several fragments without an organic one, nothing is left: "".
     """
     if clean is None or text is None:
         return text
@@ -107,10 +109,20 @@ def clean_smiles(text: str | None, clean: Clean | None) -> str | None:
     with quiet_rdkit(), suppress(RuntimeError, ValueError):  # rdkit gives up on a few molecules
         molecule: Any = Chem.MolFromSmiles(text)
         if molecule is not None and molecule.GetNumAtoms():
+            if len(Chem.GetMolFrags(molecule)) > 1 and all(atom.GetAtomicNum() != 6 for atom in molecule.GetAtoms()):
+                return ""
             for step in _cleaning_steps(clean):
                 molecule = step(molecule)
             return str(Chem.MolToSmiles(molecule))
     return text
+
+
+def is_changed(text: str, clean: Clean) -> bool:
+    """Return whether cleaning a molecule gives another one."""
+    from rdkit import Chem
+
+    with quiet_rdkit():
+        return clean_smiles(text, clean) not in (text, Chem.MolToSmiles(Chem.MolFromSmiles(text)))
 
 
 def read_molecules(
@@ -124,7 +136,9 @@ def read_molecules(
         values, problems = _Values(features), {}
         for i, text in enumerate(texts):
             try:
-                values.add(*_molecule(clean_smiles(text, clean), features))
+                if (cleaned := clean_smiles(text, clean)) == "" and text:
+                    raise ValueError(f"{shorten(text)} has no organic fragment, which cleaning would keep")
+                values.add(*_molecule(cleaned, features))
             except ValueError as error:
                 problems[i] = str(error)
     return values.molecules(), problems

@@ -67,14 +67,16 @@ def smiles_graphs(
     return replace(pack_molecules(molecules), y=y, names=tuple(texts[i] or "" for i in good)), bad
 
 
-def read_molecule(smiles: str | None, features: MoleculeFeatures = "cip") -> Molecules | str:
+def read_molecule(
+    smiles: str | None, features: MoleculeFeatures = "cip", clean: Clean | None = None
+) -> Molecules | str:
     """Return one molecule, or a text that says what is wrong with its SMILES.
 
     ```python
     read_molecule("OCC").order.tolist()  # [2, 1, 0]: with "cip", atoms are in the order of the canonical SMILES, CCO
     ```
     """
-    molecules, problems = read_molecules([smiles], features)
+    molecules, problems = read_molecules([smiles], features, clean)
     return problems.get(0, molecules)
 
 

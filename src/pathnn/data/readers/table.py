@@ -43,7 +43,8 @@ def _lines(file: BinaryIO, source: str) -> Iterator[str]:
     try:
         yield from codecs.iterdecode(file, "utf-8-sig")  # some programs mark UTF-8 at its beginning
     except (OSError, lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError) as error:
-        raise DataError(f"{source} is damaged or is not UTF-8 text: {error}.") from error
+        problem = f"{source} is damaged or is not UTF-8 text: {error}. In Excel, save it as CSV UTF-8."
+        raise DataError(problem) from error
 
 
 Row = tuple[str, ...]
@@ -257,10 +258,15 @@ class Table:
     rows: tuple[Row, ...]
     problems: Mapping[int, str] = field(default_factory=dict)
 
+    def described(self, columns: Iterable[str]) -> str:
+        """Return names of columns for a message; of an SDF file without properties it says that they are missing."""
+        bare = file_type(Path(self.source)) == ".sdf" and len(self.columns) == 2
+        return f"{list(columns)}{' (the file has no properties)' * bare}"
+
     def column(self, name: str) -> list[str | None]:
         """Return the values of a column; None where a row is too short."""
         if name not in self.columns:
-            raise DataError(f"{self.source} has no column {name!r}; expected one of {list(self.columns)}.")
+            raise DataError(f"{self.source} has no column {name!r}; expected one of {self.described(self.columns)}.")
         if self.columns.count(name) > 1:
             raise DataError(
                 f"{self.source} has {self.columns.count(name)} columns called {name!r}: rename all but one."
