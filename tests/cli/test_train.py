@@ -892,3 +892,18 @@ def test_standard_input_is_split_as_the_file_of_the_training(molecules, tmp_path
 def test_calibration_of_folds_is_refused_before_the_data_are_read(tmp_path: Path) -> None:
     arguments = ["train", "no.csv", "--out", str(tmp_path / "run"), "--folds", "3", "--calibration", "0.1"]
     assert CliRunner().invoke(make_app(), arguments).exit_code == 2  # 1: there is no such file
+
+
+def test_files_for_people_have_umlauts_and_old_configs_resume(molecules, tmp_path):
+    table, out = tmp_path / "umlaut.csv", tmp_path / "run"
+    table.write_text(molecules.read_text().replace("size", "Löslichkeit", 1), encoding="utf-8")
+    options = ["train", table, "--out", out, "--target", "Löslichkeit", *SMALL]
+    assert call(*options, "--metric", "RMSE").exit_code == 0
+    config = (out / "config.yaml").read_text(encoding="utf-8")
+    assert "- Löslichkeit" in config
+    assert "Löslichkeit" in (out / "report.html").read_text().partition("All options")[2]
+    (out / "config.yaml").write_text(config.replace("- Löslichkeit", '- "L\\xF6slichkeit"'))
+    resumed = call(*options, "--metric", "rmse", "--resume")
+    assert resumed.exit_code == 0, resumed.stderr
+    for command in (["evaluate", out, table], ["compare", out]):
+        assert call(*command, "--metric", "RMSE").stdout == call(*command, "--metric", "rmse").stdout != ""

@@ -82,6 +82,8 @@ def test_folds_and_seeds_have_a_page(molecules, tmp_path):
     page = page_of(tmp_path / "folds")
     assert "On 60 molecules that each fold held out, the MAE of this model is" in page.text
     assert "2 folds of 60 rows at random" in page.text
+    assert "folds: 2" in page.text
+    assert "fold: 2" not in page.text, "the number of all folds together is no option"
     assert page.text.count("nearest training molecule") == 10
     run_ensemble(config, tmp_path / "seeds", 2, task=task)
     write_evaluation(tmp_path / "seeds", task)

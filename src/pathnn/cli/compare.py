@@ -22,7 +22,8 @@ Runs = Annotated[
 ]
 Metric = Annotated[
     str | None,
-    typer.Option("--metric", metavar="NAME", help="The metric to compare; by default that of the first run."),
+    typer.Option("--metric", metavar="NAME", parser=str.lower,
+                 help="The metric to compare; by default that of the first run."),
 ]  # fmt: skip
 Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The .svg or .png to draw.")]
 

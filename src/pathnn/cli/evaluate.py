@@ -28,7 +28,7 @@ Target = Annotated[
 ]  # fmt: skip
 Metric = Annotated[
     str | None,
-    typer.Option("--metric", metavar="NAME",
+    typer.Option("--metric", metavar="NAME", parser=str.lower,
                  help=f"The metric of the first line: {', '.join(METRICS)}; by default that of training."),
 ]  # fmt: skip
 

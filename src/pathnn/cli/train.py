@@ -122,7 +122,7 @@ def read_options(given: dict[str, Any], file: Path | None) -> tuple[dict[str, An
     from pathnn.training.config import yaml_options
 
     names = [entry.name for entry in fields(ModelOptions)]
-    chosen = {} if file is None else yaml_options(file.read_text())
+    chosen = {} if file is None else yaml_options(file.read_text("utf-8"))
     listed = chosen.pop("options", None) or {}
     if not isinstance(listed, dict):
         raise ValueError(f"{file}: options={listed!r}: expected names and values below it, as hidden_channels: 64.")

@@ -343,8 +343,9 @@ def _facts(folder: Path, task: Task, ensemble: Ensemble, found: Predictions) -> 
         "versions": ", ".join(f"{name} {version}" for name, version in versions().items() if version),
     }
     terms = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in known.items() if text)
-    chosen = {name: value for name, value in config.to_dict().items() if value is not None}
-    options = escape("\n".join(f"{name}: {json.dumps(value)}" for name, value in chosen.items()))
+    fold = {} if config.fold == config.folds else {"fold": config.fold}  # all folds together have no number
+    chosen = {name: value for name, value in config.to_dict().items() if value is not None and name != "fold"} | fold
+    options = escape("\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in chosen.items()))
     more = f"<details><summary>All options</summary><pre class='wide'>{options}</pre></details>"
     if (folder / "baselines.json").exists():
         settings = escape(json.dumps(SETTINGS, indent=1))
