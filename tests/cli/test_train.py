@@ -657,6 +657,10 @@ def test_several_targets_may_have_empty_cells_and_each_has_a_score(tmp_path):
     done = call("train", path, "--out", tmp_path / "run", "--target", "size", "--target", "number", *SMALL)
     assert done.exit_code == 0, done.stderr
     assert "33.3 % of the targets" in done.stderr
+    assert "standard deviations" not in done.stderr
+    assert [line.split(" ")[:6] for line in done.stdout.splitlines()[3:5]] == [
+        [f"{part},", "MAE", "of", "each", "target:", "size"] for part in ("test", "val")
+    ]
     found = call("evaluate", tmp_path / "run", path, "--split", "all")
     assert found.exit_code == 0, found.stderr
     assert found.stdout.splitlines()[1].startswith("mae ")
@@ -907,3 +911,14 @@ def test_files_for_people_have_umlauts_and_old_configs_resume(molecules, tmp_pat
     assert resumed.exit_code == 0, resumed.stderr
     for command in (["evaluate", out, table], ["compare", out]):
         assert call(*command, "--metric", "RMSE").stdout == call(*command, "--metric", "rmse").stdout != ""
+
+
+def test_targets_of_different_sizes_get_a_warning(tmp_path):
+    rows = [f"{s},{len(s)},{30 * len(s)},{'' if i else 1}" for i, s in enumerate(MOLECULES)]
+    path = tmp_path / "two.csv"
+    path.write_text("\n".join(["smiles,small,large,constant", *rows]) + "\n")
+    options = ["train", path, "--target", "small", "--target", "large", *SMALL]
+    done = call(*options, "--out", tmp_path / "run")
+    assert "more than a factor of 10: the mean MAE, which chooses the epoch, is mostly that of large" in done.stderr
+    assert "factor of 10" not in call(*options, "--metric", "r2", "--out", tmp_path / "r2").stderr
+    assert "factor of 10" not in call(*options[:4], *SMALL, "--out", tmp_path / "one").stderr

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
+from pathnn.cli.console import note, number_text, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
 
 if TYPE_CHECKING:
@@ -46,18 +46,32 @@ def compare_command(runs: Runs, metric: Metric = None, out: Out = None, json: Js
         if out is not None:
             save(draw_comparison(found), out)
     if json:
-        models = [
-            {**asdict(model), "distinguishable": model.difference and model.difference.distinguishable}
-            for model in found.models
-        ]
-        print_json({"metric": found.metric, "molecules": found.molecules, "models": models, "out": out})
+        print_json({**_document(found), "out": out})
     else:
-        _print(found)
+        for name, one in found.targets.items():
+            _print(one, f"{found.metric} of {name}")
+        _print(found, f"{found.metric}, the mean of {len(found.targets)} targets," if found.targets else found.metric)
         if out is not None:
             say(f"wrote {out}")
 
 
-def _print(found: Comparison) -> None:
+def _document(found: Comparison) -> dict[str, Any]:
+    models = [
+        {**asdict(model), "distinguishable": model.difference and model.difference.distinguishable}
+        for model in found.models
+    ]
+    targets = {name: _document(one) for name, one in found.targets.items()}
+    return {
+        "metric": found.metric,
+        "molecules": found.molecules,
+        "models": models,
+        **({"targets": targets} if targets else {}),
+    }
+
+
+def _print(found: Comparison, title: str) -> None:
+    from pathnn.evaluation.predictions import LEAST
+
     rows = []
     for model in found.models:
         row = [model.name, _text("{:.4g}", model.score), _text("{:.4g} to {:.4g}", model.low, model.high)]
@@ -69,8 +83,10 @@ def _print(found: Comparison) -> None:
             answer = UNDEFINED if ends == UNDEFINED else "yes" if by.distinguishable else "no"
             rows.append([*row, _text("{:+.4g}", by.value), ends, _text("{:.1%}", by.better), answer])
     header = ("model", found.metric, "95 %", "difference", "95 %", "better in", "distinguishable")
-    print_table(header, rows, title=f"{found.metric} on {found.molecules:,} molecules")
-    if any(UNDEFINED in row for row in rows):
+    print_table(header, rows, title=f"{title} on {number_text(found.molecules, 'molecule')}")
+    if found.molecules < LEAST:
+        note(f"{UNDEFINED}: fewer than {LEAST} molecules have no intervals, and distinguish no models.")
+    elif any(UNDEFINED in row for row in rows):
         note(
             f"{UNDEFINED} is not defined: {found.metric} needs molecules whose targets differ, and predictions that "
             "differ. Choose another --metric, or compare on more molecules."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -194,6 +195,7 @@ def load_table(config: RunConfig, out: Path) -> Task:
     elif splits is not None:
         note(f"read the split in {splits}")
     _note_copies(task)
+    _note_scales(task)
     return task
 
 
@@ -221,6 +223,18 @@ def _note_copies(task: Task) -> None:
         note(f"{number_text(across, 'molecule')} for validation and test with copies in the training data")
 
 
+def _note_scales(task: Task) -> None:
+    """Say which target dominates the mean of errors, if the standard deviations differ by more than a factor of 10."""
+    y = task.graphs.y if task.metric_name in ("MAE", "RMSE") else None
+    std = [] if y is None else [float(column[~column.isnan()].std(correction=0)) for column in y.T]
+    if std and max(std) > 10 * min(one or math.inf for one in std):
+        largest = (task.classes or range(len(std)))[std.index(max(std))]
+        note(
+            "the standard deviations of the targets differ by more than a factor of 10: the mean "
+            f"{task.metric_name}, which chooses the epoch, is mostly that of {largest}; --metric r2 weights all equally"
+        )
+
+
 TABLE_OPTIONS = ("target", "kind", "smiles", "clean", "splits", "descriptors", "calibration")
 
 
@@ -244,6 +258,8 @@ def _say_result(result: dict[str, Any], out: Path) -> None:
     say(_result_text(result))
     for part, scores in result.get("scores", {}).items():  # not in the results of earlier versions
         say(f"{part}: {scores_text(scores)}")
+    for part, scores in result.get("targets", {}).items():
+        say(f"{part}, {result['metric']} of each target: {scores_text(scores)}")
     for name, scores in result.get("baselines", {}).items():
         say(f"{name}: {scores_text(scores)}")
     page = out / "report.html"
