@@ -48,9 +48,10 @@ def compare_command(runs: Runs, metric: Metric = None, out: Out = None, json: Js
     if json:
         print_json({**_document(found), "out": out})
     else:
-        for name, one in found.targets.items():
-            _print(one, f"{found.metric} of {name}")
-        _print(found, f"{found.metric}, the mean of {len(found.targets)} targets," if found.targets else found.metric)
+        notes = [_print(one, f"{found.metric} of {name}") for name, one in found.targets.items()]
+        whole = f"{found.metric}, the mean of {len(found.targets)} targets," if found.targets else found.metric
+        for text in sorted({*notes, _print(found, whole)} - {""}):
+            note(text)
         if out is not None:
             say(f"wrote {out}")
 
@@ -61,15 +62,12 @@ def _document(found: Comparison) -> dict[str, Any]:
         for model in found.models
     ]
     targets = {name: _document(one) for name, one in found.targets.items()}
-    return {
-        "metric": found.metric,
-        "molecules": found.molecules,
-        "models": models,
-        **({"targets": targets} if targets else {}),
-    }
+    document = {"metric": found.metric, "molecules": found.molecules, "models": models}
+    return {**document, "targets": targets} if targets else document
 
 
-def _print(found: Comparison, title: str) -> None:
+def _print(found: Comparison, title: str) -> str:
+    """Print a table; return a note on its dashes, or an empty text."""
     from pathnn.evaluation.predictions import LEAST
 
     rows = []
@@ -85,12 +83,13 @@ def _print(found: Comparison, title: str) -> None:
     header = ("model", found.metric, "95 %", "difference", "95 %", "better in", "distinguishable")
     print_table(header, rows, title=f"{title} on {number_text(found.molecules, 'molecule')}")
     if found.molecules < LEAST:
-        note(f"{UNDEFINED}: fewer than {LEAST} molecules have no intervals, and distinguish no models.")
-    elif any(UNDEFINED in row for row in rows):
-        note(
-            f"{UNDEFINED} is not defined: {found.metric} needs molecules whose targets differ, and predictions that "
-            "differ. Choose another --metric, or compare on more molecules."
-        )
+        return f"{UNDEFINED}: fewer than {LEAST} molecules have no intervals, and distinguish no models."
+    if not any(UNDEFINED in row for row in rows):
+        return ""
+    return (
+        f"{UNDEFINED} is not defined: {found.metric} needs molecules whose targets differ, and predictions that "
+        "differ. Choose another --metric, or compare on more molecules."
+    )
 
 
 def _text(form: str, *numbers: float) -> str:

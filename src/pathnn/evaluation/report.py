@@ -97,7 +97,7 @@ def verdict(
         return f'<p class="verdict">{first}</p>{"".join(texts)}'
     metric, info = found.metric, found.metrics[found.metric]
     score, low, high = found.score(metric), *interval(found.resampled(metric))
-    which = "molecules that each fold held out" if found.folds else "test molecules"
+    which = "molecules that each fold held out" if found.folds else f"test molecule{'s' if len(found.rows) > 1 else ''}"
 
     def shown(value: float) -> str:
         return _number(value) + (" %" if info.scale == 100 else "")
@@ -322,9 +322,8 @@ def _worst(task: Task, ensemble: Ensemble, splits: Sequence[Split], found: Predi
             f"<div>{_picture(found.smiles[i])}</div><div>{_picture(other)}"
             f"<div class='soft'>nearest training molecule, similarity {similarity:.2f}</div></div></div></article>"
         )
-    title = f"The {len(cards)} worst predictions"
     note = "Similarity is that of Morgan fingerprints (Tanimoto): 1 for the same fingerprint, 0 for nothing in common."
-    return f'<h2>{title}</h2><p class="soft">{note}</p><div class="worst">{"".join(cards)}</div>'
+    return f'<h2>The worst predictions</h2><p class="soft">{note}</p><div class="worst">{"".join(cards)}</div>'
 
 
 def _value(value: Any) -> str:
