@@ -190,3 +190,24 @@ def test_what_cannot_be_compared_is_refused(molecules, folds, tmp_path):
     assert call("compare", folds, "-o", tmp_path / "x.gif").exit_code == 2
     assert call("compare", tmp_path / "nowhere").exit_code == 1
     assert call("compare", folds, "--metric", "roc-auc").exit_code == 1
+
+
+def test_several_targets_of_folds_are_printed(molecules, tmp_path):
+    table = tmp_path / "two.csv"
+    lines = [line.split(",")[:2] for line in molecules.read_text().splitlines()]
+    table.write_text("\n".join(",".join([*row, "other" if i == 0 else str(i)]) for i, row in enumerate(lines)))
+    options = ["--target", "size", "--target", "other", *SMALL[2:]]
+    trained = call("train", table, "--out", tmp_path / "run", "--folds", 2, *options)
+    assert trained.exit_code == 0, trained.stderr
+    assert "out_of_fold, MAE of each target: size " in trained.stdout
+    compared = call("compare", tmp_path / "run").stdout
+    for title in ("MAE of size", "MAE of other", "MAE, the mean of 2 targets,"):
+        assert f"{title} on 60 molecules" in compared
+    document = json.loads(call("compare", tmp_path / "run", "--json").stdout)
+    scores = json.loads((tmp_path / "run" / "result.json").read_text())["targets"]["out_of_fold"]
+    assert {name: one["models"][0]["score"] for name, one in document["targets"].items()} == pytest.approx(scores)
+    single = call("train", table, "--out", tmp_path / "one", *options)
+    assert single.exit_code == 0, single.stderr
+    few = call("compare", tmp_path / "one", tmp_path / "one")
+    assert "fewer than 10 molecules have no intervals" in few.stderr
+    assert "yes" not in few.stdout

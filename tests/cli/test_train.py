@@ -666,6 +666,10 @@ def test_several_targets_may_have_empty_cells_and_each_has_a_score(tmp_path):
     done = call("train", path, "--out", tmp_path / "run", "--target", "size", "--target", "number", *SMALL)
     assert done.exit_code == 0, done.stderr
     assert "33.3 % of the targets" in done.stderr
+    assert "standard deviations" not in done.stderr
+    assert [line.split(" ")[:6] for line in done.stdout.splitlines()[3:5]] == [
+        [f"{part},", "MAE", "of", "each", "target:", "size"] for part in ("test", "val")
+    ]
     found = call("evaluate", tmp_path / "run", path, "--split", "all")
     assert found.exit_code == 0, found.stderr
     assert found.stdout.splitlines()[1].startswith("mae ")
@@ -933,3 +937,29 @@ def test_standard_input_is_split_as_the_file_of_the_training(molecules, tmp_path
 def test_calibration_of_folds_is_refused_before_the_data_are_read(tmp_path: Path) -> None:
     arguments = ["train", "no.csv", "--out", str(tmp_path / "run"), "--folds", "3", "--calibration", "0.1"]
     assert CliRunner().invoke(make_app(), arguments).exit_code == 2  # 1: there is no such file
+
+
+def test_files_for_people_have_umlauts_and_old_configs_resume(molecules, tmp_path):
+    table, out = tmp_path / "umlaut.csv", tmp_path / "run"
+    table.write_text(molecules.read_text().replace("size", "Löslichkeit", 1), encoding="utf-8")
+    options = ["train", table, "--out", out, "--target", "Löslichkeit", *SMALL]
+    assert call(*options, "--metric", "RMSE").exit_code == 0
+    config = (out / "config.yaml").read_text(encoding="utf-8")
+    assert "- Löslichkeit" in config
+    assert "Löslichkeit" in (out / "report.html").read_text().partition("All options")[2]
+    (out / "config.yaml").write_text(config.replace("- Löslichkeit", '- "L\\xF6slichkeit"'))
+    resumed = call(*options, "--metric", "rmse", "--resume")
+    assert resumed.exit_code == 0, resumed.stderr
+    for command in (["evaluate", out, table], ["compare", out]):
+        assert call(*command, "--metric", "RMSE").stdout == call(*command, "--metric", "rmse").stdout != ""
+
+
+def test_targets_of_different_sizes_get_a_warning(tmp_path):
+    rows = [f"{s},{len(s)},{30 * len(s)},{'' if i else 1}" for i, s in enumerate(MOLECULES)]
+    path = tmp_path / "two.csv"
+    path.write_text("\n".join(["smiles,small,large,constant", *rows]) + "\n")
+    options = ["train", path, "--target", "small", "--target", "large", *SMALL]
+    done = call(*options, "--out", tmp_path / "run")
+    assert "more than a factor of 10: the mean MAE, which chooses the epoch, is mostly that of large" in done.stderr
+    assert "factor of 10" not in call(*options, "--metric", "r2", "--out", tmp_path / "r2").stderr
+    assert "factor of 10" not in call(*options[:4], *SMALL, "--out", tmp_path / "one").stderr

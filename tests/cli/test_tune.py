@@ -93,3 +93,12 @@ def test_a_search_in_two_processes_continues_after_a_kill(molecules, tmp_path):
     study = optuna.load_study(study_name=None, storage=f"sqlite:///{out}/tune.db")
     finished = [trial for trial in study.trials if trial.state.name in ("COMPLETE", "PRUNED")]
     assert len(finished) in (6, 7)  # two processes may begin the last trial at the same moment
+
+
+def test_a_search_says_how_each_trial_ended_counted_from_1(molecules, tmp_path):
+    command = [sys.executable, "-m", "pathnn.cli", "tune", molecules, "--trials", 2, "--out", tmp_path, *SMALL]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    assert "[I " not in done.stderr, "the log of Optuna"
+    assert [line[:16] for line in done.stderr.splitlines()] == ["trial 1 finished", "trial 2 finished"]
+    number = optuna.load_study(study_name=None, storage=f"sqlite:///{tmp_path}/tune.db").best_trial.number
+    assert f"in trial {number + 1} of 2" in done.stdout

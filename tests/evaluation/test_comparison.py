@@ -50,12 +50,12 @@ def test_the_interval_is_that_of_a_loop_over_samples():
 
 def test_samples_without_a_defined_metric_say_nothing_about_which_model_is_better():
     signature = TaskSignature("t", "binary", 1, 3, None, "ROC-AUC", True, 100.0, ["a"])
-    y = torch.tensor([[1.0]] + [[0.0]] * 5)  # many samples lack the only positive
-    good = Predictions(signature, tuple(range(1, 7)), ("C",) * 6, y, 2 * y.double() - 1)
+    y = torch.tensor([[1.0]] + [[0.0]] * 11)  # many samples lack the only positive
+    good = Predictions(signature, tuple(range(1, 13)), ("C",) * 12, y, 2 * y.double() - 1)
     bad = replace(good, out=1 - 2 * y.double(), _resampled={})
     assert np.isnan(good.resampled("roc-auc")).any()
     assert paired_difference(bad, good, "roc-auc").better == 1.0
-    alone = [replace(one, y=torch.zeros(6, 1), _resampled={}) for one in (bad, good)]
+    alone = [replace(one, y=torch.zeros(12, 1), _resampled={}) for one in (bad, good)]
     assert np.isnan(paired_difference(*alone, "roc-auc").better)
 
 
@@ -131,3 +131,23 @@ def test_an_unknown_target_is_not_zero():
     _check_same("a", unknown, "b", unknown)
     with pytest.raises(MismatchError, match="the targets of a and b differ"):
         _check_same("a", zero, "b", unknown)
+
+
+def test_each_of_several_targets_is_compared(molecules, tmp_path):
+    config = small_config(molecules, ("size", "twice"), epochs=1)
+    task = load_task(config)
+    for name, k in (("short", 1), ("long", 2)):
+        cross_validate(replace(config, k=k), tmp_path / name, 2, task=task)
+    found = compare_runs([tmp_path / "short", tmp_path / "long"])
+    size, twice = found.targets["size"], found.targets["twice"]
+    assert (found.molecules, size.molecules, twice.molecules) == (60, 60, 40), "the known targets"
+    for i, model in enumerate(found.models):
+        assert (size.models[i].score + twice.models[i].score) / 2 == pytest.approx(model.score)
+    assert size.models[1].difference.low < size.models[1].difference.high
+
+
+def test_few_molecules_have_no_interval():
+    few = paired_difference(made(0.1, count=9), made(1.0, count=9), "mae")
+    assert np.isnan([few.low, few.high, few.better]).all()
+    assert not few.distinguishable
+    assert paired_difference(made(0.1, count=10), made(1.0, count=10), "mae").distinguishable

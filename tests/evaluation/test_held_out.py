@@ -181,3 +181,13 @@ def test_the_out_of_fold_predictions_of_a_loaded_ensemble_are_those_of_the_file(
     ensemble, task = load_runs(folds.path), load_task(folds.member(0).read_config())
     written = [float(row["predicted_size"]) for row in table(folds.path / "out_of_fold.csv")]
     assert out_of_fold(ensemble, task).out[:, 0].tolist() == pytest.approx(written, rel=1e-5)
+
+
+def test_folds_have_the_score_of_each_target(molecules, tmp_path):
+    result = cross_validate(small_config(molecules, ("size", "twice"), epochs=1), tmp_path / "folds", 2)
+    rows = table(tmp_path / "folds" / "out_of_fold.csv")
+    for name, score in result["targets"]["out_of_fold"].items():
+        errors = [abs(float(row[name]) - float(row[f"predicted_{name}"])) for row in rows if row[name]]
+        assert score == pytest.approx(sum(errors) / len(errors), rel=1e-6)
+    assert sum(result["targets"]["out_of_fold"].values()) / 2 == pytest.approx(result["out_of_fold_score"])
+    assert "targets" not in cross_validate(small_config(molecules, epochs=1), tmp_path / "one", 2)

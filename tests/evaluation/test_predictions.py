@@ -107,8 +107,8 @@ def test_samples_are_scored_as_the_metrics_score_them(kind):
 
 
 def test_samples_without_a_defined_score_are_left_out():
-    found = made("binary", count=3)
-    found.y[:] = torch.tensor([[1.0], [0.0], [0.0]])
+    found = made("binary", count=10)
+    found.y[:] = torch.tensor([[1.0]] + [[0.0]] * 9)
     scores = found.resampled("roc-auc")
     assert np.isnan(scores).any()
     assert 0 <= interval(scores)[0] <= interval(scores)[1] <= 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from molecule_runs import MOLECULES, small_config
-from pathnn.evaluation import Predictions, cross_validate, write_evaluation
+from pathnn.evaluation import Predictions, cross_validate, report, write_evaluation
 from pathnn.evaluation.report import errors, verdict
 from pathnn.inference.similarity import load_training_molecules
 from pathnn.training import TaskSignature, load_task, run, run_ensemble
@@ -67,7 +68,8 @@ def test_every_kind_of_target_has_a_page(molecules, tmp_path, target, has):
     page = page_of(tmp_path / "run")
     assert has in page.text
     assert "of this model is" in page.text
-    assert "95 % interval" in page.text
+    assert ("95 % interval" in page.text) == (target != ("size", "twice"))
+    assert "Fewer than 10 molecules are too few for intervals" in page.text
     assert "48 training, 6 validation, 6 test rows" in page.text
     assert page.text.count("nearest training molecule") == 6, "all of the test part"
     stored = load_training_molecules(tmp_path / "run")
@@ -82,6 +84,8 @@ def test_folds_and_seeds_have_a_page(molecules, tmp_path):
     page = page_of(tmp_path / "folds")
     assert "On 60 molecules that each fold held out, the MAE of this model is" in page.text
     assert "2 folds of 60 rows at random" in page.text
+    assert "folds: 2" in page.text
+    assert "fold: 2" not in page.text, "the number of all folds together is no option"
     assert page.text.count("nearest training molecule") == 10
     run_ensemble(config, tmp_path / "seeds", 2, task=task)
     write_evaluation(tmp_path / "seeds", task)
@@ -192,3 +196,46 @@ def test_errors_are_comparable_between_targets():
         torch.cat([found.out, 100 * found.out], 1),
     )  # fmt: skip
     assert errors(two).tolist() == pytest.approx(errors(found).tolist())
+
+
+def several(*models: Predictions) -> Predictions:
+    y, out = (torch.cat([getattr(one, name) for one in models], 1) for name in ("y", "out"))
+    names = [f"<{i}>" for i in range(len(models))]
+    return replace(
+        models[0], signature=replace(models[0].signature, classes=names, out_channels=len(models)), y=y, out=out
+    )
+
+
+def test_several_targets_are_compared_one_by_one():
+    own, mean = several(made(0.2), made(0.3)), several(made(0.5), made(0.5))
+    own.y[:12, 1] = torch.nan
+    mean.y[:12, 1] = torch.nan
+    better_for_one = several(made(0.1), made(0.4))
+    better_for_one.y[:12, 1] = torch.nan
+    text = verdict(own, mean, {"LightGBM, Morgan": better_for_one})
+    assert "<strong>A simpler model is as good or better for 1 of 2 targets: &lt;0&gt;.</strong>" in text
+    assert "&lt;0&gt;: <strong>A simpler model is better: the MAE of LightGBM on Morgan fingerprints is 0.1." in text
+    assert "&lt;1&gt;: On 28 test molecules, the MAE of this model is 0.3 (95 % interval 0.3 to 0.3); that of" in text
+    assert "0 of 2 targets.</strong>" in verdict(own, mean, {})
+    scores = report._scores(own)
+    assert "<td>&lt;1&gt;</td><td>28</td><td>0.3</td>" in scores
+    assert "<td>mean of the targets</td><td>40</td><td>0.25</td>" in scores
+    assert report._models(own, {"LightGBM, Morgan": better_for_one}).count("<h3>") == 2
+
+
+def test_few_molecules_have_no_intervals_and_are_not_distinguishable():
+    def few(error: float, count: int) -> Predictions:
+        found = made(error)
+        return replace(
+            found, rows=found.rows[:count], smiles=(), y=found.y[:count], out=found.out[:count], _resampled={}
+        )
+
+    for count in (1, 9, 10):
+        own, other = few(0.1, count), few(0.2, count)
+        page = (
+            verdict(own, other, {"LightGBM, Morgan": other}) + report._scores(own) + report._models(own, {"a": other})
+        )
+        assert ("95 % interval 0.1 to 0.1" in page) == (count == 10)
+        assert page.count("yes</td>") == (count == 10)
+        assert page.count("Fewer than 10 molecules are too few") == (0 if count == 10 else 2)
+        assert "within what another choice" not in page

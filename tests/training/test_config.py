@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+import yaml
 
 from pathnn.data.metrics import OF_KIND
 from pathnn.data.readers.molecules import Clean
@@ -70,3 +71,17 @@ def test_options_without_a_value_may_be_none() -> None:
 
 def test_names_of_columns_that_yaml_reads_as_numbers_are_text() -> None:
     assert RunConfig.from_yaml("data: a.csv\ndescriptors: [mass, 2024]").descriptors == ("mass", "2024")
+
+
+@pytest.mark.parametrize("name", ["Löslichkeit (mg/l)", "溶解度", "a😀", "bad\udcff", "a: b\u0085"])
+def test_yaml_has_letters_as_they_are_and_reads_escaped_ones(name: str) -> None:
+    config = RunConfig(data="a.csv", target=(name,))
+    escaped = yaml.safe_dump(config.to_dict(), sort_keys=False)  # as earlier versions wrote it
+    assert RunConfig.from_yaml(config.to_yaml()) == RunConfig.from_yaml(escaped) == config
+    config.to_yaml().encode()
+    if name[0] in "L溶":
+        assert name in config.to_yaml()
+
+
+def test_a_metric_is_named_in_any_case() -> None:
+    assert RunConfig(data="a.csv", metric="MAE") == RunConfig(data="a.csv", metric="mae")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import note, print_json, print_table, progress, result_only, say
+from pathnn.cli.console import note, number_text, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ Runs = Annotated[
 ]
 Metric = Annotated[
     str | None,
-    typer.Option("--metric", metavar="NAME", help="The metric to compare; by default that of the first run."),
+    typer.Option("--metric", metavar="NAME", parser=str.lower,
+                 help="The metric to compare; by default that of the first run."),
 ]  # fmt: skip
 Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The .svg or .png to draw.")]
 
@@ -45,18 +46,30 @@ def compare_command(runs: Runs, metric: Metric = None, out: Out = None, json: Js
         if out is not None:
             save(draw_comparison(found), out)
     if json:
-        models = [
-            {**asdict(model), "distinguishable": model.difference and model.difference.distinguishable}
-            for model in found.models
-        ]
-        print_json({"metric": found.metric, "molecules": found.molecules, "models": models, "out": out})
+        print_json({**_document(found), "out": out})
     else:
-        _print(found)
+        notes = [_print(one, f"{found.metric} of {name}") for name, one in found.targets.items()]
+        whole = f"{found.metric}, the mean of {len(found.targets)} targets," if found.targets else found.metric
+        for text in sorted({*notes, _print(found, whole)} - {""}):
+            note(text)
         if out is not None:
             say(f"wrote {out}")
 
 
-def _print(found: Comparison) -> None:
+def _document(found: Comparison) -> dict[str, Any]:
+    models = [
+        {**asdict(model), "distinguishable": model.difference and model.difference.distinguishable}
+        for model in found.models
+    ]
+    targets = {name: _document(one) for name, one in found.targets.items()}
+    document = {"metric": found.metric, "molecules": found.molecules, "models": models}
+    return {**document, "targets": targets} if targets else document
+
+
+def _print(found: Comparison, title: str) -> str:
+    """Print a table; return a note on its dashes, or an empty text."""
+    from pathnn.evaluation.predictions import LEAST
+
     rows = []
     for model in found.models:
         row = [model.name, _text("{:.4g}", model.score), _text("{:.4g} to {:.4g}", model.low, model.high)]
@@ -68,12 +81,15 @@ def _print(found: Comparison) -> None:
             answer = UNDEFINED if ends == UNDEFINED else "yes" if by.distinguishable else "no"
             rows.append([*row, _text("{:+.4g}", by.value), ends, _text("{:.1%}", by.better), answer])
     header = ("model", found.metric, "95 %", "difference", "95 %", "better in", "distinguishable")
-    print_table(header, rows, title=f"{found.metric} on {found.molecules:,} molecules")
-    if any(UNDEFINED in row for row in rows):
-        note(
-            f"{UNDEFINED} is not defined: {found.metric} needs molecules whose targets differ, and predictions that "
-            "differ. Choose another --metric, or compare on more molecules."
-        )
+    print_table(header, rows, title=f"{title} on {number_text(found.molecules, 'molecule')}")
+    if found.molecules < LEAST:
+        return f"{UNDEFINED}: fewer than {LEAST} molecules have no intervals, and distinguish no models."
+    if not any(UNDEFINED in row for row in rows):
+        return ""
+    return (
+        f"{UNDEFINED} is not defined: {found.metric} needs molecules whose targets differ, and predictions that "
+        "differ. Choose another --metric, or compare on more molecules."
+    )
 
 
 def _text(form: str, *numbers: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,7 +27,7 @@ Target = Annotated[
 ]  # fmt: skip
 Metric = Annotated[
     str | None,
-    typer.Option("--metric", metavar="NAME",
+    typer.Option("--metric", metavar="NAME", parser=str.lower,
                  help=f"The metric of the first line: {', '.join(METRICS)}; by default that of training."),
 ]  # fmt: skip
 
@@ -72,21 +71,15 @@ def evaluate_command(
                 "run": run, "data": data, "split": part, "graphs": together.graphs, "metric": found.metric,
                 "score": together.score, "loss": together.loss, "scores": together.scores,
                 **({} if overlap is None else {"training_overlap": int(overlap.sum())}),
-                **({"targets": _each_target(found, task.classes)} if found.targets else {}),
+                **({"targets": together.targets} if together.targets else {}),
                 **({"epoch": trained.members[0].epoch} if len(each) == 1 else several),
             }
         )  # fmt: skip
     else:
         say(_text(found, part, "seed" if trained.config.folds is None else "fold"))
         say(scores_text(found.together.scores))
-        for name, score in _each_target(found, task.classes).items():
+        for name, score in found.together.targets.items():
             say(f"  {name}: {'not defined' if math.isnan(score) else f'{score:.6g}'}")
-
-
-def _each_target(found: EnsembleScore, names: Sequence[str]) -> dict[str, float]:
-    """Return the score of each of several targets by the name of its column, or its number."""
-    plain = names if len(names) == len(found.targets) else [str(i) for i in range(len(found.targets))]
-    return dict(zip(plain, found.targets, strict=True))
 
 
 def _text(found: EnsembleScore, part: str, kind: str) -> str:

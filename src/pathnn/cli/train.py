@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -122,7 +123,7 @@ def read_options(given: dict[str, Any], file: Path | None) -> tuple[dict[str, An
     from pathnn.training.config import yaml_options
 
     names = [entry.name for entry in fields(ModelOptions)]
-    chosen = {} if file is None else yaml_options(file.read_text())
+    chosen = {} if file is None else yaml_options(file.read_text("utf-8"))
     listed = chosen.pop("options", None) or {}
     if not isinstance(listed, dict):
         raise ValueError(f"{file}: options={listed!r}: expected names and values below it, as hidden_channels: 64.")
@@ -195,6 +196,7 @@ def load_table(config: RunConfig, out: Path) -> Task:
         note(f"read the split in {splits}")
     _note_cleaning(task, config)
     _note_copies(task)
+    _note_scales(task)
     return task
 
 
@@ -234,6 +236,18 @@ def _note_copies(task: Task) -> None:
         note(f"{number_text(across, 'molecule')} for validation and test with copies in the training data")
 
 
+def _note_scales(task: Task) -> None:
+    """Say which target dominates the mean of errors, if the standard deviations differ by more than a factor of 10."""
+    y = task.graphs.y if task.metric_name in ("MAE", "RMSE") else None
+    std = [] if y is None else [float(column[~column.isnan()].std(correction=0)) for column in y.T]
+    if std and max(std) > 10 * min(one or math.inf for one in std):
+        largest = (task.classes or range(len(std)))[std.index(max(std))]
+        note(
+            "the standard deviations of the targets differ by more than a factor of 10: the mean "
+            f"{task.metric_name}, which chooses the epoch, is mostly that of {largest}; --metric r2 weights all equally"
+        )
+
+
 TABLE_OPTIONS = ("target", "kind", "smiles", "clean", "splits", "descriptors", "calibration")
 
 
@@ -257,6 +271,8 @@ def _say_result(result: dict[str, Any], out: Path) -> None:
     say(_result_text(result))
     for part, scores in result.get("scores", {}).items():  # not in the results of earlier versions
         say(f"{part}: {scores_text(scores)}")
+    for part, scores in result.get("targets", {}).items():
+        say(f"{part}, {result['metric']} of each target: {scores_text(scores)}")
     for name, scores in result.get("baselines", {}).items():
         say(f"{name}: {scores_text(scores)}")
     page = out / "report.html"

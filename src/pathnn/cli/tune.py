@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn.cli.console import print_json, result_only, say, score_text
+from pathnn.cli.console import note, print_json, result_only, say, score_text
 from pathnn.cli.options import Data, Json, check_usage, options_from
 from pathnn.cli.train import ConfigFile, ModelOptions, check_table_options, load_table, read_options
 from pathnn.training.config import RunConfig
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.trial import FrozenTrial
 
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the search.")]
 Trials = Annotated[
@@ -54,13 +58,20 @@ def tune_command(
         first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})
         task = load_table(first_look, out)
         base = fill_in(data, task, chosen, options)
-        study = search_options(base, out, trials, fixed=given, task=task, jobs=jobs, storage=storage)
+        study = search_options(base, out, trials, fixed=given, task=task, jobs=jobs, storage=storage, report=_report)
     best, file = study.best_trial, out / "config.yaml"
     if json:
         print_json({"metric": task.metric_name, "val_score": best.value, "trial": best.number, "best": best.params,
                     "trials": len(study.trials), "config": file})  # fmt: skip
     else:
-        say(f"{task.metric_name}: validation {score_text(best.value)} in trial {best.number} of {len(study.trials)}")
+        which = f"trial {best.number + 1} of {len(study.trials)}"
+        say(f"{task.metric_name}: validation {score_text(best.value)} in {which}")
         say(", ".join(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
                       for name, value in best.params.items()))  # fmt: skip
         say(f"wrote {file}: pathnn train {data} --config {file} --out RUN")
+
+
+def _report(study: Study, trial: FrozenTrial) -> None:
+    """Say how a trial ended; trials are counted from 1."""
+    ended = "stopped early" if trial.state.name == "PRUNED" else f"finished, validation {score_text(trial.value)}"
+    note(f"trial {trial.number + 1} {ended}")

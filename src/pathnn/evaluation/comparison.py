@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 
 from pathnn.checks import check_choice
 from pathnn.evaluation.held_out import read_baselines, read_held_out
-from pathnn.evaluation.predictions import Difference, Predictions, interval, paired_difference
+from pathnn.evaluation.predictions import Difference, Predictions, by_target, interval, paired_difference
 from pathnn.inference.predictor import load_runs
 from pathnn.training.errors import MismatchError
 
@@ -28,12 +28,13 @@ class ComparedModel:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The scores of models on the same molecules; `metric` is the name of the metric in tables."""
+    """The scores of models on the same molecules, and of several targets those of each by name (`targets`)."""
 
     metric: str
     maximize: bool
     molecules: int
     models: tuple[ComparedModel, ...]
+    targets: Mapping[str, Comparison] = field(default_factory=dict)
 
 
 def compare_runs(runs: Sequence[Path], *, metric: str | None = None) -> Comparison:
@@ -61,13 +62,18 @@ def compare_runs(runs: Sequence[Path], *, metric: str | None = None) -> Comparis
     first = next(iter(models.values()))
     metric = metric or first.metric
     check_choice("metric", metric, tuple(first.metrics))
-    compared = []
+    return _compare(models, metric)
+
+
+def _compare(models: Mapping[str, Predictions], metric: str) -> Comparison:
+    first, compared = next(iter(models.values())), []
     for name, one in models.items():
         low, high = interval(one.resampled(metric))
         difference = None if one is first else paired_difference(first, one, metric)
         compared.append(ComparedModel(name, one.score(metric), low, high, difference))
     info = first.metrics[metric]
-    return Comparison(info.name, info.maximize, len(first.rows), tuple(compared))
+    targets = {name: _compare(each, metric) for name, each in by_target(models).items()}
+    return Comparison(info.name, info.maximize, len(first.rows), tuple(compared), targets)
 
 
 def _free(name: str, taken: dict[str, Predictions]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from pathnn.evaluation.predictions import Array, Predictions
+from pathnn.evaluation.predictions import Array
 from pathnn.training.run_folder import plot_epochs
 
 if TYPE_CHECKING:
@@ -138,14 +138,3 @@ def draw_comparison(axes: Axes, found: Comparison) -> None:
     axes.axvline(found.models[0].score, color=GREY, linewidth=1, linestyle=":")
     direction = "larger" if found.maximize else "smaller"
     axes.set(xlabel=f"{found.metric} with 95 % intervals ({direction} is better)")
-
-
-def known_pairs(found: Predictions) -> dict[str, tuple[Array, Array]]:
-    """Return the known targets and their outputs by the name of the target column."""
-    y, out = found.y.reshape(found.out.shape).double().numpy(), found.out.numpy()
-    names = found.signature.classes if len(found.signature.classes) == y.shape[1] else [""] * y.shape[1]
-    pairs = {}
-    for i in range(y.shape[1]):
-        known = ~np.isnan(y[:, i])
-        pairs[names[i] or f"target {i}" if y.shape[1] > 1 else names[i]] = (y[known, i], out[known, i])
-    return pairs

@@ -25,7 +25,7 @@ from pathnn.training.ensemble import Ensemble, Report, combine, predict, predict
 from pathnn.training.errors import RunError, RunFolderError
 from pathnn.training.run_folder import EnsembleFolder, finite, write_file
 from pathnn.training.runs import load_task
-from pathnn.training.scoring import targets
+from pathnn.training.scoring import result_scores, targets
 from pathnn.training.setup import calibration_part, choose_split, splits_of
 
 TEST, OUT_OF_FOLD, BASELINES = "test_predictions.csv", "out_of_fold.csv", "baselines.csv"
@@ -73,9 +73,9 @@ def cross_validate(
         Calibration.of(ensemble, outputs[None], found.y, found.folds).save(out)
         common = summary(ensemble, task, results)
         del common["fold"], common["seeds"]
-        scores = {"out_of_fold": finite(found.scores), **common["scores"]}
+        scores = result_scores({"out_of_fold": found})
         each = {"folds": list(configs), "seed": config.seed, "out_of_fold_score": found.score(found.metric)}
-        return {**common, **each, "scores": scores}
+        return {**common, **each, **{key: {**part, **common.get(key, {})} for key, part in scores.items()}}
 
     folder = EnsembleFolder(out, "fold")
     options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "report": report}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,23 @@ class Predictions:
         y, out = torch.cat([one.y for one in parts])[order], torch.cat([one.out for one in parts])[order]
         return Predictions(parts[0].signature, rows, smiles, y, out, folds)
 
+    @cached_property
+    def each_target(self) -> dict[str, Predictions]:
+        """Return the predictions of each target by name, for the graphs where it is known; none of classes."""
+        found: dict[str, Predictions] = {}
+        for i, name in enumerate(self.target_columns() if self.signature.target != "class" else ()):
+            y = self.y.reshape(self.out.shape)[:, i : i + 1]
+            known = (~y[:, 0].isnan()).nonzero()[:, 0].tolist()
+            signature = replace(self.signature, classes=[name], out_channels=1, target_mean=(), target_std=())
+            rows, smiles, folds = (tuple(of[j] for j in known if of) for of in (self.rows, self.smiles, self.folds))
+            found[name] = Predictions(signature, rows, smiles, y[known], self.out[known, i : i + 1], folds)
+        return found
+
+    @property
+    def targets(self) -> dict[str, float]:
+        """Return the score of each of several targets by name; none for one target."""
+        return {name: one["_"].score(self.metric) for name, one in by_target({"_": self}).items()}
+
     @property
     def metrics(self) -> dict[str, MetricInfo]:
         """Return the metrics of the kind of target by name."""
@@ -98,7 +116,9 @@ class Predictions:
         return float(score_targets(info.score, out, y.reshape(out.shape)).nanmean()) * info.scale
 
     def resampled(self, metric: str) -> Array:
-        """Return a metric on 1000 bootstrap samples of the graphs; the same samples for every model."""
+        """Return a metric on 1000 bootstrap samples of the graphs, the same for every model; NaN for too few graphs."""
+        if len(self.rows) < LEAST:
+            return np.full(1000, math.nan)
         if metric in self._resampled:
             return self._resampled[metric]
         scores: list[float] = []
@@ -142,6 +162,12 @@ class Predictions:
             title: ["" if math.isnan(value) else value for value in column]
             for title, column in zip(titles, columns, strict=True)
         }
+
+
+def by_target(models: Mapping[str, Predictions]) -> dict[str, dict[str, Predictions]]:
+    """Return the predictions of each model for each of several targets, by target and model; none for one target."""
+    names = [*next(iter(models.values())).each_target]
+    return {name: {key: one.each_target[name] for key, one in models.items()} for name in names if len(names) > 1}
 
 
 def _unique(columns: dict[str, list[Any]], taken: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -193,6 +219,9 @@ def logits(probability: Tensor) -> Tensor:
     """Return finite logits of probabilities."""
     return probability.clamp(1e-12, 1 - 1e-12).logit() if probability.dtype == torch.float64 else probability.logit()
 
+
+LEAST = 10
+"""Fewer graphs have no bootstrap samples: theirs are too alike, and their interval would be too short."""
 
 AT_ONCE = 4_000_000
 """How many numbers the samples that are computed at once have."""

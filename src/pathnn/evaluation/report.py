@@ -19,7 +19,7 @@ from pathnn.data.metrics import confusion
 from pathnn.data.task import Split, Task
 from pathnn.evaluation import figures
 from pathnn.evaluation.baselines import SETTINGS, TRIVIAL, trivial_predictions
-from pathnn.evaluation.predictions import Predictions, interval, paired_difference
+from pathnn.evaluation.predictions import LEAST, Predictions, by_target, interval, paired_difference
 from pathnn.inference.intervals import Coverage
 from pathnn.inference.similarity import TrainingMolecules, nearest
 from pathnn.plots.page import svg
@@ -27,6 +27,10 @@ from pathnn.provenance import versions
 from pathnn.training.ensemble import Ensemble
 from pathnn.training.run_folder import EnsembleFolder, RunFolder, write_file
 from pathnn.training.setup import calibration_part, choose_split
+
+OWN, UNDEFINED = "this model", "—"
+
+FEW = f"Fewer than {LEAST} molecules are too few for intervals: other molecules could change each score and comparison."
 
 WORST = 10
 """How many molecules to show."""
@@ -77,35 +81,56 @@ def write_report(
     write_file(folder / "report.html", Template(template).substitute(parts).encode())
 
 
-def verdict(found: Predictions, trivial: Predictions, baselines: Mapping[str, Predictions]) -> str:
-    """Return the first sentences: the best model, the score of this one, and that of a trivial prediction."""
+def verdict(
+    found: Predictions, trivial: Predictions, baselines: Mapping[str, Predictions], target: str | None = None
+) -> str:
+    """Return the first sentences: the best model, the score of this one, and that of a trivial prediction.
+
+    Several targets have a paragraph each, after the number of those for which a simpler model is as good or better.
+    """
+    if each := by_target({**baselines, TRIVIAL: trivial, OWN: found}):
+        lost = [escape(name) for name, models in each.items() if _best_first(models)[0] != OWN]
+        names = f": {', '.join(lost)}" if lost else ""
+        first = f"<strong>A simpler model is as good or better for {len(lost)} of {len(each)} targets{names}.</strong>"
+        shown_targets = [*each.items()][:MOST_TARGETS]
+        texts = [verdict(one.pop(OWN), one.pop(TRIVIAL), one, name) for name, one in shown_targets]
+        return f'<p class="verdict">{first}</p>{"".join(texts)}'
     metric, info = found.metric, found.metrics[found.metric]
-    sign = 1.0 if info.maximize else -1.0
     score, low, high = found.score(metric), *interval(found.resampled(metric))
-    which = "molecules that each fold held out" if found.folds else "test molecules"
+    which = "molecules that each fold held out" if found.folds else f"test molecule{'s' if len(found.rows) > 1 else ''}"
 
     def shown(value: float) -> str:
         return _number(value) + (" %" if info.scale == 100 else "")
 
+    within = f" (95 % interval {shown(low)} to {shown(high)})" if low <= high else ""
     own = (
-        f"On {len(found.rows):,} {which}, the {info.name} of this model is {shown(score)} (95 % interval {shown(low)} "
-        f"to {shown(high)}); that of predicting the {_trivial(found)} is {shown(trivial.score(metric))}."
+        f"On {len(found.rows):,} {which}, the {info.name} of this model is {shown(score)}{within}; that of predicting "
+        f"the {_trivial(found)} is {shown(trivial.score(metric))}."
     )
-    sentences = []
-    best = max(baselines, key=lambda name: _defined(sign * baselines[name].score(metric)), default=None)
-    if best is not None:
-        other = baselines[best].score(metric)
-        close = not paired_difference(found, baselines[best], metric).distinguishable
+    sentences = [] if target is None else [f"{escape(target)}:"]
+    if _best_first({TRIVIAL: trivial, OWN: found})[0] != OWN:
+        sentences.append(f"<strong>This model is no better than predicting the {_trivial(found)}.</strong>")
+    for best in _best_first(baselines)[:1]:
+        apart, other = paired_difference(found, baselines[best], metric), shown(baselines[best].score(metric))
+        close = apart.low <= 0 <= apart.high
         chance = " The difference is within what another choice of test molecules could change." if close else ""
-        if sign * other > sign * score:
-            first = f"A simpler model is better: the {info.name} of {_words(best)} is {shown(other)}."
+        if _best_first({OWN: found, best: baselines[best]})[0] == best:
+            first = f"A simpler model is better: the {info.name} of {_words(best)} is {other}."
             sentences.append(f"<strong>{first}</strong>{chance}")
         else:
-            own += f" The best simpler model, {_words(best)}, is not better: {shown(other)}.{chance}"
-    if not sign * score > sign * trivial.score(metric):
-        sentences.insert(0, f"<strong>This model is no better than predicting the {_trivial(found)}.</strong>")
-    sentences.append(own)
-    return f'<p class="verdict">{" ".join(sentences)}</p>'
+            own += f" The best simpler model, {_words(best)}, is not better: {other}.{chance}"
+    few = [FEW] if len(found.rows) < LEAST else []
+    return f'<p class="verdict">{" ".join([*sentences, own, *few])}</p>'
+
+
+def _best_first(models: Mapping[str, Predictions]) -> list[str]:
+    """Return the names of models, the best score first and undefined scores last; equal ones in their order."""
+
+    def rank(name: str) -> float:
+        score, info = models[name].score(models[name].metric), models[name].metrics[models[name].metric]
+        return -math.inf if math.isnan(score) else score if info.maximize else -score
+
+    return sorted(models, key=rank, reverse=True)
 
 
 def _trivial(found: Predictions) -> str:
@@ -120,11 +145,7 @@ def _words(baseline: str) -> str:
 
 
 def _number(value: float) -> str:
-    return "—" if math.isnan(value) else f"{value:.4g}"
-
-
-def _defined(value: float) -> float:
-    return -math.inf if math.isnan(value) else value
+    return UNDEFINED if math.isnan(value) else f"{value:.4g}"
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]], style: str = "") -> str:
@@ -135,31 +156,39 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]], style: str = ""
 
 
 def _scores(found: Predictions) -> str:
+    titles = [f"{escape(info.name)}{' (%)' if info.scale == 100 else ''}" for info in found.metrics.values()]
+    if found.targets:
+        each = {**found.each_target, "mean of the targets": found}
+        rows = [(escape(name), f"{len(one.rows):,}", *map(_number, one.scores.values())) for name, one in each.items()]
+        return _table(("target", "molecules", *titles), rows)
     rows = []
-    for name, info in found.metrics.items():
+    for title, (name, info) in zip(titles, found.metrics.items(), strict=True):
         low, high = interval(found.resampled(name))
-        unit = " (%)" if info.scale == 100 else ""
-        better = "larger" if info.maximize else "smaller"
-        rows.append((f"{escape(info.name)}{unit}", _number(found.score(name)), f"{_number(low)} to {_number(high)}",
-                     f"{better} is better"))  # fmt: skip
-    note = "The intervals are over 1000 bootstrap samples of the molecules."
-    several = " Of several targets, scores are means." if found.out.size(1) > 1 and found.y.dim() > 1 else ""
-    return _table(("metric", "this model", "95 % interval", ""), rows) + f'<p class="soft">{note}{several}</p>'
+        within = f"{_number(low)} to {_number(high)}" if low <= high else UNDEFINED
+        rows.append(
+            (title, _number(found.score(name)), within, f"{'larger' if info.maximize else 'smaller'} is better")
+        )
+    note = FEW if len(found.rows) < LEAST else "The intervals are over 1000 bootstrap samples of the molecules."
+    return _table(("metric", "this model", "95 % interval", ""), rows) + f'<p class="soft">{note}</p>'
 
 
 def _models(found: Predictions, others: Mapping[str, Predictions]) -> str:
-    metric, info = found.metric, found.metrics[found.metric]
-    sign = 1.0 if info.maximize else -1.0
-    rows = [("<strong>this model</strong>", f"<strong>{_number(found.score(metric))}</strong>", "", "")]
-    best_first = sorted(others.items(), key=lambda pair: _defined(sign * pair[1].score(metric)), reverse=True)
-    for name, other in best_first:
-        apart = paired_difference(found, other, metric)
-        by = f"{_number(apart.value)} ({_number(apart.low)} to {_number(apart.high)})"
-        rows.append((escape(name), _number(other.score(metric)), by, "yes" if apart.distinguishable else "no"))
-    header = ("model", info.name, "difference to this model (95 %)", "distinguishable")
+    """Return a table of this model and of the others, the best first; of several targets, one for each."""
+    every, tables = {OWN: found, **others}, ""
+    for target, models in [*by_target(every).items()][:MOST_TARGETS] or [("", every)]:
+        mine, metric = models.pop(OWN), found.metric
+        rows = [(f"<strong>{OWN}</strong>", f"<strong>{_number(mine.score(metric))}</strong>", "", "")]
+        for name in _best_first(models):
+            apart = paired_difference(mine, models[name], metric)
+            known = apart.low <= apart.high
+            by = _number(apart.value) + (f" ({_number(apart.low)} to {_number(apart.high)})" if known else "")
+            answer = UNDEFINED if not known else "yes" if apart.distinguishable else "no"
+            rows.append((escape(name), _number(models[name].score(metric)), by, answer))
+        header = ("model", found.metrics[metric].name, "difference to this model (95 %)", "distinguishable")
+        tables += (f"<h3>{escape(target)}</h3>" if target else "") + _table(header, rows)
     more = "" if len(others) > 1 else " Train with --baselines to see random forests and gradient boosting here."
     note = f"All models predict the same molecules; intervals are paired.{more}"
-    return f'<h2>Next to simpler models</h2>{_table(header, rows)}<p class="soft">{note}</p>'
+    return f'<h2>Next to simpler models</h2>{tables}<p class="soft">{note}</p>'
 
 
 def _figure(figure: Any, name: str, caption: str) -> str:
@@ -170,7 +199,8 @@ def _figure(figure: Any, name: str, caption: str) -> str:
 def _plots(found: Predictions) -> str:
     """Return parity and residual plots; or ROC, precision-recall and calibration curves, and a confusion matrix."""
     kind, drawn = found.signature.target, []
-    pairs = {} if kind == "class" else dict(list(figures.known_pairs(found).items())[:MOST_TARGETS])
+    each = [*found.each_target.items()][:MOST_TARGETS]
+    pairs = {name: (one.y[:, 0].double().numpy(), one.out[:, 0].numpy()) for name, one in each}
     if kind == "class":
         best = found.out.softmax(dim=1).max(dim=1)
         right = (best.indices == found.y).double().numpy()
@@ -240,7 +270,7 @@ def _intervals(ensemble: Ensemble, found: Predictions, coverage: Sequence[Covera
 
 
 def _target_names(found: Predictions) -> list[str]:
-    return [""] if found.signature.target == "class" else [*figures.known_pairs(found)]
+    return [*found.each_target] or [""]
 
 
 def _reliability(found: Predictions, coverage: Sequence[Coverage]) -> str:
@@ -292,13 +322,12 @@ def _worst(task: Task, ensemble: Ensemble, splits: Sequence[Split], found: Predi
             f"<div>{_picture(found.smiles[i])}</div><div>{_picture(other)}"
             f"<div class='soft'>nearest training molecule, similarity {similarity:.2f}</div></div></div></article>"
         )
-    title = f"The {len(cards)} worst predictions"
     note = "Similarity is that of Morgan fingerprints (Tanimoto): 1 for the same fingerprint, 0 for nothing in common."
-    return f'<h2>{title}</h2><p class="soft">{note}</p><div class="worst">{"".join(cards)}</div>'
+    return f'<h2>The worst predictions</h2><p class="soft">{note}</p><div class="worst">{"".join(cards)}</div>'
 
 
 def _value(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
+    return f"{value:.4g}" if isinstance(value, float) else escape(str(value)) or "unknown"
 
 
 def _nearest(
@@ -343,8 +372,9 @@ def _facts(folder: Path, task: Task, ensemble: Ensemble, found: Predictions) -> 
         "versions": ", ".join(f"{name} {version}" for name, version in versions().items() if version),
     }
     terms = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in known.items() if text)
-    chosen = {name: value for name, value in config.to_dict().items() if value is not None}
-    options = escape("\n".join(f"{name}: {json.dumps(value)}" for name, value in chosen.items()))
+    fold = {} if config.fold == config.folds else {"fold": config.fold}  # all folds together have no number
+    chosen = {name: value for name, value in config.to_dict().items() if value is not None and name != "fold"} | fold
+    options = escape("\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in chosen.items()))
     more = f"<details><summary>All options</summary><pre class='wide'>{options}</pre></details>"
     if (folder / "baselines.json").exists():
         settings = escape(json.dumps(SETTINGS, indent=1))
@@ -357,7 +387,8 @@ def _fold_scores(result: Mapping[str, Any]) -> str:
     each = [math.nan if score is None else score for score in result["test_each"]]
     mean, std = result["test_mean"], result["test_std"]
     total = "" if mean is None else f"; mean {_number(mean)}, standard deviation {_number(std)}"
-    return f"{result['metric']} {', '.join(map(_number, each))}{total}"
+    means = " (mean of the targets)" if "targets" in result else ""
+    return f"{result['metric']}{means} {', '.join(map(_number, each))}{total}"
 
 
 def _copies(task: Task) -> str:

@@ -192,6 +192,8 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         PathOptions(self.collection, self.k)  # checks them
+        if isinstance(self.metric, str):
+            object.__setattr__(self, "metric", self.metric.lower())  # tables have MAE
         for name, choices in CHOICES.items():
             if self.__dict__[name] != type(self).__dict__[name]:  # not the default, which may be None
                 check_choice(name, self.__dict__[name], choices)
@@ -249,7 +251,8 @@ class RunConfig:
             """Quotes text that `yaml_options` would take for a number."""
 
         Dumper.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
-        return str(yaml.dump(self.to_dict(), Dumper=Dumper, sort_keys=False))
+        plain = len(json.dumps(self.to_dict(), ensure_ascii=False).splitlines()) == 1  # PyYAML loses U+0085 and U+2028
+        return str(yaml.dump(self.to_dict(), Dumper=Dumper, sort_keys=False, allow_unicode=plain))
 
     @classmethod
     def from_yaml(cls, text: str) -> RunConfig:

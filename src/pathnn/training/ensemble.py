@@ -24,9 +24,9 @@ from pathnn.training.checkpoint import TaskSignature, TrainedModel, checked_conf
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import MismatchError, RunError, RunFolderError
 from pathnn.training.loop import Epoch, fabric_for
-from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, config_differences, finite
+from pathnn.training.run_folder import RESUMABLE, EnsembleFolder, config_differences
 from pathnn.training.runs import Run, load_task, run
-from pathnn.training.scoring import Evaluation, comparable, measure, model_outputs, target_scores, targets
+from pathnn.training.scoring import Evaluation, comparable, measure, model_outputs, result_scores, targets
 from pathnn.training.setup import (
     build_model,
     check_finite,
@@ -89,13 +89,17 @@ def _member(trained: TrainedModel) -> str:
 class EnsembleScore:
     """Scores of the mean of all predictions (`together`) and of each network.
 
-    For several targets, `targets` has the score of the mean prediction for each. `metric` is the name of the metric.
+    `metric` is the name of the metric.
     """
 
     metric: str
     together: Evaluation
     each: tuple[Evaluation, ...]
-    targets: tuple[float, ...] = ()
+
+    @property
+    def targets(self) -> tuple[float, ...]:
+        """Return the score of the mean prediction for each of several targets."""
+        return tuple(self.together.targets.values())
 
     @property
     def mean(self) -> float:
@@ -188,8 +192,7 @@ def score_ensemble(
     scale = ensemble.signature.target_scale
     mean = combine(outputs, ensemble.signature.target)
     each = tuple(measure(out, y, task, scale) for out in outputs)
-    together = measure(mean, y, task, scale)
-    return EnsembleScore(task.metric_name, together, each, target_scores(scale.decode(mean), y, task))
+    return EnsembleScore(task.metric_name, measure(mean, y, task, scale), each)
 
 
 def load_ensemble(path: Path) -> Ensemble:
@@ -353,7 +356,7 @@ def summary(ensemble: Ensemble, task: Task, results: Sequence[dict[str, Any]]) -
         "split_by": config.split_by,
         "seeds": [result["seed"] for result in results],
         "test_score": None if found is None else found.score,
-        "scores": {} if found is None else {"test": finite(found.scores)},
+        **result_scores({} if found is None else {"test": found}),
         **statistics("test", [result["test_score"] for result in results]),
         **statistics("val", [result["val_score"] for result in results]),
         "seconds": sum(result["seconds"] for result in results),

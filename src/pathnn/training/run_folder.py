@@ -205,7 +205,7 @@ class RunFolder(Folder):
     def read_config(self) -> RunConfig:
         """Read `config.yaml`, which may have been edited; `checkpoint.checked_config` checks that it was not."""
         try:
-            return RunConfig.from_yaml(self.config.read_text())
+            return RunConfig.from_yaml(self.config.read_text("utf-8"))
         except FileNotFoundError:
             raise RunFolderError(
                 f"{self.path} has no config.yaml: expected a folder that pathnn train wrote. Restore the file, or "

@@ -34,7 +34,7 @@ from pathnn.training.config import RunConfig
 from pathnn.training.errors import RunError, RunStoppedError
 from pathnn.training.loop import Epoch, TrainState, fabric_for, train
 from pathnn.training.run_folder import RESUMABLE, RunFolder, config_differences, finite
-from pathnn.training.scoring import evaluate
+from pathnn.training.scoring import evaluate, result_scores
 from pathnn.training.setup import Loaders, build_model, make_loaders, resolve_max_entries
 
 if TYPE_CHECKING:
@@ -240,23 +240,24 @@ def _scores(run: Run) -> dict[str, Any]:
 
 
 def best_scores(run: Run) -> dict[str, Any]:
-    """Return all metrics of the best model on the test and validation graphs; call it in every process."""
+    """Return `result_scores` of the best model on the test and validation graphs; call it in every process."""
     best, loaders = run.state.best, run.loaders
     assert best is not None
     model = copy.deepcopy(run.state.evaluated)
     model.load_state_dict(best.weights)
-    return {
-        part: finite(evaluate(model, loader, loaders.task, scale=loaders.scale, fabric=run.fabric).scores)
+    found = {
+        part: evaluate(model, loader, loaders.task, scale=loaders.scale, fabric=run.fabric)
         for part, loader in (("test", loaders.test), ("val", loaders.val))
         if len(loader)
     }
+    return result_scores(found)
 
 
 def finish_run(run: Run, scores: dict[str, Any] | None = None) -> dict[str, Any]:
     """Write and return the result of a run; `scores` are those of `best_scores`."""
     result = {
         **_scores(run),
-        **({} if scores is None else {"scores": scores}),
+        **(scores or {}),
         "stopped": run.state.stop_reason(run.config, maximize=run.loaders.task.maximize),
         "config_hash": run.config.digest(),
         "device": run.device,

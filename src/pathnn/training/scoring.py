@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -21,6 +21,7 @@ from pathnn.nn.backends.base import Budget
 from pathnn.nn.path_nn import PathModel
 from pathnn.training.checkpoint import TaskSignature
 from pathnn.training.errors import MismatchError, RunError
+from pathnn.training.run_folder import finite
 from pathnn.training.setup import Model, check_finite_targets
 
 if TYPE_CHECKING:
@@ -32,18 +33,24 @@ class Evaluation:
     """A loss and a score. `score` is the metric in the unit of the paper (percent for accuracy).
 
     It is NaN if it is not defined: the area under the ROC curve of graphs of a single class. `scores` has all metrics
-    of the kind of target by name, and computes them when first read.
+    of the kind of target by name, and `targets` that of each of several targets; they are computed when first read.
     """
 
     loss: float
     score: float
     graphs: int
     find_scores: Callable[[], dict[str, float]] = field(default=dict, repr=False, compare=False)
+    find_targets: Callable[[], dict[str, float]] = field(default=dict, repr=False, compare=False)
 
     @cached_property
     def scores(self) -> dict[str, float]:
         """Return the score of every metric by name, in its unit; NaN for one that is not defined."""
         return self.find_scores()
+
+    @cached_property
+    def targets(self) -> dict[str, float]:
+        """Return the score of each of several targets by name; none for one target."""
+        return self.find_targets()
 
 
 def evaluate(
@@ -83,7 +90,8 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale) -> Evaluatio
     metric.set_dtype(decoded.dtype)
     metric.update(*task.metric_inputs(decoded, y))
     score = float(metric.compute()) * task.scale
-    return Evaluation(loss, score, out.size(0), partial(all_scores, decoded, y, task))
+    find = (partial(function, decoded, y, task) for function in (all_scores, target_scores))
+    return Evaluation(loss, score, out.size(0), *find)
 
 
 def all_scores(out: Tensor, y: Tensor, task: Task) -> dict[str, float]:
@@ -201,11 +209,20 @@ def model_outputs(
     return outputs.clone()  # a tensor made in inference mode cannot be used in training
 
 
-def target_scores(out: Tensor, y: Tensor, task: Task) -> tuple[float, ...]:
-    """Return the metric of each of several targets (NaN: not defined) for outputs in their unit; () for one target."""
+def target_scores(out: Tensor, y: Tensor, task: Task) -> dict[str, float]:
+    """Return the metric of each of several targets by name (NaN: not defined) for outputs in their unit."""
     if task.score is None or task.out_channels < 2:
-        return ()
-    return tuple((score_targets(task.score, out, y.to(out.device)) * task.scale).tolist())
+        return {}
+    scores = (score_targets(task.score, out, y) * task.scale).tolist()
+    names = task.classes if len(task.classes) == len(scores) else map(str, range(len(scores)))
+    return dict(zip(names, scores, strict=True))
+
+
+def result_scores(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `scores` and `targets` of evaluations (or `Predictions`) by part of the data, for `result.json`."""
+    each = {part: finite(found.targets) for part, found in parts.items() if found.targets}
+    scores = {part: finite(found.scores) for part, found in parts.items()}
+    return {"scores": scores, **({"targets": each} if each else {})}
 
 
 def comparable(signature: TaskSignature, task: Task) -> Task:

@@ -7,7 +7,7 @@ import json
 import math
 import multiprocessing
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -51,6 +51,7 @@ class Search:
     alone: bool
     name: str
     trials: int
+    report: Callable[[Study, FrozenTrial], None] | None
 
 
 def search_options(
@@ -62,13 +63,14 @@ def search_options(
     task: Task | None = None,
     jobs: int = 1,
     storage: str | None = None,
+    report: Callable[[Study, FrozenTrial], None] | None = None,
 ) -> Study:
     """Try settings around `config` until `trials` trials are finished, and write the best one to `out/config.yaml`.
 
     The first trial is `config` itself, so the best setting has at least its validation score. Options named in `fixed`
     keep their values. A search that was stopped continues if it is called again. `jobs` processes, and machines that
     give the same `storage` (a URL of Optuna; by default a file in `out`), work on one search; processes load the data
-    that `config` names. Optuna logs each trial.
+    that `config` names. Optuna logs each trial, unless `report` is called after it.
 
     ```python
     task = load_data("molecules.csv", targets="logS")
@@ -96,7 +98,7 @@ def search_options(
         key = json.dumps([shared, sorted(defaults), data_key(config, task)])
         name = f"pathnn-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
         url = storage or f"sqlite:///{out.resolve()}/tune.db"
-        plan = Search(config, defaults, url, storage is None, name, trials)
+        plan = Search(config, defaults, url, storage is None, name, trials, report)
         study = open_study(plan, task)
         if jobs == 1:
             work(plan, study, task)
@@ -147,6 +149,8 @@ def open_study(plan: Search, task: Task, worker: int = 0) -> Study:
     import optuna
     from sqlalchemy.exc import SQLAlchemyError
 
+    if plan.report is not None:
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
     pruner = optuna.pruners.MedianPruner(n_warmup_steps=plan.config.epochs // 4)
     patient = {"connect_args": {"timeout": 60}} if plan.url.startswith("sqlite") else None
     try:
@@ -206,7 +210,7 @@ def work(plan: Search, study: Study, task: Task) -> None:
 
     counted = (*FINISHED, "RUNNING") if plan.alone else FINISHED  # elsewhere, trials that seem to run may be lost
     while len(_trials(study, *counted)) < plan.trials:
-        study.optimize(objective, n_trials=1)
+        study.optimize(objective, n_trials=1, callbacks=plan.report and [plan.report])
 
 
 def _work_in_processes(plan: Search, jobs: int) -> None:
@@ -232,7 +236,7 @@ def draw_search(study: Study, *, metric_name: str) -> Figure:
     from matplotlib.figure import Figure
 
     trials = _trials(study, "COMPLETE")
-    numbers, values = [trial.number for trial in trials], [trial.value for trial in trials]
+    numbers, values = [trial.number + 1 for trial in trials], [trial.value for trial in trials]
     names, better = list(trials[0].params), max if study.direction.name == "MAXIMIZE" else min
     figure = Figure(figsize=(12, 6), layout="constrained")
     history, *slices = [figure.add_subplot(2, 4, i + 1) for i in range(len(names) + 1)]
