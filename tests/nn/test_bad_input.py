@@ -84,7 +84,7 @@ def test_autocast_takes_either_type():
         assert torch.equal(MODEL(X.bfloat16(), EDGE_INDEX), MODEL(X, EDGE_INDEX))
 
 
-@pytest.mark.parametrize(("x", "came"), [(None, "None"), ([[1.0]], "a list"), (Data(x=X), "a Data")])
+@pytest.mark.parametrize(("x", "came"), [(None, "None"), ([[1.0]], "a list"), (Data(x=X), "a Data without edge_index")])
 def test_features_that_are_no_tensor(x, came):
     for model in (MODEL, Baseline("gin", 4, 8, 1)):
         with pytest.raises(ValueError, match=rf"x is {came}: expected a tensor .*torch\.ones\(num_nodes, 1\)"):
