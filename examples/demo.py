@@ -39,7 +39,7 @@ def main() -> None:
     say("Predict. The error bar is the standard deviation over the three networks.")
     pathnn("predict", MODEL, NEW, "--out", PREDICTIONS)
     print(prediction_table())
-    say("Explain the first prediction, aspirin: how much does each path add?")
+    say("Explain the first prediction, aspirin: how much does each path raise (+) or lower (-) it?")
     pathnn("explain", MODEL, NEW, "--row", 1, "--top", 6, "--out", PAGE)
     PICTURE.write_text(large_picture(PAGE.read_text()))
     say("Compare the errors on the same test molecules.")

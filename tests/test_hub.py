@@ -117,6 +117,7 @@ def test_a_repository_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_names_and_paths_are_not_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_hub(monkeypatch, lambda *args, **options: pytest.fail("a download"))
+    monkeypatch.chdir(tmp_path)
     for source in ("mnist", "a/b/c", "../x", str(tmp_path / "none"), tmp_path / "none", Path("runs/none")):
         with pytest.raises(ValueError, match="no trained model"):
             PathNN.from_pretrained(source)

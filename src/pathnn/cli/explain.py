@@ -130,7 +130,7 @@ def _explain_one(asked: Asked, row: int | None, graph: int | None) -> Found:
         rows += [(f"  {name}", "", f"{score:+.4g}") for name, score in parts[:3]]
 
     def show() -> None:
-        print_table(("path", "length", "adds"), rows, title=subject.title)
+        print_table(("path", "length", "score"), rows, title=subject.title)
         words = f", {answer.words}" if answer.words else ""
         say(f"{answer.name}: {found.prediction:.4g}{words}{_several(len(models))}")
         say(f"reference value {found.baseline:.4g}: {reference}; rest {found.rest:+.2g}")
