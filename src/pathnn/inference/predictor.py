@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,13 +133,16 @@ class Predictor:
         """
         self.trained.signature.check_smiles()
         good = [i for i in range(len(texts)) if i not in problems]
+        task = self._task(texts, molecules, good, table) if good else None
         placed: Columns = {}
-        for name, values in self.predict_task(self._task(texts, molecules, good, table) if good else None).items():
-            placed[name] = [None] * len(texts)
-            for i, value in zip(good, values, strict=True):
-                placed[name][i] = value
-        for function in self.more_columns:
-            placed |= function(texts)
+        with ThreadPoolExecutor(1) as beside:  # the network
+            more = [beside.submit(function, texts) for function in self.more_columns]
+            for name, values in self.predict_task(task).items():
+                placed[name] = [None] * len(texts)
+                for i, value in zip(good, values, strict=True):
+                    placed[name][i] = value
+            for found in more:
+                placed |= found.result()
         return {**placed, free_name(ERROR, placed): [problems.get(i) for i in range(len(texts))]}
 
     def predict_task(self, task: Task | None) -> dict[str, Values]:
