@@ -1,4 +1,4 @@
-"""What a result says about the computer that it was computed on."""
+"""Test what results record about the computer that made them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the small functions of training return."""
+"""Test the return values of small functions of training."""
 
 from __future__ import annotations
 

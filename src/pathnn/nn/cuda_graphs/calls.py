@@ -98,7 +98,7 @@ def _state(model: GraphModel) -> tuple[Hashable, tuple[bool, ...]] | None:
                     return None
                 parts.append((tensor.data_ptr(), tensor.requires_grad))
     stream = torch.cuda.current_stream().cuda_stream
-    settings = torch.backends.cuda.matmul.allow_tf32, torch.are_deterministic_algorithms_enabled(), autocast_dtype()
+    settings = torch.backends.cuda.matmul.allow_tf32, torch.are_deterministic_algorithms_enabled()
     return (*parts, stream, *settings), tuple(training)
 
 
@@ -145,7 +145,7 @@ class _Captures:
     def call(self, model: GraphModel, training: tuple[bool, ...], inputs: dict[str, Any]) -> Tensor | None:
         from pathnn.nn.cuda_graphs.padded_copies import find_slot
 
-        key = inputs["batch_size"], training
+        key = inputs["batch_size"], training, autocast_dtype()  # so that evaluation without autocast keeps training's
         self._seen[key] += 1
         if self._seen[key] <= CALLS_BEFORE:
             return None
