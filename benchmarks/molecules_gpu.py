@@ -18,7 +18,7 @@ import multiprocessing
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
@@ -158,16 +158,23 @@ def finish(tasks: dict[Future[Found], str], out: Path, stop: float) -> Iterator[
         yield f"stopped before the end of {sum(not future.done() for future in tasks)} tasks"
 
 
-def evidence(job: Job, setting: str, tables: list[Path]) -> Iterator[tuple[str, Callable[[], Found]]]:
+PARTS = ("tune", "random", "published", "single")
+
+
+def evidence(
+    job: Job, setting: str, tables: list[Path], parts: Sequence[str]
+) -> Iterator[tuple[str, Callable[[], Found]]]:
     """Yield the tasks after the search with their titles, in the order of their importance, long ones first."""
     largest = sorted(tables, key=lambda path: -path.stat().st_size)
     esol = [path for path in tables if path.stem == "ESOL"]
-    yield from ((f"tune {path.stem}", partial(tune, job, setting, path)) for path in esol)
-    for split in ("random", "published"):
+    if "tune" in parts:
+        yield from ((f"tune {path.stem}", partial(tune, job, setting, path)) for path in esol)
+    for split in [name for name in ("random", "published") if name in parts]:
         for path in largest:
             if split == "published" or path not in esol:
                 yield f"folds {split} {path.stem}", partial(folds, job, setting, split, path)
-    yield from ((f"single {path.stem}", partial(single, job, setting, path)) for path in largest)
+    if "single" in parts:
+        yield from ((f"single {path.stem}", partial(single, job, setting, path)) for path in largest)
 
 
 def main() -> None:
@@ -179,6 +186,7 @@ def main() -> None:
     parser.add_argument("--setting", choices=default_search.CANDIDATES, help="measure this one, without a search")
     parser.add_argument("--settings", nargs="+", choices=default_search.SETTINGS, help="of the search; default: all")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="datasets; by default all")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to measure after the search")
     parser.add_argument("--workers", type=int, default=12)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--work", type=Path, default=Path("/tmp/molecules-gpu"))
@@ -209,7 +217,7 @@ def main() -> None:
             lines = file.read_text().splitlines() if file.exists() else []
             setting = choose([json.loads(line) for line in lines])
             print(f"{time.time() - start:.0f} s: {len(lines)} results of the search, chosen: {setting}", flush=True)
-        tasks = submit(options.seconds, evidence(job, setting, tables))
+        tasks = submit(options.seconds, evidence(job, setting, tables, options.parts))
         for problem in finish(tasks, options.out, start + options.seconds):
             print(problem, flush=True)
     finally:

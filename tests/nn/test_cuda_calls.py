@@ -63,6 +63,27 @@ def test_a_loop_of_replayed_calls_is_that_of_plain_calls(way: str, options: dict
         assert (ours - theirs).float().norm() <= 1e-3 * theirs.float().norm() + 1e-7, name
 
 
+@pytest.mark.parametrize("way", ["trie", "edge_index"])
+def test_outputs_for_vertices_are_replayed(way: str) -> None:
+    torch.manual_seed(1)
+    model = PathNN(4, 24, 2, collection="ap", k=3, edge_channels=(3,), readout=None, aggregation="mean").cuda()
+    twin = copy.deepcopy(model)
+    twin.cuda_graphs = False
+    for batch in batches(12):
+        weights = torch.rand(batch.num_nodes, 2, device="cuda")
+        for one in (model, twin):
+            one.zero_grad()
+            out = one(batch.x, **arguments(batch, way))
+            assert out.shape == weights.shape
+            (out * weights)[:5].sum().backward()  # as with the seeds of NeighborLoader
+        ours, theirs = (torch.cat([p.grad.flatten() for p in one.parameters()]) for one in (model, twin))
+        assert relative_difference(ours, theirs) <= 1e-3
+    assert any(calls._captured[model]._slots.values())
+    with torch.no_grad():
+        ours, theirs = (one.eval()(batch.x, **arguments(batch, way)) for one in (model, twin))
+    assert relative_difference(ours, theirs) <= 1e-4
+
+
 def test_autocast_is_replayed() -> None:
     torch.manual_seed(1)
     data = batches(1)[0]

@@ -131,7 +131,7 @@ class _Captures:
     def __init__(self, model: GraphModel, signature: Hashable) -> None:
         from pathnn.nn.cuda_graphs.padded_modules import can_be_padded
 
-        self.signature, self.possible = signature, _is_plain(model) and can_be_padded(model)  # type: ignore[arg-type]
+        self.signature, self.possible = signature, _is_plain(model) and can_be_padded(model, vertices=True)  # type: ignore[arg-type]
         self._seen: Counter[Hashable] = Counter()
         self._slots: dict[Hashable, list[_Slot]] = {}
         self._pool = torch.cuda.graph_pool_handle()
@@ -179,6 +179,7 @@ class _Slot:
         )
         self._autocast = autocast_dtype()
         self._out = self._grad = inputs["x"]
+        self._rows = 0
         self._flat: Tensor | None = None
         self._used: list[bool] = []
         self.batches.load(inputs)
@@ -205,7 +206,7 @@ class _Slot:
                 rows.x, trie=batches.trie, batch=batches.batch, batch_size=size + 1, edge_attr=rows.edge_attr,
                 graph_attr=rows.graph_attr, budget=Budget(),
             )  # fmt: skip
-            self._out = out[:size]
+            self._out = out[:size] if self._padded.readout is not None else out
 
     def _run_backward(self) -> None:
         if self._flat is None:  # outside of the memory that captures share
@@ -231,6 +232,7 @@ class _Slot:
     def __call__(self, captures: _Captures, inputs: dict[str, Any]) -> Tensor:
         """Return the outputs for a batch that fits."""
         self.batches.load(inputs)
+        self._rows = inputs["x"].size(0) if self._padded.readout is None else self._out.size(0)
         if not self._parameters:
             return self.forward()
         token = _Token(self.versions())
@@ -241,11 +243,12 @@ class _Slot:
     def forward(self) -> Tensor:
         """Replay the call for the loaded batch."""
         self._graphs[0].replay()
-        return self._out.detach().clone()
+        return self._out.detach()[: self._rows].clone()
 
     def backward(self, grad: Tensor) -> list[Tensor | None]:
         """Replay the backward pass; return the gradients of the parameters."""
-        self._grad.copy_(grad)
+        self._grad[: self._rows].copy_(grad)
+        self._grad[self._rows :].zero_()  # padded vertices of a model without a readout
         self._graphs[1].replay()
         assert self._flat is not None
         grads = iter(self._split(self._flat.clone()))

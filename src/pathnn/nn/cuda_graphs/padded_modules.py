@@ -41,10 +41,13 @@ def reads_edges(model: Model) -> bool:
     return isinstance(model, Baseline) or (isinstance(model, DeepPathNN) and model.config.message_passing)
 
 
-def can_be_padded(model: Model, edge_index: Tensor | None = None) -> bool:
-    """Return whether a model can work on padded batches of these graphs; None for any graphs, with self-loops too."""
-    if model.readout is None:
-        return False  # it predicts for vertices
+def can_be_padded(model: Model, edge_index: Tensor | None = None, *, vertices: bool = False) -> bool:
+    """Return whether a model can work on padded batches of these graphs; None for any graphs, with self-loops too.
+
+    A model that predicts for vertices can with `vertices`: its caller leaves out the rows of padded vertices.
+    """
+    if model.readout is None and not vertices:
+        return False
     known: list[tuple[nn.Module | None, type[nn.Module]]] = [
         (model.readout, Readout), (model.edge_encoder, CategoricalEncoder), (model.graph_scale, GraphScale)
     ]  # fmt: skip
