@@ -81,8 +81,8 @@ def test_an_example_runs(name: str, desk: Path) -> None:
     run_example(name)
 
 
-def test_the_example_of_paths_on_disk_runs(desk: Path) -> None:
+def test_the_example_of_paths_that_are_not_stored_runs(desk: Path) -> None:
     page = (ROOT / "docs" / "data.md").read_text()
-    (code,) = (block for block in BLOCK.findall(page) if "build_shards(task.graphs" in block)
+    (code,) = (block for block in BLOCK.findall(page) if "store=False" in block)
     exec(code, {})
-    assert (desk / "from-disk" / "result.json").is_file()
+    assert (desk / "run-of-batches" / "result.json").is_file()

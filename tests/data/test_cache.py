@@ -16,10 +16,7 @@ import torch
 from hypothesis import HealthCheck, given, settings, strategies as st
 from torch import Tensor
 
-from pathnn.data import PackedGraphs
-from pathnn.data.paths import cached_paths
 from pathnn.files import FileError, atomic_write, file_metadata, read_tensors, write_tensors
-from pathnn.paths.options import PathOptions
 
 META = {"of": "a", "n": 3}
 TENSORS = {"a": torch.arange(40, dtype=torch.int32), "b": torch.rand(3, 2), "c": torch.tensor([True, False])}
@@ -145,27 +142,6 @@ def test_a_killed_build_leaves_nothing_that_is_taken_for_a_cache(tmp_path: Path)
         assert found is None or bool((found["a"] == 7).all())
         path.unlink(missing_ok=True)
         assert all(file.name.endswith(".tmp") for file in tmp_path.iterdir())
-
-
-def test_tries_are_cached_by_graphs_and_options(own_cache: Path) -> None:
-    edge = torch.tensor([[0, 1], [1, 0]])
-    graphs = PackedGraphs.from_edges([edge, edge], [2, 2])
-    first = cached_paths(graphs, PathOptions("ap", 2))
-    files = list((own_cache / "paths").iterdir())
-    again = graphs.with_paths(collection="ap", k=2, cache=True)
-    assert again.trie().equal(first.trie())
-    assert list((own_cache / "paths").iterdir()) == files
-    graphs.with_paths(collection="sp", k=2, cache=True)
-    assert len(list((own_cache / "paths").iterdir())) == 2
-    (shard,) = files[0].glob("*.safetensors")
-    shard.write_bytes(shard.read_bytes()[:-1])
-    assert cached_paths(graphs, PathOptions("ap", 2)).trie().equal(first.trie())
-
-
-def test_paths_need_no_cache_that_can_be_written(own_cache: Path) -> None:
-    own_cache.write_text("in the way")
-    graphs = PackedGraphs.from_edges([torch.tensor([[0, 1], [1, 0]])], [2])
-    assert graphs.with_paths(collection="ap", k=1, cache=True).trie().num_paths == 2
 
 
 def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:

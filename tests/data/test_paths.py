@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch_geometric.data import Data
 
-from data_strategies import complete
-from pathnn.data import (
-    PackedGraphs,
-    build_shards,
-)
+from data_strategies import complete, data_lists
+from pathnn.data import PackedGraphs, PackedLoader, from_pyg
+from pathnn.data.paths import build_paths
 from pathnn.paths import PathExplosionError
+from pathnn.paths.options import PathOptions
 
 MODULE = sys.modules["pathnn.data.paths"]
 
@@ -57,16 +58,35 @@ def test_the_limit_is_of_all_graphs_however_many_are_counted_at_once(
             plain.with_paths(collection="ap", k=3, max_paths=total - 1)
 
 
-def test_a_sample_does_not_depend_on_how_graphs_are_cut(graphs: PackedGraphs, tmp_path: Path) -> None:
-    plain = replace(graphs, tries=None)
-    options = {"collection": "ap", "k": 3, "max_paths_per_source": 2}
-    expected = plain.with_paths(**options).trie()
-    assert build_shards(plain, tmp_path / "paths", max_bytes=300, **options).trie().equal(expected)
+def test_a_sample_does_not_depend_on_how_graphs_are_cut(graphs: PackedGraphs) -> None:
+    options = PathOptions("ap", 3, max_paths_per_source=2)
+    expected = build_paths(graphs, options).trie()
+    assert build_paths(graphs, options, chunk_bytes=300).trie().equal(expected)
 
 
-def test_a_new_draw_in_each_call_is_not_stored(graphs: PackedGraphs, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="seed=None draws other paths"):
-        build_shards(graphs, tmp_path, collection="ap", k=2, max_paths_per_source=2, seed=None)
+@given(data=st.data(), graphs=data_lists(), extend=st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_batches_that_are_extracted_equal_batches_of_stored_paths(
+    data: st.DataObject, graphs: list[Data], extend: bool
+) -> None:
+    index = data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=8))
+    packed = from_pyg(graphs)
+    options = {"collection": "ap", "k": 3, "extend": extend}
+    stored = packed.with_paths(**options).select(index)
+    extracted = packed.with_paths(**options, store=False).select(index)
+    assert stored.trie is not None
+    assert extracted.trie is not None
+    assert extracted.trie.equal(stored.trie)
+    assert torch.equal(extracted.edge_index, stored.edge_index)
+
+
+def test_a_loader_extracts_paths_that_are_not_stored(graphs: PackedGraphs) -> None:
+    lazy = replace(graphs, tries=None).with_paths(collection="ap", k=3, store=False)
+    assert lazy.nbytes < graphs.nbytes
+    for one, other in zip(PackedLoader(graphs, batch_size=3), PackedLoader(lazy, batch_size=3), strict=True):
+        assert one.trie.equal(other.trie)
+    with pytest.raises(PathExplosionError, match="max_paths=3"):
+        lazy.with_paths(collection="ap", k=3, max_paths=3, store=False).select([0, 1])
 
 
 def test_a_sample_is_bounded_too(graphs: PackedGraphs) -> None:

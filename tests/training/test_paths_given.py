@@ -1,4 +1,4 @@
-"""Paths that graphs have already, on disk or as a sample, are those that a run reads."""
+"""Paths that graphs have already, stored or not, or as a sample, are those that a run reads."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from engine_tasks import one_thread as one_thread, tiny_config, tiny_task
-from pathnn.data import PackedGraphs, build_shards
-from pathnn.data.paths import ShardedTries
+from pathnn.data import PackedGraphs
+from pathnn.data.paths import BatchPaths
 from pathnn.inference import score
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training import (
@@ -31,25 +31,15 @@ def refuse(self: PackedGraphs, **options: Any) -> PackedGraphs:
     raise AssertionError(f"extracted again: {options}")
 
 
-def test_a_run_reads_paths_from_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_extracts_paths_batch_by_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny_config()
-    expected = run(config, tmp_path / "memory", task=tiny_task())
+    expected = run(config, tmp_path / "stored", task=tiny_task())
     task = tiny_task()
-    options: dict[str, Any] = {"collection": config.collection, "k": config.k}
-    task = task.with_graphs(build_shards(task.graphs, tmp_path / "shards", max_bytes=2000, **options))
-    assert isinstance(task.graphs.tries, ShardedTries)
-    assert len(task.graphs.tries.shards) > 1
+    task = task.with_graphs(task.graphs.with_paths(collection=config.collection, k=config.k, store=False))
+    assert isinstance(task.graphs.tries, BatchPaths)
     monkeypatch.setattr(PackedGraphs, "with_paths", refuse)
-    found = run(config, tmp_path / "disk", task=task)
+    found = run(config, tmp_path / "extracted", task=task)
     assert (found["test_score"], found["val_score"]) == (expected["test_score"], expected["val_score"])
-
-
-def test_paths_on_disk_that_are_not_the_models_are_refused(tmp_path: Path) -> None:
-    config = tiny_config()
-    task = tiny_task()
-    task = task.with_graphs(build_shards(task.graphs, tmp_path / "shards", collection="sp", k=1))
-    with pytest.raises(RunError, match=r"on disk.*collection='sp\+', k=2.*build_shards"):
-        run(config, tmp_path / "run", task=task)
 
 
 def test_a_sample_stays_one(tmp_path: Path) -> None:
@@ -74,16 +64,16 @@ def test_scores_and_outputs_are_of_the_paths_that_graphs_have(tmp_path: Path, mo
     result = run(config, tmp_path / "run", task=sampled)
     assert result["max_paths_per_source"] == 1
     trained, index = load_model(tmp_path / "run" / "model.safetensors"), task.splits[0].test
-    on_disk = task.with_graphs(build_shards(task.graphs, tmp_path / "shards", max_bytes=2000, **options))
+    extracted = task.with_graphs(task.graphs.with_paths(store=False, **options))
     all_paths = predict(trained, task)
     run_ensemble(config, tmp_path / "two", 2, task=task)
     monkeypatch.setattr(PackedGraphs, "with_paths", refuse)
     assert score(trained, sampled, index).score == pytest.approx(result["test_score"])
     assert torch.allclose(predict(trained, sampled, index), predict(trained, sampled)[index])
-    assert torch.allclose(predict(trained, on_disk, index), all_paths[index])
+    assert torch.allclose(predict(trained, extracted, index), all_paths[index])
     assert not torch.allclose(predict(trained, sampled), all_paths)
     ensemble = load_ensemble(tmp_path / "two")
-    assert torch.allclose(predict_each(ensemble, on_disk, index), predict_each(ensemble, on_disk)[:, index])
+    assert torch.allclose(predict_each(ensemble, extracted, index), predict_each(ensemble, extracted)[:, index])
 
 
 def test_a_run_goes_on_with_the_sample_that_it_began_with(tmp_path: Path) -> None:
@@ -103,11 +93,3 @@ def test_paths_without_the_distances_that_the_model_reads_are_made_again() -> No
     tries = make_loaders(bare, config, build_model(config, task), device="cpu").task.graphs.tries
     assert isinstance(tries, RaggedTries)
     assert tries.distance is not None
-
-
-def test_no_graphs_on_disk_are_no_graphs(tmp_path: Path) -> None:
-    config, task = tiny_config(), tiny_task()
-    run(config, tmp_path / "run", task=task)
-    none = build_shards(task.graphs.chunk(0, 0), tmp_path / "none", collection=config.collection, k=config.k)
-    with pytest.raises(RunError, match="no graphs to predict for"):
-        predict(load_model(tmp_path / "run" / "model.safetensors"), task.with_graphs(none))

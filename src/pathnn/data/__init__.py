@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     )
     from pathnn.data.paths import (
         PathSummary as PathSummary,
-        build_shards as build_shards,
         summarize_paths as summarize_paths,
     )
     from pathnn.data.splits import (

@@ -277,18 +277,22 @@ class PackedGraphs:
         max_paths_per_source: int | None = None,
         seed: int = 0,
         max_paths: int | None = None,
-        cache: bool = False,
+        store: bool = True,
     ) -> PackedGraphs:
         """Extract the paths of `collection` up to length `k`; `extract_paths` explains the options.
 
         More than `max_paths` (None: what fits into the free memory) are refused with `PathExplosionError`. With
-        `cache`, the tries are stored in the cache folder and read from there the next time.
+        `store=False`, for more paths than fit into the memory, the paths of a batch are extracted when it is selected.
         """
-        from pathnn.data.paths import build_paths, cached_paths
-        from pathnn.paths.options import PathOptions
+        from pathnn.data.paths import BatchPaths, build_paths
+        from pathnn.paths.options import DEFAULT_MAX_PATHS, PathOptions
 
         options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
-        return replace(self, tries=(cached_paths if cache else build_paths)(self, options))
+        if store:
+            return replace(self, tries=build_paths(self, options))
+        options = replace(options, max_paths=DEFAULT_MAX_PATHS if max_paths is None else max_paths)
+        plain = PackedGraphs(self.edge_index, self.node_ptr, self.edge_ptr)
+        return replace(self, tries=BatchPaths(plain, options))
 
     def with_random_walks(self, walk_length: int) -> PackedGraphs:
         """Compute how likely random walks of up to `walk_length` steps return (`random_walk_pe`), if not done yet."""

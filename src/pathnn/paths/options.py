@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pathnn.checks import check_choice, check_count, check_flag
 
 if TYPE_CHECKING:
+    from pathnn.paths.ragged import RaggedTries
     from pathnn.paths.trie import PathTrie
 
 Collection = Literal["sp", "sp+", "ap", "walks", "nb-walks", "cycles", "custom"]
@@ -199,7 +200,7 @@ class PathOptions:
         return PathOptions("ap", max(self.k - 1, 1), max_paths=self.max_paths, directed=self.directed)
 
     @staticmethod
-    def of_trie(trie: PathTrie) -> PathOptions:
+    def of_trie(trie: PathTrie | RaggedTries) -> PathOptions:
         """Return the options that a trie was extracted with, except for the seed."""
         return PathOptions(
             trie.collection, trie.k, trie.distance is not None, trie.extended, trie.sampled, directed=trie.directed

@@ -14,8 +14,8 @@ from pathnn.data.datasets.registry import dataset_names
 from pathnn.data.fingerprints import DataFingerprint
 from pathnn.data.loader import PackedLoader
 from pathnn.data.metrics import score_targets
-from pathnn.data.packed import GraphBatch, PackedGraphs
-from pathnn.data.paths import ShardedTries
+from pathnn.data.packed import PackedGraphs
+from pathnn.data.paths import BatchPaths, path_options
 from pathnn.data.splits import BUTINA, RANDOM, SCAFFOLD, deal, fold_splits, random_task_split, split_groups
 from pathnn.data.task import Categorical, Split, TargetScale, Task, loss_for, regression_loss, weighted_loss
 from pathnn.device import default_max_entries, free_memory
@@ -23,8 +23,6 @@ from pathnn.nn import Baseline, DeepPathNN, PathNN, paper_config
 from pathnn.nn.model_file import Model as Model
 from pathnn.nn.path_nn import PathModel
 from pathnn.nn.readout import GraphScale
-from pathnn.paths.extract import extract_with
-from pathnn.paths.options import PathOptions
 from pathnn.paths.prefixes import join_lengths
 from pathnn.paths.ragged import RaggedTries
 from pathnn.training.checkpoint import feature_width
@@ -95,17 +93,6 @@ def _fitting(task: Task) -> dict[str, Any]:
     }
 
 
-class RedrawingLoader(PackedLoader):
-    """Draw the paths of each batch with `options`, whose seed changes with the epoch."""
-
-    options: PathOptions
-
-    def batch(self, index: Tensor) -> GraphBatch:
-        """Return the batch of some graphs with a sample of their paths."""
-        batch = super().batch(index)
-        return replace(batch, trie=extract_with(batch.edge_index, batch.num_nodes, self.options, batch.batch))
-
-
 @dataclass(frozen=True, eq=False)
 class Loaders:
     """The task of a run, the loaders of its split, the fingerprint of its data, and its `data_key`."""
@@ -121,13 +108,15 @@ class Loaders:
     @property
     def sampled(self) -> int | None:
         """Return `max_paths_per_source` of the paths, or None for all paths."""
-        tries = _in_memory(self.task.graphs.tries)
-        return None if tries is None else tries.sampled
+        tries = self.task.graphs.tries
+        return None if tries is None else path_options(tries).max_paths_per_source
 
     def draw(self, config: RunConfig, epoch: int) -> None:
         """Draw the sample of an epoch, counted from 0, if the run redraws samples."""
-        if isinstance(self.train, RedrawingLoader):
-            self.train.options = replace(self.train.options, seed=run_seed(config, self.data_key, "paths", epoch))
+        tries = self.train.graphs.tries
+        if config.redraw and isinstance(tries, BatchPaths):
+            options = replace(tries.options, seed=run_seed(config, self.data_key, "paths", epoch))
+            self.train.graphs = replace(self.train.graphs, tries=replace(tries, options=options))
 
 
 def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.device | str) -> Loaders:
@@ -156,12 +145,13 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             f"batch_size={config.batch_size}: BatchNorm learns nothing from batches of one graph, so they are left "
             f"out. Expected at least 2 (--batch-size), and at least 2 training graphs: there are {split.train.numel()}."
         )
-    redraw = config.redraw and isinstance(model, PathModel)
+    redrawn = task.graphs
+    if config.redraw and isinstance(model, PathModel):
+        redrawn = redrawn.with_paths(**path_arguments(model), store=False)
 
     def loader(index: Tensor, *, train: bool = False) -> PackedLoader:
-        redrawn = train and redraw
-        return (RedrawingLoader if redrawn else PackedLoader)(
-            replace(task.graphs, tries=None) if redrawn else task.graphs,
+        return PackedLoader(
+            redrawn if train else task.graphs,
             index,
             batch_size=config.batch_size,
             shuffle=train,
@@ -172,8 +162,6 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
         )
 
     train, val, test = loader(split.train, train=True), loader(split.val), loader(split.test)
-    if isinstance(train, RedrawingLoader) and isinstance(model, PathModel):
-        train.options = model.path_options
     y = task.graphs.y
     if y is None:
         return Loaders(task, train, val, test, data, key)
@@ -203,20 +191,13 @@ def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
 def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
     """Return the graphs with the paths and random walks that `model` reads, on `device` if half of its memory suffices.
 
-    Graphs that have these paths already, on disk (`build_shards`) or as a sample, keep them.
+    Graphs that have these paths already, stored or extracted batch by batch, or a sample of them, keep them.
     """
-    if isinstance(model, PathModel) and model.reads_paths and not _are_read(graphs.tries, model.path_options):
-        names = ("collection", "k", "distances", "extend", "max_paths_per_source")
-        options: dict[str, Any] = {name: vars(model.path_options)[name] for name in names}
-        if isinstance(graphs.tries, ShardedTries):
-            expected = ", ".join(f"{name}={value!r}" for name, value in options.items())
-            raise RunError(
-                f"the model does not read the paths on disk: expected {expected}. Call build_shards with these options."
-            )
-        graphs = graphs.with_paths(**options)
+    if isinstance(model, PathModel) and model.reads_paths and not has_paths(graphs, model):
+        graphs = graphs.with_paths(**path_arguments(model))
     if isinstance(model, DeepPathNN) and model.config.prefixes and model.reads_paths:
         if not isinstance(graphs.tries, RaggedTries):
-            raise RunError("prefixes=True: expected paths in memory, not on disk.")
+            raise RunError("prefixes=True: expected stored paths, got paths with store=False.")
         joined = join_lengths(graphs.tries.trie())
         graphs = replace(graphs, tries=RaggedTries.from_trie(joined, graphs.node_ptr, graphs.edge_ptr))
     if isinstance(model, DeepPathNN) and model.config.walk_length:
@@ -225,27 +206,19 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
     return graphs.to(device) if fits else graphs
 
 
+def path_arguments(model: PathModel) -> dict[str, Any]:
+    """Return the arguments of `PackedGraphs.with_paths` for the paths that a model reads."""
+    names = ("collection", "k", "distances", "extend", "max_paths_per_source")
+    return {name: vars(model.path_options)[name] for name in names}
+
+
 def has_paths(graphs: PackedGraphs, model: Model) -> bool:
-    """Return whether graphs have paths to keep: those that `model` reads, or any on disk."""
-    tries, on_disk = graphs.tries, isinstance(graphs.tries, ShardedTries)
-    return isinstance(model, PathModel) and model.reads_paths and (on_disk or _are_read(tries, model.path_options))
-
-
-def _in_memory(tries: object) -> RaggedTries | None:
-    """Return tries in memory; of tries on disk the first shard, which has the same options; or None."""
-    if isinstance(tries, ShardedTries):
-        return next(iter(tries.shards), None)
-    return tries if isinstance(tries, RaggedTries) else None
-
-
-def _are_read(given: object, reads: PathOptions) -> bool:
-    tries = _in_memory(given)
-    return (
-        tries is not None
-        and (tries.collection, tries.k, tries.extended) == (reads.collection, reads.k, reads.extend)
-        and (tries.distance is not None) == reads.distances
-        and reads.max_paths_per_source in (None, tries.sampled)
-    )
+    """Return whether graphs have the paths that `model` reads, or a sample of them."""
+    if graphs.tries is None or not isinstance(model, PathModel) or not model.reads_paths:
+        return False
+    has, reads = path_options(graphs.tries), model.path_options
+    kept = has.max_paths_per_source if reads.max_paths_per_source is None else reads.max_paths_per_source
+    return has.difference(replace(reads, max_paths_per_source=kept)) is None
 
 
 def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tuple[Tensor, float]]:

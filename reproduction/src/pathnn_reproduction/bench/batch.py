@@ -15,6 +15,7 @@ from torch_geometric.loader import DataLoader
 
 from pathnn.data import PackedGraphs, PackedLoader, dataset_status, load_dataset
 from pathnn.paths.options import Collection
+from pathnn.paths.ragged import RaggedTries
 from pathnn.paths.storage import pack
 from pathnn.paths.trie import PathTrie
 from pathnn_reproduction.bench import timing
@@ -113,7 +114,7 @@ def run(
         indices = list(torch.split(order[: batches * batch_size], batch_size))
         methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
         times = timing.medians({name: partial(_exhaust, method, indices) for name, method in methods.items()}, rounds)
-    assert contest.packed.tries is not None
+    assert isinstance(contest.packed.tries, RaggedTries)
     return {
         "about": ABOUT,
         "workload": f"{origin}, AP, k = {k}, batches of {batch_size}",

@@ -23,7 +23,7 @@ def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
     counts = torch.stack([graphs.node_ptr.diff(), graphs.edge_ptr.diff()], dim=1)
     if not paths:
         return counts
-    assert graphs.tries is not None
+    assert isinstance(graphs.tries, RaggedTries)
     return torch.cat([graphs.tries.sizes, counts], dim=1)
 
 
