@@ -24,13 +24,14 @@ def main(run: str, data: str, rows: int) -> None:
         table = next(islice(reader.chunks(rows), 1))
     texts = [text for text in table.column(table.smiles_column()) if text]
     parsed = [Chem.MolFromSmiles(text) for text in texts]
-    molecules, problems = read_molecules(texts, features)
+    read = predictor.reader.read(texts)
     stages: dict[str, Callable[[], Any]] = {
         "rdkit: parse": lambda: [Chem.MolFromSmiles(text) for text in texts],
         "rdkit: write canonical SMILES": lambda: [Chem.MolToSmiles(one) for one in parsed if one is not None],
         "read (both, and codes)": lambda: read_molecules(texts, features),
-        "pack": lambda: pack_molecules([molecules]),
-        "paths and network": lambda: predictor.predict_molecules(texts, [molecules], problems),
+        "read, and descriptors, if any": lambda: predictor.reader.read(texts),
+        "pack": lambda: pack_molecules(read.molecules),
+        "paths and network": lambda: predictor.predict_molecules(texts, read),
     }
     for name, stage in stages.items():
         times = []

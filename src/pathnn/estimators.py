@@ -25,7 +25,7 @@ except ModuleNotFoundError as error:
 from pathnn.checks import check_choice
 from pathnn.data.errors import BadRowsError, DataError
 from pathnn.data.fingerprints import first_copies
-from pathnn.data.load import task_from_graphs, with_descriptors
+from pathnn.data.load import task_from_graphs
 from pathnn.data.packed import from_pyg
 from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.molecules import Clean
@@ -303,7 +303,7 @@ def _read(X: Any, clean: Clean | None, descriptors: Descriptors | None) -> Task:
     problems = {i: problem for i, (_, problem) in enumerate(texts) if problem is not None}
     table = Table(NAME, ("smiles",), tuple((text,) for text, _ in texts), problems)
     try:
-        graphs, _ = smiles_graphs(table, smiles="smiles", clean=clean)
+        graphs, _ = smiles_graphs(table, smiles="smiles", clean=clean, descriptors=descriptors)
     except BadRowsError as error:
         first = "; ".join(f"{NAME}[{bad.row - 1}]: {bad.reason}" for bad in error.rows[:5])
         raise DataError(
@@ -312,4 +312,4 @@ def _read(X: Any, clean: Clean | None, descriptors: Descriptors | None) -> Task:
         ) from None
     atoms, bonds = FEATURES["cip"]
     task = task_from_graphs(graphs, name=NAME, node_features=atoms, edge_features=bonds, kind="none")
-    return task if descriptors is None else with_descriptors(task, descriptors, table, clean)
+    return replace(task, descriptors=descriptors)

@@ -16,6 +16,7 @@ from engine_tasks import one_thread as one_thread
 from molecule_runs import MOLECULES, small_config, write_molecules
 from pathnn.data.errors import BadRowsError
 from pathnn.data.readers.molecules import read_molecules
+from pathnn.data.readers.pool import MoleculesRead
 from pathnn.data.readers.smiles import pack_molecules
 from pathnn.inference import Embedder, Predictor, embed, embed_file, stream
 from pathnn.inference.predictor import load_run
@@ -53,7 +54,7 @@ def test_parts_without_molecules_do_not_shift_the_atoms() -> None:
     """Processes read a chunk in parts, and one of them may have only bad rows."""
     embedder = Embedder("molhiv-ap", atoms=True)
     parts = [read_molecules([text], embedder.trained.signature.molecule_features)[0] for text in ("C(", "OCCN", "CO")]
-    columns = embedder.predict_molecules(["C(", "OCCN", "CO"], parts, {0: "bad"})
+    columns = embedder.predict_molecules(["C(", "OCCN", "CO"], MoleculesRead(parts, {0: "bad"}))
     expected = embed("molhiv-ap", ["OCCN", "CO"], atoms=True)
     assert columns["embedding"][0] is None
     for found, rows in zip(columns["embedding"][1:], expected, strict=True):

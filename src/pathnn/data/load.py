@@ -16,7 +16,7 @@ from pathnn.data.fingerprints import first_copies
 from pathnn.data.packed import PackedGraphs, with_ones
 from pathnn.data.readers.descriptors import Descriptors
 from pathnn.data.readers.graph6 import read_graph6
-from pathnn.data.readers.molecules import Clean, MoleculeFeatures, clean_smiles
+from pathnn.data.readers.molecules import Clean, MoleculeFeatures
 from pathnn.data.readers.smiles import FEATURES, smiles_graphs
 from pathnn.data.readers.table import FORMATS, STANDARD_INPUT, Table, file_type, read_table
 from pathnn.data.readers.tu import read_tu
@@ -108,6 +108,7 @@ def load_data(
     if len(chosen) == 1 and (kind == "class" or (kind is None and table.is_text(chosen[0]))):
         kind, labels = "class", table.class_labels(chosen[0])
     options: dict[str, Any] = {"skip_invalid": skip_invalid, "features": features, "clean": clean}
+    options["descriptors"] = described
     graphs, bad = smiles_graphs(table, smiles=column, targets=chosen, labels=labels, **options)
     names = tuple(chosen)
     if labels and graphs.y is not None:  # bad rows may have been left out, with their classes
@@ -116,9 +117,7 @@ def load_data(
     task = task_from_graphs(
         graphs, name=source.name, node_features=atoms, edge_features=bonds, kind=kind, targets=names
     )
-    task = replace(task, skipped=tuple(bad), groups=first_copies(graphs))
-    if described is not None:
-        task = with_descriptors(task, described, table, clean)
+    task = replace(task, skipped=tuple(bad), groups=first_copies(graphs), descriptors=described)
     if chosen:
         return split_task(task, table, split_by, split_seed, splits=splits, clean=clean)
     others = [name for name in table.columns if name != column]
@@ -171,13 +170,6 @@ def same_place(data: str, other: str) -> bool:
         return data.lower() == other.lower()
     here, there = Path(data).expanduser(), Path(other).expanduser()
     return here.exists() and there.exists() and here.samefile(there)
-
-
-def with_descriptors(task: Task, descriptors: Descriptors, table: Table, clean: Clean | None = None) -> Task:
-    """Return the task of a table with descriptors of its molecules as `graphs.graph_attr`."""
-    cleaned = [clean_smiles(text, clean) or text for text in task.graphs.names or ()]
-    values = torch.from_numpy(descriptors.of_rows(table, [row - 1 for row in task.rows()], cleaned))
-    return replace(task, graphs=replace(task.graphs, graph_attr=values), descriptors=descriptors)
 
 
 def _chosen_targets(

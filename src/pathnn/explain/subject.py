@@ -213,7 +213,8 @@ def _molecule(trained: TrainedModel, table: Table, text: str | None, i: int, row
     atoms, bonds = FEATURES[known]
     graphs, name = pack_molecules([molecule]), Path(table.source).name
     if described is not None:
-        graphs = replace(graphs, graph_attr=torch.from_numpy(described.of_rows(table, [i], [text])))
+        own = described.of_rows(table, [i]) if described.kind == "columns" else described.of_molecules([text])
+        graphs = replace(graphs, graph_attr=torch.from_numpy(own))
     task = task_from_graphs(graphs, name=name, node_features=atoms, edge_features=bonds, kind="none")
     task, order = replace(task, descriptors=described), torch.from_numpy(molecule.order).long()
     names = zip(table.columns, table.rows[i], strict=False)

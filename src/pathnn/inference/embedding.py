@@ -14,7 +14,8 @@ import torch
 
 from pathnn.data.errors import BadRow, BadRowsError
 from pathnn.data.loader import PackedLoader
-from pathnn.data.readers.molecules import Molecules
+from pathnn.data.readers.pool import MoleculesRead
+from pathnn.data.readers.table import Table
 from pathnn.data.task import Task
 from pathnn.files import atomic_write, check_ending
 from pathnn.inference.predictor import ERROR, Columns, Predictor, free_name, load_runs
@@ -67,13 +68,13 @@ class Embedder(Predictor):
         return {EMBEDDING: [(part if self.atoms else part[0]).numpy() for part in torch.split(torch.cat(rows), sizes)]}
 
     def predict_molecules(
-        self, texts: Sequence[str | None], molecules: Sequence[Molecules], *others: Any, **more: Any
+        self, texts: Sequence[str | None], read: MoleculesRead, table: Table | None = None
     ) -> Columns:
         """Return the embeddings of SMILES that are read already, with atoms in the order of the SMILES."""
-        columns = super().predict_molecules(texts, molecules, *others, **more)
-        if self.atoms and molecules:
-            order = np.concatenate([some.order for some in molecules])
-            sizes = np.concatenate([some.num_atoms for some in molecules])
+        columns = super().predict_molecules(texts, read, table)
+        if self.atoms and read.molecules:
+            order = np.concatenate([some.order for some in read.molecules])
+            sizes = np.concatenate([some.num_atoms for some in read.molecules])
             orders = iter(np.split(order, sizes.cumsum()[:-1]))
             found = columns[EMBEDDING]
             columns[EMBEDDING] = [None if rows is None else rows[np.argsort(next(orders))] for rows in found]

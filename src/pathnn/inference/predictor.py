@@ -18,7 +18,7 @@ from pathnn.data.errors import DataError
 from pathnn.data.fingerprints import OTHER_SPLIT, DataFingerprint
 from pathnn.data.load import find_data, same_place, task_from_graphs
 from pathnn.data.packed import from_pyg
-from pathnn.data.readers.molecules import Molecules, Problems, clean_smiles, read_molecules
+from pathnn.data.readers.pool import MoleculeReader, MoleculesRead
 from pathnn.data.readers.smiles import FEATURES, pack_molecules
 from pathnn.data.readers.table import STANDARD_INPUT, Table, read_table
 from pathnn.data.splits import BUTINA, SCAFFOLD, split_task
@@ -110,30 +110,30 @@ class Predictor:
             raise ValueError(f"got the text {graphs!r}: expected a list of SMILES.")
         texts = [graph for graph in graphs if graph is None or isinstance(graph, str)]
         if len(texts) == len(graphs):
-            molecules, problems = read_molecules(
-                texts, self.trained.signature.molecule_features, self.trained.config.clean
-            )
-            return self.predict_molecules(texts, [molecules], problems)
+            return self.predict_molecules(texts, self.reader.read(texts))
         if texts:
             raise ValueError("got SMILES and graphs: expected a list of one kind.")
         packed = replace(from_pyg(graphs), y=None)
         columns = self.predict_task(task_from_graphs(packed, kind="none"))
         return {**columns, free_name(ERROR, columns): [None] * len(packed)}
 
+    @property
+    def reader(self) -> MoleculeReader:
+        """Return how to read molecules for the model."""
+        signature = self.trained.signature
+        return MoleculeReader(signature.molecule_features, self.trained.config.clean, signature.descriptors)
+
     def predict_molecules(
-        self,
-        texts: Sequence[str | None],
-        molecules: Sequence[Molecules],
-        problems: Problems,
-        table: Table | None = None,
+        self, texts: Sequence[str | None], read: MoleculesRead, table: Table | None = None
     ) -> Columns:
-        """Return the columns of SMILES that are read already; `problems` are those that have no molecule.
+        """Return the columns of SMILES that are read already.
 
         `table` has the rows of the SMILES, for models that read columns as descriptors.
         """
         self.trained.signature.check_smiles()
+        problems = read.problems
         good = [i for i in range(len(texts)) if i not in problems]
-        task = self._task(texts, molecules, good, table) if good else None
+        task = self._task(read, good, table) if good else None
         placed: Columns = {}
         with ThreadPoolExecutor(1) as beside:  # the network
             more = [beside.submit(function, texts) for function in self.more_columns]
@@ -157,14 +157,13 @@ class Predictor:
                 columns[free_name(name, columns)] = values
         return {name: [] for name in columns} if task is None else columns
 
-    def _task(
-        self, texts: Sequence[str | None], molecules: Sequence[Molecules], good: list[int], table: Table | None
-    ) -> Task:
-        """Return the molecules of the texts `good` as a task, with the descriptors that the model reads."""
-        signature, graphs = self.trained.signature, pack_molecules(molecules)
+    def _task(self, read: MoleculesRead, good: list[int], table: Table | None) -> Task:
+        """Return molecules, from the rows `good` of a table, as a task with the descriptors that the model reads."""
+        signature, graphs, numbers = self.trained.signature, pack_molecules(read.molecules), read.descriptors
         if (descriptors := signature.descriptors) is not None:
-            smiles = [clean_smiles(texts[i], self.trained.config.clean) or "" for i in good]
-            numbers = descriptors.of_molecules(smiles) if table is None else descriptors.of_rows(table, good, smiles)
+            if numbers is None:
+                table = Table("the list of SMILES", (), ()) if table is None else table
+                numbers = descriptors.of_rows(table, good)
             graphs = replace(graphs, graph_attr=torch.from_numpy(numbers))
         atoms, bonds = FEATURES[signature.molecule_features]
         task = task_from_graphs(graphs, name="the data", node_features=atoms, edge_features=bonds, kind="none")

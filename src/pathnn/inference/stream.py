@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pathnn.data.errors import BadRow, BadRowsError
 from pathnn.data.load import find_data, load_data
-from pathnn.data.readers.molecules import MoleculePool, Molecules, Problems, reader_processes
+from pathnn.data.readers.pool import MoleculePool, MoleculesRead, reader_processes
 from pathnn.data.readers.table import SAMPLE, STANDARD_INPUT, Rows, Table, TableReader, open_table
 from pathnn.data.task import Task
 from pathnn.files import atomic_write, check_ending, locked_file
@@ -30,7 +30,7 @@ CHUNK_ROWS = 4_096  # rows that are read, predicted and written at once
 AHEAD = 2  # chunks whose molecules are read while the network computes
 EVERY_ROW = range(sys.maxsize)
 
-Reading = Callable[[], tuple[list[Molecules], Problems]]
+Reading = Callable[[], MoleculesRead]
 
 
 class PredictionTable(NamedTuple):
@@ -115,9 +115,9 @@ class PredictionStream:
         self.reader = replace(reader, rows=chain(first, reader.rows))
         self.smiles = smiles or predictor.trained.config.smiles or some.smiles_column()
         some.column(self.smiles)
-        if (described := predictor.trained.signature.descriptors) is not None:
+        if (described := predictor.reader.descriptors) is not None:
             described.checked(some)  # before anything is written
-        *predicted, _ = predictor.predict_molecules([], [], {})
+        *predicted, _ = predictor.predict_molecules([], MoleculesRead([], {}))
         self.predicted = tuple(predicted)
         self.header = [*reader.columns, *(free_name(name, reader.columns) for name in (*predicted, ERROR))]
 
@@ -127,9 +127,8 @@ class PredictionStream:
         first = list(islice(tables, 1))
         processes = reader_processes(len(first[0][1].rows) if first else 0)
         waiting: deque[tuple[int, Table, str, Reading]] = deque()
-        trained = self.predictor.trained
-        described = trained.signature.descriptors
-        with MoleculePool(trained.signature.molecule_features, processes, trained.config.clean) as pool:
+        described = self.predictor.reader.descriptors
+        with MoleculePool(self.predictor.reader, processes) as pool:
             for before, read, digest in chain(first, tables):
                 table = read if described is None else described.checked(read)
                 waiting.append((before, table, digest, pool.read(self._texts(table))))
@@ -163,13 +162,13 @@ class PredictionStream:
         return [None if i in table.problems else text for i, text in enumerate(table.column(self.smiles))]
 
     def _predict(self, before: int, table: Table, digest: str, wait: Reading) -> PredictionTable:
-        molecules, problems = wait()
-        problems |= table.problems
+        read = wait()
+        problems = read.problems | dict(table.problems)
         texts = self._texts(table)
         bad = tuple(BadRow(before + i + 1, problems[i], texts[i] or "") for i in sorted(problems))
         if self.strict and bad:
             raise BadRowsError(self.reader.source, bad, before + len(table.rows), "leave out --strict")
-        columns = self.predictor.predict_molecules(texts, molecules, problems, table)
+        columns = self.predictor.predict_molecules(texts, read._replace(problems=problems), table)
         width = len(table.columns)
         rows = [
             [*row[:width], *[""] * (width - len(row)), *("" if value is None else value for value in values)]

@@ -18,7 +18,9 @@ from rdkit import Chem, rdBase
 
 from pathnn.data.errors import DataError
 from pathnn.data.readers import smiles as smiles_module
-from pathnn.data.readers.molecules import PIECE, MoleculeFeatures, MoleculePool, read_molecules
+from pathnn.data.readers.descriptors import Descriptors
+from pathnn.data.readers.molecules import MoleculeFeatures, read_molecules
+from pathnn.data.readers.pool import PIECE, MoleculePool, MoleculeReader
 from pathnn.data.readers.smiles import pack_molecules, smiles_graphs
 from pathnn.data.readers.table import Table, open_table
 from slow_molecules import ACHIRAL, CHIRAL, slow_molecule
@@ -81,17 +83,19 @@ def test_several_processes_read_what_one_reads() -> None:
     assert len(texts) > 2 * PIECE
     results = []
     for processes in (0, 2):
-        with MoleculePool("cip", processes) as pool:
+        with MoleculePool(MoleculeReader(descriptors=Descriptors.of("standard")), processes) as pool:
             first, second = pool.read(texts), pool.read(["CCO"])
             results.append((first(), second()))
-    for (one, problems), (other, same) in zip(*results, strict=True):
-        assert problems == same
-        graphs, others = pack_molecules(one), pack_molecules(other)
+    for one, other in zip(*results, strict=True):
+        assert one.problems == other.problems
+        assert np.array_equal(one.descriptors, other.descriptors, equal_nan=True)
+        graphs, others = pack_molecules(one.molecules), pack_molecules(other.molecules)
+        assert len(graphs) == len(one.descriptors)
         assert all(torch.equal(tensor, others.tensors()[name]) for name, tensor in graphs.tensors().items())
 
 
 def test_a_process_that_ends_is_an_error_and_not_a_wait_for_ever() -> None:
-    with pytest.raises(DataError, match="exit code"), MoleculePool("cip", 1) as pool:  # noqa: PT012
+    with pytest.raises(DataError, match="exit code"), MoleculePool(MoleculeReader(), 1) as pool:  # noqa: PT012
         pool.processes[0].kill()
         pool.processes[0].wait()
         pool.read(["CO"])()
@@ -103,9 +107,9 @@ def test_a_script_without_a_main_block_can_read_many_molecules(tmp_path: Path) -
     (tmp_path / "scripts").mkdir()
     script = tmp_path / "scripts" / "mine.py"
     script.write_text(
-        "from pathnn.data.readers.molecules import MoleculePool\n"
-        "with MoleculePool('cip', 1) as pool:\n"
-        "    (molecules,), problems = pool.read(['CCO'])()\n"
+        "from pathnn.data.readers.pool import MoleculePool, MoleculeReader\n"
+        "with MoleculePool(MoleculeReader('cip'), 1) as pool:\n"
+        "    (molecules,), *_ = pool.read(['CCO'])()\n"
         "print(molecules.num_atoms.tolist())\n"
     )
     found = subprocess.run(
@@ -115,7 +119,7 @@ def test_a_script_without_a_main_block_can_read_many_molecules(tmp_path: Path) -
 
 
 def test_reading_imports_no_torch() -> None:
-    code = "import sys, pathnn.data.readers.molecules; sys.exit('torch' in sys.modules)"
+    code = "import sys, pathnn.data.readers.pool; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -133,6 +137,6 @@ def test_a_large_table_is_read_by_processes_and_bad_rows_are_in_order(monkeypatc
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_molecules_are_cleaned_before_they_are_read(processes: int) -> None:
-    with MoleculePool("cip", processes, "salts") as pool:
-        (molecules,), _ = pool.read(["CC(=O)[O-].[Na+]"])()
+    with MoleculePool(MoleculeReader("cip", "salts"), processes) as pool:
+        (molecules,), *_ = pool.read(["CC(=O)[O-].[Na+]"])()
     assert np.array_equal(molecules.atoms, read_molecules(["CC(=O)O"])[0].atoms)

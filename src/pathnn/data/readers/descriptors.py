@@ -77,10 +77,8 @@ class Descriptors:
         """How many of the numbers, the first ones, are Morgan counts: they are not standardised."""
         return BITS if self.kind in ("standard", "morgan") else 0
 
-    def of_rows(self, table: Table, rows: Sequence[int], smiles: Sequence[str]) -> Array:
-        """Return the descriptors of some rows of a table, counted from 0, whose molecules are `smiles`."""
-        if self.kind != "columns":
-            return self.of_molecules(smiles)
+    def of_rows(self, table: Table, rows: Sequence[int]) -> Array:
+        """Return the values of the columns in some rows of a table, counted from 0."""
         columns = [table.numbers(name) for name in self.names]
         values = [[column[row] for column in columns] for row in rows]
         return np.array(values, dtype=np.float32).reshape(len(rows), len(columns))

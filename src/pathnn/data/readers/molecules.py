@@ -1,26 +1,17 @@
-"""Read SMILES into flat arrays of codes, many molecules at once, in this process or in several.
+"""Read SMILES into flat arrays of codes, many molecules at once.
 
 There are nine codes per atom and three per bond. "cip" features are those of PyG (`torch_geometric.utils.from_smiles`)
 with CIP labels for stereochemistry, "ogb" those of the Open Graph Benchmark (docs/data.md).
 
-This module imports no torch, so that processes that only read molecules start fast. `MoleculePool` starts them as
-programs of their own, not by `multiprocessing`, which would import the user's script.
+This module imports no torch, so that processes that only read molecules (`readers.pool`) start fast.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import pickle
-import signal
-import subprocess
-import sys
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
-from functools import cache, lru_cache, partial
-from queue import SimpleQueue
+from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -307,104 +298,3 @@ def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.nd
             elif not skip_invalid:
                 raise DataError(f"{text!r} is no molecule that rdkit can read.")
     return rows
-
-
-MANY = 2_000  # so many molecules are worth starting processes
-PIECE = 500  # how many molecules a process reads at once
-MOST_PROCESSES = 16
-
-
-def reader_processes(molecules: int) -> int:
-    """Return how many processes should read so many molecules; 0: none but this one."""
-    available = getattr(os, "sched_getaffinity", None)  # not on every system
-    cores = len(available(0)) if available else os.cpu_count() or 1
-    return min(cores, MOST_PROCESSES) if molecules > MANY and cores > 1 and sys.executable else 0
-
-
-class MoleculePool:
-    """Processes that read molecules as `read_molecules` does, in the order of the SMILES.
-
-    With 0 processes, molecules are read in this process, when they are asked for.
-
-    ```python
-    with MoleculePool("cip", 2) as pool:
-        wait = pool.read(["CO", "C("])
-        (molecules,), problems = wait()
-    ```
-    """
-
-    def __init__(self, features: MoleculeFeatures, processes: int, clean: Clean | None = None) -> None:
-        self._read = partial(read_molecules, features=features, clean=clean)
-        self.processes = [_start(features, clean) for _ in range(processes)]
-        self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
-        for process in self.processes:
-            self._idle.put(process)
-        self._threads = ThreadPoolExecutor(max(processes, 1))
-
-    def read(self, texts: Sequence[str | None]) -> Callable[[], tuple[list[Molecules], Problems]]:
-        """Begin to read molecules; the returned function waits for them, and returns them in pieces."""
-        pieces = [texts[i : i + PIECE] for i in range(0, len(texts), PIECE)]
-        waits: list[Callable[[], tuple[Molecules, Problems]]] = [
-            self._threads.submit(self._ask, piece).result if self.processes else partial(self._read, piece)
-            for piece in pieces
-        ]
-
-        def wait() -> tuple[list[Molecules], Problems]:
-            found = [wait_for() for wait_for in waits]
-            problems = {PIECE * i + at: reason for i, (_, some) in enumerate(found) for at, reason in some.items()}
-            return [molecules for molecules, _ in found], problems
-
-        return wait
-
-    def _ask(self, texts: Sequence[str | None]) -> tuple[Molecules, Problems]:
-        """Send SMILES to a process that waits for some, and return its answer."""
-        process = self._idle.get()
-        try:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            pickle.dump(texts, process.stdin)
-            process.stdin.flush()
-            molecules, problems = pickle.load(process.stdout)
-            return Molecules(*molecules), problems
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
-            raise DataError(
-                f"a process that reads molecules has failed ({error}; exit code {process.poll()}): the memory may be "
-                "full. Call again with fewer molecules at a time."
-            ) from error
-        finally:
-            self._idle.put(process)
-
-    def __enter__(self) -> MoleculePool:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        for process in self.processes if kind is not None else ():
-            process.kill()
-        self._threads.shutdown(cancel_futures=True)
-        for process in self.processes:
-            with suppress(OSError), process:  # close its pipes and wait; it may have ended with a request unread
-                pass
-
-
-def _start(features: MoleculeFeatures, clean: Clean | None) -> subprocess.Popen[bytes]:
-    """Start a process that answers on its standard output, and finds the packages that this one finds."""
-    paths = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "pathnn.data.readers.molecules", json.dumps([features, clean])],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths},
-    )  # fmt: skip
-
-
-def serve(features: MoleculeFeatures, clean: Clean | None) -> None:
-    """Answer the requests of `MoleculePool` until the standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
-    with os.fdopen(os.dup(1), "wb") as answers, suppress(EOFError):
-        os.dup2(2, 1)  # what libraries print is no answer
-        while True:
-            molecules, problems = read_molecules(pickle.load(sys.stdin.buffer), features, clean)
-            pickle.dump((tuple(molecules), problems), answers)
-            answers.flush()
-
-
-if __name__ == "__main__":
-    serve(*json.loads(sys.argv[1]))

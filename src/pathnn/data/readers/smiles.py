@@ -11,14 +11,9 @@ from torch import Tensor
 
 from pathnn.data.errors import BadRow, BadRowsError
 from pathnn.data.packed import PackedGraphs, offsets
-from pathnn.data.readers.molecules import (
-    Clean,
-    MoleculeFeatures,
-    MoleculePool,
-    Molecules,
-    read_molecules,
-    reader_processes,
-)
+from pathnn.data.readers.descriptors import Descriptors
+from pathnn.data.readers.molecules import Clean, MoleculeFeatures, Molecules, read_molecules
+from pathnn.data.readers.pool import MoleculePool, MoleculeReader, reader_processes
 from pathnn.data.readers.table import Table, class_key, row_targets
 from pathnn.data.task import Categorical
 from pathnn.nn.presets import OGB_ATOMS, OGB_BONDS
@@ -39,13 +34,14 @@ def smiles_graphs(
     skip_invalid: bool = False,
     features: MoleculeFeatures = "cip",
     clean: Clean | None = None,
+    descriptors: Descriptors | None = None,
 ) -> tuple[PackedGraphs, list[BadRow]]:
     """Read the molecules of a table as graphs; return them and the rows that were left out.
 
     `y` is `[G, targets]`, float64; with `labels`, values are class names, and `y` has their positions. A row is bad
     if rdkit refuses its SMILES, or if a target is missing or is not a finite number. Bad rows raise `BadRowsError`,
     or are left out with `skip_invalid`. Of several targets, some may be missing (NaN), but not all. `clean` says how to
-    clean the molecules; their names stay the SMILES of the table.
+    clean the molecules; their names stay the SMILES of the table. `graph_attr` has their `descriptors`.
     """
     texts = table.column(smiles or table.smiles_column())
     columns = [table.column(target) for target in targets]
@@ -54,8 +50,8 @@ def smiles_graphs(
     wrong = {i: value for i, row in enumerate(values) for value in reversed(row) if isinstance(value, str)}
     wrong |= table.problems
     rows = [i for i in range(len(texts)) if i not in wrong]
-    with MoleculePool(features, reader_processes(len(rows)), clean) as pool:
-        molecules, problems = pool.read([texts[i] for i in rows])()
+    with MoleculePool(MoleculeReader(features, clean, descriptors), reader_processes(len(rows))) as pool:
+        molecules, problems, numbers = pool.read([texts[i] for i in rows])()
     wrong |= {rows[at]: reason for at, reason in problems.items()}
     bad = [BadRow(i + 1, wrong[i], texts[i] or "") for i in sorted(wrong)]
     if bad and not skip_invalid:
@@ -64,7 +60,10 @@ def smiles_graphs(
         raise BadRowsError(table.source, bad, len(texts), "name the column that holds SMILES (--smiles COLUMN)")
     good = [i for i in range(len(texts)) if i not in wrong]
     y = torch.tensor([values[i] for i in good], dtype=torch.float64).view(len(good), len(targets)) if targets else None
-    return replace(pack_molecules(molecules), y=y, names=tuple(texts[i] or "" for i in good)), bad
+    if descriptors is not None and numbers is None:
+        numbers = descriptors.of_rows(table, good)
+    described = None if numbers is None else torch.from_numpy(numbers)
+    return replace(pack_molecules(molecules), y=y, names=tuple(texts[i] or "" for i in good), graph_attr=described), bad
 
 
 def read_molecule(
