@@ -188,11 +188,6 @@ def read_tensors(path: Path, *, kind: str, version: int) -> tuple[dict[str, Tens
     return tensors, dict(json.loads(text["meta"]))
 
 
-def file_format(path: Path) -> str | None:
-    """Return the format that a tensor file names, or None for any other file."""
-    return file_metadata(path).get("format")
-
-
 def file_metadata(path: Path) -> dict[str, str]:
     """Return the metadata of a tensor file (format, version, meta, sha256); none for any other file."""
     try:

@@ -58,15 +58,11 @@ class Folder:
 
     result = File("result.json")
 
-    def make(self) -> None:
-        """Create the folder if it does not exist."""
-        with writing(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-
     def abandon(self) -> None:
         """Remove the folder if it is empty except for the lock."""
         with suppress(OSError):
-            (self.path / LOCK).unlink(missing_ok=True)
+            if [entry.name for entry in self.path.iterdir()] == [LOCK]:
+                (self.path / LOCK).unlink()
             self.path.rmdir()
 
     def write_result(self, result: Mapping[str, Any]) -> None:
@@ -84,8 +80,15 @@ class Folder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the folder against training by other processes; a killed process leaves no lock."""
+        """Create the folder, and lock it against training by other processes; a killed process leaves no lock.
+
+        After an error, a new folder is removed if nothing was written to it.
+        """
+        new = not self.path.exists()
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
         with ExitStack() as lock:
+            lock.push(lambda kind, *_: self.abandon() if new and kind is not None else None)
             try:
                 lock.enter_context(locked_file(self.path / LOCK, wait=False))
             except BlockingIOError as error:
