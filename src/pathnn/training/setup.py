@@ -174,12 +174,12 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     train, val, test = loader(split.train, train=True), loader(split.val), loader(split.test)
     if isinstance(train, RedrawingLoader) and isinstance(model, PathModel):
         train.options = model.path_options
-    y = task.graphs.y
-    if y is None:
-        return Loaders(task, train, val, test, data, key)
-    known = y[split.train.to(y.device)]
-    task = _with_loss(task, config, known)
-    return Loaders(task, train, val, test, data, key, TargetScale.of(known) if config.standardize else TargetScale())
+    y, scale = task.graphs.y, TargetScale()
+    if y is not None:
+        known = y[split.train.to(y.device)]
+        task = _with_loss(task, config, known)
+        scale = TargetScale.of(known) if config.standardize else scale
+    return Loaders(task, train, val, test, data, key, scale)
 
 
 def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
