@@ -172,8 +172,7 @@ class Stepper:
     """Compute the batches of a run operation by operation; a subclass may compute some of them in another way."""
 
     def __init__(self, state: TrainState, loaders: Loaders) -> None:
-        if loaders.task.loss is None:
-            raise RunError(f"{loaders.task.name} has no targets to train on.")
+        assert loaders.task.loss is not None
         self.state, self.loaders = state, loaders
         self.loss = loaders.task.loss()
 
