@@ -32,9 +32,8 @@ from pathnn.data import PackedGraphs, load_dataset
 from pathnn.data.task import Task
 from pathnn.nn import Baseline, PathCell
 from pathnn.paths import PathExplosionError
-from pathnn.provenance import provenance
 from pathnn_reproduction.bench.extract import peak_bytes
-from pathnn_reproduction.results import Results
+from pathnn_reproduction.results import Results, provenance
 
 ROOT = Path(__file__).resolve().parents[1]
 LENGTHS = (2, 4, 6, 8)

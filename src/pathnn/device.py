@@ -1,8 +1,7 @@
-"""Resolve a device, measure its free memory, and start Lightning Fabric on it."""
+"""Resolve a device, measure its free memory, and work together with the other processes of Lightning Fabric."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 from collections.abc import Callable
@@ -78,40 +77,6 @@ def _cgroup() -> int | None:
     except (OSError, ValueError):
         return None
     return None if limit == "max" else max(int(limit) - used, 0)
-
-
-def make_fabric(device: str = "auto", *, devices: int = 1, num_nodes: int = 1, precision: str = "32-true") -> Fabric:
-    """Return a launched Fabric; with several processes, return in each of them.
-
-    Starts the other processes, unless torchrun or SLURM has started them. Precision "tf32" is "32-true" with TF32
-    products on a GPU. Fabric chooses the GPUs: `device` says only whether to use any.
-
-    >>> make_fabric("cpu").device
-    device(type='cpu')
-    """
-    from lightning_fabric import Fabric
-
-    accelerator = resolve(device).type
-    if accelerator == "cuda" and devices > torch.cuda.device_count():
-        raise ValueError(f"devices={devices}: this machine has {torch.cuda.device_count()} CUDA devices.")
-    if precision == "16-mixed" and accelerator == "cpu":
-        raise ValueError("precision='16-mixed' needs a GPU. Use 'bf16-mixed' or '32-true' on a CPU.")
-    if accelerator == "cuda":
-        small_cublas_workspace()
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
-    fabric_precision: Any = "32-true" if precision == "tf32" else precision
-    several = devices * num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1
-    fabric = Fabric(
-        accelerator=accelerator,
-        devices=devices,
-        num_nodes=num_nodes,
-        strategy="ddp" if several else "auto",
-        precision=fabric_precision,
-    )
-    fabric.launch()
-    if several:
-        atexit.register(leave_processes)
-    return fabric
 
 
 def leave_processes() -> None:

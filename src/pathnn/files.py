@@ -18,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -58,16 +59,19 @@ def check_ending(out: Path, *endings: str) -> None:
         )
 
 
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a CSV as a whole or not at all."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder: expected the name of a .csv file.")
     with atomic_write(path) as file:
-        text = io.TextIOWrapper(file, "utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-        text.detach()  # flushes it
+        file.write(csv_text(chain([header], rows)).encode())
 
 
 def plain_file(path: str, flags: int) -> int:
@@ -186,11 +190,6 @@ def read_tensors(path: Path, *, kind: str, version: int) -> tuple[dict[str, Tens
     if text.get("sha256") != _checksum(tensors, text):
         raise FileError(f"{path} is damaged: its checksum is wrong. Use a copy of it.")
     return tensors, dict(json.loads(text["meta"]))
-
-
-def file_format(path: Path) -> str | None:
-    """Return the format that a tensor file names, or None for any other file."""
-    return file_metadata(path).get("format")
 
 
 def file_metadata(path: Path) -> dict[str, str]:

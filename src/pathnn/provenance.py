@@ -1,29 +1,13 @@
-"""Describe how a result was computed: commit, time, device and versions."""
+"""Describe the code that computed a result: its commit, and the versions of packages."""
 
 from __future__ import annotations
 
 import os
 import platform
 import subprocess
-from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
-
-from pathnn.device import device_name, resolve
-
-
-def provenance(device: str = "cpu") -> dict[str, Any]:
-    """Return commit, time, device and versions of a computation on a device (see `pathnn.device.resolve`)."""
-    chosen = resolve(device)
-    return {
-        "commit": commit(),
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "device": device_name(chosen) if chosen.type == "cuda" else f"{platform.machine()}, {os.cpu_count()} cores",
-        "versions": versions(),
-    }
-
 
 PACKAGES = (
     "pathnn", "torch", "torch_geometric", "lightning", "lightning_fabric", "torchmetrics", "numba", "numpy", "igraph",

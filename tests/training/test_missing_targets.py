@@ -51,10 +51,10 @@ def test_a_run_and_the_scores_of_each_target(tmp_path: Path):
     known = ~y.isnan()
     assert found.together.loss == pytest.approx(float((out - y)[known].abs().mean()), rel=1e-5)
     assert found.together.score == pytest.approx(result["test_score"], rel=1e-5)
-    assert len(found.targets) == 2
+    assert len(found.together.targets) == 2
     assert [*result["targets"]] == ["test", "val"]
     assert result["targets"]["test"] == pytest.approx(found.together.targets, rel=1e-5)
-    assert sum(found.targets) / 2 == pytest.approx(found.together.score, rel=1e-5)
+    assert sum(found.together.targets.values()) / 2 == pytest.approx(found.together.score, rel=1e-5)
     full = replace(task.graphs, y=torch.ones(40, 2))
     assert score(trained, task_from_graphs(full, name="tiny", kind="regression"), test).score > 0
 

@@ -239,7 +239,6 @@ def test_a_folder_in_place_of_the_config_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_two_runs_cannot_share_a_folder(tmp_path):
-    RunFolder(tmp_path / "run").make()
     with RunFolder(tmp_path / "run").lock(), pytest.raises(RunFolderError, match="another process"):
         run(tiny_config(), tmp_path / "run", task=tiny_task())
 

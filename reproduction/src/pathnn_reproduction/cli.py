@@ -249,9 +249,8 @@ def theory_command(
     """
     begin = time.perf_counter()
     with result_only(json):
-        from pathnn.provenance import provenance
         from pathnn_reproduction import pages
-        from pathnn_reproduction.results import write_result
+        from pathnn_reproduction.results import provenance, write_result
         from pathnn_reproduction.theory.checks import VARIANTS, TheorySettings, theory_checks
         from pathnn_reproduction.theory.table import entry_text, example_text, theory_table, to_result
 

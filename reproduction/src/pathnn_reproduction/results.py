@@ -6,14 +6,17 @@ import hashlib
 import json
 import math
 import os
+import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from pathnn.device import device_name, resolve
 from pathnn.files import atomic_write, locked_file
-from pathnn.provenance import provenance
+from pathnn.provenance import commit, versions
 
 if TYPE_CHECKING:
     from pathnn.training.config import RunConfig
@@ -211,6 +214,17 @@ def trained_row(spec: RunSpec, config: RunConfig, result: Mapping[str, Any]) -> 
         **{name: result[name] for name in (*copied, "device", "commit", "time", "versions")},
         "config": options,
         "config_hash": config_hash(options),
+    }
+
+
+def provenance(device: str = "cpu") -> dict[str, Any]:
+    """Return commit, time, device and versions of a computation on a device (see `pathnn.device.resolve`)."""
+    chosen = resolve(device)
+    return {
+        "commit": commit(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "device": device_name(chosen) if chosen.type == "cuda" else f"{platform.machine()}, {os.cpu_count()} cores",
+        "versions": versions(),
     }
 
 

@@ -203,8 +203,8 @@ def test_the_result_is_saved_after_each_part(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_gpu_step_is_not_taken_for_a_plain_call(tmp_path: Path) -> None:
     """README and page say which loop a row is of, and compare each with the dense side of its own run."""
-    from pathnn.provenance import provenance
     from pathnn_reproduction.bench.report import benchmark_page, headline
+    from pathnn_reproduction.results import provenance
 
     row = {"workload": "zinc-ap", "phase": "train", "dense_ms": 36.0, "ours_ms": 3.0, "ratio": 12.0, "dense_mib": 2.0,
            "ours_mib": 1.0, "plain_trie_ms": 4.5, "plain_edge_index_ms": 7.2, "gine_ms": 13.0, "ours_busy_ms": 3.0,

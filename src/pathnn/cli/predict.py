@@ -56,7 +56,7 @@ def predict_command(
     if resume and (out is None or json):
         raise typer.BadParameter("only a file that --out names can be resumed, without --json.", param_hint="--resume")
     with result_only(json):
-        from pathnn.files import atomic_write, check_ending
+        from pathnn.files import atomic_write, check_ending, csv_text
         from pathnn.inference import stream
         from pathnn.inference.predictor import Predictor
 
@@ -73,7 +73,7 @@ def predict_command(
                 if json:
                     kept.append(chunk)
                 elif out is None:
-                    sys.stdout.write(stream.csv_text(chunk.rows if done.chunks else [chunk.header, *chunk.rows]))
+                    sys.stdout.write(csv_text(chunk.rows if done.chunks else [chunk.header, *chunk.rows]))
                 done = done.add(chunk)
                 step(len(chunk.rows))
 

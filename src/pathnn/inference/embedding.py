@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from pathnn.data.errors import BadRow, BadRowsError
-from pathnn.data.loader import PackedLoader
 from pathnn.data.readers.pool import MoleculesRead
 from pathnn.data.readers.table import Table
 from pathnn.data.task import Task
@@ -21,9 +20,7 @@ from pathnn.files import atomic_write, check_ending
 from pathnn.inference.predictor import ERROR, Columns, Predictor, free_name, load_runs
 from pathnn.inference.stream import PredictionTable, Written, csv_bytes, is_table, predict_rows, predict_table
 from pathnn.training.checkpoint import TrainedModel
-from pathnn.training.ensemble import Ensemble
-from pathnn.training.scoring import apply
-from pathnn.training.setup import check_finite, resolve_max_entries, with_paths
+from pathnn.training.ensemble import Ensemble, predict_each
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -52,20 +49,9 @@ class Embedder(Predictor):
         """Return the embeddings of all graphs of a task."""
         if task is None:
             return {EMBEDDING: []}
-        self.trained.signature.check_inputs(task)
-        check_finite(task)
-        models = [one.model.to(self.device) for one in self.trained.members]
-        loader = PackedLoader(
-            with_paths(task.graphs, models[0], self.device),
-            batch_size=self.trained.config.batch_size,
-            max_entries=resolve_max_entries("auto", models[0], self.device),
-            device=self.device,
-        )
-        with torch.inference_mode():
-            each = ([apply(model, batch, merge=True) for model in models] for batch in loader)
-            rows = [torch.cat(some, dim=1).float().cpu() for some in each]
-        sizes = task.graphs.node_ptr.diff().tolist() if self.atoms else [1] * len(task.graphs)
-        return {EMBEDDING: [(part if self.atoms else part[0]).numpy() for part in torch.split(torch.cat(rows), sizes)]}
+        rows = torch.cat([*predict_each(self.trained, task, device=self.device)], dim=1).float().cpu()
+        parts = torch.split(rows, task.graphs.node_ptr.diff().tolist()) if self.atoms else rows
+        return {EMBEDDING: [part.numpy() for part in parts]}
 
     def predict_molecules(
         self, texts: Sequence[str | None], read: MoleculesRead, table: Table | None = None

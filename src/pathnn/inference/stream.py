@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
-import io
 import json
 import os
 import sys
@@ -21,7 +19,7 @@ from pathnn.data.load import find_data, load_data
 from pathnn.data.readers.pool import MoleculePool, MoleculesRead, reader_processes
 from pathnn.data.readers.table import SAMPLE, STANDARD_INPUT, Rows, Table, TableReader, open_table
 from pathnn.data.task import Task
-from pathnn.files import atomic_write, check_ending, locked_file
+from pathnn.files import atomic_write, check_ending, csv_text, locked_file
 from pathnn.inference.intervals import checksum
 from pathnn.inference.predictor import ERROR, Columns, Predictor, free_name
 from pathnn.training.ensemble import Ensemble
@@ -282,13 +280,6 @@ def _write(file: BinaryIO, rows: list[list[Any]], out: Path, size: int | None = 
     file.flush()
     os.fsync(file.fileno())
     return file.seek(0, os.SEEK_END)
-
-
-def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
 
 
 def csv_bytes(rows: Iterable[Sequence[Any]], out: Path) -> bytes:

@@ -97,11 +97,6 @@ class EnsembleScore:
     each: tuple[Evaluation, ...]
 
     @property
-    def targets(self) -> tuple[float, ...]:
-        """Return the score of the mean prediction for each of several targets."""
-        return tuple(self.together.targets.values())
-
-    @property
     def mean(self) -> float:
         """Return the mean of the networks' scores."""
         return mean(one.score for one in self.each)
@@ -318,8 +313,6 @@ def run_members(
     entries = resolve_max_entries(begun.max_entries, model, resolve(config.device))
     automatic = [n for n, one in configs.items() if one.max_entries == "auto" and n not in saved]
     configs = {**configs, **{n: replace(configs[n], max_entries=entries) for n in automatic}}  # the same for all
-    new = not out.exists()
-    folder.make()
 
     def tell(epoch: Epoch, ready: Run) -> None:
         if folder.result.exists() or folder.numbers != wanted:
@@ -327,22 +320,16 @@ def run_members(
         if report is not None:
             report(epoch, ready)
 
-    try:
-        with folder.lock():
-            if overwrite:
-                folder.clear({*folder.numbers, *wanted})
-            if not folder.begun:
-                folder.write_members(wanted, shared or {})
-            results = [
-                run(one, folder.member(number).path, task=task, resume=resume, report=tell)
-                for number, one in configs.items()
-            ]
-            result = summarize(load_members(folder), task, results)
-            folder.write_result(result)
-            return result
-    finally:
-        if new and not folder.begun:
-            folder.abandon()
+    with folder.lock():
+        if overwrite:
+            folder.clear({*folder.numbers, *wanted})
+        if not folder.begun:
+            folder.write_members(wanted, shared or {})
+        paths = {number: folder.member(number).path for number in configs}
+        results = [run(one, paths[n], task=task, resume=resume, report=tell) for n, one in configs.items()]
+        result = summarize(load_members(folder), task, results)
+        folder.write_result(result)
+        return result
 
 
 def summary(ensemble: Ensemble, task: Task, results: Sequence[dict[str, Any]]) -> dict[str, Any]:

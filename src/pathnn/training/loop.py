@@ -6,7 +6,9 @@ operation, or on a GPU as CUDA graphs (`pathnn.training.cuda_graphs.run_steps`).
 
 from __future__ import annotations
 
+import atexit
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +22,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from pathnn.data.loader import PackedLoader
-from pathnn.device import make_fabric, share_buffers
+from pathnn.device import leave_processes, resolve, share_buffers, small_cublas_workspace
 from pathnn.training.config import RunConfig, run_seed
 from pathnn.training.errors import NotFiniteError, RunError
 from pathnn.training.scoring import Evaluation, Step, apply, as_targets, evaluate, targets
@@ -170,8 +172,7 @@ class Stepper:
     """Compute the batches of a run operation by operation; a subclass may compute some of them in another way."""
 
     def __init__(self, state: TrainState, loaders: Loaders) -> None:
-        if loaders.task.loss is None:
-            raise RunError(f"{loaders.task.name} has no targets to train on.")
+        assert loaders.task.loss is not None
         self.state, self.loaders = state, loaders
         self.loss = loaders.task.loss()
 
@@ -202,17 +203,36 @@ def make_stepper(state: TrainState, loaders: Loaders, config: RunConfig) -> Step
 
 
 def fabric_for(config: RunConfig) -> Fabric:
-    """Return a launched Fabric for the device, the processes and the precision of a run.
+    """Return a launched Fabric for the device, the processes and the precision of a run; return in each process.
+
+    Starts the other processes, unless torchrun or SLURM has started them. Fabric chooses the GPUs: `config.device` says
+    only whether to use any.
 
     >>> fabric_for(RunConfig(data="csl", device="cpu")).device
     device(type='cpu')
     """
-    try:
-        return make_fabric(
-            config.device, devices=config.devices, num_nodes=config.num_nodes, precision=config.precision
-        )
-    except ValueError as error:
-        raise RunError(str(error)) from error
+    from lightning_fabric import Fabric
+
+    accelerator, precision = resolve(config.device).type, config.precision
+    if accelerator == "cuda" and config.devices > torch.cuda.device_count():
+        raise RunError(f"devices={config.devices}: this machine has {torch.cuda.device_count()} CUDA devices.")
+    if precision == "16-mixed" and accelerator == "cpu":
+        raise RunError("precision='16-mixed' needs a GPU. Use 'bf16-mixed' or '32-true' on a CPU.")
+    if accelerator == "cuda":
+        small_cublas_workspace()
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    several = config.devices * config.num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1
+    fabric = Fabric(
+        accelerator=accelerator,
+        devices=config.devices,
+        num_nodes=config.num_nodes,
+        strategy="ddp" if several else "auto",
+        precision="32-true" if precision == "tf32" else precision,
+    )
+    fabric.launch()
+    if several:
+        atexit.register(leave_processes)
+    return fabric
 
 
 def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainState | None = None) -> Iterator[Epoch]:

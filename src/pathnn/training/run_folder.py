@@ -38,6 +38,9 @@ FILES = (
     "config.yaml", "metrics.jsonl", "model.safetensors", "last.ckpt", "result.json", "curves.png", *EVALUATION_FILES
 )  # fmt: skip
 
+ENTRIES = (*FILES, LOCK, "logs")
+"""What a run folder holds."""
+
 
 class File:
     """A file of a folder, as an attribute of the folder."""
@@ -58,15 +61,11 @@ class Folder:
 
     result = File("result.json")
 
-    def make(self) -> None:
-        """Create the folder if it does not exist."""
-        with writing(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-
     def abandon(self) -> None:
         """Remove the folder if it is empty except for the lock."""
         with suppress(OSError):
-            (self.path / LOCK).unlink(missing_ok=True)
+            if [entry.name for entry in self.path.iterdir()] == [LOCK]:
+                (self.path / LOCK).unlink()
             self.path.rmdir()
 
     def write_result(self, result: Mapping[str, Any]) -> None:
@@ -84,8 +83,15 @@ class Folder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the folder against training by other processes; a killed process leaves no lock."""
+        """Create the folder, and lock it against training by other processes; a killed process leaves no lock.
+
+        After an error, a new folder is removed if nothing was written to it.
+        """
+        new = not self.path.exists()
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
         with ExitStack() as lock:
+            lock.push(lambda kind, *_: self.abandon() if new and kind is not None else None)
             try:
                 lock.enter_context(locked_file(self.path / LOCK, wait=False))
             except BlockingIOError as error:
@@ -142,7 +148,7 @@ class RunFolder(Folder):
         """
         check_modes(resume=resume, overwrite=overwrite)
         check_kind(self.path, None)
-        self.check_free(lambda name: self.config.exists() or is_run_file(name))
+        self.check_free(lambda name: self.config.exists() or name in ENTRIES)
         if resume or not self.begun:
             return
         try:
@@ -296,11 +302,6 @@ def final_name(name: str) -> str:
     return re.sub(r"^\.(.+)\.[0-9a-f]+\.tmp$", r"\1", name)
 
 
-def is_run_file(name: str) -> bool:
-    """Return whether a run writes a file of this name."""
-    return name in (*FILES, LOCK, "logs")
-
-
 def write_file(path: Path, content: bytes | str) -> None:
     """Replace a file as a whole."""
     with writing(path), atomic_write(path) as file:
@@ -393,7 +394,7 @@ class EnsembleFolder(Folder):
         for member in map(self.member, wanted):
             member.check(resume=resume, overwrite=overwrite)
             if overwrite:
-                member.check_free(is_run_file)
+                member.check_free(lambda name: name in ENTRIES)
 
     def write_members(self, numbers: Iterable[int], more: Mapping[str, Any]) -> None:
         """Write the seeds or folds of the runs and what they share, and remove what was computed from other runs."""

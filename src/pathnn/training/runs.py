@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -125,17 +125,11 @@ def open_run(
     """Lock the folder of a run, and prepare the run; a run that is refused leaves no new folder."""
     task = load_task(config) if task is None else with_metric(task, config.metric)
     fabric = fabric_for(config)
-    folder, new = RunFolder(out), not out.exists()
+    folder = RunFolder(out)
     on_first(fabric, lambda: folder.check(resume=resume, overwrite=overwrite))
-    on_first(fabric, folder.make)
-    with folder.lock() if fabric.is_global_zero else nullcontext():
-        try:
-            ready = prepare(config, task, folder, fabric, resume=resume)
-        except ValueError:  # a RunError, or an error of the model's options
-            if new and fabric.is_global_zero:
-                folder.abandon()
-            raise
-        yield ready
+    with ExitStack() as lock:
+        on_first(fabric, lambda: lock.enter_context(folder.lock()))
+        yield prepare(config, task, folder, fabric, resume=resume)
 
 
 def train_run(

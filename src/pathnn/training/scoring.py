@@ -181,7 +181,8 @@ def model_outputs(
 ) -> Tensor:
     """Return the outputs of a network for the graphs of `loader`, in its order.
 
-    They are `[graphs, out_channels]`, in float32 or a wider type. `forward` replaces the call of the model on a batch,
+    They are `[graphs, out_channels]`, or of a network without a readout `[vertices, out_channels]`, in float32 or a
+    wider type. `forward` replaces the call of the model on a batch,
     and `merge` is that of `Budget`. With several processes, each computes its share of the batches, and each gets all
     outputs. The model is called without DDP, which would wait for the other processes at every batch, and their
     numbers of batches may differ.
@@ -195,10 +196,12 @@ def model_outputs(
     rank, world_size = (0, 1) if fabric is None else (fabric.global_rank, fabric.world_size)
     model.eval()
     batches = loader.indices(0)
-    rows = torch.split(torch.arange(loader.index.numel()), [batch.numel() for batch in batches])
+    nodes = loader.graphs.node_ptr.cpu().diff()
+    numbers = [int(nodes[batch].sum()) if model.readout is None else batch.numel() for batch in batches]
+    rows = torch.split(torch.arange(sum(numbers)), numbers)
     width = model.config.out_channels or model.config.hidden_channels
     dtype = torch.promote_types(next(model.parameters()).dtype, torch.float32)
-    outputs = torch.zeros(loader.index.numel(), width, dtype=dtype, device=loader.device)
+    outputs = torch.zeros(sum(numbers), width, dtype=dtype, device=loader.device)
     call = forward or (lambda index: apply(model, loader.batch(index), merge=merge))
     with torch.inference_mode(), nullcontext() if fabric is None else fabric.autocast():
         for i in range(rank, len(batches), world_size):

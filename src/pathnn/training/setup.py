@@ -74,14 +74,7 @@ def build_model(config: RunConfig, task: Task) -> Model:
 
 def _fitting(task: Task) -> dict[str, Any]:
     """Return the options that the data determines: widths, kinds of encoders, number of outputs."""
-    if task.loss is None or task.target == "none":
-        raise RunError(
-            f"{task.name} has no targets to train on ({task.notes}). For a CSV name the column: --target COLUMN "
-            "(in Python: target=(COLUMN,))."
-        )
-    if task.target == "class" and task.out_channels < 2:
-        raise RunError(f"{task.name} has only one class: there is nothing to learn. Name another --target.")
-    check_targets(task)
+    check_targets(task, training_targets(task))
     if task.node_features is None:
         raise RunError(f"{task.name} has no vertex features: give graphs an x, or pack them with ones.")
     return {
@@ -119,6 +112,16 @@ class Loaders:
             self.train.graphs = replace(self.train.graphs, tries=replace(tries, options=options))
 
 
+def training_targets(task: Task) -> Tensor:
+    """Return the targets of all graphs; raise `RunError` if a task has none to train on."""
+    if task.loss is None or task.target == "none" or task.graphs.y is None:
+        raise RunError(
+            f"{task.name} has no targets to train on ({task.notes}). For a CSV name the column: --target COLUMN "
+            "(in Python: target=(COLUMN,))."
+        )
+    return task.graphs.y
+
+
 def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.device | str) -> Loaders:
     """Build the loaders of the split `config.fold`; move the dataset to `device` if it fits.
 
@@ -130,12 +133,14 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
     """
     if config.redraw and config.max_paths_per_source is None:
         raise RunError("redraw draws a sample of paths again: expected max_paths_per_source (--max-paths-per-source).")
+    y = training_targets(task).cpu()
     check_finite(task)
     check_finite_targets(task)
     split = choose_split(task, config)
-    check_split(task, split)
+    check_split(task, y[split.train], y[split.val])
     precise = config.standardize or config.precision == "64-true"
-    check_precision(task, split.train, torch.float64 if precise else torch.float32)
+    if task.target == "regression":
+        check_precision(task, y[split.train], torch.float64 if precise else torch.float32)
     data, key = DataFingerprint.of(task, split), data_key(config, task)
     task = task.with_graphs(with_paths(task.graphs, model, device))
     batch_norm = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
@@ -145,26 +150,15 @@ def make_loaders(task: Task, config: RunConfig, model: Model, *, device: torch.d
             f"batch_size={config.batch_size}: BatchNorm learns nothing from batches of one graph, so they are left "
             f"out. Expected at least 2 (--batch-size), and at least 2 training graphs: there are {split.train.numel()}."
         )
+    entries = resolve_max_entries(config.max_entries, model, device)
+    options: dict[str, Any] = {"batch_size": config.batch_size, "max_entries": entries, "device": device}
+    val, test = (PackedLoader(task.graphs, index, **options) for index in (split.val, split.test))
+    options |= {"shuffle": True, "seed": run_seed(config, key, "order"), "drop_single": drop}
     redrawn = task.graphs
     if config.redraw and isinstance(model, PathModel):
         redrawn = redrawn.with_paths(**path_arguments(model), store=False)
-
-    def loader(index: Tensor, *, train: bool = False) -> PackedLoader:
-        return PackedLoader(
-            redrawn if train else task.graphs,
-            index,
-            batch_size=config.batch_size,
-            shuffle=train,
-            seed=run_seed(config, key, "order"),
-            drop_single=drop and train,
-            max_entries=resolve_max_entries(config.max_entries, model, device),
-            device=device,
-        )
-
-    train, val, test = loader(split.train, train=True), loader(split.val), loader(split.test)
-    y = task.graphs.y
-    if y is None:
-        return Loaders(task, train, val, test, data, key)
+    train = PackedLoader(redrawn, split.train, **options)
+    y = training_targets(task)
     known = y[split.train.to(y.device)]
     task = _with_loss(task, config, known)
     return Loaders(task, train, val, test, data, key, TargetScale.of(known) if config.standardize else TargetScale())
@@ -336,18 +330,15 @@ COARSE = 0.01
 """Rounding may change targets by at most this share of their standard deviation."""
 
 
-def check_precision(task: Task, index: Tensor, dtype: torch.dtype) -> None:
-    """Raise `RunError` if `dtype` rounds targets of the graphs `index` by more than `COARSE` of their deviation."""
-    y = task.graphs.y
-    if task.target != "regression" or y is None:
-        return
+def check_precision(task: Task, y: Tensor, dtype: torch.dtype) -> None:
+    """Raise `RunError` if `dtype` rounds the targets `y` of a regression by more than `COARSE` of their deviation."""
     given, read = torch.finfo(y.dtype), torch.finfo(dtype)
     number, advice = read, "Subtract a constant from it, or give it in another unit."
     if given.eps > read.eps:
         number, advice = given, "Give the targets as float64, or subtract a constant from them."
     elif read.dtype == "float32":
         advice = "Standardize it (in a config file: standardize: true), or subtract a constant from it."
-    for i, column in enumerate(y[index.to(y.device)].double().cpu().unbind(dim=1)):
+    for i, column in enumerate(y.double().unbind(dim=1)):
         values = column[~column.isnan()]
         if values.numel() == 0 or values.min() == values.max():
             continue
@@ -365,10 +356,11 @@ def _target_name(task: Task, number: int) -> str:
     return repr(task.classes[number]) if task.classes else f"number {number}"
 
 
-def check_targets(task: Task) -> None:
-    """Raise `RunError` if all targets are the same, or if few graphs share a class."""
-    y = task.graphs.y
-    if y is None or len(task.graphs) < 2:
+def check_targets(task: Task, y: Tensor) -> None:
+    """Raise `RunError` if all targets `y` are the same, or if few graphs share a class."""
+    if task.target == "class" and task.out_channels < 2:
+        raise RunError(f"{task.name} has only one class: there is nothing to learn. Name another --target.")
+    if len(y) < 2:
         return
     if task.target == "class" and 2 * (classes := torch.unique(y).numel()) > len(y) + 2:
         few = f"{task.name} has {classes} classes for {len(y)} graphs: expected several graphs of each class."
@@ -381,12 +373,8 @@ def check_targets(task: Task) -> None:
 OTHER_SPLIT = "Give more data, or another split (--split-seed)."
 
 
-def check_split(task: Task, split: Split) -> None:
-    """Raise `RunError` if a split has nothing to learn (an unknown or constant target), or no best epoch."""
-    if task.graphs.y is None:
-        return
-    y = task.graphs.y.cpu()
-    train, val = y[split.train], y[split.val]
+def check_split(task: Task, train: Tensor, val: Tensor) -> None:
+    """Raise `RunError` if the targets of a split leave nothing to learn (unknown or constant), or no best epoch."""
     never = train.isnan().all(dim=0).nonzero().flatten().tolist() if task.has_missing_targets else []
     if never:
         raise RunError(

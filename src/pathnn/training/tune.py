@@ -91,7 +91,6 @@ def search_options(
     task = task.with_graphs(make_loaders(task, config, model, device="cpu").task.graphs)  # raises the errors of a run
     folder = Folder(out)
     folder.check_free(lambda name: name in FILES)
-    folder.make()
     with folder.lock():
         place = ("data", "device", "max_entries")  # which machines may have differently
         shared = {name: value for name, value in config.to_dict().items() if name not in place}

@@ -193,8 +193,7 @@ def _measure(
     """
     device = "cuda" if gpu else "cpu"
     with result_only(json), progress("measuring"):
-        from pathnn.provenance import provenance
-        from pathnn_reproduction.results import with_other_workloads, write_result
+        from pathnn_reproduction.results import provenance, with_other_workloads, write_result
 
         def keep(result: dict[str, Any]) -> None:
             if save is not None:

@@ -14,13 +14,12 @@ from pathnn.data.loader import PackedLoader
 from pathnn.data.task import Task
 from pathnn.device import device_name, resolve
 from pathnn.paths.options import COLLECTIONS
-from pathnn.provenance import provenance
 from pathnn.theory.isomorphism import confused_pairs
 from pathnn.training import build_model, model_outputs
 from pathnn.training.config import RunConfig
 from pathnn.training.recipes import csl, exp
 from pathnn_reproduction.experiments.baselines import baseline_run
-from pathnn_reproduction.results import Row, trained_row
+from pathnn_reproduction.results import Row, provenance, trained_row
 from pathnn_reproduction.spec import RunSpec, training_spec
 from pathnn_reproduction.tables import accuracy_tables
 from pathnn_reproduction.worker import Settings, loaded_commit, task_with_paths
