@@ -318,11 +318,7 @@ def figures_command(out: Out = Path("figures"), format: Format = "svg", json: Js
         say(f"drew {len(drawn)} figures into {out}")
 
 
-reproduce = typer.Typer(
-    no_args_is_help=True,
-    help="Repeat a table of the paper, and print it with ours beside it.",
-    epilog="Example: pathnn reproduce counts",
-)
+reproduce = typer.Typer(no_args_is_help=True, epilog="Example: pathnn reproduce counts")
 
 
 @reproduce.callback()

@@ -17,8 +17,6 @@ from pathnn_reproduction.tables import NOT_MEASURED, markdown_table
 GROUPS = {"pathnn": "PathNN", "pathnn+": "PathNN+ and controls"}
 """Names of groups of runs by the model; all others are baselines."""
 
-HEAD = ("target", "data", "models", "runs", "minutes on a GPU", "minutes on a CPU")
-
 
 def minutes_table(results: Path) -> str:
     """Return the minutes of every table as Markdown, one run at a time."""
@@ -30,21 +28,15 @@ def minutes_table(results: Path) -> str:
             models = "" if spec.config is None else GROUPS.get(spec.config.model, "baselines")
             groups[spec.dataset if models else "all", models].append(spec)
         for group, specs in groups.items():
-            minutes = [minutes_text(specs, [row for row in rows if on_cpu(row) == cpu]) for cpu in (False, True)]
+            minutes = [  # a CPU is "cpu", or the name of a processor with its number of cores
+                minutes_text(specs, [row for row in rows if (row["device"] == "cpu" or "core" in row["device"]) == cpu])
+                for cpu in (False, True)
+            ]
             lines.append([target, *group, f"{slots(specs):,}", *minutes])
     theory = results / "theory.json"
-    seconds = json.loads(theory.read_text())["seconds"] if theory.exists() else None
-    lines.append(["theory", "all", "", "", "—", NOT_MEASURED if seconds is None else _text(seconds)])
-    return markdown_table(HEAD, lines)
-
-
-def on_cpu(row: Row) -> bool:
-    """Return whether a row was computed on a CPU: "cpu", or a processor with its number of cores.
-
-    >>> on_cpu({"device": "x86_64, 2 cores"}), on_cpu({"device": "NVIDIA H200"})
-    (True, False)
-    """
-    return row["device"] == "cpu" or "core" in row["device"]
+    minutes = _text(json.loads(theory.read_text())["seconds"]) if theory.exists() else NOT_MEASURED
+    head = ("target", "data", "models", "runs", "minutes on a GPU", "minutes on a CPU")
+    return markdown_table(head, [*lines, ["theory", "all", "", "", "—", minutes]])
 
 
 def minutes_text(specs: Sequence[RunSpec], rows: Sequence[Row]) -> str:

@@ -29,6 +29,7 @@ WAYS = {
 }
 """Titles of the rows of `pathnn_reproduction.bench.user_loop`, in the order of the table."""
 
+
 def write_benchmarks(root: Path) -> list[Path]:
     """Write the pages on speed and accuracy, and the table of the README, of a clone at `root`; return their names."""
     results, page, readme = root / "benchmarks" / "results", root / "docs" / "benchmarks.md", root / "README.md"
