@@ -17,15 +17,6 @@ from pathnn_reproduction.results import Results, Row
 from pathnn_reproduction.spec import Experiment, RunSpec, train
 from pathnn_reproduction.tables import best_run, measure, score_text
 
-LONG_NAMES = {"AP": "average precision"}
-"""Long names of metrics whose short name is also that of a collection."""
-
-STEREO = """
-- **Stereochemistry**: OGB's features contain rdkit's chiral tags, which depend on the order of the atoms in a SMILES. \
-The prediction for a SMILES with stereo marks (@) can depend on how it is written: write all of them in one way, such \
-as rdkit's canonical SMILES. Models trained on your own molecules do not depend on it."""
-"""A line of the card of models that read OGB's features."""
-
 
 class ExportError(ValueError):
     """There is nothing to export."""
@@ -129,12 +120,12 @@ def model_card(
         experiment=experiment.title,
         target=experiment.name,
         protocol="" if table is None else table.protocol,
-        metric=LONG_NAMES.get(row["metric"], row["metric"]),
+        metric="average precision" if row["metric"] == "AP" else row["metric"],  # AP is also a collection
         direction="larger" if task.maximize else "smaller",
         val=f"{row['val']:.{decimals}f}",
         test=f"{row['test']:.{decimals}f}",
         all_runs=all_runs,
-        stereo=STEREO if task.node_features == FEATURES["ogb"][0] else "",
+        stereo="\n" + fill("model_card_stereo").strip() if task.node_features == FEATURES["ogb"][0] else "",
         only=",".join([*chosen, *(f"{name}={row[name]}" for name in ("k", "fold", "seed"))]),
         time=row.get("time", ""),
         seconds=f"{row['seconds']:.0f}",

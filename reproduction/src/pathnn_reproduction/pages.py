@@ -1,4 +1,4 @@
-"""Write the pages of the docs, the README's table and the LaTeX tables from results files.
+"""Write the pages of the docs, the README's tables and the LaTeX tables from results files.
 
 The words are in `pages/*.md`, templates with named values; this module computes the values.
 """
@@ -6,23 +6,25 @@ The words are in `pages/*.md`, templates with named values; this module computes
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 from pathnn.data.datasets.synthetic import SR_FAMILIES
 from pathnn.files import atomic_write
 from pathnn.paths.options import COLLECTIONS
-from pathnn_reproduction.experiments import TABLES as TARGETS, brec, get_experiment, sr
+from pathnn_reproduction.experiments import TABLES as TARGETS, TARGETS as ALL_TARGETS, brec, get_experiment, sr
 from pathnn_reproduction.experiments.brec_protocol import MAX_STEPS
-from pathnn_reproduction.minutes import minutes_table
 from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Results, Row
-from pathnn_reproduction.spec import Experiment
+from pathnn_reproduction.runner import similar
+from pathnn_reproduction.spec import Experiment, RunSpec, slots
 from pathnn_reproduction.tables import (
     HEAD,
+    NOT_MEASURED,
     Entry,
     compare,
     count_text,
@@ -34,7 +36,6 @@ from pathnn_reproduction.tables import (
     row_label,
     texts,
 )
-from pathnn_reproduction.theory import table as theory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "pages"
 RESULTS_BLOCK = "<!-- results: written by pathnn reproduce TARGET --report -->", "<!-- end of results -->"
 MINUTES_BLOCK = "<!-- minutes: written by pathnn reproduce TARGET --report -->", "<!-- end of minutes -->"
-THEORY_BLOCK = "<!-- begin: written by pathnn reproduce theory -->", "<!-- end -->"
 CHART = Path("docs/figures/sr.png")
 EXPRESSIVE = Path("docs/expressive.md")
 PILOT = Path("benchmarks/results/defaults.jsonl")
@@ -395,35 +395,48 @@ def _copies(row: Row) -> str:
     return fill(template, name=brec.variant_name(row), **{**row, **lengths}).strip()
 
 
-def theory_block(result: dict[str, Any], pictures: str = "figures/theory") -> str:
-    """Return the part of `docs/theory.md` that is written from the results file."""
-    table = theory.theory_table(theory.from_result(result))
-    examples = [
-        f"- [{number}]({pictures}/example-{number}.png) {theory.example_text(example)}"
-        for number, example in enumerate(table.examples, start=1)
-    ]
-    settings = result["settings"]
-    return fill(
-        "theory_block",
-        graphs=f"{result['graphs']:,}",
-        sp=f"{result['compared']['sp']:,}",
-        numbered=f"{result['numbered']['ap']:,}",
-        numberings=settings["copies"] + 1,
-        seconds=f"{result['seconds']:.0f}",
-        table=markdown_table(theory.HEAD, [theory.markdown_row(row, pictures) for row in table.rows]),
-        examples="\n".join(examples),
-        **{name: settings[name] for name in ("max_vertices", "max_height", "all_numberings")},
-        **{name: result[name] for name in ("device", "time", "commit", "seed")},
-    ).strip()
+GROUPS = {"pathnn": "PathNN", "pathnn+": "PathNN+ and controls"}
+"""Names of groups of runs by the model; all others are baselines."""
 
 
-def draw_examples(table: theory.Table, folder: Path, suffix: str = "svg") -> list[Path]:
-    """Draw every example of a table into `folder`, as `example-N`."""
-    from pathnn_reproduction.figures.drawing import draw_example
-    from pathnn_reproduction.figures.figures import save_picture
+def minutes_table(results: Path) -> str:
+    """Return the minutes of every table as Markdown, one run at a time."""
+    lines = []
+    for target in ALL_TARGETS:
+        rows = open_results(target, results).rows
+        groups: dict[tuple[str, str], list[RunSpec]] = defaultdict(list)
+        for spec in get_experiment(target).specs:
+            models = "" if spec.config is None else GROUPS.get(spec.config.model, "baselines")
+            groups[spec.dataset if models else "all", models].append(spec)
+        for group, specs in groups.items():
+            minutes = [  # a CPU is "cpu", or the name of a processor with its number of cores
+                minutes_text(specs, [row for row in rows if (row["device"] == "cpu" or "core" in row["device"]) == cpu])
+                for cpu in (False, True)
+            ]
+            lines.append([target, *group, f"{slots(specs):,}", *minutes])
+    theory = results / "theory.json"
+    minutes = _minutes(json.loads(theory.read_text())["seconds"]) if theory.exists() else NOT_MEASURED
+    head = ("target", "data", "models", "runs", "minutes on a GPU", "minutes on a CPU")
+    return markdown_table(head, [*lines, ["theory", "all", "", "", "—", minutes]])
 
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"example-{number}.{suffix}" for number in range(1, len(table.examples) + 1)]
-    for path, example in zip(paths, table.examples, strict=True):
-        save_picture(draw_example(example), path, dpi=110)
-    return paths
+
+def minutes_text(specs: Sequence[RunSpec], rows: Sequence[Row]) -> str:
+    """Return the minutes of all runs by the mean seconds of similar rows, and how much of the table they are."""
+    entries: dict[tuple[tuple[str, object], ...], list[RunSpec]] = defaultdict(list)
+    for spec in specs:
+        entries[similar(spec)].append(spec)
+    known: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    columns = {tuple(name for name, _ in names) for names in entries}
+    for row in rows:
+        for names in columns if "seconds" in row else ():
+            known[tuple((name, row.get(name)) for name in names)].append(row["seconds"])
+    measured = {names: known[names] for names in entries if names in known}
+    if not measured:
+        return NOT_MEASURED
+    seconds = sum(fmean(found) * slots(entries[names]) for names, found in measured.items())
+    part = "" if len(measured) == len(entries) else f", {len(measured)} of {len(entries)} rows"
+    return f"{_minutes(seconds)}{part}"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:,.0f}" if seconds >= 30 else "less than 1"
