@@ -318,12 +318,8 @@ def figures_command(out: Out = Path("figures"), format: Format = "svg", json: Js
         say(f"drew {len(drawn)} figures into {out}")
 
 
-reproduce = typer.Typer(no_args_is_help=True, epilog="Example: pathnn reproduce counts")
-
-
-@reproduce.callback()
-def root() -> None:
-    """Repeat a table of the paper, and print it with ours beside it."""
+ABOUT = "Repeat a table of the paper, and print it with ours beside it."
+reproduce = typer.Typer(no_args_is_help=True, help=ABOUT, epilog="Example: pathnn reproduce counts")
 
 
 for target, title in TARGETS.items():

@@ -102,9 +102,7 @@ def model_card(
         what = f"All {result.count}" if result.count == result.planned else f"{result.count} of {result.planned}"
         score = score_text(result.mean, result.std, decimals)
         all_runs = f"{what} {result.unit}: {score}; that is the number to quote."
-    licence = "MIT, as the code"
-    if "BY-NC" in task.licence:
-        licence = f"{task.licence}, that of the data they were learned from; so they are not in the wheel of pathnn"
+    of_data = f"{task.licence}, that of the data they were learned from; so they are not in the wheel of pathnn"
     chosen = [row[name] for name in ("model", "dataset", "collection")]
     return fill(
         "model_card",
@@ -130,6 +128,6 @@ def model_card(
         time=row.get("time", ""),
         seconds=f"{row['seconds']:.0f}",
         torch=trained.versions.get("torch"),
-        licence=licence,
+        licence=of_data if "BY-NC" in task.licence else "MIT, as the code",
         **{key: row[key] for key in ("k", "seed", "best_epoch", "epochs", "commit", "device")},
     )
