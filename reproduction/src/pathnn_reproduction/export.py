@@ -14,8 +14,9 @@ from pathnn.training.checkpoint import TrainedModel, save_model
 from pathnn_reproduction.pages import fill, write_pages
 from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Results, Row
-from pathnn_reproduction.spec import Experiment, RunSpec, train
+from pathnn_reproduction.spec import Experiment, RunSpec
 from pathnn_reproduction.tables import best_run, measure, score_text
+from pathnn_reproduction.worker import train_run
 
 
 class ExportError(ValueError):
@@ -32,7 +33,7 @@ def export_models(
     """
     entries: dict[tuple[Any, ...], list[RunSpec]] = {}
     for spec in specs:
-        if spec.key.get("collection") is not None and spec.run is train:
+        if spec.key.get("collection") is not None and spec.run is train_run:
             entries.setdefault(spec.entry, []).append(spec)
     written = []
     for runs in entries.values():

@@ -18,6 +18,8 @@ from pathnn.files import atomic_write
 from pathnn.paths.options import COLLECTIONS
 from pathnn_reproduction.experiments import TABLES as TARGETS, TARGETS as ALL_TARGETS, brec, get_experiment, sr
 from pathnn_reproduction.experiments.brec_protocol import MAX_STEPS
+from pathnn_reproduction.figures.drawing import draw_failure_rates
+from pathnn_reproduction.figures.figures import save_picture
 from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Results, Row
 from pathnn_reproduction.runner import similar
@@ -268,8 +270,6 @@ def write_expressive(results: Path, root: Path) -> list[Path]:
         raise ValueError(f"{results} has neither sr.jsonl nor brec.jsonl: run pathnn reproduce sr or brec first.")
     if not (root / EXPRESSIVE).parent.is_dir():
         raise ValueError(f"{root} has no folder docs: --report writes {EXPRESSIVE} of a clone. Run it in one.")
-    from pathnn_reproduction.figures.figures import save_picture
-
     written = write_pages({root / EXPRESSIVE: expressive_page(results)})
     figure = sr_chart(open_results("sr", results).rows)
     if figure is not None:
@@ -351,8 +351,6 @@ def _rows_origin(raw: Sequence[Row], files: str) -> str:
 
 def sr_chart(raw: Sequence[Row]) -> Figure | None:
     """Draw the bar chart of the main table."""
-    from pathnn_reproduction.figures.drawing import draw_failure_rates
-
     rows = sr.summarize(raw)
     if not rows:
         return None

@@ -25,10 +25,10 @@ Scores = dict[tuple[str, str, str], Mapping[str, str]]
 
 def molecules_page(folder: Path) -> str | None:
     """Return the page as Markdown, or None if `folder` has no `molecules.csv` and `chemprop.csv`."""
-    ours, other = folder / "molecules.csv", folder / "chemprop.csv"
-    if not (ours.exists() and other.exists()):
+    ours, other = _rows(folder / "molecules.csv"), _rows(folder / "chemprop.csv")
+    if not (ours and other):
         return None
-    scores = read_scores([*_rows(ours), *({"model": "chemprop", **row} for row in _rows(other))])
+    scores = read_scores([*ours, *({"model": "chemprop", **row} for row in other)])
     every = sorted({dataset for _, dataset, _ in scores}, key=_order)
     measured = {name: [dataset for dataset in every if (name, dataset, "all") in scores] for name in MODELS}
     models = [name for name, own in measured.items() if own and (name not in OURS[1:] or own == measured[OURS[0]])]
@@ -54,9 +54,8 @@ def molecules_page(folder: Path) -> str | None:
     near = [[model, str(first_or_near(scores, rivals(models, model), model, sets)),
              "" if model == "chemprop" else str(first_or_near(scores, ["chemprop", model], model, sets)),
              str(len(sets))] for model in models]  # fmt: skip
-    file = folder / "published.csv"
     columns = ("model", "adme_pearson", "cliff_rmse", "noncliff_rmse")
-    published = [[*map(row.get, columns), "published"] for row in (_rows(file) if file.exists() else [])]
+    published = [[*map(row.get, columns), "published"] for row in _rows(folder / "published.csv")]
     summary = ((adme, "all", "pearson"), (cliffs, "cliff", "rmse"), (cliffs, "noncliff", "rmse"))
     here = [[model, *[f"{mean(scores, model, names, part, field):.3f}" if names else ""
                       for names, part, field in summary], "measured here"] for model in models]  # fmt: skip
@@ -180,8 +179,7 @@ def _origin(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    return list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
 
 
 def _order(dataset: str) -> tuple[int, str]:

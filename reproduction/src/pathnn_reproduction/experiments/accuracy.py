@@ -45,7 +45,7 @@ def peptides() -> Iterator[RunSpec]:
     yield from _seeds("peptides", recipes.peptides_func, 4)
     for collection, seed in product(COLLECTIONS, range(4)):
         config = replace(recipes.peptides_func(collection, released=True), seed=seed)
-        yield training_spec("peptides", config, released=True)
+        yield training_spec("peptides", config, model="pathnn-released")
     yield from _seeds("peptides", recipes.peptides_struct, 4)
 
 
@@ -106,7 +106,7 @@ def synthetic() -> Iterator[RunSpec]:
         for collection, fold in product(COLLECTIONS, range(4)):
             config = recipes.exp(collection, fold=fold, name=data)
             yield training_spec("synthetic", config)
-            yield training_spec("synthetic", replace(config, variant="released"), released=True)
+            yield training_spec("synthetic", replace(config, variant="released"), model="pathnn-released")
         for fold in range(4):
             yield training_spec("synthetic", baseline_run("gin", data, fold=fold))
     headless = {"head": None, "out_channels": None}

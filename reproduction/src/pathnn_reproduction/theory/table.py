@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pathnn.paths.options import COLLECTIONS, Collection
+from pathnn_reproduction.figures.drawing import draw_example
+from pathnn_reproduction.figures.figures import save_picture
 from pathnn_reproduction.pages import fill
 from pathnn_reproduction.tables import markdown_table
 from pathnn_reproduction.theory.checks import Check, Kind, PathTest, Question, TheorySettings
@@ -261,9 +263,6 @@ def _linked(entry: str, pictures: str) -> str:
 
 def draw_examples(table: Table, folder: Path, suffix: str = "svg") -> list[Path]:
     """Draw every example of a table into `folder`, as `example-N`."""
-    from pathnn_reproduction.figures.drawing import draw_example
-    from pathnn_reproduction.figures.figures import save_picture
-
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"example-{number}.{suffix}" for number in range(1, len(table.examples) + 1)]
     for path, example in zip(paths, table.examples, strict=True):
