@@ -413,9 +413,9 @@ def minutes_table(results: Path) -> str:
             ]
             lines.append([target, *group, f"{slots(specs):,}", *minutes])
     theory = results / "theory.json"
-    minutes = _minutes(json.loads(theory.read_text())["seconds"]) if theory.exists() else NOT_MEASURED
+    last = _minutes(json.loads(theory.read_text())["seconds"]) if theory.exists() else NOT_MEASURED
     head = ("target", "data", "models", "runs", "minutes on a GPU", "minutes on a CPU")
-    return markdown_table(head, [*lines, ["theory", "all", "", "", "—", minutes]])
+    return markdown_table(head, [*lines, ["theory", "all", "", "", "—", last]])
 
 
 def minutes_text(specs: Sequence[RunSpec], rows: Sequence[Row]) -> str:

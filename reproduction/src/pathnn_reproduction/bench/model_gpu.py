@@ -35,7 +35,7 @@ from pathnn_reproduction.bench.timing import seconds
 from pathnn_reproduction.bench.user_loop import twin
 from pathnn_reproduction.experiments.baselines import baseline_run
 
-Step = Callable[[], None]
+Step = Callable[[], Any]
 
 
 @dataclass(frozen=True)

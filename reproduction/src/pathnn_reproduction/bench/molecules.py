@@ -55,7 +55,7 @@ def molecules_page(folder: Path) -> str | None:
              "" if model == "chemprop" else str(first_or_near(scores, ["chemprop", model], model, sets)),
              str(len(sets))] for model in models]  # fmt: skip
     columns = ("model", "adme_pearson", "cliff_rmse", "noncliff_rmse")
-    published = [[*map(row.get, columns), "published"] for row in _rows(folder / "published.csv")]
+    published = [[*(row[name] for name in columns), "published"] for row in _rows(folder / "published.csv")]
     summary = ((adme, "all", "pearson"), (cliffs, "cliff", "rmse"), (cliffs, "noncliff", "rmse"))
     here = [[model, *[f"{mean(scores, model, names, part, field):.3f}" if names else ""
                       for names, part, field in summary], "measured here"] for model in models]  # fmt: skip

@@ -110,13 +110,13 @@ def synthetic() -> Iterator[RunSpec]:
         for fold in range(4):
             yield training_spec("synthetic", baseline_run("gin", data, fold=fold))
     headless = {"head": None, "out_channels": None}
-    for collection, seed in product((*COLLECTIONS, None), range(5)):
-        if collection is None:
-            config = baseline_run("gin", "exp", seed=seed)
-            config = replace(config, options={**config.options, **headless, "hidden_channels": 16}, **UNTRAINED)
-        else:
-            config = recipes.exp(collection, name="exp")
-            config = replace(config, preset="exp-iso", options=headless, seed=seed, **UNTRAINED)
+    for collection, seed in product(COLLECTIONS, range(5)):
+        config = recipes.exp(collection, name="exp")
+        config = replace(config, preset="exp-iso", options=headless, seed=seed, **UNTRAINED)
+        yield training_spec("synthetic", config, dataset="exp-iso", run=count_confused_run)
+    for seed in range(5):
+        config = baseline_run("gin", "exp", seed=seed)
+        config = replace(config, options={**config.options, **headless, "hidden_channels": 16}, **UNTRAINED)
         yield training_spec("synthetic", config, dataset="exp-iso", run=count_confused_run)
 
 
