@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pathnn_reproduction.experiments import get_experiment
-from pathnn_reproduction.minutes import minutes_table, minutes_text
-from pathnn_reproduction.pages import MINUTES_BLOCK, replace_block, write_report
+from pathnn_reproduction.pages import MINUTES_BLOCK, minutes_table, minutes_text, replace_block, write_report
 from pathnn_reproduction.results import Results
 from pathnn_reproduction.spec import select
 from tiny_experiments import made_up_row

@@ -22,7 +22,7 @@ from pathnn_reproduction.pages import (
 from pathnn_reproduction.paper import TABLES, Score
 from pathnn_reproduction.results import Results
 from pathnn_reproduction.spec import select
-from pathnn_reproduction.tables import compare, seconds_text
+from pathnn_reproduction.tables import compare, texts
 from tiny_experiments import made_up_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +50,7 @@ def test_mean_deviation_and_difference(tmp_path: Path) -> None:
     page = results_page(tmp_path)
     assert "| PathNN-AP (K=4) | 10 | 0.090 ± 0.004 | 0.0880 ± 0.0020 | 3 of 10 seeds | 3 | 3 (CPU) | +0.5 σ |" in page
     gpu, both = (replace(ap, ours=replace(ap.ours, devices=names)) for names in (("GPU",), ("GPU", "cpu")))
-    assert [seconds_text(one) for one in (gpu, both)] == ["3", "3 (CPU, GPU)"]
+    assert [texts(one, ["seconds"]) for one in (gpu, both)] == [["3"], ["3 (CPU, GPU)"]]
     assert "| PathNN-SP (K=4) |  | 0.104 ± 0.002 | not measured |" in page
     assert "0.0880 $\\pm$ 0.0020 & 3 of 10 seeds & +0.5 $\\sigma$" in latex_tables("zinc", tmp_path)
     assert summary_table(tmp_path).partition("\n\n")[0].count("\n") == 2

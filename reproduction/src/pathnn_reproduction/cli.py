@@ -251,40 +251,40 @@ def theory_command(
     with result_only(json):
         from pathnn_reproduction import pages
         from pathnn_reproduction.results import provenance, write_result
+        from pathnn_reproduction.theory import table as tables
         from pathnn_reproduction.theory.checks import VARIANTS, TheorySettings, theory_checks
-        from pathnn_reproduction.theory.table import entry_text, example_text, theory_table, to_result
 
         # Fail now, not after some minutes: no matplotlib, no folder, no marks on the page.
         import_module("matplotlib")
         out.mkdir(parents=True, exist_ok=True)
         if page is not None:
-            pages.replace_block(page.read_text(), pages.THEORY_BLOCK, "")
+            pages.replace_block(page.read_text(), tables.THEORY_BLOCK, "")
         settings, checks = TheorySettings(max_vertices, max_height), []
         with progress("checking section 3.2", total=1 + len(VARIANTS)) as step:
             for part in theory_checks(settings):
                 checks += part
                 step()
-        result = {**provenance(), **to_result(checks, settings, time.perf_counter() - begin)}
-        table = theory_table(checks)
-        drawings = pages.draw_examples(table, out)
+        result = {**provenance(), **tables.to_result(checks, settings, time.perf_counter() - begin)}
+        table = tables.theory_table(checks)
+        drawings = tables.draw_examples(table, out)
         if save is not None:
             write_result(save, result)
         if page is not None:
-            text = pages.replace_block(page.read_text(), pages.THEORY_BLOCK, pages.theory_block(result))
+            text = pages.replace_block(page.read_text(), tables.THEORY_BLOCK, tables.theory_block(result))
             pages.write_pages({page: text})
-            pages.draw_examples(table, page.parent / "figures" / "theory", "png")
+            tables.draw_examples(table, page.parent / "figures" / "theory", "png")
     if json:
         print_json({**result, "drawings": drawings})
         return
     print_table(
         ("statement", "claim", "paths", "vertices: one connected graph", "one graph", "two graphs",
          "graphs: connected", "all"),
-        [(r.statement, r.claim, r.about, *map(entry_text, r.entries)) for r in table.rows],
+        [(r.statement, r.claim, r.about, *map(tables.entry_text, r.entries)) for r in table.rows],
         title=f"Section 3.2 on all graphs with up to {max_vertices} vertices, heights 1 to {max_height}",
         left=8,
     )  # fmt: skip
     for number, example in enumerate(table.examples, start=1):
-        say(f"[{number}] {example_text(example)}")
+        say(f"[{number}] {tables.example_text(example)}")
     say(f"{result['graphs']:,} graphs, {result['seconds']:.0f} s; SP in {result['compared']['sp']:,} numbered graphs")
     say(f"drew the {len(drawings)} examples into {out}")
 
@@ -317,16 +317,8 @@ def figures_command(out: Out = Path("figures"), format: Format = "svg", json: Js
         say(f"drew {len(drawn)} figures into {out}")
 
 
-reproduce = typer.Typer(
-    no_args_is_help=True,
-    help="Repeat a table of the paper, and print it with ours beside it.",
-    epilog="Example: pathnn reproduce counts",
-)
-
-
-@reproduce.callback()
-def root() -> None:
-    """Repeat a table of the paper, and print it with ours beside it."""
+ABOUT = "Repeat a table of the paper, and print it with ours beside it."
+reproduce = typer.Typer(no_args_is_help=True, help=ABOUT, epilog="Example: pathnn reproduce counts")
 
 
 for target, title in TARGETS.items():

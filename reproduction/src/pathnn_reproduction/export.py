@@ -14,17 +14,9 @@ from pathnn.training.checkpoint import TrainedModel, save_model
 from pathnn_reproduction.pages import fill, write_pages
 from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Results, Row
-from pathnn_reproduction.spec import Experiment, RunSpec, train
+from pathnn_reproduction.spec import Experiment, RunSpec
 from pathnn_reproduction.tables import best_run, measure, score_text
-
-LONG_NAMES = {"AP": "average precision"}
-"""Long names of metrics whose short name is also that of a collection."""
-
-STEREO = """
-- **Stereochemistry**: OGB's features contain rdkit's chiral tags, which depend on the order of the atoms in a SMILES. \
-The prediction for a SMILES with stereo marks (@) can depend on how it is written: write all of them in one way, such \
-as rdkit's canonical SMILES. Models trained on your own molecules do not depend on it."""
-"""A line of the card of models that read OGB's features."""
+from pathnn_reproduction.worker import train_run
 
 
 class ExportError(ValueError):
@@ -41,7 +33,7 @@ def export_models(
     """
     entries: dict[tuple[Any, ...], list[RunSpec]] = {}
     for spec in specs:
-        if spec.key.get("collection") is not None and spec.run is train:
+        if spec.key.get("collection") is not None and spec.run is train_run:
             entries.setdefault(spec.entry, []).append(spec)
     written = []
     for runs in entries.values():
@@ -111,9 +103,7 @@ def model_card(
         what = f"All {result.count}" if result.count == result.planned else f"{result.count} of {result.planned}"
         score = score_text(result.mean, result.std, decimals)
         all_runs = f"{what} {result.unit}: {score}; that is the number to quote."
-    licence = "MIT, as the code"
-    if "BY-NC" in task.licence:
-        licence = f"{task.licence}, that of the data they were learned from; so they are not in the wheel of pathnn"
+    of_data = f"{task.licence}, that of the data they were learned from; so they are not in the wheel of pathnn"
     chosen = [row[name] for name in ("model", "dataset", "collection")]
     return fill(
         "model_card",
@@ -129,16 +119,16 @@ def model_card(
         experiment=experiment.title,
         target=experiment.name,
         protocol="" if table is None else table.protocol,
-        metric=LONG_NAMES.get(row["metric"], row["metric"]),
+        metric="average precision" if row["metric"] == "AP" else row["metric"],  # AP is also a collection
         direction="larger" if task.maximize else "smaller",
         val=f"{row['val']:.{decimals}f}",
         test=f"{row['test']:.{decimals}f}",
         all_runs=all_runs,
-        stereo=STEREO if task.node_features == FEATURES["ogb"][0] else "",
+        stereo="\n" + fill("model_card_stereo").strip() if task.node_features == FEATURES["ogb"][0] else "",
         only=",".join([*chosen, *(f"{name}={row[name]}" for name in ("k", "fold", "seed"))]),
         time=row.get("time", ""),
         seconds=f"{row['seconds']:.0f}",
         torch=trained.versions.get("torch"),
-        licence=licence,
+        licence=of_data if "BY-NC" in task.licence else "MIT, as the code",
         **{key: row[key] for key in ("k", "seed", "best_epoch", "epochs", "commit", "device")},
     )

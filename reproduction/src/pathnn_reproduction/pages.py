@@ -1,4 +1,4 @@
-"""Write the pages of the docs, the README's table and the LaTeX tables from results files.
+"""Write the pages of the docs, the README's tables and the LaTeX tables from results files.
 
 The words are in `pages/*.md`, templates with named values; this module computes the values.
 """
@@ -6,23 +6,27 @@ The words are in `pages/*.md`, templates with named values; this module computes
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 from pathnn.data.datasets.synthetic import SR_FAMILIES
 from pathnn.files import atomic_write
 from pathnn.paths.options import COLLECTIONS
-from pathnn_reproduction.experiments import TABLES as TARGETS, brec, get_experiment, sr
+from pathnn_reproduction.experiments import TABLES as TARGETS, TARGETS as ALL_TARGETS, brec, get_experiment, sr
 from pathnn_reproduction.experiments.brec_protocol import MAX_STEPS
-from pathnn_reproduction.minutes import minutes_table
-from pathnn_reproduction.paper import TABLES, PaperTable
+from pathnn_reproduction.figures.drawing import draw_failure_rates
+from pathnn_reproduction.figures.figures import save_picture
+from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Results, Row
-from pathnn_reproduction.spec import Experiment
+from pathnn_reproduction.runner import similar
+from pathnn_reproduction.spec import Experiment, RunSpec, slots
 from pathnn_reproduction.tables import (
     HEAD,
+    NOT_MEASURED,
     Entry,
     compare,
     count_text,
@@ -34,7 +38,6 @@ from pathnn_reproduction.tables import (
     row_label,
     texts,
 )
-from pathnn_reproduction.theory import table as theory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "pages"
 RESULTS_BLOCK = "<!-- results: written by pathnn reproduce TARGET --report -->", "<!-- end of results -->"
 MINUTES_BLOCK = "<!-- minutes: written by pathnn reproduce TARGET --report -->", "<!-- end of minutes -->"
-THEORY_BLOCK = "<!-- begin: written by pathnn reproduce theory -->", "<!-- end -->"
 CHART = Path("docs/figures/sr.png")
 EXPRESSIVE = Path("docs/expressive.md")
 PILOT = Path("benchmarks/results/defaults.jsonl")
@@ -125,8 +127,7 @@ def results_page(results: Path) -> str:
     for name in TARGETS:
         experiment, rows = get_experiment(name), open_results(name, results)
         for dataset, entries in compare(experiment, rows).items():
-            text = _section(TABLES[dataset], entries) + _origin(dataset, experiment, rows)
-            sections[dataset.replace("-", "_")] = text
+            sections[dataset.replace("-", "_")] = _section(dataset, entries, experiment, rows)
     return fill("results", **sections, **_curves(results / "curves" / "synthetic.jsonl"))
 
 
@@ -152,8 +153,7 @@ def plus_page(results: Path, pilot: Path) -> str:
     """Return `docs/pathnn-plus.md`: the table of `pathnn reproduce plus`, and PathNN+ next to the default (`pilot`)."""
     experiment, rows = get_experiment("plus"), open_results("plus", results)
     (table,) = experiment.tables(experiment, experiment.specs, rows)
-    done, all_runs = len(experiment.done(experiment.specs, rows)), len(experiment.specs)
-    state = f"**{done} of {all_runs} runs are done; rows without a number are not measured yet.**"
+    counts = {"done": len(experiment.done(experiment.specs, rows)), "runs": len(experiment.specs)}
     lines = read_lines(pilot)
     deep = {line["dataset"] for line in lines if line["setting"].startswith("pathnn+")}
     chosen = [
@@ -165,7 +165,7 @@ def plus_page(results: Path, pilot: Path) -> str:
     ]
     head = ("dataset", "setting", "RMSE", "CPU seconds")
     measured = markdown_table(head, sorted(chosen)) if chosen else "Not measured."
-    return fill("pathnn_plus", state=state, table=markdown_table(table.head, table.rows), pilot=measured)
+    return fill("pathnn_plus", **counts, table=markdown_table(table.head, table.rows), pilot=measured)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -184,32 +184,29 @@ def open_results(name: str, results: Path) -> Results:
     return Results.open(results / f"{name}.jsonl")
 
 
-def _section(table: PaperTable, entries: Sequence[Entry]) -> str:
-    text = markdown_table(HEAD, list(map(texts, entries)))
+def _section(dataset: str, entries: Sequence[Entry], experiment: Experiment, results: Results) -> str:
+    """Return a table with its title, and where its numbers come from."""
+    table, text = TABLES[dataset], markdown_table(HEAD, list(map(texts, entries)))
     direction = "larger" if table.maximize else "smaller"
-    return f"### {table.title}\n\n{table.metric} ({direction} is better). {table.protocol}\n\n{text}\n"
-
-
-def _origin(dataset: str, experiment: Experiment, results: Results) -> str:
-    """Say where the numbers of a table come from."""
+    section = f"### {table.title}\n\n{table.metric} ({direction} is better). {table.protocol}\n\n{text}\n"
     rows = [row for _, row in experiment.done(experiment.specs, results) if row["dataset"] == dataset]
     if not rows:
-        return ""
+        return section
     counts = sorted(Counter("a CPU" if row["device"] == "cpu" else row["device"] for row in rows).items())
     devices = ", ".join(f"{count} on {name}" for name, count in counts)
-    days = sorted(str(row.get("time", ""))[:10] for row in rows)
-    span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+    days = sorted({str(row.get("time", ""))[:10] for row in rows})
+    span = " to ".join(dict.fromkeys((days[0], days[-1])))
     names = {str(row["commit"]) for row in rows}  # twelve digits, and the + of a tree that had changes
     commits = ", ".join(sorted({name.rstrip("+")[:12] + "+" * name.endswith("+") for name in names}))
-    return f"\n*{len(rows)} runs in `results/{experiment.name}.jsonl`; {devices}; {span}; commits {commits}.*\n"
+    file = f"results/{experiment.name}.jsonl"
+    return f"{section}\n*{len(rows)} runs in `{file}`; {devices}; {span}; commits {commits}.*\n"
 
 
 def latex_tables(name: str, results: Path) -> str:
     """Return the tables of a target as LaTeX (`booktabs`)."""
-    found = compare(get_experiment(name), open_results(name, results))
-    parts = [f"% Written by pathnn reproduce {name} --report."]
-    parts += [latex_table(TABLES[dataset], entries) for dataset, entries in found.items()]
-    return "\n\n".join(parts) + "\n"
+    found = compare(get_experiment(name), open_results(name, results)).items()
+    tables = [latex_table(TABLES[dataset], entries) for dataset, entries in found]
+    return "\n\n".join([f"% Written by pathnn reproduce {name} --report.", *tables]) + "\n"
 
 
 LINES: tuple[tuple[str, int | None], ...] = (
@@ -273,8 +270,6 @@ def write_expressive(results: Path, root: Path) -> list[Path]:
         raise ValueError(f"{results} has neither sr.jsonl nor brec.jsonl: run pathnn reproduce sr or brec first.")
     if not (root / EXPRESSIVE).parent.is_dir():
         raise ValueError(f"{root} has no folder docs: --report writes {EXPRESSIVE} of a clone. Run it in one.")
-    from pathnn_reproduction.figures.figures import save_picture
-
     written = write_pages({root / EXPRESSIVE: expressive_page(results)})
     figure = sr_chart(open_results("sr", results).rows)
     if figure is not None:
@@ -332,13 +327,12 @@ def title(family: str) -> str:
 
 
 def _longer(row: Row) -> str:
-    zero = next((k for k, count in row["exact"].items() if count == 0), None)
-    if zero is not None:
-        return f"- {title(row['family'])}: all pairs are distinguished from K = {zero} on."
-    last = max(row["exact"], default=0)
-    if not last:
+    last = next((k for k, count in row["exact"].items() if count == 0), max(row["exact"], default=None))
+    if last is None:
         return ""
-    return f"- {title(row['family'])}: {row['exact'][last]:,} of {row['pairs']:,} pairs are left at K = {last}."
+    left = f"{row['exact'][last]:,} of {row['pairs']:,} pairs are left at K = {last}."
+    left = left if row["exact"][last] else f"all pairs are distinguished from K = {last} on."
+    return f"- {title(row['family'])}: {left}"
 
 
 def _speed(row: Row) -> str:
@@ -350,32 +344,28 @@ def _speed(row: Row) -> str:
 
 
 def _rows_origin(raw: Sequence[Row], files: str) -> str:
-    seconds = sum(row["seconds"] for row in raw)
-    devices = ", ".join(sorted({row["device"] for row in raw}))
-    commits = ", ".join(sorted({str(row["commit"]) for row in raw}))
-    last = max(row["time"] for row in raw)
+    devices, commits = (", ".join(sorted({str(row[name]) for row in raw})) for name in ("device", "commit"))
+    seconds, last = sum(row["seconds"] for row in raw), max(row["time"] for row in raw)
     return f"*{len(raw)} results, {seconds:.0f} s in all, {devices}, last {last}, commit {commits} ({files}).*"
 
 
 def sr_chart(raw: Sequence[Row]) -> Figure | None:
     """Draw the bar chart of the main table."""
-    from pathnn_reproduction.figures.drawing import draw_failure_rates
-
     rows = sr.summarize(raw)
     if not rows:
         return None
     last = max((k for row in rows for k in row["exact"]), default=4)
-    counts: dict[str, list[float | None]] = {
-        "network, K = 4, no distances": [sr.mean(row["without"]) for row in rows],
-        "network, K = 4": [sr.mean(row["network"]) for row in rows],
-        "network with tanh, K = 4": [sr.mean(row["closed"]) for row in rows],
-        "exact, K = 5": [sr.exact_at(row, 5) for row in rows],
-        f"exact, K = {last}": [sr.exact_at(row, last) for row in rows],
-    }
-    rates = {
-        test: [None if n is None else 100 * n / row["pairs"] for n, row in zip(values, rows, strict=True)]
-        for test, values in counts.items()
-    }
+    rates: dict[str, list[float | None]] = {}
+    for row in rows:
+        counts: dict[str, float | None] = {
+            "network, K = 4, no distances": sr.mean(row["without"]),
+            "network, K = 4": sr.mean(row["network"]),
+            "network with tanh, K = 4": sr.mean(row["closed"]),
+            "exact, K = 5": sr.exact_at(row, 5),
+            f"exact, K = {last}": sr.exact_at(row, last),
+        }
+        for test, count in counts.items():
+            rates.setdefault(test, []).append(None if count is None else 100 * count / row["pairs"])
     return draw_failure_rates([title(row["family"]) for row in rows], rates)
 
 
@@ -398,44 +388,53 @@ def brec_section(raw: Sequence[Row]) -> str:
 
 
 def _copies(row: Row) -> str:
-    about = f"- {brec.variant_name(row)}, K = {row['k']}:"
-    if not row["unstable"]:
-        return f"{about} all 800 graphs agree with all of their {row['copies']} copies."
-    return (
-        f"{about} {len(row['unstable'])} of 800 graphs differ from one of their own {row['copies']} copies;\n"
-        f"  {len(row['consistent'])} pairs are distinguished with both graphs in agreement with all of their copies."
-    )
+    lengths = {name: len(row[name]) for name in ("unstable", "consistent")}
+    template = "expressive_unstable" if row["unstable"] else "expressive_stable"
+    return fill(template, name=brec.variant_name(row), **{**row, **lengths}).strip()
 
 
-def theory_block(result: dict[str, Any], pictures: str = "figures/theory") -> str:
-    """Return the part of `docs/theory.md` that is written from the results file."""
-    table = theory.theory_table(theory.from_result(result))
-    examples = [
-        f"- [{number}]({pictures}/example-{number}.png) {theory.example_text(example)}"
-        for number, example in enumerate(table.examples, start=1)
-    ]
-    settings = result["settings"]
-    return fill(
-        "theory_block",
-        graphs=f"{result['graphs']:,}",
-        sp=f"{result['compared']['sp']:,}",
-        numbered=f"{result['numbered']['ap']:,}",
-        numberings=settings["copies"] + 1,
-        seconds=f"{result['seconds']:.0f}",
-        table=markdown_table(theory.HEAD, [theory.markdown_row(row, pictures) for row in table.rows]),
-        examples="\n".join(examples),
-        **{name: settings[name] for name in ("max_vertices", "max_height", "all_numberings")},
-        **{name: result[name] for name in ("device", "time", "commit", "seed")},
-    ).strip()
+GROUPS = {"pathnn": "PathNN", "pathnn+": "PathNN+ and controls"}
+"""Names of groups of runs by the model; all others are baselines."""
 
 
-def draw_examples(table: theory.Table, folder: Path, suffix: str = "svg") -> list[Path]:
-    """Draw every example of a table into `folder`, as `example-N`."""
-    from pathnn_reproduction.figures.drawing import draw_example
-    from pathnn_reproduction.figures.figures import save_picture
+def minutes_table(results: Path) -> str:
+    """Return the minutes of every table as Markdown, one run at a time."""
+    lines = []
+    for target in ALL_TARGETS:
+        rows = open_results(target, results).rows
+        groups: dict[tuple[str, str], list[RunSpec]] = defaultdict(list)
+        for spec in get_experiment(target).specs:
+            models = "" if spec.config is None else GROUPS.get(spec.config.model, "baselines")
+            groups[spec.dataset if models else "all", models].append(spec)
+        for group, specs in groups.items():
+            minutes = [  # a CPU is "cpu", or the name of a processor with its number of cores
+                minutes_text(specs, [row for row in rows if (row["device"] == "cpu" or "core" in row["device"]) == cpu])
+                for cpu in (False, True)
+            ]
+            lines.append([target, *group, f"{slots(specs):,}", *minutes])
+    theory = results / "theory.json"
+    last = _minutes(json.loads(theory.read_text())["seconds"]) if theory.exists() else NOT_MEASURED
+    head = ("target", "data", "models", "runs", "minutes on a GPU", "minutes on a CPU")
+    return markdown_table(head, [*lines, ["theory", "all", "", "", "—", last]])
 
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"example-{number}.{suffix}" for number in range(1, len(table.examples) + 1)]
-    for path, example in zip(paths, table.examples, strict=True):
-        save_picture(draw_example(example), path, dpi=110)
-    return paths
+
+def minutes_text(specs: Sequence[RunSpec], rows: Sequence[Row]) -> str:
+    """Return the minutes of all runs by the mean seconds of similar rows, and how much of the table they are."""
+    entries: dict[tuple[tuple[str, object], ...], list[RunSpec]] = defaultdict(list)
+    for spec in specs:
+        entries[similar(spec)].append(spec)
+    known: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    columns = {tuple(name for name, _ in names) for names in entries}
+    for row in rows:
+        for names in columns if "seconds" in row else ():
+            known[tuple((name, row.get(name)) for name in names)].append(row["seconds"])
+    measured = {names: known[names] for names in entries if names in known}
+    if not measured:
+        return NOT_MEASURED
+    seconds = sum(fmean(found) * slots(entries[names]) for names, found in measured.items())
+    part = "" if len(measured) == len(entries) else f", {len(measured)} of {len(entries)} rows"
+    return f"{_minutes(seconds)}{part}"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:,.0f}" if seconds >= 30 else "less than 1"

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from pathnn_reproduction.spec import RunSpec
     from pathnn_reproduction.worker import Outcome, Settings
 
-EVERY = 30.0
-"""Seconds between two lines if standard error is not a terminal."""
-
 
 def status(progress: Progress, settings: Settings) -> str:
     """Return one line about all runs."""
@@ -81,7 +78,7 @@ def run_progress(target: str, settings: Settings) -> Iterator[Show]:
         lines += [ended(progress, spec, outcome)] if spec is not None and outcome is not None else []
         if bar is not None and task is not None:
             bar.update(task, total=progress.total, completed=progress.done, description=status(progress, settings))
-        elif progress.running and time.monotonic() - said >= EVERY:
+        elif progress.running and time.monotonic() - said >= 30:  # seconds
             said = time.monotonic()
             lines.append(status(progress, settings))
         for line in filter(None, lines):

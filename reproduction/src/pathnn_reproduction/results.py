@@ -84,9 +84,6 @@ TRAINED = (
 )  # fmt: skip
 """The keys that every row of a training run has; `val` and `test` are in the paper's unit."""
 
-MEASURED = ("commit", "device", "time")
-"""The keys that every other row has."""
-
 
 class ResultsError(ValueError):
     """A results file that cannot be read or written."""
@@ -187,7 +184,7 @@ def check_row(row: Row) -> None:
     if not isinstance(row, dict):
         raise ResultsError(f"{str(row)[:40]!r} is not a row: expected a JSON object.")
     trained = "target" in row or "config" in row
-    missing = [key for key in (TRAINED if trained else MEASURED) if key not in row]
+    missing = [key for key in (TRAINED if trained else ("commit", "device", "time")) if key not in row]
     if missing:
         raise ResultsError(f"the row lacks {', '.join(missing)}.")
     if not trained:

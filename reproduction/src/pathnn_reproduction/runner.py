@@ -8,14 +8,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from itertools import product
 from statistics import fmean
-from typing import TYPE_CHECKING
 
+from pathnn_reproduction.pools import Pool
 from pathnn_reproduction.results import Results, Row
 from pathnn_reproduction.spec import Experiment, RunSpec, Value, slots
-
-if TYPE_CHECKING:
-    from pathnn_reproduction.pools import Pool
-    from pathnn_reproduction.worker import Outcome, Settings
+from pathnn_reproduction.worker import Outcome, Settings
 
 PATIENCE = 600.0
 """Seconds that runs have to end their epoch when they must stop."""
@@ -43,7 +40,7 @@ class Progress:
         return self.total - self.done
 
 
-Show = Callable[[Progress, RunSpec | None, "Outcome | None"], None]
+Show = Callable[[Progress, RunSpec | None, Outcome | None], None]
 """Called before the first run, after each second, and for each run that has ended."""
 
 
@@ -151,8 +148,6 @@ class _Loop:
 
     def collect(self, future: Future[Outcome]) -> None:
         """Take the outcome of a run."""
-        from pathnn_reproduction.worker import Outcome
-
         spec, progress = self.futures.pop(future), self.progress
         progress.running.remove(spec)
         error = future.exception()

@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING, Any
 from pathnn.training.config import RunConfig
 from pathnn_reproduction.paper import maximizes
 from pathnn_reproduction.results import Results, Row, config_hash, v1_options
+from pathnn_reproduction.worker import Settings, train_run
 
 if TYPE_CHECKING:
     from pathnn_reproduction.tables import Table
-    from pathnn_reproduction.worker import Settings
 
 Value = str | int | None
-
-
-def train(spec: RunSpec, settings: Settings) -> Row:
-    """Train the model of a spec; `worker` imports torch, so it is imported here."""
-    from pathnn_reproduction.worker import train_run
-
-    return train_run(spec, settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +29,7 @@ class RunSpec:
 
     target: str  # the experiment, such as "zinc"
     key: Mapping[str, Value]
-    run: Callable[[RunSpec, Settings], Row] = train  # a function of a module, since it is pickled
+    run: Callable[[RunSpec, Settings], Row] = train_run  # a function of a module, since it is pickled
     config: RunConfig | None = None  # of a training run
     grid: str = ""  # the point of a hyperparameter grid, such as "hidden=32,dropout=0.5"
     assess: bool = False  # run only if its grid point won its fold by validation score
@@ -84,12 +77,12 @@ class RunSpec:
 
 
 def training_spec(
-    target: str, config: RunConfig, *, dataset: str | None = None, released: bool = False, **options: Any
+    target: str, config: RunConfig, *, dataset: str | None = None, model: str | None = None, **options: Any
 ) -> RunSpec:
     """Return the spec of a run that `config` describes; `options` are other fields of `RunSpec`."""
     pathnn = config.model == "pathnn"
     key: dict[str, Value] = {
-        "model": "pathnn-released" if released else config.model,
+        "model": model or config.model,
         "dataset": dataset or config.data,
         "collection": config.collection if pathnn else None,
         "k": config.k if pathnn else None,

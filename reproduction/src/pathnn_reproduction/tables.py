@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pathnn_reproduction.paper import PATHNNS, TABLES, PaperTable, RowKey, Score, maximizes
 from pathnn_reproduction.results import Results, Row
@@ -72,14 +72,12 @@ class Entry:
 
 def accuracy_tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -> list[Table]:
     """Return the tables of the datasets of `specs`."""
-    chosen = {spec.dataset for spec in specs}
-    tables = []
-    for dataset, entries in compare(experiment, results).items():
-        if dataset in chosen:
-            title = f"{TABLES[dataset].title}: {TABLES[dataset].metric}"
-            rows = [texts(entry, TERMINAL) for entry in entries]
-            tables.append(Table(title, TERMINAL, rows, list(map(plain_entry, entries))))
-    return tables
+    chosen, columns = {spec.dataset for spec in specs}, ("model", "paper", "ours", "over", "seconds", "difference")
+    return [
+        Table(f"{TABLES[dataset].title}: {TABLES[dataset].metric}", columns,
+              [texts(entry, columns) for entry in entries], list(map(plain_entry, entries)))
+        for dataset, entries in compare(experiment, results).items() if dataset in chosen
+    ]  # fmt: skip
 
 
 def compare(experiment: Experiment, results: Results) -> dict[str, list[Entry]]:
@@ -140,21 +138,17 @@ def best_run(experiment: Experiment, specs: Sequence[RunSpec], results: Results)
 
 def plain_entry(entry: Entry) -> Row:
     """Return an entry as plain values."""
-    empty = {"mean": None, "std": None, "count": 0, "unit": None, "runs": 0, "seconds": 0.0}
-    ours: dict[str, Any] = empty if entry.ours is None else asdict(entry.ours)
+    ours: Row = {"mean": None, "std": None, "count": 0, "unit": None, "runs": 0, "seconds": 0.0}
+    ours |= {} if entry.ours is None else {name: getattr(entry.ours, name) for name in ours}
     return {
         "dataset": entry.dataset, "model": entry.model, "collection": entry.collection, "k": entry.k,
         "paper": entry.paper.mean, "paper_std": entry.paper.std, "paper_note": entry.paper.note,
-        "ours": ours["mean"], "ours_std": ours["std"], **{name: ours[name] for name in list(empty)[2:]},
-        "difference": entry.difference,
+        "ours": ours.pop("mean"), "ours_std": ours.pop("std"), **ours, "difference": entry.difference,
     }  # fmt: skip
 
 
 HEAD = ("model", "parameters", "paper", "ours", "over", "runs", "seconds", "difference")
 """The columns of an accuracy table."""
-
-TERMINAL = ("model", "paper", "ours", "over", "seconds", "difference")
-"""The columns that fit into a terminal."""
 
 NOT_MEASURED = "not measured"
 PAPER_NOTES = {"OOM": "out of memory", "NA": "not available", "-": "not applicable", "not in the paper": "—"}
@@ -163,17 +157,13 @@ NAMES = {"gin": "GIN", "gcn": "GCN", "mlp": "MLP (no structure)"}
 
 def texts(entry: Entry, columns: Sequence[str] = HEAD) -> list[str]:
     """Return the texts of an entry in some columns of `HEAD`."""
-    ours = entry.ours
-    found = {
-        "model": row_label(entry),
-        "parameters": "" if ours is None or ours.parameters is None else f"{ours.parameters:,}",
-        "paper": paper_text(entry),
-        "ours": ours_text(entry),
-        "over": count_text(entry),
-        "runs": "" if ours is None else str(ours.runs),
-        "seconds": seconds_text(entry),
-        "difference": difference_text(entry),
-    }
+    ours, found = entry.ours, dict.fromkeys(HEAD, "")
+    found |= {"model": row_label(entry), "paper": paper_text(entry), "ours": ours_text(entry)}
+    found |= {"over": count_text(entry), "difference": difference_text(entry)}
+    if ours is not None:
+        where = "" if "cpu" not in ours.devices else " (CPU)" if len(ours.devices) == 1 else " (CPU, GPU)"
+        found |= {"runs": str(ours.runs), "seconds": f"{ours.seconds:,.0f}{where}"}
+        found["parameters"] = "" if ours.parameters is None else f"{ours.parameters:,}"
     return [found[column] for column in columns]
 
 
@@ -220,8 +210,7 @@ def score_text(mean: float, std: float | None, decimals: int) -> str:
 
 def count_text(entry: Entry) -> str:
     """Return how many seeds or folds are behind our number, such as "7 of 10 folds"."""
-    ours = entry.ours
-    if ours is None:
+    if (ours := entry.ours) is None:
         return ""
     return f"{ours.count} {ours.unit}" if ours.count == ours.planned else f"{ours.count} of {ours.planned} {ours.unit}"
 
@@ -233,15 +222,6 @@ def difference_text(entry: Entry) -> str:
     if entry.better is None:
         return ""
     return "equal" if abs(entry.better) < 1e-5 else f"{entry.better:+.3g}"  # scores were computed in float32
-
-
-def seconds_text(entry: Entry) -> str:
-    """Return the seconds behind our number, and whether they are of a CPU."""
-    if entry.ours is None:
-        return ""
-    cpu = "cpu" in entry.ours.devices
-    where = "" if not cpu else " (CPU)" if len(entry.ours.devices) == 1 else " (CPU, GPU)"
-    return f"{entry.ours.seconds:,.0f}{where}"
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

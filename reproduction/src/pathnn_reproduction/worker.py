@@ -29,9 +29,6 @@ from pathnn_reproduction.results import Row, trained_row
 if TYPE_CHECKING:
     from pathnn_reproduction.spec import RunSpec
 
-CHECKPOINT_EVERY = 30.0
-"""Seconds between two checkpoints: what a kill can lose."""
-
 GPU_LOST = ("CUDA error", "Triton Error [CUDA]", "cuDNN error")
 """Parts of an error after which the process can compute nothing more on the GPU."""
 
@@ -107,7 +104,7 @@ def train_run(spec: RunSpec, settings: Settings) -> Row:
         with open_run(config, folder.path, task=task_with_paths(config), resume=True) as ready:
             result = saved_result(ready)
             if result is None:
-                train_epochs(ready, stop=settings.stopping, checkpoint_every=CHECKPOINT_EVERY)
+                train_epochs(ready, stop=settings.stopping, checkpoint_every=30.0)  # seconds that a kill can lose
                 result = finish_run(ready)
         result = {**result, "commit": loaded_commit()}
     row = trained_row(spec, checked_config(folder), result)
@@ -118,11 +115,10 @@ def train_run(spec: RunSpec, settings: Settings) -> Row:
 def _finished(folder: RunFolder) -> dict[str, Any] | None:
     """Return the result of a run that ended before its row was written; the scores are those of the model file."""
     done = folder.read_result()
-    if done is None:
+    best = None if done is None else load_model(folder.model)
+    if done is None or best is None or best.test_score is None:
         return None
-    best = load_model(folder.model)
-    scores = {"val_score": best.val_score, "test_score": best.test_score, "best_epoch": best.epoch}
-    return None if best.test_score is None else {**done, **scores}
+    return {**done, "val_score": best.val_score, "test_score": best.test_score, "best_epoch": best.epoch}
 
 
 def _place(config: RunConfig, folder: RunFolder, settings: Settings) -> dict[str, Any]:

@@ -17,16 +17,12 @@ from pathnn_reproduction.bench import batch, extract
 Run = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def contest() -> batch.Contest:
+def test_all_contestants_make_the_same_batches() -> None:
     graphs, origin = batch.zinc_graphs(20)
     assert origin in ("ZINC12k", "ZINC-shaped")
-    return batch.Contest.of(graphs, collection="ap", k=3)
-
-
-def test_all_contestants_make_the_same_batches(contest: batch.Contest) -> None:
     indices = [torch.tensor([3, 0, 19]), torch.tensor([5])]
-    made = [list(method(indices)) for method in (contest.ours, contest.per_level, contest.add_paths)]
+    methods = batch.contestants(graphs, graphs.with_paths(collection="ap", k=3))
+    made = [list(methods[name](indices)) for name in (batch.OURS, batch.PER_LEVEL, batch.ADD_PATHS)]
     for ours, by_level, by_graph in zip(*made, strict=True):
         for name in ("x", "edge_index", "edge_attr", "y", "batch", "ptr"):
             assert torch.equal(getattr(ours, name), by_level[name])

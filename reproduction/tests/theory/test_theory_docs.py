@@ -5,7 +5,8 @@ import json
 import re
 from pathlib import Path
 
-from pathnn_reproduction.pages import THEORY_BLOCK, replace_block, theory_block
+from pathnn_reproduction.pages import replace_block
+from pathnn_reproduction.theory.table import THEORY_BLOCK, theory_block
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "theory.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,6 @@ from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 
 from pathnn.data import PackedGraphs, PackedLoader, dataset_status, load_dataset
-from pathnn.paths.options import Collection
 from pathnn.paths.ragged import RaggedTries
 from pathnn.paths.storage import pack
 from pathnn.paths.trie import PathTrie
@@ -66,41 +65,34 @@ def level_data(data: Any, trie: PathTrie) -> LevelData:
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class Contest:
-    """The same graphs and tries in three forms; each method yields the batches of `indices`."""
+Method = Callable[[list[Tensor]], Iterator[Any]]
+"""Yields the batches of some indices."""
 
-    packed: PackedGraphs
-    by_level: list[Any]
-    by_graph: list[Any]
 
-    @staticmethod
-    def of(graphs: PackedGraphs, *, collection: Collection, k: int) -> Contest:
-        """Extract the paths, and store them in each form."""
-        packed = graphs.with_paths(collection=collection, k=k)
-        assert packed.tries is not None
-        by_level, by_graph = [], []
-        for i, data in enumerate(graphs):
-            trie = packed.tries.select(torch.tensor([i]))
-            by_level.append(level_data(data, trie))
-            data.paths = pack(trie)
-            by_graph.append(data)
-        return Contest(packed, by_level, by_graph)
+def contestants(graphs: PackedGraphs, packed: PackedGraphs) -> dict[str, Method]:
+    """Return the methods by name; `packed` has the tries of the graphs."""
+    assert packed.tries is not None
+    by_level, by_graph = [], []
+    for i, data in enumerate(graphs):
+        trie = packed.tries.select(torch.tensor([i]))
+        by_level.append(level_data(data, trie))
+        data.paths = pack(trie)
+        by_graph.append(data)
 
-    def ours(self, indices: list[Tensor]) -> Iterator[Any]:
-        """Yield batches of `PackedLoader`."""
-        loader = PackedLoader(self.packed, max_entries=None)
-        return (loader.batch(index) for index in indices)
-
-    def per_level(self, indices: list[Tensor]) -> Iterator[Any]:
-        """Yield batches of PyG's loader on `LevelData`."""
-        return iter(DataLoader(self.by_level, batch_sampler=[index.tolist() for index in indices]))
-
-    def add_paths(self, indices: list[Tensor]) -> Iterator[Any]:
-        """Yield batches of PyG's loader on the result of `AddPaths`, with their tries."""
-        for batch in DataLoader(self.by_graph, batch_sampler=[index.tolist() for index in indices]):
+    def with_tries(indices: list[Tensor]) -> Iterator[Any]:
+        for batch in _pyg_batches(by_graph, indices):
             batch.trie = PathTrie.from_data(batch)
             yield batch
+
+    return {
+        OURS: lambda indices: map(PackedLoader(packed, max_entries=None).batch, indices),
+        PER_LEVEL: partial(_pyg_batches, by_level),
+        ADD_PATHS: with_tries,
+    }
+
+
+def _pyg_batches(graphs: list[Any], indices: list[Tensor]) -> Iterator[Any]:
+    return iter(DataLoader(graphs, batch_sampler=[index.tolist() for index in indices]))
 
 
 def run(
@@ -109,24 +101,24 @@ def run(
     """Return the milliseconds per batch of each method, medians of rounds with the same batches, and ratios."""
     with timing.threads(threads):
         data, origin = zinc_graphs(graphs)
-        contest = Contest.of(data, collection="ap", k=k)
+        packed = data.with_paths(collection="ap", k=k)
         order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))
         indices = list(torch.split(order[: batches * batch_size], batch_size))
-        methods = {OURS: contest.ours, PER_LEVEL: contest.per_level, ADD_PATHS: contest.add_paths}
+        methods = contestants(data, packed)
         times = timing.medians({name: partial(_exhaust, method, indices) for name, method in methods.items()}, rounds)
-    assert isinstance(contest.packed.tries, RaggedTries)
+    assert isinstance(packed.tries, RaggedTries)
     return {
         "about": ABOUT,
         "workload": f"{origin}, AP, k = {k}, batches of {batch_size}",
         "graphs": len(data),
         "batch_size": batch_size,
-        "entries_per_batch": batch_size * int(contest.packed.tries.sizes.sum()) / len(data),
+        "entries_per_batch": batch_size * int(packed.tries.sizes.sum()) / len(data),
         "threads": threads,
         "rows": [{"method": name, "ms": ms / len(indices), "ratio": ms / times[OURS]} for name, ms in times.items()],
     }
 
 
-def _exhaust(method: Callable[[list[Tensor]], Iterator[Any]], indices: list[Tensor]) -> None:
+def _exhaust(method: Method, indices: list[Tensor]) -> None:
     """Make all batches."""
     deque(method(indices), maxlen=0)
 

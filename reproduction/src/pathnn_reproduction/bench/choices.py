@@ -26,19 +26,27 @@ def choices_page(folder: Path, paper: Path) -> str | None:
     rows = Results.open(folder / "collections.jsonl").rows
     if not rows:
         return None
-    parts = {part: [row for row in rows if row["part"] == part] for part in ("cost", "reader", "sampler", "esol")}
-    nodes = [row for row in rows if row["part"] in ("nodes", "nodes-gpu")]
-    hubs = next((row for row in rows if row["part"] == "hubs"), None)
+    parts = {part: [row for row in rows if row["part"] == part] for part in {row["part"] for row in rows}}
+    (hubs,), esol = parts["hubs"], sorted(parts["esol"], key=lambda row: float(row["rmse"]))
+    gine = next(row["rmse"] for row in esol if row["name"] == "gine-rwpe")
+    ours = next(row["rmse"] for row in esol if row["name"] not in ESOL)
     return fill(
         "bench/choices",
         cost="\n\n".join(cost_table(parts["cost"], workload) for workload in WORKLOADS),
         reader=reader_table(parts["reader"]),
         sampler=sampler_table(parts["sampler"]),
-        esol=esol_table(parts["esol"]),
-        esol_protocol=_protocol(parts["esol"]),
+        esol=esol_table(esol),
+        **{name: esol[0][name] for name in ("folds", "epochs")},
+        molecules=f"{esol[0]['molecules']:,}",
+        error=f"{100 / (2 * esol[0]['molecules']) ** 0.5:.1f}",
+        best=_esol_name(esol[0]),
+        share=f"{ours / gine:.2f}",
         accuracy=accuracy_table(paper),
-        nodes="\n\n".join(map(nodes_text, nodes)) or "Not measured.",
-        hubs="Not measured." if hubs is None else hubs_text(hubs),
+        nodes="\n\n".join(map(nodes_text, parts["nodes"] + parts["nodes-gpu"])),
+        **{name: f"{hubs[name]:,}" for name in ("vertices", "max_degree")},
+        hubs_seconds=f"{hubs['cpu_seconds'] / hubs['batches']:.2f}",
+        hubs_paths=f"{hubs['paths'] / hubs['batches']:,.0f}",
+        hubs_memory=f"{hubs['peak_bytes'] / 2**20:,.0f}",
         commits=", ".join(sorted({str(row["commit"]) for row in rows})),
         device=", ".join(sorted({row["device"] for row in rows})),
     )
@@ -47,8 +55,6 @@ def choices_page(folder: Path, paper: Path) -> str | None:
 def cost_table(rows: Iterable[Row], workload: str) -> str:
     """Return paths per vertex, entries per path, and times per graph or per 1,000 vertices, by collection and K."""
     mine = sorted((row for row in rows if row["workload"] == workload), key=_place)
-    if not mine:
-        return f"**{WORKLOADS[workload]}**: not measured."
     found = {(_collection(row), row["k"]): row for row in mine}
     lengths = sorted({k for _, k in found})
     reference = found.get(("SP", lengths[0]), {}).get("step_ms")
@@ -105,29 +111,16 @@ def sampler_table(rows: Iterable[Row]) -> str:
 
 
 def esol_table(rows: Iterable[Row]) -> str:
-    """Return the out-of-fold errors on the training part of ESOL, the lowest first."""
+    """Return the out-of-fold errors on the training part of ESOL."""
     table = [
-        [ESOL.get(row["name"], f"PathNN, {row['name']}"), str(row["k"]), f"{row['rmse']:.3f}",
-         f"{row['cpu_seconds']:.0f}", f"{row['parameters']:,}"]
-        for row in sorted(rows, key=lambda row: float(row["rmse"]))
-    ]  # fmt: skip
+        [_esol_name(row), str(row["k"]), f"{row['rmse']:.3f}", f"{row['cpu_seconds']:.0f}", f"{row['parameters']:,}"]
+        for row in rows
+    ]
     return markdown_table(("model", "K, or layers", "RMSE", "CPU s", "parameters"), table)
 
 
-def _protocol(rows: list[Row]) -> str:
-    if not rows:
-        return "Not measured."
-    row, best = rows[0], min(rows, key=lambda row: float(row["rmse"]))
-    error = 100 / (2 * row["molecules"]) ** 0.5
-    gine = min((float(row["rmse"]) for row in rows if row["name"] == "gine-rwpe"), default=None)
-    ours = min((float(row["rmse"]) for row in rows if not row["name"].startswith("gine")), default=None)
-    text = (
-        f"{row['molecules']:,} molecules, {row['folds']} folds, {row['epochs']} epochs, one seed; a standard error is"
-        f" about {error:.1f} %. The lowest error is that of {ESOL.get(best['name'], 'PathNN, ' + best['name'])}."
-    )
-    if gine is None or ours is None:
-        return text
-    return f"{text} The best PathNN has {ours / gine:.2f} times the error of the best GINE with random-walk encodings."
+def _esol_name(row: Row) -> str:
+    return ESOL.get(row["name"], f"PathNN, {row['name']}")
 
 
 def accuracy_table(paper: Path) -> str:
@@ -156,12 +149,3 @@ def nodes_text(row: Mapping[str, Any]) -> str:
     head = ("model", "validation, %", "test, %", f"{'seconds' if on_gpu else 'CPU s'} per epoch", "relative")
     facts = f"{row['vertices']:,} vertices, {row['epochs']} epochs; always the larger class: {row['majority']:.1f} %."
     return f"{where}: {facts}\n\n{markdown_table(head, table)}"
-
-
-def hubs_text(row: Mapping[str, Any]) -> str:
-    """Say what training on a graph with hubs takes."""
-    return (
-        f"{row['vertices']:,} vertices, the largest degree is {row['max_degree']:,}: a training step takes"
-        f" {row['cpu_seconds'] / row['batches']:.2f} s of CPU for {row['paths'] / row['batches']:,.0f} paths, and"
-        f" memory rises by {row['peak_bytes'] / 2**20:,.0f} MiB."
-    )

@@ -14,13 +14,7 @@ import typer
 from pathnn.cli.console import print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Json
 
-bench = typer.Typer(
-    no_args_is_help=True,
-    invoke_without_command=True,
-    help="Measure this machine: ours against the usual way, as ratios from one run.",
-    epilog="Example: pathnn bench batch --json",
-)
-
+bench = typer.Typer(no_args_is_help=True, invoke_without_command=True, epilog="Example: pathnn bench batch --json")
 
 Device = StrEnum("Device", ["auto", "cpu", "cuda"])
 Part = StrEnum("Part", ["compare", "memory", "scale", "gpu"])
@@ -74,7 +68,7 @@ def extract_command(part: Parts = None, threads: ThreadCounts = None, save: Save
     from pathnn_reproduction.bench import extract
 
     parts = list(dict.fromkeys(part or [Part.compare]))
-    _on_gpu("cuda" if "gpu" in parts else "cpu")
+    on_gpu = _on_gpu("cuda" if "gpu" in parts else "cpu")
     measures: dict[str, Callable[[], Any]] = {
         "compare": lambda: [row for number in threads or [1] for row in extract.compare(threads=number)],
         "memory": extract.memory,
@@ -89,7 +83,7 @@ def extract_command(part: Parts = None, threads: ThreadCounts = None, save: Save
             save(result)
         return result
 
-    _measure(measure, save=save, gpu="gpu" in parts, json=json)
+    _measure(measure, save=save, gpu=on_gpu, json=json)
 
 
 @bench.command("batch", epilog="Example: pathnn bench batch --json")

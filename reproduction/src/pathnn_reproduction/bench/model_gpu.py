@@ -35,7 +35,7 @@ from pathnn_reproduction.bench.timing import seconds
 from pathnn_reproduction.bench.user_loop import twin
 from pathnn_reproduction.experiments.baselines import baseline_run
 
-Step = Callable[[], None]
+Step = Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,6 @@ class Bench:
         """Return PyG's GINE (GIN for graphs without edge features) of the paper's tables on this dataset."""
         return copy.deepcopy(self._gine).cuda()
 
-    def twin(self, backend: str) -> PathNN:
-        """Return the model with the same weights and another backend."""
-        return twin(self.model, backend)
-
 
 def capacity_for(graphs: PackedGraphs, batches: list[Tensor]) -> PaddedShape:
     """Return the smallest shape of training that holds all these batches."""
@@ -112,10 +108,10 @@ def plain_steps(bench: Bench, model: Model, phase: str, *, tries: bool = True) -
 
 def graphed_steps(bench: Bench, phase: str) -> list[Step]:
     """Return a function per batch that assembles and computes it in one launch."""
-    model = bench.twin("auto").train(phase == "train")
+    model = twin(bench.model, "auto").train(phase == "train")
     if phase != "train":
         predict = CudaGraphForward(model, bench.graphs, capacity=bench.capacity, autocast=bench.autocast)
-        return [lambda index=index: predict(index) for index in bench.batches]  # type: ignore[misc]
+        return [partial(predict, index) for index in bench.batches]
     step = CudaGraphStep(model, bench.graphs, bench.loss, capacity=bench.capacity, autocast=bench.autocast)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 
@@ -123,7 +119,7 @@ def graphed_steps(bench: Bench, phase: str) -> list[Step]:
         step(index)
         optimizer.step()
 
-    return [lambda index=index: train(index) for index in bench.batches]  # type: ignore[misc]
+    return [partial(train, index) for index in bench.batches]
 
 
 FLOPS, BYTES = 67e12, 4.8e12
@@ -199,8 +195,8 @@ def set_tf32(allowed: bool) -> None:
 def computed(bench: Bench) -> list[Tensor]:
     """Return the predictions for the first batch, and the gradients of all parameters, as one vector."""
     options: Any = {"capacity": bench.capacity, "autocast": bench.autocast}
-    predicted = CudaGraphForward(bench.twin("auto"), bench.graphs, **options)(bench.batches[0])
-    model = bench.twin("auto")
+    predicted = CudaGraphForward(twin(bench.model, "auto"), bench.graphs, **options)(bench.batches[0])
+    model = twin(bench.model, "auto")
     CudaGraphStep(model, bench.graphs, bench.loss, **options)(bench.batches[0])
     return [predicted, torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])]
 
@@ -210,7 +206,7 @@ def measure_exactness(name: str, bench: Bench) -> dict[str, Any]:
     batch = bench.graphs.select(bench.batches[0])
     found = {}
     for backend, dtype in (("auto", torch.float32), ("dense", torch.float32), ("dense", torch.float64)):
-        model = bench.twin(backend).to(dtype).train()
+        model = twin(bench.model, backend).to(dtype).train()
         x = batch.x.to(dtype) if batch.x is not None and batch.x.is_floating_point() else batch.x
         out = model(x, trie=batch.trie, batch=batch.batch, edge_attr=batch.edge_attr, batch_size=batch.num_graphs)
         y = batch.y.to(dtype) if batch.y is not None and batch.y.is_floating_point() else batch.y
@@ -232,10 +228,10 @@ LARGE = "imdb-binary"
 def measure(name: str, phase: str, bench: Bench, *, rounds: int = 5) -> dict[str, Any]:
     """Return one row of the result."""
     ours = measured(lambda: graphed_steps(bench, phase), 3 * rounds)
-    trie = measured(lambda: plain_steps(bench, bench.twin("auto"), phase), rounds)
-    edges = measured(lambda: plain_steps(bench, bench.twin("auto"), phase, tries=False), rounds)
+    trie = measured(lambda: plain_steps(bench, twin(bench.model, "auto"), phase), rounds)
+    edges = measured(lambda: plain_steps(bench, twin(bench.model, "auto"), phase, tries=False), rounds)
     gine = measured(lambda: plain_steps(bench, bench.gine(), phase, tries=False), rounds)
-    dense = measured(lambda: plain_steps(bench, bench.twin("dense"), phase), max(rounds // 2, 1))
+    dense = measured(lambda: plain_steps(bench, twin(bench.model, "dense"), phase), max(rounds // 2, 1))
     floor = floor_ms(bench, phase)
     return {
         "workload": name, "phase": phase, "dense_ms": dense["ms"], "ours_ms": ours["ms"],

@@ -25,10 +25,10 @@ Scores = dict[tuple[str, str, str], Mapping[str, str]]
 
 def molecules_page(folder: Path) -> str | None:
     """Return the page as Markdown, or None if `folder` has no `molecules.csv` and `chemprop.csv`."""
-    ours, other = folder / "molecules.csv", folder / "chemprop.csv"
-    if not (ours.exists() and other.exists()):
+    ours, other = _rows(folder / "molecules.csv"), _rows(folder / "chemprop.csv")
+    if not (ours and other):
         return None
-    scores = read_scores([*_rows(ours), *({"model": "chemprop", **row} for row in _rows(other))])
+    scores = read_scores([*ours, *({"model": "chemprop", **row} for row in other)])
     every = sorted({dataset for _, dataset, _ in scores}, key=_order)
     measured = {name: [dataset for dataset in every if (name, dataset, "all") in scores] for name in MODELS}
     models = [name for name, own in measured.items() if own and (name not in OURS[1:] or own == measured[OURS[0]])]
@@ -46,15 +46,16 @@ def molecules_page(folder: Path) -> str | None:
     means = [[title, "", *_marked([mean(scores, model, names, part) for model in models])]
              for title, names, part in groups if names]  # fmt: skip
     timed = [name for name in models if all(scores[name, dataset, "all"]["train_cpu_seconds"] for dataset in sets)]
-    seconds = [[model, *(f"{_total(scores, model, names):,.0f}" for names in (["ESOL"], adme, cliffs, sets)),
-                f"{sum(_value(scores, model, dataset, 'predict_cpu_seconds') for dataset in sets):,.0f}"]
-               for model in timed]  # fmt: skip
+    groups_timed = [*((names, "train") for names in (["ESOL"], adme, cliffs, sets)), (sets, "predict")]
+    seconds = [
+        [model, *(f"{sum(_value(scores, model, name, f'{what}_cpu_seconds') for name in names):,.0f}"
+                  for names, what in groups_timed)] for model in timed
+    ]  # fmt: skip
     near = [[model, str(first_or_near(scores, rivals(models, model), model, sets)),
              "" if model == "chemprop" else str(first_or_near(scores, ["chemprop", model], model, sets)),
              str(len(sets))] for model in models]  # fmt: skip
-    file = folder / "published.csv"
-    published = [[row["model"], row["adme_pearson"], row["cliff_rmse"], row["noncliff_rmse"], "published"]
-                 for row in (_rows(file) if file.exists() else [])]  # fmt: skip
+    columns = ("model", "adme_pearson", "cliff_rmse", "noncliff_rmse")
+    published = [[*(row[name] for name in columns), "published"] for row in _rows(folder / "published.csv")]
     summary = ((adme, "all", "pearson"), (cliffs, "cliff", "rmse"), (cliffs, "noncliff", "rmse"))
     here = [[model, *[f"{mean(scores, model, names, part, field):.3f}" if names else ""
                       for names, part, field in summary], "measured here"] for model in models]  # fmt: skip
@@ -119,7 +120,8 @@ def intervals_section(folder: Path, scores: Scores) -> str:
     published = [rows[name, "published"] for name in names if (name, "published") in rows]
     table = [[row["dataset"], f"{row['calibration']:,}", str(row["test"]), f"{row['coverage']:.3f}",
               f"{row['band'][0]:.3f} to {row['band'][1]:.3f}", f"{row['width']:.2f}", f"{row['std_width']:.2f}",
-              f"{row['std_coverage']:.3f}", _coverage(rows.get((row["dataset"], "published")))]
+              f"{row['std_coverage']:.3f}",
+              f"{rows[row['dataset'], 'published']['coverage']:.3f}" if (row["dataset"], "published") in rows else ""]
              for row in random]  # fmt: skip
     fields = ("coverage", "width", "std_width", "std_coverage")
     coverage, width, std_width, std_coverage = (fmean(row[field] for row in random) for field in fields)
@@ -133,7 +135,7 @@ def intervals_section(folder: Path, scores: Scores) -> str:
             "bench/intervals_folds", sets=len(both),
             one=f"{mean(scores, OURS[0], both, 'all'):.3f}", folds=f"{mean(scores, OURS[2], both, 'all'):.3f}",
         ),
-        missing="" if not missing else f"\n**Not measured yet: {', '.join(missing)}.**\n",
+        missing=f"\n**Not measured yet: {', '.join(missing)}.**\n" if missing else "",
         table=markdown_table(("dataset", "calibration molecules", "test molecules", "coverage", "99 % band", "width",
                               "width of ± 1.64 s", "its coverage", "coverage, published split"), table),
         inside=sum(row["inside_band"] for row in random), sets=len(names), coverage=f"{100 * coverage:.1f}",
@@ -172,17 +174,12 @@ def tune_section(folder: Path) -> str:
     return fill("bench/tune", table=markdown_table(head, table), epochs=rows[0]["epochs"], metric=rows[0]["metric"])
 
 
-def _coverage(row: Mapping[str, Any] | None) -> str:
-    return "" if row is None else f"{row['coverage']:.3f}"
-
-
 def _origin(rows: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(sorted({f"{row['device']} at {row['commit']}" for row in rows}))
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    return list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
 
 
 def _order(dataset: str) -> tuple[int, str]:
@@ -191,10 +188,6 @@ def _order(dataset: str) -> tuple[int, str]:
 
 def _value(scores: Scores, model: str, dataset: str, field: str = "rmse", part: str = "all") -> float:
     return float(scores[model, dataset, part][field])
-
-
-def _total(scores: Scores, model: str, sets: Iterable[str]) -> float:
-    return sum(_value(scores, model, dataset, "train_cpu_seconds") for dataset in sets)
 
 
 def _marked(values: list[float]) -> list[str]:

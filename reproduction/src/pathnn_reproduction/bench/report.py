@@ -29,13 +29,6 @@ WAYS = {
 }
 """Titles of the rows of `pathnn_reproduction.bench.user_loop`, in the order of the table."""
 
-USER_HEAD = ("training on ZINC, AP", "parameters", "step, ms", "faster than dense", "epoch, s")
-
-
-def markdown(table: Table) -> str:
-    """Return a table as Markdown."""
-    return markdown_table(table.head, table.rows)
-
 
 def write_benchmarks(root: Path) -> list[Path]:
     """Write the pages on speed and accuracy, and the table of the README, of a clone at `root`; return their names."""
@@ -51,10 +44,9 @@ def benchmark_page(folder: Path) -> str:
     """Return the page as Markdown, from the result files in `folder`; a file that is missing has no section."""
     parts = [fill("bench/page")]
     for name, section in SECTIONS.items():
-        path = folder / name
-        if path.exists():
-            result = _read(path)
-            parts.append(section(result) + _origin(result, path.name))
+        if (folder / name).exists():
+            result = _read(folder / name)
+            parts.append(section(result) + _origin(result, name))
     return "\n".join(parts)
 
 
@@ -131,19 +123,28 @@ def model_table(rows: Rows, *, ours: str = "trie", digits: int = 1) -> Table:
     return Table("Ours and the dense formulation", head, texts, left=2)
 
 
-PLAIN_HEAD = ("workload", "phase", "dense, ms", "`trie=`, ms", "faster", "`edge_index`, ms", "faster", "GINE, ms")
-
-
 def plain_table(rows: Rows) -> Table:
     """Return the times of plain calls on a GPU."""
     texts = []
     for row in rows:
-        if "gine_ms" not in row:
-            continue
         dense, times = row["dense_ms"], (row["plain_trie_ms"], row["plain_edge_index_ms"])
         values = [text for ms in times for text in (number(ms, 2), number(dense / ms, 1, "x"))]
         texts.append([row["workload"], row["phase"], number(dense, 2), *values, number(row["gine_ms"], 2)])
-    return Table("Plain calls", PLAIN_HEAD, texts, left=2)
+    head = ("workload", "phase", "dense, ms", "`trie=`, ms", "faster", "`edge_index`, ms", "faster", "GINE, ms")
+    return Table("Plain calls", head, texts, left=2)
+
+
+def user_table(rows: Rows) -> Table:
+    """Return the times of a user's own loop, in the order of `WAYS`."""
+    found = {(row["phase"], row["way"]): row for row in rows}
+    dense, texts = found["step", "dense"]["ms"], []
+    for way, title in WAYS.items():
+        step, epoch = found["step", way], found.get(("epoch", way))
+        ratio = None if way in ("dense", "gine") else dense / step["ms"]
+        times = [number(step["ms"], 1), number(ratio, 1, "x"), number(None if epoch is None else epoch["ms"] / 1e3, 2)]
+        texts.append([title, f"{step['parameters']:,}", *times])
+    head = ("training on ZINC, AP", "parameters", "step, ms", "faster than dense", "epoch, s")
+    return Table("Your own loop", head, texts)
 
 
 TABLES: dict[str, Callable[[Any], Table]] = {
@@ -153,7 +154,7 @@ TABLES: dict[str, Callable[[Any], Table]] = {
     "gpu": gpu_table,
     "rows": batch_table,
     "workloads": model_table,
-    "user_loop": lambda rows: Table("Your own loop", USER_HEAD, user_rows(rows)),
+    "user_loop": user_table,
 }
 """The table of each part of a result."""
 
@@ -163,63 +164,35 @@ def result_tables(result: Result) -> list[Table]:
     return [make(result[part]) for part, make in TABLES.items() if part in result]
 
 
-def _extract_cpu(result: Result) -> str:
-    return fill(
-        "bench/extract_cpu",
-        compare=markdown(compare_table(result["compare"])),
-        memory=markdown(memory_table(result["memory"])),
-        scale=markdown(scale_table(result["scale"])),
-    )
+def markdown(table: Table) -> str:
+    """Return a table as Markdown."""
+    return markdown_table(table.head, table.rows)
 
 
-def _extract_gpu(result: Result) -> str:
-    gpu = result["gpu"]
-    return fill("bench/extract_gpu", graphs=f"{gpu['graphs']:,}", k=gpu["k"], table=markdown(gpu_table(gpu)))
+def _section(template: str) -> Callable[[Result], str]:
+    """Return the function that fills a template with the tables of a result."""
 
-
-def _batch(result: Result) -> str:
-    return fill("bench/batch_cpu", about=result["about"], table=markdown(batch_table(result["rows"])))
-
-
-def _model(template: str, **options: Any) -> Callable[[Result], str]:
     def section(result: Result) -> str:
-        text = fill(f"bench/{template}", table=markdown(model_table(result["workloads"], **options)))
-        text += _errors(result)
-        if any("gine_ms" in row for row in result["workloads"]):
-            text += fill("bench/plain_calls", table=markdown(plain_table(result["workloads"])))
-        return text + _user_loop(result)
+        tables = {f"{part}_table": markdown(make(result[part])) for part, make in TABLES.items() if part in result}
+        counts = {name: f"{count:,}" for name, count in result.get("gpu", {}).items() if isinstance(count, int)}
+        return fill(f"bench/{template}", **result, **counts, **tables)
 
     return section
 
 
-def _user_loop(result: Result) -> str:
-    """Write the part on a user's own loop, where it was measured."""
-    rows = result.get("user_loop")
-    if rows is None:
-        return ""
-    step, epoch = (next(row for row in rows if row["phase"] == phase) for phase in ("step", "epoch"))
-    return fill(
-        "bench/user_loop",
-        data=step["workload"].partition(", ")[2],
-        batch=step["graphs"],
-        graphs=f"{epoch['graphs']:,}",
-        table=markdown_table(USER_HEAD, user_rows(rows)),
-    )
+def _model(template: str, **options: Any) -> Callable[[Result], str]:
+    def section(result: Result) -> str:
+        rows = result["workloads"]
+        text = fill(f"bench/{template}", table=markdown(model_table(rows, **options))) + _errors(result)
+        plain = [row for row in rows if "gine_ms" in row]
+        text += fill("bench/plain_calls", table=markdown(plain_table(plain))) if plain else ""
+        if "user_loop" not in result:
+            return text
+        step, epoch = (next(row for row in result["user_loop"] if row["phase"] == phase) for phase in ("step", "epoch"))
+        about = {"data": step["workload"].partition(", ")[2], "batch": step["graphs"], "graphs": f"{epoch['graphs']:,}"}
+        return text + fill("bench/user_loop", **about, table=markdown(user_table(result["user_loop"])))
 
-
-def user_rows(rows: Rows) -> list[list[str]]:
-    """Return the rows of a user's own loop, in the order of `USER_HEAD`."""
-    found = {(row["phase"], row["way"]): row for row in rows}
-    dense = found["step", "dense"]["ms"]
-    lines = []
-    for way, title in WAYS.items():
-        step, epoch = found["step", way], found.get(("epoch", way))
-        ratio = None if way in ("dense", "gine") else dense / step["ms"]
-        seconds = None if epoch is None else epoch["ms"] / 1e3
-        lines.append(
-            [title, f"{step['parameters']:,}", number(step["ms"], 1), number(ratio, 1, "x"), number(seconds, 2)]
-        )
-    return lines
+    return section
 
 
 def _runtime(result: Result) -> str:
@@ -227,20 +200,12 @@ def _runtime(result: Result) -> str:
     return text if any(row["model"] == "gin" for row in result["rows"]) else text + fill("bench/runtime_no_gin")
 
 
-ERRORS = ("ours_output", "dense_output", "ours_gradient", "dense_gradient")
-
-
 def _errors(result: Result) -> str:
     """Say how exact the results are, where it was measured."""
-    parts = []
-    for row in result.get("exactness", []):
-        errors = {name: f"{row[f'{name}_error']:.1e}" for name in ERRORS}
-        parts.append(fill("bench/float64_errors", workload=row["workload"], **errors))
-    for row in result["workloads"]:
-        if "error" in row and row["phase"] == "train":
-            errors = {"output": f"{row['error']:.1e}", "gradient": f"{row['gradient_error']:.1e}"}
-            parts.append(fill("bench/float32_errors", workload=row["workload"], **errors))
-    return "".join(parts)
+    rows = [("float64", row) for row in result.get("exactness", [])]
+    rows += [("float32", row) for row in result["workloads"] if "error" in row and row["phase"] == "train"]
+    texts = [{name: f"{value:.1e}" if "error" in name else value for name, value in row.items()} for _, row in rows]
+    return "".join(fill(f"bench/{name}_errors", **text) for (name, _), text in zip(rows, texts, strict=True))
 
 
 def number(value: float | None, digits: int, unit: str = "") -> str:
@@ -261,9 +226,9 @@ def _origin(result: Result, name: str) -> str:
 
 
 SECTIONS: dict[str, Callable[[Result], str]] = {
-    "extract-cpu.json": _extract_cpu,
-    "extract-gpu.json": _extract_gpu,
-    "batch-cpu.json": _batch,
+    "extract-cpu.json": _section("extract_cpu"),
+    "extract-gpu.json": _section("extract_gpu"),
+    "batch-cpu.json": _section("batch_cpu"),
     "model-cpu.json": _model("model_cpu"),
     "model-gpu.json": _model("model_gpu", ours="`pathnn train`", digits=2),
     "epoch-gpu.json": _model("epoch_gpu", ours="`pathnn train`"),
@@ -272,7 +237,6 @@ SECTIONS: dict[str, Callable[[Result], str]] = {
 
 
 BEGIN, END = "<!-- speed: written by pathnn bench --report -->", "<!-- end of speed -->"
-HEAD = ("training on ZINC, AP, batches of 128", "where", "path by path", "pathnn", "faster", "PyG's GINE")
 USER_WAYS = {  # of pathnn_reproduction.bench.user_loop
     "pathnn train": "one step of `pathnn train`",
     "trie": "one step of your own loop, `trie=` (`AddPaths`)",
@@ -282,9 +246,16 @@ USER_WAYS = {  # of pathnn_reproduction.bench.user_loop
 
 def headline(folder: Path) -> str:
     """Return the README's table as Markdown, and the sentences below it, from the result files in `folder`."""
-    gpu, cpu = _read(folder / "model-gpu.json"), _read(folder / "model-cpu.json")
-    rows = [*_user_rows(gpu), *_user_rows(cpu), _extraction(_read(folder / "extract-cpu.json"))]
-    return "\n\n".join([markdown_table(HEAD, rows), _epochs(gpu), _epochs(cpu)])
+    loops = [_read(folder / name) for name in ("model-gpu.json", "model-cpu.json")]
+    extraction = next(
+        row for row in _read(folder / "extract-cpu.json")["compare"]
+        if (row["workload"], row["collection"], row["threads"]) == ("zinc", "ap", 1)
+    )  # fmt: skip
+    times = [number(extraction[name], 0, " ms") for name in ("igraph_ms", "trie_ms")]
+    last = ["the paths of 1000 molecules, against igraph", "one core", *times, f"{extraction['trie_ratio']:.0f}x", "—"]
+    head = ("training on ZINC, AP, batches of 128", "where", "path by path", "pathnn", "faster", "PyG's GINE")
+    table = markdown_table(head, [*(row for result in loops for row in _user_rows(result)), last])
+    return "\n\n".join([table, *map(_epochs, loops)])
 
 
 def with_headline(page: str, folder: Path) -> str:
@@ -294,18 +265,11 @@ def with_headline(page: str, folder: Path) -> str:
 
 def _user_rows(result: Result) -> list[list[str]]:
     steps = {row["way"]: row["ms"] for row in result["user_loop"] if row["phase"] == "step"}
-    return [_row(title, result, steps["dense"], steps[way], steps["gine"]) for way, title in USER_WAYS.items()]
-
-
-def _row(title: str, result: Result, dense: float, ours: float, gine: float | None = None) -> list[str]:
-    times = [number(ms, 1, " ms") for ms in (dense, ours)]
-    return [title, _device(result), *times, f"{dense / ours:.1f}x", number(gine, 1, " ms")]
-
-
-def _extraction(result: Result) -> list[str]:
-    row = next(r for r in result["compare"] if (r["workload"], r["collection"], r["threads"]) == ("zinc", "ap", 1))
-    times = [number(row[name], 0, " ms") for name in ("igraph_ms", "trie_ms")]
-    return ["the paths of 1000 molecules, against igraph", "one core", *times, f"{row['trie_ratio']:.0f}x", "—"]
+    lines = []
+    for way, title in USER_WAYS.items():
+        dense, ours, gine = (number(steps[name], 1, " ms") for name in ("dense", way, "gine"))
+        lines.append([title, _device(result), dense, ours, f"{steps['dense'] / steps[way]:.1f}x", gine])
+    return lines
 
 
 def _epochs(result: Result) -> str:
@@ -317,5 +281,4 @@ def _epochs(result: Result) -> str:
 
 
 def _device(result: Result) -> str:
-    device: str = result["device"]
-    return device.removeprefix("x86_64, ")
+    return str(result["device"]).removeprefix("x86_64, ")

@@ -28,12 +28,6 @@ TARGETS = {
 }
 """All experiments with rows, with their titles."""
 
-MODULES = dict.fromkeys(("zinc", "molhiv", "peptides"), "molecules")
-"""The modules of targets if they have another name. A module has `tables`, and a function TARGET that yields specs."""
-
-TIMED = ("runtime",)
-"""Targets whose runs measure time: one run at a time."""
-
 
 @cache
 def get_experiment(name: str) -> Experiment:
@@ -50,5 +44,7 @@ def get_experiment(name: str) -> Experiment:
 
     if name not in TARGETS:
         raise ValueError(f"{name!r} is no target: expected one of {', '.join(TARGETS)}.")
-    module = import_module(f"pathnn_reproduction.experiments.{MODULES.get(name, name)}")
-    return Experiment(name, TARGETS[name], tuple(getattr(module, name)()), module.tables, alone=name in TIMED)
+    # a module has `tables`, and a function with the name of the target, which yields its specs
+    module = import_module(f"pathnn_reproduction.experiments.{'accuracy' if name in TABLES else name}")
+    alone = name == "runtime"  # it measures time
+    return Experiment(name, TARGETS[name], tuple(getattr(module, name)()), module.tables, alone=alone)

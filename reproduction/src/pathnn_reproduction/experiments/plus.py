@@ -8,8 +8,8 @@ from typing import Any
 from pathnn.nn.presets import PLUS
 from pathnn.training.config import RunConfig
 from pathnn_reproduction.paper import TABLES
-from pathnn_reproduction.results import Results, Row, config_hash, v1_options
-from pathnn_reproduction.spec import Experiment, RunSpec
+from pathnn_reproduction.results import Results, Row
+from pathnn_reproduction.spec import Experiment, RunSpec, training_spec
 from pathnn_reproduction.tables import NOT_MEASURED, Table, measure, score_text
 
 SCHEDULES: dict[str, dict[str, Any]] = {
@@ -70,16 +70,11 @@ def plus() -> Iterator[RunSpec]:
     for data, seeds in SEEDS.items():
         for model, changes in (("pathnn+", {}), ("control", CONTROLS[data])):
             for seed in range(seeds):
-                yield _spec(model, plus_run(data, seed=seed, changes=changes))
+                yield training_spec("plus", plus_run(data, seed=seed, changes=changes), model=model)
     for model, changes in ABLATIONS.items():
         for seed in range(ABLATION_SEEDS):
             schedule = {**SHORT, **TRAINING.get(model, {})}
-            yield _spec(model, plus_run("zinc", seed=seed, changes=changes, schedule=schedule))
-
-
-def _spec(model: str, config: RunConfig) -> RunSpec:
-    key = {"model": model, "dataset": config.data, "collection": None, "k": None, "fold": 0, "seed": config.seed}
-    return RunSpec(target="plus", key={**key, "config_hash": config_hash(v1_options(config))}, config=config)
+            yield training_spec("plus", plus_run("zinc", seed=seed, changes=changes, schedule=schedule), model=model)
 
 
 HEAD = ("dataset", "model", "mean", "seeds", "parameters")
@@ -91,12 +86,11 @@ def tables(experiment: Experiment, specs: Sequence[RunSpec], results: Results) -
     for dataset, model, *_ in dict.fromkeys(spec.entry for spec in specs):
         runs = [spec for spec in experiment.specs if spec.entry[:2] == (dataset, model)]
         found, text, parameters = measure(experiment, runs, results), NOT_MEASURED, ""
-        value: Row = {"dataset": dataset, "model": model}
-        value |= {"mean": None, "deviation": None, "seeds": 0, "parameters": None}
+        value: Row = {"mean": None, "deviation": None, "seeds": 0, "parameters": None}
         if found is not None:
-            value |= {"mean": found.mean, "deviation": found.std, "seeds": found.count, "parameters": found.parameters}
+            value = {"mean": found.mean, "deviation": found.std, "seeds": found.count, "parameters": found.parameters}
             text = score_text(found.mean, found.std, TABLES[str(dataset)].decimals + 1)
             parameters = "" if found.parameters is None else f"{found.parameters:,}"
-        values.append(value)
+        values.append({"dataset": dataset, "model": model, **value})
         rows.append([str(dataset), str(model), text, f"{value['seeds']} of {len(runs)}", parameters])
     return [Table("PathNN+: test scores", HEAD, rows, values, 2)]

@@ -10,22 +10,9 @@ from typing import Literal
 
 from pathnn.paths.options import COLLECTIONS, Collection
 from pathnn.theory.graphs import check_height
-from pathnn_reproduction.theory.compare import (
-    SCOPES,
-    Example,
-    smallest_merged,
-    smallest_missing,
-    smallest_non_walk,
-    smallest_split,
-)
-from pathnn_reproduction.theory.partitions import (
-    Partitions,
-    PathLevels,
-    annotated_partitions,
-    path_levels,
-    tree_partitions,
-    wl_partitions,
-)
+from pathnn_reproduction.theory import compare, partitions
+from pathnn_reproduction.theory.compare import SCOPES, Example
+from pathnn_reproduction.theory.partitions import Partitions, PathLevels, path_levels
 from pathnn_reproduction.theory.small_graphs import LARGEST, Universe, small_graphs
 
 Question = Literal["in WL-tree", "in next tree", "refines WL", "exceeds WL", "exceeds all WL", "invariant", "stronger"]
@@ -115,7 +102,7 @@ def theory_checks(settings: TheorySettings) -> Iterator[list[Check]]:
     for collection, extend, distances in VARIANTS:
         checks: list[Check] = []
         # Two graphs that so many rounds do not distinguish are never distinguished.
-        wl = wl_partitions(compared[collection], max(height, 2 * settings.max_vertices))
+        wl = partitions.wl_partitions(compared[collection], max(height, 2 * settings.max_vertices))
         for universe, ask in ((compared[collection], partial(_against_wl, wl)), (numbered[collection], _invariance)):
             levels = path_levels(universe, collection, height, extend=extend, distances=distances)
             for kind, residual in product(_MAKE, (False, True)):
@@ -124,23 +111,23 @@ def theory_checks(settings: TheorySettings) -> Iterator[list[Check]]:
         yield checks + _stronger(checks)
 
 
-_MAKE = {"trees": tree_partitions, "sets": annotated_partitions}
+_MAKE = {"trees": partitions.tree_partitions, "sets": partitions.annotated_partitions}
 
 
 def _against_wl(wl: Partitions, test: PathTest, universe: Universe, names: Partitions) -> Iterator[Check]:
     same_height, last = wl[: len(names)], [wl[-1]] * len(names)
     for scope in SCOPES:
-        missed = smallest_merged(universe, names, same_height, scope)
+        missed = compare.smallest_merged(universe, names, same_height, scope)
         yield Check("refines WL", test, scope.name, missed is None, missed)
-        more = smallest_split(universe, names, same_height, scope)
+        more = compare.smallest_split(universe, names, same_height, scope)
         yield Check("exceeds WL", test, scope.name, more is not None, more)
-        more = smallest_split(universe, names, last, scope)
+        more = compare.smallest_split(universe, names, last, scope)
         yield Check("exceeds all WL", test, scope.name, more is not None, more)
 
 
 def _invariance(test: PathTest, universe: Universe, names: Partitions) -> Iterator[Check]:
     for scope in SCOPES:
-        example = smallest_merged(universe, [universe.orbit] * len(names), names, scope)
+        example = compare.smallest_merged(universe, [universe.orbit] * len(names), names, scope)
         yield Check("invariant", test, scope.name, example is None, example)
 
 
@@ -161,10 +148,10 @@ def _lemma(universes: dict[Collection, Universe], height: int) -> list[Check]:
     checks = []
     levels: dict[Collection, PathLevels] = {c: path_levels(universes[c], c, height) for c in COLLECTIONS}
     for c in COLLECTIONS:
-        example = smallest_non_walk(universes[c], levels[c])
+        example = compare.smallest_non_walk(universes[c], levels[c])
         checks.append(Check("in WL-tree", PathTest("trees", c), SCOPES[1].name, example is None, example))
     for small, large in pairwise(COLLECTIONS):
         universe = universes[small]
-        example = smallest_missing(universe, levels[small], path_levels(universe, large, height))
+        example = compare.smallest_missing(universe, levels[small], path_levels(universe, large, height))
         checks.append(Check("in next tree", PathTest("trees", small), SCOPES[1].name, example is None, example))
     return checks

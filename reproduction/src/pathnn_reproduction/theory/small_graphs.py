@@ -133,7 +133,8 @@ def small_graphs(max_vertices: int = LARGEST, *, all_up_to: int = 0, copies: int
     numberings, orbits = [], []  # [copies, vertices], the new number of each vertex; [vertices]
     for graph, pairs in zip(graphs, ends, strict=True):
         new = every[len(graph)]
-        labelled = _adjacency_bits(new, pairs)
+        u, v = np.sort(new[:, pairs], axis=-1).transpose(2, 0, 1)
+        labelled = (np.int64(1) << (u * len(graph) + v)).sum(axis=1)  # each numbering as the bits of an integer
         # An automorphism is a numbering that changes nothing; its images of v are v's orbit.
         orbits.append(new[labelled == labelled[0]].min(axis=0))
         if len(graph) <= all_up_to:
@@ -141,13 +142,6 @@ def small_graphs(max_vertices: int = LARGEST, *, all_up_to: int = 0, copies: int
         else:
             numberings.append(np.stack([new[0], *(rng.permutation(len(graph)) for _ in range(copies))]))
     return _union(ends, numberings, orbits, np.array([is_connected(graph) for graph in graphs]))
-
-
-def _adjacency_bits(new: Ints, ends: Ints) -> Ints:
-    """Return, for each numbering, the labelled graph as the bits of an integer."""
-    size = new.shape[1]
-    u, v = np.sort(new[:, ends], axis=-1).transpose(2, 0, 1)
-    return (np.int64(1) << (u * size + v)).sum(axis=1)
 
 
 def _union(ends: list[Ints], numberings: list[Ints], orbits: list[Ints], connected: NDArray[np.bool_]) -> Universe:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pathnn.paths.options import COLLECTIONS, Collection
+from pathnn_reproduction.figures.drawing import draw_example
+from pathnn_reproduction.figures.figures import save_picture
+from pathnn_reproduction.pages import fill
+from pathnn_reproduction.tables import markdown_table
 from pathnn_reproduction.theory.checks import Check, Kind, PathTest, Question, TheorySettings
 from pathnn_reproduction.theory.compare import SCOPES, Example
 
@@ -184,6 +189,7 @@ def from_result(result: dict[str, Any]) -> list[Check]:
     return checks
 
 
+THEORY_BLOCK = "<!-- begin: written by pathnn reproduce theory -->", "<!-- end -->"
 HEAD = (
     "statement", "claim", "paths", "vertices of one connected graph", "of one graph", "of two graphs",
     "connected graphs", "all graphs",
@@ -223,12 +229,42 @@ def entry_text(entry: Answer) -> str:
     return answer if number is None else f"{answer} [{number}]"
 
 
-def markdown_row(row: Row, pictures: str) -> list[str]:
-    """Return a row for a page, its examples linked to their pictures."""
-    entries = []
-    for entry in row.entries:
-        text = entry_text(entry).split(" ")[0]
-        text = f"**{text}**" if text == "no" else text
-        number = None if entry is None else entry[1]
-        entries.append(text if number is None else f"{text} [{number}]({pictures}/example-{number}.png)")
-    return [row.statement, row.claim, row.about, *entries]
+def theory_block(result: dict[str, Any], pictures: str = "figures/theory") -> str:
+    """Return the part of `docs/theory.md` that is written from the results file."""
+    table, lines = theory_table(from_result(result)), []
+    for row in table.rows:
+        texts = [entry_text(entry) for entry in row.entries]
+        lines.append([row.statement, row.claim, row.about, *(_linked(text, pictures) for text in texts)])
+    examples = [
+        f"- [{number}]({pictures}/example-{number}.png) {example_text(example)}"
+        for number, example in enumerate(table.examples, start=1)
+    ]
+    settings = result["settings"]
+    return fill(
+        "theory_block",
+        graphs=f"{result['graphs']:,}",
+        sp=f"{result['compared']['sp']:,}",
+        numbered=f"{result['numbered']['ap']:,}",
+        numberings=settings["copies"] + 1,
+        seconds=f"{result['seconds']:.0f}",
+        table=markdown_table(HEAD, lines),
+        examples="\n".join(examples),
+        **{name: settings[name] for name in ("max_vertices", "max_height", "all_numberings")},
+        **{name: result[name] for name in ("device", "time", "commit", "seed")},
+    ).strip()
+
+
+def _linked(entry: str, pictures: str) -> str:
+    """Return an entry with its example linked to the picture."""
+    answer, _, number = entry.partition(" ")
+    answer = "**no**" if answer == "no" else answer
+    return f"{answer} {number}({pictures}/example-{number[1:-1]}.png)" if number else answer
+
+
+def draw_examples(table: Table, folder: Path, suffix: str = "svg") -> list[Path]:
+    """Draw every example of a table into `folder`, as `example-N`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"example-{number}.{suffix}" for number in range(1, len(table.examples) + 1)]
+    for path, example in zip(paths, table.examples, strict=True):
+        save_picture(draw_example(example), path, dpi=110)
+    return paths
