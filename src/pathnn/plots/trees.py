@@ -106,7 +106,7 @@ def draw_trees(
     return figure
 
 
-def _small_tree(edge_index: Tensor, num_nodes: int, source: int, kind: TreeKind, k: int) -> Tree:
+def _small_tree(edge_index: Tensor, num_nodes: int, source: int, kind: TreeKind | Collection, k: int) -> Tree:
     """Return a tree; raise `ValueError` if it has too many nodes to draw, before its paths are listed."""
     size, least = 0, ""
     if kind == "wl":

@@ -65,7 +65,7 @@ class Sequences(NamedTuple):
 
     tokens: Tensor  # [n, length + 1], source first: class * width + distance; -1 for a dummy token
     owner: Tensor  # [n]: position of the source among the chosen vertices
-    count: Tensor  # [n]
+    counts: Tensor  # [n]
 
 
 class SequenceFinder:
@@ -87,11 +87,11 @@ class SequenceFinder:
         for start in range(0, len(level.chosen), BLOCK):
             owners = range(start, min(start + BLOCK, len(level.chosen)))
             for found in in_threads(lambda owner: self._find(level, length, owner), owners):
-                if waiting and size + len(found.count) > most:
+                if waiting and size + len(found.counts) > most:
                     yield Sequences(*map(torch.cat, zip(*waiting, strict=True)))
                     waiting, size = [], 0
                 waiting.append(found)
-                size += len(found.count)
+                size += len(found.counts)
         if waiting:
             yield Sequences(*map(torch.cat, zip(*waiting, strict=True)))
 
@@ -188,7 +188,7 @@ def _layer(
     sums = [h.new_zeros(len(level.chosen), h.size(1)) for h in read]
     for found in finder.batches(level, length, most):
         trie, entry = merged_trie(found, finder.width, states[0].size(0), finder.dummy, device)
-        owner, count = found.owner.to(device), found.count.to(device)
+        owner, count = found.owner.to(device), found.counts.to(device)
         for model, h, total in zip(models, read, sums, strict=True):
             paths = model.lstm.path_representations(h, trie)
             total.index_add_(0, owner, paths[entry] * count.to(paths.dtype).unsqueeze(1))

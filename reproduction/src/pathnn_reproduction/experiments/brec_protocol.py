@@ -116,7 +116,7 @@ def merged_batch(graphs: Sequence[Graph], config: PathNNConfig) -> Batch:
     layers, count = [], 1
     for length, level in enumerate(merged_levels(found, config.k), start=1):
         parts = [  # trie, and for each sequence its entry, class and number
-            (*merged_trie(one, finder.width, count, finder.dummy, "cpu"), one.owner, one.count.double())
+            (*merged_trie(one, finder.width, count, finder.dummy, "cpu"), one.owner, one.counts.double())
             for one in finder.batches(level, length, 10**9)
         ]
         before, after, chosen = map(torch.from_numpy, (level.before[level.chosen], level.after, level.chosen))
