@@ -8,12 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from pathnn.cli.app import app
 from pathnn.data import load_dataset
-from pathnn.theory.fingerprints import hashed_annotations, stack_lanes
+from pathnn.theory.fingerprints import hashed_annotations
 from pathnn.theory.graphs import edges_to_index
 from pathnn.theory.isomorphism import as_graphs, untrained_models
 from pathnn.theory.merged import merged_embeddings
@@ -35,7 +36,7 @@ def test_by_length_is_the_same_as_all_at_once(distances):
     graphs = regular_graphs(40)
     rows = list(sr.exact_by_length(graphs, 7, distances=distances, first=1))
     found = hashed_annotations(graphs, collection="ap", k=7, distances=distances)
-    prints = stack_lanes([one.fingerprints() for one in found], (8, 2))
+    prints = np.stack([one.fingerprints() for one in found])
     for row in rows:
         assert row["confused"] == sr.pairs_in(prints[:, row["k"]])
     assert all(a["confused"] >= b["confused"] for a, b in pairwise(rows))
@@ -78,8 +79,8 @@ def test_what_the_page_says_of_networks_at_k_5(mirror: Path, family: str, confus
     """Adding up confuses one pair there; what the networks confuse beyond it, they do for lack of digits."""
     graphs = as_graphs(load_dataset(family).graphs)
     found = hashed_annotations(graphs, collection="ap", k=5)
-    assert sr.pairs_in(stack_lanes([one.total() for one in found], (2,))) == confused
-    assert sr.pairs_in(stack_lanes([one.fingerprints()[5] for one in found], (2,))) == 0
+    assert sr.pairs_in(np.stack([one.total() for one in found])) == confused
+    assert sr.pairs_in(np.stack([one.fingerprints()[5] for one in found])) == 0
 
 
 def test_what_the_page_says_of_a_relu(mirror: Path):

@@ -11,7 +11,7 @@ from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
 from pathnn.paths.extract import extract_with
-from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathFunction, make_options
+from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathFunction, PathOptions, make_options
 from pathnn.paths.storage import KEY, is_packed, pack
 
 torch.serialization.add_safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage])
@@ -67,7 +67,10 @@ class AddPaths(BaseTransform):
 
     def __repr__(self) -> str:
         """Name every option that is not the default: PyG compares it to find out of date processed data."""
-        options = {"collection": self.options.collection, "k": self.options.k, **self.options.changed()}
+        options, k = self.options.to_dict(), self.options.k
+        default = PathOptions(self.options.collection, k).to_dict()
+        changed = {name: options[name] for name in sorted(options) if options[name] != default[name]}
+        options = {"collection": self.options.collection, "k": k, **changed}
         if self.options.function is not None:
             options["function"] = getattr(self.options.function, "__qualname__", "?")
         return f"AddPaths({', '.join(f'{name}={value!r}' for name, value in options.items())})"

@@ -86,7 +86,7 @@ def test_draw_writes_a_picture(cli: Run, tmp_path: Path, suffix: str) -> None:
     [
         (("--graph", 2), "expected 0 to 1"),
         (("--graph", 0, "--source", 3), "expected an integer from 0 to 2"),
-        (("--graph", 1, "--k", 4), "too many paths to draw"),
+        (("--graph", 1, "--k", 4), "nodes, too many to draw"),
     ],
 )
 def test_what_cannot_be_drawn(cli: Run, tmp_path: Path, options: tuple[Any, ...], says: str) -> None:

@@ -13,7 +13,7 @@ import torch
 
 from path_checks import clique, cycle, layered, line, random_graph, undirected, union
 from pathnn.paths import PathExplosionError, count_paths, extract, extract_paths
-from pathnn.paths.count import estimate_bytes
+from pathnn.paths.count import BYTES_PER_PATH
 
 SECONDS = 8  # of processor time, for what has to be quick
 
@@ -132,7 +132,7 @@ def test_huge_numbers_of_shortest_paths():
 def test_the_estimate_is_of_the_right_size(collection):
     for graph in (clique(8), random_graph(0, n=40, edges=80), layered(4, 5)):
         trie = extract_paths(*graph, collection=collection, k=4)
-        estimate = estimate_bytes(int(count_paths(*graph, collection=collection, k=4).sum()))
+        estimate = BYTES_PER_PATH * int(count_paths(*graph, collection=collection, k=4).sum())
         assert trie.nbytes / 4 <= estimate <= trie.nbytes * 4
 
 

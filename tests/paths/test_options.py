@@ -12,7 +12,6 @@ from pathnn.paths.options import COLLECTIONS, DEFAULT_MAX_PATHS, UNLIMITED
 
 def test_the_table_has_the_rules_of_the_compiled_loops():
     assert {name: entry.rule for name, entry in COLLECTIONS.items()} == {"sp": SP, "sp+": SP_PLUS, "ap": AP}
-    assert all(entry.name == name for name, entry in COLLECTIONS.items())
 
 
 def test_distances_are_resolved_once():
@@ -55,14 +54,6 @@ def test_max_paths_does_not_determine_the_tries():
     assert PathOptions(**few.key()).max_paths == DEFAULT_MAX_PATHS
     assert (few.limit, all_.limit) == (5, UNLIMITED)
     assert few.difference(all_) is None
-
-
-def test_changed_names_what_is_not_the_default():
-    assert PathOptions("ap", 2, distances=True).changed() == {}
-    options = PathOptions("sp", 2, True, max_paths_per_source=3, seed=1, max_paths=None)
-    assert list(options.changed().items()) == [
-        ("distances", True), ("max_paths", None), ("max_paths_per_source", 3), ("seed", 1)
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_lengths_sizes_and_sources():
     assert [t.length for t in trie.lengths()] == [1, 2, 3]
     assert trie.num_paths == sum(t.num_paths for t in trie.lengths()) == 30
     assert trie.num_entries == sum(t.num_entries for t in trie.lengths()) == trie.vertex.numel()
-    assert trie.num_roots == trie.num_entries - trie.parent.numel()
+    assert sum(levels[0] for levels in trie.sizes) == trie.num_entries - trie.parent.numel()
     for t, paths in zip(trie.lengths(), trie.to_paths(), strict=True):
         assert torch.equal(t.source.long(), paths[:, 0])
         for level, child in zip(t.levels, t.levels[1:], strict=False):

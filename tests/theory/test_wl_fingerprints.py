@@ -1,7 +1,6 @@
 """Fast 1-WL and 3-WL against colours that never collide."""
 
 import networkx as nx
-import pytest
 from hypothesis import given, strategies as st
 
 from exact_theory import ColorTable, wl_colors, wl_distinguishes
@@ -94,14 +93,3 @@ def test_graphs_without_vertices():
     empty = edges_to_index([]), 0
     assert wl_fingerprints([]).shape == folklore_fingerprints([]).shape == (0, 2)
     assert (wl_fingerprints([empty]) != wl_fingerprints([(edges_to_index([]), 1)])).any()
-
-
-def test_too_large_for_three_wl():
-    with pytest.raises(ValueError, match="65 vertices: expected at most 64"):
-        folklore_fingerprints([(edges_to_index([]), 65)])
-
-
-def test_a_graph_may_have_as_many_vertices_as_most_vertices():
-    assert folklore_fingerprints([hexagon()], most_vertices=6).shape == (1, 2)
-    with pytest.raises(ValueError, match=r"a graph has 6 vertices: expected at most 5"):
-        folklore_fingerprints([hexagon()], most_vertices=5)

@@ -10,6 +10,9 @@ from pathnn.paths.cpu.walks import SATURATED
 from pathnn.paths.csr import check_batch, to_csr
 from pathnn.paths.options import Collection, PathOptions
 
+BYTES_PER_PATH = 32
+"""Rough size of a path in a trie: prefixes are shared, so that a path adds about two entries of 16 bytes."""
+
 
 class PathExplosionError(ValueError):
     """A graph has more paths than the caller allowed; nothing was allocated."""
@@ -54,14 +57,9 @@ def refuse_explosion(
     sample = "" if sampled or counting else "keep a sample with max_paths_per_source, "
     raise PathExplosionError(
         f"{name} has {least}{int(graphs[graph, length - 1]):,} {words} of length {length} ({least}{here:,} of all "
-        f"lengths, {least or 'about '}{size_text(estimate_bytes(here))}{in_all}{stopped}), "
+        f"lengths, {least or 'about '}{size_text(BYTES_PER_PATH * here)}{in_all}{stopped}), "
         f"over max_paths={limit:,}. Lower k, {options.definition.simpler}, {sample}or raise max_paths."
     )
-
-
-def estimate_bytes(paths: int) -> float:
-    """Estimate the bytes of a trie with so many paths: two entries per path, because prefixes are shared."""
-    return 16.0 * 2.0 * paths
 
 
 def count_paths(

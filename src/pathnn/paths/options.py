@@ -43,7 +43,6 @@ class PathCollection:
     """Define a collection of paths.
 
     Attributes:
-        name: the value of `collection`.
         title: the name in messages.
         rule: the step rule of the compiled loops, a constant of `paths/cpu/walks.py`.
         distances: whether tokens carry their distance to the source by default.
@@ -54,7 +53,6 @@ class PathCollection:
             level as a path occurs.
     """
 
-    name: Collection
     title: str
     rule: int
     distances: bool
@@ -64,17 +62,17 @@ class PathCollection:
 
 
 COLLECTIONS: dict[Collection, PathCollection] = {
-    "sp": PathCollection("sp", "single shortest paths", 2, False, True, "split the batch"),
-    "sp+": PathCollection("sp+", "shortest paths", 1, False, True, "use collection='sp'"),
-    "ap": PathCollection("ap", "simple paths", 0, True, False, "use collection='sp+'"),
+    "sp": PathCollection("single shortest paths", 2, False, True, "split the batch"),
+    "sp+": PathCollection("shortest paths", 1, False, True, "use collection='sp'"),
+    "ap": PathCollection("simple paths", 0, True, False, "use collection='sp+'"),
 }
 """The collections of the paper, whose paths grow step by step by a rule."""
 
 OTHER_COLLECTIONS: dict[Collection, PathCollection] = {
-    "walks": PathCollection("walks", "random walks", -1, False, False, "draw fewer", False),
-    "nb-walks": PathCollection("nb-walks", "non-backtracking walks", -1, False, False, "draw fewer", False),
-    "cycles": PathCollection("cycles", "cycles", -1, False, False, "split the batch", False),
-    "custom": PathCollection("custom", "custom paths", -1, False, False, "split the batch", False),
+    "walks": PathCollection("random walks", -1, False, False, "draw fewer", False),
+    "nb-walks": PathCollection("non-backtracking walks", -1, False, False, "draw fewer", False),
+    "cycles": PathCollection("cycles", -1, False, False, "split the batch", False),
+    "custom": PathCollection("custom paths", -1, False, False, "split the batch", False),
 }
 """Collections whose paths are drawn or listed; only extraction knows them."""
 
@@ -147,7 +145,7 @@ class PathOptions:
         kept = self.max_paths_per_source
         max_paths = None if self.max_paths is None else check_count("max_paths", self.max_paths)
         plain = {
-            "k": check_length(self.k),
+            "k": check_k(self.k),
             "distances": definition.distances if self.distances is None else check_flag("distances", self.distances),
             "extend": check_flag("extend", self.extend),
             "max_paths_per_source": None if kept is None else check_count("max_paths_per_source", kept),
@@ -176,15 +174,6 @@ class PathOptions:
     def key(self) -> dict[str, Any]:
         """Return the options that determine the tries: all but `max_paths`, and but a function."""
         return {name: value for name, value in self.to_dict().items() if name not in ("max_paths", "function")}
-
-    def changed(self) -> dict[str, Any]:
-        """Return the options that differ from their defaults, in alphabetical order.
-
-        >>> PathOptions("ap", 3, distances=True, seed=1).changed()
-        {'seed': 1}
-        """
-        mine, default = self.to_dict(), PathOptions(self.collection, self.k).to_dict()
-        return {name: mine[name] for name in sorted(mine) if mine[name] != default[name]}
 
     def difference(self, expected: PathOptions) -> str | None:
         """Say how the tries differ from those of `expected`; None: not at all.
@@ -226,31 +215,21 @@ def check_collection(collection: str, known: tuple[Collection, ...] = tuple(COLL
 
 
 def check_k(k: Any) -> int:
-    """Return `k` if it is a path length in edges, an integer of at least 1; raise `ValueError` otherwise.
+    """Return `k` if a trie can have paths of that length, in edges; raise `ValueError` otherwise.
 
-    >>> check_k(4)
-    4
-    """
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k={k!r} is no path length: expected an integer of at least 1 (edges, not vertices).")
-    return int(k)
-
-
-def check_length(k: Any) -> int:
-    """Return `k` if a trie can have paths of that length; raise `ValueError` otherwise.
-
-    >>> check_length(300)
+    >>> check_k(300)
     Traceback (most recent call last):
     ...
     ValueError: k=300 is too large: expected at most 255 ...
     """
-    k = check_k(k)
-    if k > MAX_K:
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+        raise ValueError(f"k={k!r} is no path length: expected an integer of at least 1 (edges, not vertices).")
+    if (length := int(k)) > MAX_K:
         raise ValueError(
             f"k={k} is too large: expected at most {MAX_K} "
             "(distances are stored in a byte, tries have k (k + 3) / 2 levels)."
         )
-    return k
+    return length
 
 
 def _check_seed(seed: Any) -> int | None:

@@ -120,7 +120,12 @@ class RaggedTries:
         """From one trie per graph; all of the same collection, `k` and options."""
         if not tries:
             raise ValueError("no tries: expected at least one, of which collection and k are taken.")
-        _check_alike(tries)
+        first = PathOptions.of_trie(tries[0])
+        for i, trie in enumerate(tries):
+            found = PathOptions.of_trie(trie).difference(first)
+            if found or trie.device != tries[0].device:
+                found = found or f"device={trie.device} instead of {tries[0].device}"
+                raise ValueError(f"trie {i} has {found} (trie 0): expected all alike.")
         size = torch.tensor([[n for levels in trie.sizes for n in levels] for trie in tries])
         nodes, edges = (torch.tensor([getattr(t, name) for t in tries]) for name in ("num_nodes", "num_edges"))
         flat = [torch.cat([getattr(trie, name) for trie in tries]) for name in ("vertex", "parent", "edge")]
@@ -259,12 +264,3 @@ def sizes_of(totals: Tensor, k: int) -> tuple[tuple[int, ...], ...]:
 def _starts(size: Tensor) -> Tensor:
     """Exclusive cumulative sum along the last dimension."""
     return size.cumsum(dim=-1) - size
-
-
-def _check_alike(tries: Sequence[PathTrie]) -> None:
-    first = PathOptions.of_trie(tries[0])
-    for i, trie in enumerate(tries):
-        found = PathOptions.of_trie(trie).difference(first)
-        if found or trie.device != tries[0].device:
-            found = found or f"device={trie.device} instead of {tries[0].device}"
-            raise ValueError(f"trie {i} has {found} (trie 0): expected all alike.")

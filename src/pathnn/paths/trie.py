@@ -123,7 +123,7 @@ class PathTrie:
 
     Attributes:
         vertex: `[num_entries]`, levels of all lengths one after the other; `~v` for a dummy token after vertex `v`.
-        parent: `[num_entries - num_roots]`, for every entry but the first levels', its parent within the level before.
+        parent: `[n]`, for each of the `n` entries that are in no first level, its parent within the level before.
         edge: the same shape, the row of `edge_index` from the parent's vertex to this one (of directed paths the other
             way; -1 next to a dummy token), so that `edge_attr[trie.edge]` is what the LSTM reads.
         distance: `[num_entries]`, number of edges of a shortest path to the source (`k + 1` for a dummy), or None.
@@ -160,11 +160,6 @@ class PathTrie:
     def num_entries(self) -> int:
         """Number of entries, and so of LSTM states, of all lengths."""
         return sum(map(sum, self.sizes))
-
-    @property
-    def num_roots(self) -> int:
-        """Number of entries that have no parent: the first levels of all lengths."""
-        return sum(levels[0] for levels in self.sizes)
 
     @property
     def nbytes(self) -> int:
@@ -314,7 +309,7 @@ class PathTrie:
     def _check_shapes(self) -> None:
         if any(len(levels) != i + 2 for i, levels in enumerate(self.sizes)):
             raise ValueError(f"PathTrie.sizes: expected i + 1 levels for length i, got {self.sizes}.")
-        children = self.num_entries - self.num_roots
+        children = self.num_entries - sum(levels[0] for levels in self.sizes)
         for name, tensor, expected in (
             ("vertex", self.vertex, self.num_entries),
             ("parent", self.parent, children),

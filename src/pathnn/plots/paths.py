@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from pathnn.paths.options import Collection, check_collection
+from pathnn.paths.options import Collection
 from pathnn.paths.trie import Path
-from pathnn.plots.graphs import Points, Sketch, sketch
+from pathnn.plots.graphs import Sketch, sketch
 from pathnn.plots.page import LINES, lettered, make_page
-from pathnn.theory.graphs import check_source, paths_by_length
+from pathnn.theory.graphs import check_source, paths_from
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,8 +48,8 @@ def draw_paths(
     captions = ["the graph"]
     found: list[list[Path]] = []
     for name, length in panels_of(collection, k):
-        by_length = paths_by_length(edge_index, num_nodes, collection=check_collection(name), k=length)
-        found.append(maximal([path for paths in by_length for path in paths if path[0] == source]))
+        by_length = paths_from(edge_index, num_nodes, source, collection=name, k=length)
+        found.append(maximal([path for paths in by_length for path in paths]))
         note = " (width: number of paths)" if len(found[-1]) > len(LINES) else ""
         captions.append(f"{NAMES[name]} of length up to {length} from {graph.labels[source]}{note}")
     figure, axes = make_page([graph.size] * len(captions), lettered(captions))
@@ -123,29 +123,13 @@ def _draw_lanes(axes: Any, graph: Sketch, colors: dict[Path, str], users: dict[t
     for path, color in colors.items():
         for step, (u, v) in enumerate(pairwise(path), start=1):
             low, high = min(u, v), max(u, v)
-            across = _across(graph.points[low], graph.points[high])
+            dx, dy = graph.points[high] - graph.points[low]
+            across = np.array([-dy, dx]) / np.hypot(dx, dy)
             rank = users[low, high].index(path) - (len(users[low, high]) - 1) / 2
-            arrow_at = graph.radius if step == len(path) - 1 else 0.0
-            _draw_segment(axes, graph.points[[u, v]] + rank * lane * across, color, arrow_at)
-
-
-def _across(start: Points, end: Points) -> Points:
-    """Return the unit vector on the left of the line from `start` to `end`, at a right angle to it."""
-    dx, dy = (end - start) / np.linalg.norm(end - start)
-    return np.array([-dy, dx])
-
-
-def _draw_segment(axes: Any, ends: Points, color: str, arrow_at: float) -> None:
-    """Draw a straight line; if `arrow_at` is not 0, with an arrow head whose tip is at this distance from the end."""
-    from matplotlib.patches import Polygon
-
-    start, end = ends
-    if arrow_at:
-        across = _across(start, end)
-        along = np.array([across[1], -across[0]])
-        tip = end - along * (arrow_at + 0.01)
-        base = tip - along * 0.11
-        corners = [tip, base + 0.045 * across, base - 0.045 * across]
-        axes.add_patch(Polygon(corners, facecolor=color, linewidth=0, zorder=2.5))
-        end = base
-    axes.plot(*np.stack([start, end]).T, color=color, linewidth=2.0, zorder=2, solid_capstyle="butt")
+            start, end = graph.points[[u, v]] + rank * lane * across
+            if step < len(path) - 1:
+                axes.plot(*np.stack([start, end]).T, color=color, linewidth=2.0, zorder=2, solid_capstyle="butt")
+                continue
+            tip = end - (graph.radius + 0.01) * (end - start) / np.hypot(dx, dy)
+            head = {"head_width": 0.09, "head_length": 0.11, "length_includes_head": True}
+            axes.arrow(*start, *(tip - start), width=2 / 72, color=color, linewidth=0, zorder=2, **head)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import torch
 from torch import Tensor
 
 from pathnn.files import atomic_write
 from pathnn.paths.cpu.extract import count_per_source
 from pathnn.paths.csr import to_csr
-from pathnn.paths.options import Collection, PathOptions
+from pathnn.paths.options import Collection, PathOptions, check_collection
 from pathnn.plots.graphs import sketch
 from pathnn.plots.page import EDGE, FADED, INK, RADIUS, REACHED, draw_disc, lettered, make_page, vertex_labels
 from pathnn.plots.paths import NAMES as PATH_NAMES, choose_colors, draw_colored, maximal, panels_of
@@ -63,7 +64,7 @@ TreeKind = Literal["wl", "sp", "sp+", "ap"]
 
 NAMES: dict[TreeKind, str] = {"wl": "WL-tree", "sp": "SP-tree", "sp+": "SP$^+$-tree", "ap": "AP-tree"}
 
-MAX_TREE_NODES, MAX_GRAPH_PATHS = 400, 200_000
+MAX_TREE_NODES = 400
 FORMATS = (".svg", ".pdf", ".png")
 
 LEAF, LEVEL, WIDEST = 0.41, 0.62, 22.0
@@ -96,20 +97,31 @@ def draw_trees(
     for kind, height in panels_of(kinds, k):
         if kind not in NAMES:
             raise ValueError(f"kinds has {kind!r}: expected 'wl', 'sp', 'sp+' or 'ap'.")
-        graph = (edge_index, num_nodes, source)
-        tree = wl_tree(*graph, height) if kind == "wl" else path_tree(*graph, collection=kind, k=height)
-        if tree.size > MAX_TREE_NODES:
-            raise ValueError(
-                f"the {kind} tree of height {height} has {tree.size:,} nodes, too many to draw: expected at most "
-                f"{MAX_TREE_NODES}. Lower k, or choose another source."
-            )
-        layouts.append(tree_layout(tree))
+        layouts.append(tree_layout(_small_tree(edge_index, num_nodes, source, kind, height)))
         captions.append(f"{NAMES[kind]} of {names[source]}, height {height}")
     leaf, radius = leaf_size(layouts)
     figure, axes = make_page([panel_size(layout, leaf, radius) for layout in layouts], lettered(captions))
     for layout, panel in zip(layouts, axes, strict=True):
         draw_tree(panel, layout, names, leaf, radius)
     return figure
+
+
+def _small_tree(edge_index: Tensor, num_nodes: int, source: int, kind: TreeKind | Collection, k: int) -> Tree:
+    """Return a tree; raise `ValueError` if it has too many nodes to draw, before its paths are listed."""
+    size, least = 0, ""
+    if kind == "wl":
+        tree = wl_tree(edge_index, num_nodes, source, k)
+        size = tree.size
+    else:
+        options, sources = PathOptions(kind, k), torch.tensor([source])
+        counts, complete = count_per_source(to_csr(edge_index, num_nodes), options, MAX_TREE_NODES, sources)
+        size, least = 1 + int(counts.sum()), "" if complete else "at least "
+    if size > MAX_TREE_NODES:
+        raise ValueError(
+            f"the {kind} tree of height {k} from vertex {source} has {least}{size:,} nodes, too many to draw: expected "
+            f"at most {MAX_TREE_NODES}. Lower k, or choose another source or collection."
+        )
+    return tree if kind == "wl" else path_tree(edge_index, num_nodes, source, collection=kind, k=k)
 
 
 def leaf_size(layouts: Sequence[Sequence[Placed]]) -> tuple[float, float]:
@@ -151,8 +163,7 @@ def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, coll
     check_source(source, num_nodes)
     labels = [str(v) for v in range(num_nodes)]
     graph = sketch(edge_index, num_nodes, labels=labels)
-    _check_count(edge_index, num_nodes, source, collection, k)
-    tree = path_tree(edge_index, num_nodes, source, collection=collection, k=k)
+    tree = _small_tree(edge_index, num_nodes, source, check_collection(collection), k)
     layout = tree_layout(tree)
     leaf, radius = leaf_size([layout])
     captions = [
@@ -167,20 +178,6 @@ def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, coll
     draw_colored(paths, graph, source, colors)
     draw_tree(trees, layout, labels, leaf, radius)
     return figure
-
-
-def _check_count(edge_index: Tensor, num_nodes: int, source: int, collection: Collection, k: int) -> None:
-    """Raise `ValueError` if there are too many paths to draw, before they are listed."""
-    counts, complete = count_per_source(to_csr(edge_index, num_nodes), PathOptions(collection, k), MAX_GRAPH_PATHS)
-    from_source, total = int(counts[source].sum()), int(counts.sum())
-    if complete and from_source < MAX_TREE_NODES and total <= MAX_GRAPH_PATHS:
-        return
-    least = "" if complete else "at least "
-    raise ValueError(
-        f"there are too many paths to draw: {least}{from_source:,} from vertex {source}, and {least}{total:,} in the "
-        f"graph; expected at most {MAX_TREE_NODES - 1} and {MAX_GRAPH_PATHS:,}. "
-        "Lower k, or choose another graph, source or collection."
-    )
 
 
 def save(figure: Figure, path: Path) -> None:

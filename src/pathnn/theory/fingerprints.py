@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from pathnn.paths.count import PathExplosionError
 from pathnn.paths.cpu.extract import in_threads
+from pathnn.paths.cpu.samples import GOLDEN, mix as finalize
 from pathnn.paths.csr import to_csr
 from pathnn.paths.options import COLLECTIONS, UNLIMITED, Collection, check_collection, check_k
 from pathnn.theory.graphs import Graph
-from pathnn.theory.kernels import GRAPH, annotate, mix, multiset, total_fingerprint
+from pathnn.theory.kernels import GRAPH, annotate, multiset, total_fingerprint
 
 Lanes = NDArray[np.uint64]
 """Elements of the field; an axis of size 2 has the two elements of one fingerprint."""
@@ -106,19 +107,8 @@ def classes(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
     >>> classes(np.array([[5, 1], [2, 2], [5, 1]], np.uint64)).tolist()
     [1, 0, 1]
     """
-    if not len(rows):
-        return np.zeros(0, np.int64)
     _, inverse = np.unique(rows, axis=0, return_inverse=True)
     return inverse.reshape(-1).astype(np.int64)
-
-
-def stack_lanes(rows: Sequence[Lanes], shape: tuple[int, ...]) -> Lanes:
-    """Stack rows of one shape in an array, also if there are no rows."""
-    return np.stack(rows) if len(rows) else np.zeros((0, *shape), np.uint64)
-
-
-MOST_VERTICES = 64
-"""The default limit of `folklore_fingerprints`: a round takes the third power of the number of vertices."""
 
 
 def wl_fingerprints(graphs: Sequence[Graph]) -> Lanes:
@@ -145,7 +135,11 @@ def wl_fingerprints(graphs: Sequence[Graph]) -> Lanes:
 LANES, NEIGHBOR, LEFT, RIGHT = np.array([[1], [2]], np.uint64), *np.arange(3, 6, dtype=np.uint64)
 """Constants that are added to colours, so that lanes and colours in different places are independent."""
 
-_mix: Callable[[Lanes], Lanes] = mix.py_func
+
+def _mix(values: Lanes) -> Lanes:
+    """Map integers to pseudorandom integers, as the kernels do."""
+    mixed: Lanes = finalize.py_func(values + GOLDEN)
+    return mixed
 
 
 def _sums(values: Lanes) -> Lanes:
@@ -161,22 +155,17 @@ def _refine(colors: Lanes, add_around: Callable[[Lanes], Lanes]) -> Lanes:
     return colors
 
 
-def folklore_fingerprints(graphs: Sequence[Graph], *, most_vertices: int = MOST_VERTICES) -> Lanes:
+def folklore_fingerprints(graphs: Sequence[Graph]) -> Lanes:
     """Compute the stable 2-FWL colours of each graph as two integers.
 
-    The result is `[graphs, 2]`. Its rows are equal if 3-WL confuses the graphs.
+    The result is `[graphs, 2]`. Its rows are equal if 3-WL confuses the graphs. A round takes the third power of the
+    number of vertices.
 
     >>> from pathnn.theory.examples import hexagon, two_triangles
     >>> first, second = folklore_fingerprints([hexagon(), two_triangles()])
     >>> bool((first == second).all())
     False
     """
-    largest = max((num_nodes for _, num_nodes in graphs), default=0)
-    if largest > most_vertices:
-        raise ValueError(
-            f"a graph has {largest} vertices: expected at most {most_vertices}, since a round takes the third power of "
-            "this number of steps. Leave out 3-WL, or raise most_vertices."
-        )
 
     def one(index: int) -> Lanes:
         edge_index, num_nodes = graphs[index]
@@ -186,4 +175,4 @@ def folklore_fingerprints(graphs: Sequence[Graph], *, most_vertices: int = MOST_
         pairs = _refine(kind + 3 * LANES[:, :, None], lambda colors: _mix(colors + LEFT) @ _mix(colors + RIGHT))
         return _mix(pairs).sum(axis=(1, 2))
 
-    return stack_lanes(in_threads(one, range(len(graphs))), (2,))
+    return np.array(in_threads(one, range(len(graphs))), np.uint64).reshape(-1, 2)

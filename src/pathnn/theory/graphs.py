@@ -1,4 +1,4 @@
-"""Make edge lists, sorted neighbours, and paths as tuples."""
+"""Make edge lists, sorted neighbours, and paths from a vertex as tuples."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import torch
 from torch import Tensor
 
 from pathnn.paths.csr import to_csr
-from pathnn.paths.extract import list_paths
-from pathnn.paths.options import Collection
+from pathnn.paths.extract import extract_with
+from pathnn.paths.options import Collection, PathOptions, check_collection
 from pathnn.paths.trie import Path
 
 Graph = tuple[Tensor, int]
 """`(edge_index, num_nodes)`."""
 
 
-def paths_by_length(edge_index: Tensor, num_nodes: int, *, collection: Collection, k: int) -> list[list[Path]]:
-    """Return the paths of a collection as tuples, source first: a sorted list for each length 1..k.
+def paths_from(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> list[list[Path]]:
+    """Return the paths from a vertex as tuples: a sorted list for each length 1..k.
 
-    >>> edge_index = edges_to_index([(0, 1), (1, 2)])
-    >>> paths_by_length(edge_index, 3, collection="ap", k=2)
-    [[(0, 1), (1, 0), (1, 2), (2, 1)], [(0, 1, 2), (2, 1, 0)]]
+    >>> paths_from(edges_to_index([(0, 1), (1, 2)]), 3, 1, collection="ap", k=2)
+    [[(1, 0), (1, 2)], []]
     """
-    found = list_paths(edge_index, num_nodes, collection=collection, k=k)
-    return [sorted(map(tuple, rows.tolist())) for rows in found]
+    options = PathOptions(check_collection(collection), k, distances=False)
+    trie = extract_with(edge_index, num_nodes, options, sources=torch.tensor([check_source(source, num_nodes)]))
+    return [sorted(map(tuple, rows.tolist())) for rows in trie.to_paths()]
 
 
 def edges_to_index(edges: Sequence[tuple[int, int]]) -> Tensor:

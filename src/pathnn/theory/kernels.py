@@ -21,13 +21,11 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from pathnn.paths.cpu.samples import GOLDEN, mix as finalize
 from pathnn.paths.cpu.walks import AP, SP_PLUS, bfs, may_step, scratch
 
 PRIME = np.uint64(2**61 - 1)
 _BITS, _REST = np.uint64(61), np.uint64(3)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
@@ -65,11 +63,8 @@ def negate(a):
 
 @njit(cache=True, nogil=True, inline="always")
 def mix(x):
-    """Map 64-bit integers one to one to pseudorandom integers (the finaliser of SplitMix64)."""
-    x = x + _GOLDEN
-    x = (x ^ (x >> _S30)) * _FIRST
-    x = (x ^ (x >> _S27)) * _SECOND
-    return x ^ (x >> _S31)
+    """Map a 64-bit integer one to one to a pseudorandom integer (SplitMix64)."""
+    return finalize(x + GOLDEN)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -77,7 +72,7 @@ def mix_pair(lane, kind, first, second, extra):
     """Return 64 random bits for a key of two 64-bit integers and two small ones, independent for lanes 0 and 1."""
     x = mix(np.uint64(kind) * np.uint64(2) + np.uint64(lane))
     x = mix(x ^ first)
-    x = mix(x + _GOLDEN * second)
+    x = mix(x + GOLDEN * second)
     return mix(x ^ np.uint64(extra))
 
 
@@ -103,15 +98,12 @@ def annotate(rowptr, col, mode, k, residual, extend, distances, limit, levels, s
     continues = True
     for length in range(1, k + 1):
         before = levels[length - 1]
-        steps = 0
-        if continues and mode == AP:
-            steps = sum_simple(rowptr, col, length, extend, distances, before, limit - total, sums)
-        elif continues:
-            steps = sum_shortest(rowptr, col, mode, length, extend, distances, before, sums)
-        if steps < 0:
-            return -1
-        continues = np.any(sums)
-        total += steps
+        if continues:
+            steps = sum_paths(rowptr, col, mode, length, extend, distances, before, limit - total, sums)
+            if steps < 0:
+                return -1
+            continues = np.any(sums)
+            total += steps
         for v in range(n):
             for lane in range(2):
                 own = mix_pair(lane, ANNOTATION, before[0, v], before[1, v], length) if residual else ZERO
@@ -144,18 +136,6 @@ def total_fingerprint(before, sums):
 
 
 @njit(cache=True, nogil=True)
-def fill_weights(before, length, distances, dist, queue, size, weight):
-    """Write `weight[lane, position, v]`, the element of the token of `v` at a position, for vertices in the queue."""
-    for i in range(size):
-        v = queue[i]
-        far = dist[v] + 1 if distances else 0
-        for position in range(length + 1):
-            for lane in range(2):
-                key = position * 65536 + far
-                weight[lane, position, v] = element(lane, TOKEN, before[0, v], before[1, v], key)
-
-
-@njit(cache=True, nogil=True)
 def dummy_tails(length):
     """Return the product of the elements of dummy tokens from a position to the end: `[lane, position]`."""
     tails = np.ones((2, length + 2), np.uint64)
@@ -167,82 +147,67 @@ def dummy_tails(length):
 
 
 @njit(cache=True, nogil=True)
-def sum_shortest(rowptr, col, mode, length, extend, distances, before, sums):
-    """Sum over SP or SP+ without enumerating paths; return the number of steps."""
+def sum_paths(rowptr, col, mode, length, extend, distances, before, limit, sums):
+    """Sum over the paths of one length from each vertex; return the steps, or -1 if those of AP are over `limit`.
+
+    `weight[lane, position, v]` is the element of the token of `v` at a position.
+    """
     n = rowptr.size - 1
     dist, pred, queue = scratch(n)
-    weight = np.empty((2, length + 1, n), np.uint64)
-    ways = np.zeros((2, n), np.uint64)
-    continued = np.zeros(n, np.bool_)
-    tails = dummy_tails(length)
+    weight, tails = np.empty((2, length + 1, n), np.uint64), dummy_tails(length)
+    ways, rest, inner = np.zeros((2, n), np.uint64), np.zeros((2, n), np.uint64), np.zeros((2, n), np.uint64)
+    continued, free = np.zeros(n, np.bool_), np.zeros(n, np.int64)
     steps = 0
     for root in range(n):
-        size = bfs(rowptr, col, root, length, mode, dist, pred, queue)
-        fill_weights(before, length, distances, dist, queue, size, weight)
-        for lane in range(2):
-            ways[lane, root] = weight[lane, 0, root]
-        for i in range(1, size):
-            x = queue[i]
-            first, second = ZERO, ZERO
-            for slot in range(rowptr[x], rowptr[x + 1]):
-                y = col[slot]
-                if dist[y] == dist[x] - 1 and (mode == SP_PLUS or pred[x] == y):
-                    first, second = add(first, ways[0, y]), add(second, ways[1, y])
-                    continued[y] = True
-            ways[0, x] = multiply(first, weight[0, dist[x], x])
-            ways[1, x] = multiply(second, weight[1, dist[x], x])
-        for lane in range(2):
-            total = ZERO
-            for i in range(1, size):
-                x = queue[i]
-                if dist[x] == length:
-                    total = add(total, ways[lane, x])
-                elif extend and not continued[x]:
-                    total = add(total, multiply(ways[lane, x], tails[lane, dist[x] + 1]))
-            sums[lane, root] = total
-        for i in range(size):
-            steps += rowptr[queue[i] + 1] - rowptr[queue[i]]
-            dist[queue[i]] = -1
-            continued[queue[i]] = False
+        near = queue[: bfs(rowptr, col, root, length, mode, dist, pred, queue)]
+        for v in near:
+            far = dist[v] + 1 if distances else 0
+            for position in range(length + 1):
+                for lane in range(2):
+                    key = position * 65536 + far
+                    weight[lane, position, v] = element(lane, TOKEN, before[0, v], before[1, v], key)
+        if mode == AP:
+            most = limit - steps
+            taken = _sum_simple(
+                rowptr, col, length, root, near, dist, extend, weight, rest, inner, free, tails, most, sums
+            )
+            if taken < 0:
+                return -1
+        else:
+            taken = _sum_shortest(
+                rowptr, col, mode, length, root, near, dist, pred, extend, weight, ways, continued, tails, sums
+            )
+        steps += taken
+        for v in near:
+            dist[v] = -1
     return steps
 
 
 @njit(cache=True, nogil=True)
-def sum_simple(rowptr, col, length, extend, distances, before, limit, sums):
-    """Sum over AP by a depth-first search without the last step; return the steps, or -1 if over `limit`.
-
-    `inner` is the element of a vertex at the last position but one, or 0 while the vertex is on the path. `free` is the
-    number of its neighbours that are not on the path.
-    """
-    n = rowptr.size - 1
-    dist, pred, queue = scratch(n)
-    weight = np.empty((2, length + 1, n), np.uint64)
-    rest, inner = np.zeros((2, n), np.uint64), np.zeros((2, n), np.uint64)
-    free = np.zeros(n, np.int64)
-    tails = dummy_tails(length)
+def _sum_shortest(rowptr, col, mode, length, root, near, dist, pred, extend, weight, ways, continued, tails, sums):
+    """Sum over the paths of SP or SP+ from `root` without enumerating them; return the number of steps."""
     steps = 0
-    for root in range(n):
-        size = bfs(rowptr, col, root, length, SP_PLUS, dist, pred, queue)
-        fill_weights(before, length, distances, dist, queue, size, weight)
-        for i in range(size):
-            v = queue[i]
-            near = dist[v] < length  # other vertices have neighbours without weights, and only end paths
-            free[v] = rowptr[v + 1] - rowptr[v]
-            for lane in range(2):
-                inner[lane, v] = weight[lane, length - 1, v]
-                total = ZERO
-                if near:
-                    for slot in range(rowptr[v], rowptr[v + 1]):
-                        total = add(total, weight[lane, length, col[slot]])
-                rest[lane, v] = total
-        taken = _walk_simple(
-            rowptr, col, length, root, extend, weight, rest, inner, free, tails, limit - steps, sums
-        )  # fmt: skip
-        if taken < 0:
-            return -1
-        steps += taken
-        for i in range(size):
-            dist[queue[i]] = -1
+    ways[0, root], ways[1, root] = weight[0, 0, root], weight[1, 0, root]
+    for x in near:
+        steps += rowptr[x + 1] - rowptr[x]
+        continued[x] = False
+    for x in near[1:]:
+        first, second = ZERO, ZERO
+        for slot in range(rowptr[x], rowptr[x + 1]):
+            y = col[slot]
+            if dist[y] == dist[x] - 1 and (mode == SP_PLUS or pred[x] == y):
+                first, second = add(first, ways[0, y]), add(second, ways[1, y])
+                continued[y] = True
+        ways[0, x] = multiply(first, weight[0, dist[x], x])
+        ways[1, x] = multiply(second, weight[1, dist[x], x])
+    for lane in range(2):
+        total = ZERO
+        for x in near[1:]:
+            if dist[x] == length:
+                total = add(total, ways[lane, x])
+            elif extend and not continued[x]:
+                total = add(total, multiply(ways[lane, x], tails[lane, dist[x] + 1]))
+        sums[lane, root] = total
     return steps
 
 
@@ -262,8 +227,21 @@ def _visit(rowptr, col, v, length, entering, weight, rest, inner, free):
 
 
 @njit(cache=True, nogil=True)
-def _walk_simple(rowptr, col, length, root, extend, weight, rest, inner, free, tails, limit, sums):
-    """Sum over the simple paths of one length from `root`; return the steps, or -1 if over `limit`."""
+def _sum_simple(rowptr, col, length, root, near, dist, extend, weight, rest, inner, free, tails, limit, sums):
+    """Sum over the paths of AP from `root` by a depth-first search without the last step; return the steps, or -1.
+
+    `inner` is the element of a vertex at the last position but one, or 0 while the vertex is on the path. `free` is the
+    number of its neighbours that are not on the path.
+    """
+    for v in near:
+        free[v] = rowptr[v + 1] - rowptr[v]
+        for lane in range(2):
+            inner[lane, v] = weight[lane, length - 1, v]
+            total = ZERO
+            if dist[v] < length:  # other vertices have neighbours without weights, and only end paths
+                for slot in range(rowptr[v], rowptr[v + 1]):
+                    total = add(total, weight[lane, length, col[slot]])
+            rest[lane, v] = total
     if length == 1:
         sums[0, root] = multiply(weight[0, 0, root], rest[0, root])
         sums[1, root] = multiply(weight[1, 0, root], rest[1, root])

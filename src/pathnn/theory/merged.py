@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -36,8 +34,7 @@ BLOCK = 256
 """Vertices whose sequences are found at once."""
 
 
-@dataclass(frozen=True)
-class MergedLevel:
+class MergedLevel(NamedTuple):
     """Classes of equal vertices of all graphs before and after one layer, numbered from 0."""
 
     before: Ints  # [num_nodes]: the class of each vertex that the layer reads
@@ -55,38 +52,31 @@ def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[Me
     ([0, 0, 0], 2, True)
     """
     none = np.zeros((k + 1, 2, 0), np.uint64)
-    whole = np.concatenate([none, *(one.levels for one in annotations)], axis=2)
-    before = np.zeros(whole.shape[2], np.int64)
-    for length in range(1, k + 1):
-        after = classes(whole[length].T)
+    first, *levels = np.concatenate([none, *(one.levels for one in annotations)], axis=2)
+    before = np.zeros(first.shape[1], np.int64)
+    for level in levels:
+        after = classes(level.T)
         yield MergedLevel(before, after, np.unique(after, return_index=True)[1])
         before = after
 
 
-@dataclass(frozen=True)
-class Sequences:
+class Sequences(NamedTuple):
     """Different token sequences of the paths from some vertices, and their counts."""
 
     tokens: Tensor  # [n, length + 1], source first: class * width + distance; -1 for a dummy token
     owner: Tensor  # [n]: position of the source among the chosen vertices
-    count: Tensor  # [n]
-
-    @staticmethod
-    def cat(parts: Sequence[Sequences]) -> Sequences:
-        """Join the sequences of several vertices."""
-        rows = ((one.tokens, one.owner, one.count) for one in parts)
-        return Sequences(*map(torch.cat, zip(*rows, strict=True)))
+    counts: Tensor  # [n]
 
 
 class SequenceFinder:
     """Find the token sequences of one vertex of each class, in threads."""
 
-    def __init__(self, graphs: Sequence[Graph], ptr: list[int], config: PathNNConfig) -> None:
+    def __init__(self, graphs: Sequence[Graph], config: PathNNConfig) -> None:
         self.mode = COLLECTIONS[check_collection(config.collection)].rule
         self.extend, self.distances = config.extend, bool(config.distances)
         self.dummy = config.k + 1
         self.width = self.dummy if self.distances else 1
-        self.ptr = np.asarray(ptr)
+        self.ptr = np.cumsum([0, *(n for _, n in graphs)])
         csrs = [to_csr(*graph) for graph in graphs]
         self.rows = [(csr.rowptr.numpy(), csr.col.numpy()) for csr in csrs]
 
@@ -97,22 +87,17 @@ class SequenceFinder:
         for start in range(0, len(level.chosen), BLOCK):
             owners = range(start, min(start + BLOCK, len(level.chosen)))
             for found in in_threads(lambda owner: self._find(level, length, owner), owners):
-                if waiting and size + len(found.count) > most:
-                    yield Sequences.cat(waiting)
+                if waiting and size + len(found.counts) > most:
+                    yield Sequences(*map(torch.cat, zip(*waiting, strict=True)))
                     waiting, size = [], 0
                 waiting.append(found)
-                size += len(found.count)
+                size += len(found.counts)
         if waiting:
-            yield Sequences.cat(waiting)
-
-    def check(self, level: MergedLevel, length: int) -> None:
-        """Raise `PathExplosionError` if an integer of 64 bits cannot encode every sequence of a chosen vertex."""
-        for vertex in level.chosen.tolist():
-            self._tokens(level, length, vertex)
+            yield Sequences(*map(torch.cat, zip(*waiting, strict=True)))
 
     def _find(self, level: MergedLevel, length: int, owner: int) -> Sequences:
         """Return the different sequences of the paths from one chosen vertex."""
-        (rowptr, col), source, kinds, token, dist, pred = self._tokens(level, length, int(level.chosen[owner]))
+        (rowptr, col), source, kinds, token, dist, pred = self.tokens(level, length, int(level.chosen[owner]))
         base = len(kinds) + 1
         codes = np.empty(0, np.int64)
         if length < rowptr.size - 1 or self.extend:  # else no path visits so many vertices
@@ -126,8 +111,11 @@ class SequenceFinder:
         tokens = np.append(kinds, -1)[code[:, None] // places % base]
         return Sequences(torch.from_numpy(tokens), torch.full((len(code),), owner), torch.from_numpy(count))
 
-    def _tokens(self, level: MergedLevel, length: int, vertex: int) -> tuple[Any, ...]:
-        """Return the graph of a vertex, its number there, the tokens, their digits, distances and predecessors."""
+    def tokens(self, level: MergedLevel, length: int, vertex: int) -> tuple[Any, ...]:
+        """Return the graph of a vertex, its number there, the tokens, their digits, distances and predecessors.
+
+        Raises `PathExplosionError` if an integer of 64 bits cannot encode every sequence of these tokens.
+        """
         graph = int(np.searchsorted(self.ptr, vertex, side="right")) - 1
         rowptr, col = self.rows[graph]
         first = int(self.ptr[graph])
@@ -176,11 +164,11 @@ def merged_embeddings(
         annotations = hashed_annotations(
             graphs, collection=config.collection, k=config.k, extend=config.extend, distances=bool(config.distances)
         )
-    ptr = list(accumulate((n for _, n in graphs), initial=0))
-    finder = SequenceFinder(graphs, ptr, config)
+    finder = SequenceFinder(graphs, config)
     levels = list(enumerate(merged_levels(annotations, config.k), start=1))
     for length, level in levels:
-        finder.check(level, length)  # before any layer is computed
+        for vertex in level.chosen.tolist():
+            finder.tokens(level, length, vertex)  # refuses long sequences before any layer is computed
     dtype = next(models[0].parameters()).dtype
     states = [model.encoder(torch.ones(1, 1, dtype=dtype, device=device)).detach() for model in models]
     for length, level in levels:
@@ -200,7 +188,7 @@ def _layer(
     sums = [h.new_zeros(len(level.chosen), h.size(1)) for h in read]
     for found in finder.batches(level, length, most):
         trie, entry = merged_trie(found, finder.width, states[0].size(0), finder.dummy, device)
-        owner, count = found.owner.to(device), found.count.to(device)
+        owner, count = found.owner.to(device), found.counts.to(device)
         for model, h, total in zip(models, read, sums, strict=True):
             paths = model.lstm.path_representations(h, trie)
             total.index_add_(0, owner, paths[entry] * count.to(paths.dtype).unsqueeze(1))

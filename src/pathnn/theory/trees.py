@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import Path
-from pathnn.theory.graphs import check_height, check_source, neighbors, paths_by_length
+from pathnn.theory.graphs import check_height, check_source, neighbors, paths_from
 
 Form = tuple["Form", ...]
 """The canonical form of an unlabelled rooted tree: the sorted forms of the children of its root."""
@@ -64,16 +64,13 @@ def path_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Co
     >>> [path_tree(square, 4, 0, collection=c, k=3).levels() for c in ("sp", "sp+")]
     [[[0], [1, 3], [2]], [[0], [1, 3], [2, 2]]]
     """
-    check_source(source, num_nodes)
-    following: dict[Path, set[int]] = {}
-    for paths in paths_by_length(edge_index, num_nodes, collection=collection, k=k):
+    following: dict[Path, list[int]] = {}
+    for paths in paths_from(edge_index, num_nodes, source, collection=collection, k=k):
         for path in paths:
-            if path[0] == source:
-                for end in range(1, len(path)):
-                    following.setdefault(path[:end], set()).add(path[end])
+            following.setdefault(path[:-1], []).append(path[-1])
 
     def grow(prefix: Path) -> Tree:
-        return Tree(prefix[-1], tuple(grow((*prefix, v)) for v in sorted(following.get(prefix, ()))))
+        return Tree(prefix[-1], tuple(grow((*prefix, v)) for v in following.get(prefix, ())))
 
     return grow((source,))
 

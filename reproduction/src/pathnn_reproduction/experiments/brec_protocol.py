@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from itertools import accumulate
 from typing import Any
 
 import torch
@@ -112,13 +111,12 @@ def merged_batch(graphs: Sequence[Graph], config: PathNNConfig) -> Batch:
     found = hashed_annotations(
         graphs, collection=config.collection, k=config.k, distances=bool(config.distances), max_steps=MAX_STEPS
     )
-    sizes = [n for _, n in graphs]
-    graph = torch.repeat_interleave(torch.tensor(sizes))
-    finder = SequenceFinder(graphs, list(accumulate(sizes, initial=0)), config)
+    graph = torch.repeat_interleave(torch.tensor([n for _, n in graphs]))
+    finder = SequenceFinder(graphs, config)
     layers, count = [], 1
     for length, level in enumerate(merged_levels(found, config.k), start=1):
         parts = [  # trie, and for each sequence its entry, class and number
-            (*merged_trie(one, finder.width, count, finder.dummy, "cpu"), one.owner, one.count.double())
+            (*merged_trie(one, finder.width, count, finder.dummy, "cpu"), one.owner, one.counts.double())
             for one in finder.batches(level, length, 10**9)
         ]
         before, after, chosen = map(torch.from_numpy, (level.before[level.chosen], level.after, level.chosen))

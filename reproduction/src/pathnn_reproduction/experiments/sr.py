@@ -16,14 +16,7 @@ from pathnn.data import load_dataset
 from pathnn.data.datasets.synthetic import IN_THE_FIGURE
 from pathnn.device import resolve
 from pathnn.paths import count_paths
-from pathnn.theory.fingerprints import (
-    Lanes,
-    classes,
-    folklore_fingerprints,
-    hashed_annotations,
-    stack_lanes,
-    wl_fingerprints,
-)
+from pathnn.theory.fingerprints import Lanes, classes, folklore_fingerprints, hashed_annotations, wl_fingerprints
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import UntrainedPhi, all_pairs, as_graphs, confused_pairs, untrained_models
 from pathnn.theory.merged import merged_embeddings
@@ -97,10 +90,10 @@ def exact_by_length(graphs: Sequence[Graph], longest: int, *, distances: bool, f
     for k in range(first, longest + 1):
         begin = time.perf_counter()
         found = hashed_annotations([graphs[i] for i in alive], collection="ap", k=k, distances=distances)
-        rows = stack_lanes([one.fingerprints()[k] for one in found], (2,))
+        rows = np.array([one.fingerprints()[k] for one in found])
         whole = len(alive) == len(graphs)
         row: Row = {"k": k, "graphs": len(alive), "confused": pairs_in(rows)}
-        row["sum"] = pairs_in(stack_lanes([one.total() for one in found], (2,))) if whole else None
+        row["sum"] = pairs_in(np.array([one.total() for one in found])) if whole else None
         row["seconds"] = time.perf_counter() - begin
         groups = classes(rows)
         sizes = np.bincount(groups, minlength=1)

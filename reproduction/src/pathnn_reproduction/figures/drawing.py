@@ -26,7 +26,7 @@ from pathnn.plots.page import (
 )  # fmt: skip
 from pathnn.plots.trees import LEAF, LEVEL, panel_size, tree_layout
 from pathnn.theory.fingerprints import classes, hashed_annotations
-from pathnn.theory.graphs import Graph, edges_to_index, paths_by_length
+from pathnn.theory.graphs import Graph, edges_to_index, paths_from
 from pathnn.theory.trees import Tree
 from pathnn_reproduction.theory.compare import Example
 
@@ -165,8 +165,7 @@ def draw_iterations(graph: Graph, source: int, *, collection: Collection, k: int
     from matplotlib.figure import Figure
 
     drawing, fills = sketch(*graph), iteration_fills(graph, collection=collection, k=k)
-    by_length = paths_by_length(*graph, collection=collection, k=k)
-    rows = [[path for path in paths if path[0] == source] for paths in by_length]
+    rows = paths_from(*graph, source, collection=collection, k=k)
     heights = [max(drawing.size[1], ROW * (len(paths) + 1)) + HEADLINE for paths in rows]
     width = 2 * drawing.size[0] + STEP * k + 2 * RADIUS + 2 * BOX[0] + 4 * GAP
     height = sum(heights) + GAP * (len(rows) - 1)
