@@ -51,7 +51,7 @@ def test_charts_have_the_numbers_of_the_results(mode: str) -> None:
     ):
         picture = (DOCS / "figures" / f"{name}-{mode}.svg").read_text()
         assert [text for text in expected if text not in picture] == [], "run python tools/website/charts.py"
-    assert len(times) == 5
+    assert len(times) == 6
     assert len(errors) == 11
 
 
