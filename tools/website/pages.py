@@ -42,7 +42,7 @@ def main() -> None:
     """Write all pages."""
     started = time.monotonic()
     shutil.rmtree(OUT, ignore_errors=True)
-    shutil.copytree(ROOT / "docs", OUT, ignore=shutil.ignore_patterns("*.md", "*.ipynb", "website"))
+    shutil.copytree(ROOT / "docs", OUT, ignore=shutil.ignore_patterns("*.md", "*.ipynb", "*.toml", "website"))
     places = site_places()
     for source in places:
         if source.endswith(".md"):
