@@ -56,6 +56,12 @@ def test_charts_have_the_numbers_of_the_results(mode: str) -> None:
     assert len(errors) == 11
 
 
+def test_badges_are_those_of_pyproject() -> None:
+    for name, picture in tool("charts").badges(ROOT).items():
+        assert (DOCS / "figures" / f"badge-{name}.svg").read_text() == picture, "run python tools/website/charts.py"
+        assert f"](docs/figures/badge-{name}.svg)" in (ROOT / "README.md").read_text()
+
+
 @pytest.mark.parametrize("page", ["how-to.md", "trie.md"])
 def test_examples_run(page: str) -> None:
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
