@@ -1,4 +1,4 @@
-"""Draw the charts of the landing page and the badges of the README: `python tools/website/charts.py` writes docs/figures.
+"""Draw the charts of the landing page and the badges of the README: `python tools/website/charts.py`.
 
 Each chart has a light and a dark version. Numbers in it are text, so that a test can compare them with the results
 files. The badges come from pyproject.toml and need no other server.
