@@ -9,6 +9,7 @@ import inspect
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -51,8 +52,14 @@ def test_charts_have_the_numbers_of_the_results(mode: str) -> None:
     ):
         picture = (DOCS / "figures" / f"{name}-{mode}.svg").read_text()
         assert [text for text in expected if text not in picture] == [], "run python tools/website/charts.py"
-    assert len(times) == 5
+    assert len(times) == 6
     assert len(errors) == 11
+
+
+def test_badges_are_those_of_pyproject() -> None:
+    for name, picture in tool("charts").badges(ROOT).items():
+        assert (DOCS / "figures" / f"badge-{name}.svg").read_text() == picture, "run python tools/website/charts.py"
+        assert f"](docs/figures/badge-{name}.svg)" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("page", ["how-to.md", "trie.md"])
@@ -94,15 +101,49 @@ def test_the_reference_has_every_public_name() -> None:
     assert expected <= described
 
 
-def test_every_public_function_has_an_example() -> None:
+EXAMPLES = tool("pages").class_examples()
+
+
+def test_every_public_name_has_an_example() -> None:
     pages = tool("pages")
     modules = ["pathnn", *(f"pathnn.{name}" for name in pages.public_packages())]
-    found = [
-        getattr(importlib.import_module(module), name) for module in modules for name in pages.public_names(module)
-    ]
-    functions = [value for value in found if inspect.isfunction(value)]
-    assert len(functions) > 50
-    assert [f.__qualname__ for f in functions if not re.search(r">>>|```python", f.__doc__ or "")] == []
+    found = {
+        f"{module}.{name}": getattr(importlib.import_module(module), name)
+        for module in modules
+        for name in pages.public_names(module)
+        if module == "pathnn" or name not in pages.public_names("pathnn")
+    }
+    without = {name for name, value in found.items() if not re.search(r">>>|```python", value.__doc__ or "")}
+    assert len(found) > 100
+    assert without == set(EXAMPLES)
+    assert not any(inspect.isfunction(found[name]) for name in without), "a function has its example in its docstring"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with what tools/website/examples.md names."""
+    pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
+    folder = tmp_path_factory.mktemp("desk")
+    molecules = ("CCO", "CCC", "CCN", "c1ccccc1", "CC(C)O", "CCCl", "CO", "CC=O", "CCOC", "NCCO", "OCCO", "CCCC")
+    parts = ["train"] * 8 + ["val"] * 2 + ["test"] * 2
+    rows = [f"{smiles},{i / 7:.3f},{part}" for i, (smiles, part) in enumerate(zip(molecules, parts, strict=True))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("molecules.csv").write_text("\n".join(["smiles,logS,part", *rows]) + "\n")
+        for out in ("run", "three --seeds 3"):
+            options = f"train molecules.csv --target logS --split-by part --collection sp --k 2 --epochs 2 --out {out}"
+            app(options.split(), standalone_mode=False)
+        yield folder
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_an_example_of_a_class_runs(name: str, desk: Path) -> None:
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    code = EXAMPLES[name].removeprefix("```python\n").removesuffix("```")
+    test = doctest.DocTestParser().get_doctest(code, {}, name, "examples.md", 0)
+    result = doctest.DocTestRunner(optionflags=flags).run(test)
+    assert result.attempted > 1
+    assert result.failed == 0
 
 
 def test_links_of_the_repository_become_links_of_the_website(monkeypatch: pytest.MonkeyPatch) -> None:

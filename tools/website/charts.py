@@ -1,11 +1,13 @@
-"""Draw the charts of the landing page from the results files: `python tools/website/charts.py` writes docs/figures.
+"""Draw the charts of the landing page and the badges of the README: `python tools/website/charts.py`.
 
-Each chart has a light and a dark version. Numbers in it are text, so that a test can compare them with the results.
+Each chart has a light and a dark version. Numbers in it are text, so that a test can compare them with the results
+files. The badges come from pyproject.toml and need no other server.
 """
 
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -40,21 +42,17 @@ def write_charts(root: Path, folder: Path) -> None:
 
 
 def step_times(folder: Path) -> dict[str, list[Bar]]:
-    """Return the milliseconds of a training step on ZINC, path by path and as `pathnn train` does it, by device."""
-    gpu, cpu = (json.loads((folder / f"model-{name}.json").read_text()) for name in ("gpu", "cpu"))
-    row = next(row for row in gpu["workloads"] if (row["workload"], row["phase"]) == ("zinc-ap", "train"))
-    way = {row["way"]: row["ms"] for row in cpu["user_loop"] if row["phase"] == "step"}
-    return {
-        f"a training step, {gpu['device']}": [
-            ("LSTM path by path", row["dense_ms"], False),
-            ("pathnn", row["ours_ms"], True),
-        ],
-        f"a training step, {cpu['device'].removeprefix('x86_64, ')}": [
-            ("LSTM path by path", way["dense"], False),
-            ("pathnn", way["pathnn train"], True),
-            ("PyG's GINE, same size", way["gine"], False),
-        ],
-    }
+    """Return the milliseconds of a training step on ZINC by device, as in the table "Speed" of the README."""
+    found: dict[str, list[Bar]] = {}
+    for name in ("gpu", "cpu"):
+        measured = json.loads((folder / f"model-{name}.json").read_text())
+        ms = {row["way"]: row["ms"] for row in measured["user_loop"] if row["phase"] == "step"}
+        found[f"a training step, {measured['device'].removeprefix('x86_64, ')}"] = [
+            ("LSTM path by path", ms["dense"], False),
+            ("pathnn", ms["pathnn train"], True),
+            ("PyG's GINE, same size", ms["gine"], False),
+        ]
+    return found
 
 
 def zinc_errors(results: Path) -> list[Bar]:
@@ -67,6 +65,31 @@ def zinc_errors(results: Path) -> list[Bar]:
             name = entry.model.upper() if entry.model.islower() else entry.model
             found.append((f"{name}, from the paper", entry.paper.mean, False))
     return sorted(found, key=lambda bar: -bar[1])
+
+
+def badges(root: Path) -> dict[str, str]:
+    """Return the badges of the README as SVG by name: the licence, and the oldest versions that are supported."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    oldest = dict(requirement.split(">=") for requirement in project["dependencies"] if ">=" in requirement)
+    texts = {
+        "python": ("Python", project["requires-python"].replace(">=", "\u2265 ")),
+        "torch": ("PyTorch", f"\u2265 {oldest['torch']}"),
+        "pyg": ("PyTorch Geometric", f"\u2265 {oldest['torch_geometric']}"),
+        "licence": ("licence", project["license"]),
+    }
+    return {name: badge(*text) for name, text in texts.items()}
+
+
+def badge(label: str, value: str) -> str:
+    """Return a badge as SVG: a label on grey, and a value on blue."""
+    left, right = (round(6.6 * len(text)) + 14 for text in (label, value))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f'aria-label="{label} {value}" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" fill="#fff" '
+        f'text-anchor="middle">\n<rect width="{left + right}" height="20" rx="3" fill="#3F51B5"/>\n'
+        f'<path d="M3 0h{left - 3}v20H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z" fill="#555"/>\n'
+        f'<text x="{left / 2}" y="14">{label}</text>\n<text x="{left + right / 2}" y="14">{value}</text>\n</svg>\n'
+    )
 
 
 def draw_bars(axes: Any, bars: list[Bar], title: str, ink: str, text: str) -> None:
@@ -93,3 +116,5 @@ def save(figure: Figure, path: Path) -> None:
 if __name__ == "__main__":
     root = Path(__file__).resolve().parents[2]
     write_charts(root, root / "docs" / "figures")
+    for name, picture in badges(root).items():
+        (root / "docs" / "figures" / f"badge-{name}.svg").write_text(picture)

@@ -42,7 +42,7 @@ def main() -> None:
     """Write all pages."""
     started = time.monotonic()
     shutil.rmtree(OUT, ignore_errors=True)
-    shutil.copytree(ROOT / "docs", OUT, ignore=shutil.ignore_patterns("*.md", "*.ipynb", "website"))
+    shutil.copytree(ROOT / "docs", OUT, ignore=shutil.ignore_patterns("*.md", "*.ipynb", "*.toml", "website"))
     places = site_places()
     for source in places:
         if source.endswith(".md"):
@@ -100,12 +100,12 @@ def site_link(match: re.Match[str], source: str, places: Mapping[str, str]) -> s
 
 
 def public_packages() -> list[str]:
-    """Return the public packages and modules: those that say what they export, and `testing`."""
+    """Return the public packages and modules: those that say what they export, and two modules without `__all__`."""
     import pathnn
 
     names = [found.name for found in pkgutil.iter_modules(pathnn.__path__) if not found.name.startswith("_")]
     exporting = [name for name in names if hasattr(importlib.import_module(f"pathnn.{name}"), "__all__")]
-    return [*(name for name in exporting if name != "cli"), "testing"]
+    return [*(name for name in exporting if name != "cli"), "explain.pyg", "testing"]
 
 
 def public_names(module: str) -> list[str]:
@@ -118,6 +118,12 @@ def public_names(module: str) -> list[str]:
         for name, value in vars(found).items()
         if getattr(value, "__module__", None) == module and callable(value) and not name.startswith("_")
     ]
+
+
+def class_examples() -> dict[str, str]:
+    """Return the examples of examples.md by the full name of what they show, each as a code block."""
+    text = (Path(__file__).parent / "examples.md").read_text()
+    return dict(re.findall(r"^## (\S+)\n\n(```python\n.*?^```)", text, re.DOTALL | re.MULTILINE))
 
 
 def reference_pages() -> dict[str, str]:
@@ -148,7 +154,7 @@ def first_line(page: str) -> str:
 
 def reference_page(module: str, names: list[str], root: list[str] | tuple[str, ...]) -> str:
     """Return a page with a table of the names and their docstrings; names of the root are links to its page."""
-    rows, parts = [], []
+    rows, parts, examples = [], [], class_examples()
     for name in names:
         elsewhere = name in root and module != "pathnn"
         target = f"pathnn.md#pathnn.{name}" if elsewhere else f"#{module}.{name}"
@@ -156,6 +162,8 @@ def reference_page(module: str, names: list[str], root: list[str] | tuple[str, .
         described = inspect.isroutine(value) or inspect.isclass(value)
         rows.append(f"| [`{name}`]({target}) | {summary(inspect.getdoc(value) or '') if described else f'`{value}`'} |")
         parts += [] if elsewhere else [f"::: {module}.{name}"]
+        if not elsewhere and f"{module}.{name}" in examples:
+            parts += [f"Example of `{name}`:", examples[f"{module}.{name}"].replace("```python", "```pycon")]
     about = (importlib.import_module(module).__doc__ or "").strip()
     return "\n\n".join([f"# {module}", about, "| name | |\n|---|---|\n" + "\n".join(rows), *parts]) + "\n"
 
