@@ -32,10 +32,9 @@ class FileError(ValueError):
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file beside `path`, and rename it to `path` if the block succeeds.
+    """Open a temporary file beside `path`, and rename it to `path` if the block succeeds; the umask gives its mode.
 
-    The file gets the mode that the umask gives to new files. If two processes write the same path, each has its own
-    temporary file, and the last rename wins. A killed process leaves a temporary file, whose name ends in `.tmp`.
+    Of two processes that write the same path, the last rename wins. A killed process leaves a file that ends in `.tmp`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # Not mkstemp: only the owner may read its files, and the umask cannot be read without setting it.
@@ -92,14 +91,8 @@ def plain_file(path: str, flags: int) -> int:
 def locked_file(path: Path, *, wait: bool = True) -> Iterator[BinaryIO]:
     """Open a file for reading and appending, and lock it against other processes that call this function.
 
-    The file is created if it does not exist, and is never truncated. Raises `BlockingIOError` if another process has
-    the lock and `wait` is False, and another `OSError` for a symbolic link. A killed process leaves no lock. Windows
-    has no `flock`: there, nothing is locked, and a warning says so.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, locked_file(Path(folder) / ".lock") as file:
-    ...     file.read()
-    b''
+    The file is created, but never truncated. Raises `BlockingIOError` if another process has the lock, unless `wait`,
+    and another `OSError` for a symbolic link. Windows has no `flock`: there, only a warning is given.
     """
     with open(path, "a+b", opener=plain_file) as file:
         try:
@@ -142,14 +135,7 @@ def _user_cache() -> Path:
 def write_tensors(
     path: Path, tensors: Mapping[str, Tensor], *, kind: str, version: int, meta: Mapping[str, Any]
 ) -> None:
-    """Write tensors and `meta` (plain values) as a whole file; `kind` names its format.
-
-    >>> import tempfile, torch
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_tensors(Path(folder) / "a", {"x": torch.ones(2)}, kind="demo", version=1, meta={"k": 4})
-    ...     read_tensors(Path(folder) / "a", kind="demo", version=1)
-    ({'x': tensor([1., 1.])}, {'k': 4})
-    """
+    """Write tensors and `meta` (plain values) as a whole file; `kind` names its format."""
     import safetensors.torch
     import torch
 
@@ -231,15 +217,7 @@ _TENSOR, _DICT, _TUPLE = "$tensor", "$dict", "$tuple"
 
 
 def flatten(tree: Any, prefix: str, tensors: dict[str, Tensor]) -> Any:
-    """Return nested values as JSON can hold them, and add their tensors to `tensors`; names begin with `prefix`.
-
-    >>> import torch
-    >>> tensors = {}
-    >>> flatten({0: (1.5, torch.ones(2))}, "state", tensors)
-    {'$dict': [[0, {'$tuple': [1.5, {'$tensor': 'state.0.1'}]}]]}
-    >>> list(tensors)
-    ['state.0.1']
-    """
+    """Return nested values as JSON can hold them, and add their tensors to `tensors`; names begin with `prefix`."""
     from torch import Tensor
 
     if isinstance(tree, Tensor):
@@ -256,12 +234,7 @@ def flatten(tree: Any, prefix: str, tensors: dict[str, Tensor]) -> Any:
 
 
 def unflatten(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
-    """Return the nested values that `flatten` was given.
-
-    >>> import torch
-    >>> unflatten({"$dict": [[0, {"$tensor": "a"}]]}, {"a": torch.tensor(2)})
-    {0: tensor(2)}
-    """
+    """Return the nested values that `flatten` was given."""
     if isinstance(tree, list):
         return [unflatten(value, tensors) for value in tree]
     if not isinstance(tree, dict):

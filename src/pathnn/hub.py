@@ -28,13 +28,7 @@ def pretrained_names() -> list[str]:
 
 
 def pretrained_file(name: str) -> Path:
-    """Return the file of a trained model.
-
-    >>> pretrained_file("mnist")
-    Traceback (most recent call last):
-    ...
-    ValueError: there is no trained model 'mnist' here...
-    """
+    """Return the file of a trained model."""
     for folder in model_folders():
         file = folder / f"{name}.safetensors"
         if file.is_file():
@@ -55,10 +49,7 @@ WEIGHTS, CONFIG = "model.safetensors", "config.json"
 
 
 def find_model(source: str | PathLike[str]) -> Path:
-    """Return the model file of a folder, of a name, or of a repository "owner/name" of the Hugging Face Hub.
-
-    A repository is downloaded, which needs the extra `hub`, unless there is a folder of this name.
-    """
+    """Return the model file of a folder, of a name, or of a repository "owner/name" of the Hugging Face Hub."""
     name = fspath(source)
     if Path(name).is_dir():
         return Path(name) / WEIGHTS

@@ -30,10 +30,7 @@ def _version(name: str) -> str | None:
 
 
 def commit() -> str | None:
-    """Return the commit of the checkout, with a `+` if code has changed since; `PATHNN_COMMIT` overrides it.
-
-    Changes of results and docs do not count: they change while results are computed.
-    """
+    """Return the commit (or `PATHNN_COMMIT`), with a `+` if code, not only results or docs, has changed since."""
     if "PATHNN_COMMIT" in os.environ:
         return os.environ["PATHNN_COMMIT"]
     try:

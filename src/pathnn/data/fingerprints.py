@@ -20,11 +20,7 @@ FIRST, SECOND, THIRD = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE
 
 
 def graph_fingerprints(graphs: PackedGraphs) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Compute a number for each graph from its vertices, edges and their features, `[G]`.
-
-    Vertices are coloured by their features, then in each of `ROUNDS` rounds by the colours of their neighbours, as in
-    the Weisfeiler-Leman test. Graphs that this test does not distinguish have the same fingerprint.
-    """
+    """Hash vertices, edges and features of each graph, `[G]`: `ROUNDS` rounds of the Weisfeiler-Leman colouring."""
     source, target = graphs.union().cpu().numpy()
     order = np.argsort(target, kind="stable")
     ends = np.searchsorted(target[order], np.arange(graphs.num_nodes + 1))

@@ -13,15 +13,7 @@ from torchmetrics.utilities.data import dim_zero_cat
 
 
 class MeanOverTargets(Metric):
-    """The mean over targets of a score, over the graphs with a known target (not NaN).
-
-    Targets without a defined score are skipped.
-
-    >>> metric = MeanOverTargets(mean_absolute_error)
-    >>> metric.update(torch.zeros(3, 2), torch.tensor([[1.0, 4.0], [3.0, torch.nan], [2.0, torch.nan]]))
-    >>> metric.compute()  # 2 and 4
-    tensor(3.)
-    """
+    """The mean of a score over the targets for which it is defined, each over the graphs with a known target."""
 
     full_state_update = False
     out: Any
@@ -132,10 +124,7 @@ def average_precision(out: Tensor, y: Tensor) -> Tensor:
 
 
 def tied_average_precision(out: Tensor, y: Tensor) -> Tensor:
-    """Return the average precision of probabilities in float32, in which logits above about 17 are equal.
-
-    The results on Peptides-func use it, as torchmetrics does.
-    """
+    """Return the average precision of Peptides-func: of probabilities in float32, where logits above 17 are equal."""
     from torchmetrics.functional.classification import binary_average_precision
 
     return binary_average_precision(out, y.long()) if bool((y == 1).any()) else _undefined(out)
@@ -158,20 +147,14 @@ def accuracy(out: Tensor, y: Tensor) -> Tensor:
 
 
 def balanced_accuracy(out: Tensor, y: Tensor) -> Tensor:
-    """Return the mean over the classes of the targets of the share that is predicted correctly.
-
-    Of labels, it is NaN if all targets are equal.
-    """
+    """Return the mean recall of the classes that occur in the targets; of labels, NaN if all targets are equal."""
     table = _confusion(out, y)
     recall = table.diagonal() / table.sum(dim=1)
     return recall.mean() if out.dim() == 1 else recall.nanmean()
 
 
 def f1(out: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of the F1 scores of all classes that occur in predictions or targets.
-
-    Of labels, it is the F1 score of 1, and NaN if no target is 1.
-    """
+    """Return the mean F1 score of all classes that occur; of labels, the F1 score of 1, or NaN if no target is 1."""
     table = _confusion(out, y)
     each = 2 * table.diagonal() / (table.sum(dim=0) + table.sum(dim=1))
     if out.dim() > 1:
@@ -180,10 +163,7 @@ def f1(out: Tensor, y: Tensor) -> Tensor:
 
 
 def mcc(out: Tensor, y: Tensor) -> Tensor:
-    """Return Matthews' correlation coefficient; 0 if all predictions are equal, NaN if all targets are equal.
-
-    It is the correlation of the one-hot targets and predictions (Gorodkin 2004).
-    """
+    """Return Matthews' correlation (Gorodkin 2004): 0 if all predictions are equal, NaN if all targets are equal."""
     table = _confusion(out, y)
     total, truth, predicted = table.sum(), table.sum(dim=1), table.sum(dim=0)
     shared = table.trace() * total - truth @ predicted

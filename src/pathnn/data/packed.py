@@ -28,13 +28,10 @@ class RaggedRows(NamedTuple):
 
 
 def ragged_rows(ptr: Tensor, index: Tensor, device: torch.device | str = "cpu") -> RaggedRows:
-    """Return the rows of the segments `index` of an array; segment `i` is `ptr[i]` to `ptr[i + 1]`.
+    """Return the rows of the segments `index`, on `device`; segment `i` is `ptr[i]` to `ptr[i + 1]` (both on the CPU).
 
-    `ptr` and `index` are on the CPU, so that the size of the result is known without a synchronization.
-
-    >>> found = ragged_rows(torch.tensor([0, 2, 5, 6]), torch.tensor([2, 0]))
-    >>> found.rows.tolist(), found.segment.tolist(), found.ptr.tolist()
-    ([5, 0, 1], [0, 1, 1], [0, 1, 3])
+    >>> [part.tolist() for part in ragged_rows(torch.tensor([0, 2, 5, 6]), torch.tensor([2, 0]))]
+    [[5, 0, 1], [0, 1, 1], [0, 1, 3]]
     """
     size = ptr[index + 1] - ptr[index]
     out_ptr = offsets(size)

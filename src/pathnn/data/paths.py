@@ -161,10 +161,7 @@ def summarize_paths(
 
 
 def refuse_too_many(graphs: PackedGraphs, *, collection: Collection, k: int, max_paths: int) -> None:
-    """Raise `PathExplosionError` if there are more than `max_paths` paths of length 1..k.
-
-    Short paths are counted first: many graphs take minutes to reach the limit, which each range of sources has.
-    """
+    """Raise `PathExplosionError` for more than `max_paths` paths; count short ones first, to find many paths sooner."""
     for length in range(min(k, FIRST_LENGTH) if collection == "ap" else k, k + 1):
         counts = count_per_graph(graphs, PathOptions(collection, length), max_paths=max_paths)
         if not counts[:, -1].any():

@@ -24,10 +24,7 @@ class DownloadError(DataError):
 
 
 def download(url: str, target: Path, *, sha256: str | None = None, timeout: float = TIMEOUT) -> Path:
-    """Download `url` to `target` and check its checksum, if `sha256` is given.
-
-    The checksum is written beside the file, so that later damage is noticed.
-    """
+    """Download `url` to `target`, check `sha256`, and write it beside the file, so that later damage is noticed."""
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"url={url!r}: expected an http or https address.")
     log.info("downloading %s", url)
@@ -58,15 +55,9 @@ def checksum_path(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file of a dataset.
+    """One file of a dataset; the checksums are those of a copy that was tested and of the file at the public `url`.
 
-    Attributes:
-        name: its name in the cache and in the mirror.
-        sha256: the checksum of the copy that this library was tested with, if known.
-        url: the public address of the original; None without a public file of this form.
-        url_sha256: the checksum of the file at `url`, if known.
-        exact: whether a copy with another checksum is refused (files that this project made) or read (originals that
-            exist in several packings; the reader checks their content).
+    Originals exist in several packings, so a copy with another checksum is read, unless it must be `exact`.
     """
 
     name: str

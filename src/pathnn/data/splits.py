@@ -62,8 +62,7 @@ def stratified_folds(y: Tensor, *, folds: int, seed: int = 0) -> tuple[Split, ..
 def deal(groups: Tensor, shares: Sequence[float], *, y: Tensor | None = None, seed: int = 0) -> Tensor:
     """Deal groups of graphs to parts at random, and return the part of each graph, `[G]`.
 
-    Graphs with the same number in `groups` stay together. Each part gets about its share of the graphs, and of each
-    class of `y`: a group is dealt to the part that it fills least.
+    Each part gets about its share of the graphs and of each class of `y`: a group goes to the part that it fills least.
     """
     names, count = groups.tolist(), groups.numel()
     classes = [0] * count if y is None else y.flatten().tolist()
@@ -137,10 +136,9 @@ PARTS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "dev"
 
 
 def column_split(table: Table, column: str, task: Task, *, seed: int | None = None) -> Split:
-    """Split the task of a table by a column with the words train, val and test, with train and test, or with dates.
+    """Split a table by a column with the words train, val and test, or train and test, or with dates.
 
-    Without val, a tenth of the training graphs is for validation, at random from `seed`. Of dates (as 2024-05-31) or
-    years, the newest tenth is for test, and the tenth before for validation.
+    Without val, a random tenth of train is for it. Of dates, the newest tenth is for test, the tenth before for val.
     """
     values, rows = table.column(column), task.rows()
     words = [(values[row - 1] or "").strip() for row in rows]
@@ -232,10 +230,7 @@ def read_split(path: Path, task: Task) -> Split:
 
 
 def split_groups(task: Task, split_by: str | None, clean: Clean | None = None) -> Tensor:
-    """Return the group of each molecule, `[G]`: copies (None or "random"), "scaffold" or "butina" clusters.
-
-    `clean` is how the molecules of the task were cleaned. Copies of a molecule are in one group.
-    """
+    """Return the group of each molecule, `[G]`: its copies, scaffold or cluster; the task was cleaned by `clean`."""
     groups = _groups(task)
     if split_by in (None, RANDOM):
         return groups
@@ -262,10 +257,9 @@ CUTOFF = 0.4  # the largest Tanimoto distance between a molecule and the centre 
 
 
 def butina_clusters(smiles: Sequence[str]) -> Tensor:
-    """Return the cluster of each molecule, numbered from 0, by the algorithm of Taylor and Butina.
+    """Return the cluster of each molecule, `[molecules]`, by the algorithm of Taylor and Butina.
 
-    Neighbours have Morgan fingerprints (radius 2, 2048 bits) with a Tanimoto distance of at most `CUTOFF`. The molecule
-    with most neighbours takes them as its cluster, then the next one that is left, and so on.
+    The molecule with most neighbours (Tanimoto distance at most `CUTOFF`) takes them, then the next one that is left.
     """
     if len(smiles) > MOST_CLUSTERED:
         raise DataError(
@@ -290,10 +284,9 @@ def butina_clusters(smiles: Sequence[str]) -> Tensor:
 
 
 def group_split(groups: Tensor, *, seed: int | None = None) -> Split:
-    """Split about 80 / 10 / 10 so that groups, such as molecules of one scaffold, stay together.
+    """Split about 80 / 10 / 10 with groups kept together: the largest for training, the smallest for val and test.
 
-    The largest groups are for training, the smallest for validation and test. With a `seed`, small groups come in
-    random order: other seeds give other splits.
+    With a `seed`, small groups come in random order: other seeds give other splits.
     """
     members: dict[int, list[int]] = {}
     for graph, group in enumerate(groups.tolist()):

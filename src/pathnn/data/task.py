@@ -216,9 +216,8 @@ def known_fraction(y: Tensor | None) -> float:
 class MaskedLoss(nn.Module):
     """A loss over the known targets, which all have the same weight, whatever their batch.
 
-    The sum over a batch is divided by its number of targets times `share`, the fraction of known targets in all data
-    (`loss_for`), not by the number of known targets in the batch. The loss of a batch is then a mean over its graphs,
-    and is the same with several processes and with padded batches. Without `share`, the batch is all data.
+    The sum is divided by all targets of the batch times `share`, the fraction that is known in all data (None: in the
+    batch). So it is a mean over graphs, and is the same with several processes and with padded batches.
     """
 
     def __init__(self, loss: Callable[..., nn.Module], share: float | None = None) -> None:
@@ -253,10 +252,9 @@ def regression_loss(task: Task, name: str) -> Callable[[], nn.Module]:
 
 
 def weighted_loss(task: Task, y: Tensor) -> Callable[[], nn.Module]:
-    """Return how to make a loss whose weights are inversely proportional to the class frequencies in `y`.
+    """Return how to make a loss with weights inverse to the frequencies of classes, or of 0 and 1, in `y`.
 
-    The weight of a class has the mean 1 over the graphs. Of labels, the known ones of 1 together weigh as much as those
-    of 0. The loss of a batch is the mean over its graphs, as of `MaskedLoss`.
+    The weight has the mean 1 over the graphs, and the loss of a batch is the mean over its graphs, as of `MaskedLoss`.
     """
     if task.target == "class":
         counts = torch.bincount(y, minlength=task.out_channels).clamp(min=1)

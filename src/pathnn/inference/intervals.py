@@ -46,13 +46,9 @@ class Coverage(NamedTuple):
 class Calibration:
     """How wrong networks are for molecules that trained no network and chose no epoch and no option.
 
-    Attributes:
-        signature: the task of the networks.
-        names: the names of the targets.
-        scores: `[molecules, targets]`, NaN for an unknown target. A number has the absolute error of its prediction, in
-            units of the deviation of the networks if there are several seeds. A class has 1 minus its probability.
-        folds: the network that held out each molecule; empty for a calibration part.
-        networks: the checksum of the networks.
+    `scores` is `[molecules, targets]`, NaN for an unknown target: 1 minus the probability of a class, or the absolute
+    error of a number, in units of the deviation of the networks if there are several seeds. `folds` has the network
+    that held out each molecule; it is empty for a calibration part.
     """
 
     signature: TaskSignature
@@ -63,14 +59,7 @@ class Calibration:
 
     @staticmethod
     def of(ensemble: Ensemble, outputs: Tensor, y: Tensor, folds: Sequence[int] = ()) -> Calibration:
-        """Compare outputs `[networks, molecules, channels]` with targets; of folds, `networks` is 1: the fold's own.
-
-        ```python
-        part = calibration_part(task, ensemble.config)
-        calibration = Calibration.of(ensemble, predict_each(ensemble, task, part), targets(task, part))
-        lower, upper = calibration.bounds(predict_each(ensemble, load_data("new.csv", targets=[])), 0.9)
-        ```
-        """
+        """Compare outputs `[networks, molecules, channels]` with targets; of folds, `networks` is 1: the fold's own."""
         signature, number = ensemble.signature, np.array(folds, dtype=np.int64)
         if signature.target == "regression":
             centres, deviation = _centres(outputs, signature, each=bool(folds))
@@ -110,10 +99,7 @@ class Calibration:
         return Calibration(ensemble.signature, names, scores, folds, found["networks"])
 
     def bounds(self, outputs: Tensor, level: float) -> tuple[Array, Array]:
-        """Return the ends of intervals, `[molecules, targets]`, from outputs `[networks, molecules, channels]`.
-
-        They are infinite if there are too few calibration molecules for the level; see `too_few`.
-        """
+        """Return the ends of intervals, `[molecules, targets]`; infinite with `too_few` calibration molecules."""
         centres, deviation = _centres(outputs, self.signature, each=bool(len(self.folds)))
         lower, upper = np.full(deviation.shape, -np.inf), np.full(deviation.shape, np.inf)
         for target in range(len(self.names)):
@@ -185,10 +171,7 @@ def _columns(y: Tensor) -> Array:
 
 
 def _centres(outputs: Tensor, signature: TaskSignature, *, each: bool) -> tuple[Array, Array]:
-    """Return predictions, `[networks, molecules, targets]`, and the unit of their errors, `[molecules, targets]`.
-
-    With `each`, they are those of each network; else the mean, with the deviation of several networks as unit.
-    """
+    """Return predictions `[networks, molecules, targets]`, of each network or the mean, and the unit of errors."""
     values = signature.target_scale.decode(outputs).double().cpu().numpy()
     if each or len(values) == 1:
         return values, np.ones(values.shape[1:])

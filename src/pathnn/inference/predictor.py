@@ -219,10 +219,7 @@ def prediction_columns(out: Tensor, signature: TaskSignature) -> dict[str, Value
 
 
 def _numbers(column: Tensor, std: float | None = None) -> Values:
-    """Return numbers as short as their type allows: 0.1, not 0.10000000149011612.
-
-    With the standard deviation of the targets, keep seven digits of it: the precision of the network's outputs.
-    """
+    """Return numbers as short as their type allows; of values with a deviation `std`, keep seven digits of it."""
     if std is not None:
         return [round(value, 7 - math.floor(math.log10(std))) for value in column.tolist()]
     return [float(str(value)) for value in column.numpy()]
@@ -274,11 +271,7 @@ def free_name(name: str, taken: Container[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationData:
-    """The graphs that a trained model is evaluated on.
-
-    `part` is "train", "val", "test" or "all", `index` its graphs (None: all), and `overlap` marks those that were in
-    the training data (None: not known, or the part is "train").
-    """
+    """The graphs to evaluate a model on (None: all), and which of them were in its training data (None: not known)."""
 
     task: Task
     part: str
@@ -329,10 +322,7 @@ def evaluation_data(
 
 
 def target_options(trained: Ensemble | TrainedModel, target: Sequence[str] | None) -> dict[str, Any]:
-    """Return the target columns of a CSV and their kind: those of training, whatever a few rows look like.
-
-    Of other columns than those of training, only classes keep their kind.
-    """
+    """Return the target columns and their kind: those of training; of other columns, only classes keep their kind."""
     signature = trained.signature
     if signature.target == "class":
         return {"target": tuple(target) if target else trained.config.target, "kind": "class"}
@@ -361,8 +351,7 @@ def with_split(trained: Ensemble, task: Task, config: RunConfig) -> Task:
 def choose_part(trained: Ensemble | TrainedModel, task: Task, config: RunConfig, part: str | None) -> str:
     """Return `part`; by default "test" for the data of the training, and "all" for other data.
 
-    Raise `ValueError` if the data or its split have changed since the training: the graphs that are new to the model
-    are then unknown.
+    Raise `ValueError` if data or split have changed since the training: the graphs that are new are then unknown.
     """
     if part == "all":
         return part

@@ -26,11 +26,7 @@ class TrainingMolecules:
 
     @staticmethod
     def of(smiles: Sequence[str], clean: Clean | None = None) -> TrainingMolecules:
-        """Compute the fingerprints of molecules; `clean` is how the model cleans them.
-
-        >>> TrainingMolecules.of(["CCO", "CCN"]).bits.shape
-        (2, 256)
-        """
+        """Compute the fingerprints of molecules; `clean` is how the model cleans them."""
         cleaned = [clean_smiles(text, clean) for text in smiles]
         return TrainingMolecules(tuple(smiles), np.packbits(morgan(cleaned) > 0, axis=1))
 
@@ -43,13 +39,7 @@ class TrainingMolecules:
 
 
 def load_training_molecules(folder: Path) -> TrainingMolecules:
-    """Read the training molecules of a run folder that `pathnn train` wrote.
-
-    ```python
-    stored = load_training_molecules(Path("run"))
-    print(nearest(["CCO"], stored))
-    ```
-    """
+    """Read the training molecules of a run folder that `pathnn train` wrote."""
     try:
         with np.load(folder / FILE, allow_pickle=False) as arrays:
             text, bits = arrays["smiles"].tobytes().decode(), arrays["bits"]
@@ -66,13 +56,7 @@ def load_training_molecules(folder: Path) -> TrainingMolecules:
 
 
 def nearest(smiles: Sequence[str], stored: TrainingMolecules, clean: Clean | None = None) -> list[tuple[float, str]]:
-    """Return for each molecule the most similar training molecule, with the similarity: 0 to 1.
-
-    It is the Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits), of molecules cleaned as in training.
-
-    >>> nearest(["OCC", "CCCC"], TrainingMolecules.of(["CCO", "CCN"]))[0]
-    (1.0, 'CCO')
-    """
+    """Return for each molecule the most similar training molecule, with their Tanimoto similarity (0 to 1)."""
     asked = morgan([clean_smiles(text, clean) for text in smiles]) > 0
     return [(score, stored.smiles[place]) for score, place in _nearest(asked, stored)]
 
@@ -92,13 +76,7 @@ def _nearest(asked: np.ndarray[Any, np.dtype[np.bool_]], stored: TrainingMolecul
 
 
 class SimilarityColumn:
-    """Compute a column of predictions: the similarity of each molecule to the nearest training molecule.
-
-    A call takes SMILES, and returns `{"similarity": [...]}`, with None where a text is no molecule. It can be pickled.
-
-    >>> SimilarityColumn(TrainingMolecules.of(["CCO"]))(["OCC", "C(", None])
-    {'similarity': [1.0, None, None]}
-    """
+    """Compute the similarity of SMILES to the nearest training molecule; None for no molecule. It can be pickled."""
 
     def __init__(self, stored: TrainingMolecules, clean: Clean | None = None) -> None:
         self.stored, self.clean = stored, clean

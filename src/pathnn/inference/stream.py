@@ -32,10 +32,7 @@ Reading = Callable[[], MoleculesRead]
 
 
 class PredictionTable(NamedTuple):
-    """Rows of a table with predictions: `predicted` names the new columns, and `bad` the rows that have none.
-
-    Of a chunk of a table, `digest` is a checksum of the header and of all rows to its end.
-    """
+    """Rows with the columns `predicted`; `digest`, of a chunk, is a checksum of the header and all rows to its end."""
 
     header: list[str]
     rows: list[list[Any]]
@@ -88,13 +85,7 @@ def predict_table(
 def predict_rows(
     predictor: Predictor, data: str, *, smiles: str | None = None, strict: bool = False, part: tuple[int, int] = (1, 1)
 ) -> Iterator[PredictionTable]:
-    """Yield the rows of a table with predictions, in chunks; the first has the header, and no rows.
-
-    ```python
-    for chunk in predict_rows(Predictor("run"), "new.csv"):
-        print(chunk.rows)
-    ```
-    """
+    """Yield the rows of a table with predictions, in chunks; the first has the header, and no rows."""
     with open_table(data) as reader:
         stream = PredictionStream(predictor, reader, smiles=smiles, strict=strict)
         yield PredictionTable(stream.header, [], stream.predicted, ())

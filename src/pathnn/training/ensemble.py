@@ -87,10 +87,7 @@ def _member(trained: TrainedModel) -> str:
 
 @dataclass(frozen=True)
 class EnsembleScore:
-    """Scores of the mean of all predictions (`together`) and of each network.
-
-    `metric` is the name of the metric.
-    """
+    """Scores of the mean of all predictions (`together`) and of each network; `metric` is its name."""
 
     metric: str
     together: Evaluation
@@ -151,11 +148,7 @@ def predict(
 
 
 def combine(outputs: Tensor, target: str) -> Tensor:
-    """Return the mean of the outputs of several networks, or the logit of the mean probability of classes and labels.
-
-    >>> combine(torch.tensor([[[20.0]], [[-20.0]]]), "binary")  # [networks, graphs, channels]
-    tensor([[0.]])
-    """
+    """Return the mean of outputs `[networks, graphs, channels]`, or the logit of their mean probability."""
     if outputs.size(0) == 1:
         return outputs[0]
     if target == "class":
@@ -288,10 +281,9 @@ def run_members(
     overwrite: bool = False,
     report: Report | None = None,
 ) -> dict[str, Any]:
-    """Train the runs of an ensemble one after another, write `summarize` of them, and return it.
+    """Train the runs of an ensemble, one for each seed or fold of `configs`, write `summarize` of them, and return it.
 
-    `configs` has the config of each seed or fold, and `shared` is added to `ensemble.json`. A resumed ensemble becomes
-    unfinished when its first epoch is added.
+    `shared` is added to `ensemble.json`. A resumed ensemble becomes unfinished when its first epoch is added.
     """
     config, out, wanted, kind = next(iter(configs.values())), folder.path, list(configs), folder.kind
     if config.devices * config.num_nodes > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1:

@@ -275,12 +275,7 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
 
 
 def scheduled_rate(config: RunConfig, epoch: int) -> float | None:
-    """Return the learning rate of an epoch, counted from 0; None if the validation scores determine it.
-
-    >>> config = RunConfig(data="csl", lr=1.0, epochs=6, warmup=2, schedule="cosine")
-    >>> [round(scheduled_rate(config, epoch), 2) for epoch in range(6)]
-    [0.33, 0.67, 1.0, 0.85, 0.5, 0.15]
-    """
+    """Return the learning rate of an epoch, counted from 0; None if the validation scores determine it."""
     if epoch <= config.warmup:
         return config.lr * (epoch + 1) / (config.warmup + 1)
     if config.schedule == "plateau":

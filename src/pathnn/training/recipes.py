@@ -35,10 +35,7 @@ def molhiv(collection: Collection = "ap") -> RunConfig:
 
 
 def peptides_func(collection: Collection = "ap", *, released: bool = False) -> RunConfig:
-    """Table 3: K = 8 (AP: 7), four seeds.
-
-    With `released`, the scheduler takes a lower average precision for better, as the authors' code does.
-    """
+    """Table 3: K = 8 (AP: 7), four seeds; the `released` scheduler takes a lower average precision for better."""
     direction = "released" if released else "metric"
     return _paper("peptides-func", collection, **_PEPTIDES, plateau_direction=direction)
 
@@ -144,10 +141,7 @@ def add_descriptors(data: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fill_in(data: str, task: Task, chosen: Mapping[str, Any], options: Mapping[str, Any]) -> RunConfig:
-    """Return the config of a new run: the paper's or the defaults for a user's own data, then what the user chose.
-
-    `chosen` has fields of `RunConfig`, and `options` those of the model.
-    """
+    """Return the config of a new run: the paper's or the defaults, then `chosen` fields and `options` of the model."""
     paper = paper_run(data, chosen.get("collection", "ap"))
     base = {"data": data, **default_options(task)} if paper is None else paper.to_dict()
     model = chosen.get("model", "pathnn")

@@ -83,10 +83,7 @@ class Folder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Create the folder, and lock it against training by other processes; a killed process leaves no lock.
-
-        After an error, a new folder is removed if nothing was written to it.
-        """
+        """Create and lock the folder; after an error, remove a new and empty one. A killed process leaves no lock."""
         new = not self.path.exists()
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
@@ -103,10 +100,7 @@ class Folder:
             yield
 
     def check_free(self, known: Callable[[str], bool]) -> None:
-        """Raise `RunFolderError` if the path is a file, or a folder with a name that is not `known`.
-
-        Of a temporary file that a killed process left, the name is that of the file it was writing.
-        """
+        """Raise `RunFolderError` for a file, or a folder with a name not `known` (or the final one, if temporary)."""
         with writing(self.path):
             if self.path.is_file():
                 raise RunFolderError(f"{self.path} is a file: expected the name of a folder to write to.")

@@ -139,11 +139,7 @@ def train_run(
     checkpoint_every: float = 0.0,
     stop: Callable[[], bool] | None = None,
 ) -> None:
-    """Train the remaining epochs of a run, and save its checkpoints; the arguments are those of `run`.
-
-    `prepare` repairs the folder after a kill at any moment: `metrics.jsonl` never has fewer epochs than the state, and
-    the state holds the weights of the best model.
-    """
+    """Train the remaining epochs of a run, and save its checkpoints; the arguments are those of `run`."""
     folder, state = run.folder, run.state
     saved_at, saved_epoch = monotonic(), state.epoch
 
@@ -319,10 +315,7 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
 
 
 def _agree(asked: RunConfig, saved: RunConfig, *, any_place: bool) -> RunConfig:
-    """Return the saved config with the options of `asked` that may change, with `any_place` also the name of the data.
-
-    Raises `RunError` for any other difference.
-    """
+    """Return the saved config with what may change of `asked`; raise `RunError` for any other difference."""
     if saved.schedule == "cosine" and asked.epochs != saved.epochs:
         raise RunError(
             f"the run began with epochs={saved.epochs}, and cannot be resumed with epochs={asked.epochs}: with the "

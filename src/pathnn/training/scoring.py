@@ -239,9 +239,8 @@ def comparable(signature: TaskSignature, task: Task) -> Task:
 
 
 def align_classes(task: Task, known: Sequence[str]) -> Task:
-    """Return the task with its classes numbered as in `known`, the names of the classes in training.
+    """Return the task with its classes numbered as in `known`, the names in training; of numbers, "3" is "3.0".
 
-    Names that are numbers are compared as numbers ("3" is "3.0"). Without names of classes, the task is unchanged.
     Raises `MismatchError` for a class that is not known.
     """
     y = task.graphs.y

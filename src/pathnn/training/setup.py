@@ -183,10 +183,7 @@ def _with_loss(task: Task, config: RunConfig, y: Tensor) -> Task:
 
 
 def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -> PackedGraphs:
-    """Return the graphs with the paths and random walks that `model` reads, on `device` if half of its memory suffices.
-
-    Graphs that have these paths already, stored or extracted batch by batch, or a sample of them, keep them.
-    """
+    """Add the paths and walks that `model` reads, unless they are there; move to `device` if half of it suffices."""
     if isinstance(model, PathModel) and model.reads_paths and not has_paths(graphs, model):
         graphs = graphs.with_paths(**path_arguments(model))
     if isinstance(model, DeepPathNN) and model.config.prefixes and model.reads_paths:
@@ -216,13 +213,7 @@ def has_paths(graphs: PackedGraphs, model: Model) -> bool:
 
 
 def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tuple[Tensor, float]]:
-    """Yield one process' part of each batch, and its share of the batch's loss.
-
-    Every process takes part in every step, if there are too few graphs with the first graph and a share of 0.
-
-    >>> list(own_share([torch.tensor([4, 5, 6]), torch.tensor([7])], 1, 2))
-    [(tensor([6]), 0.3333...), (tensor([7]), 0.0)]
-    """
+    """Yield a process' part of each batch and of its loss; the first graph and 0 of too few: all take part."""
     for batch in batches:
         own = batch.tensor_split(world_size)[rank]
         yield (own, own.numel() / batch.numel()) if own.numel() else (batch[:1], 0.0)
@@ -288,10 +279,7 @@ def _fold_splits(task: Task, config: RunConfig) -> tuple[Split, ...]:
 def resolve_max_entries(
     max_entries: int | Literal["auto"] | None, model: Model, device: torch.device | str
 ) -> int | None:
-    """Return a number for "auto": as many entries as half of the free memory holds.
-
-    It is a power of two: the pieces, and so the rounding of sums, are the same if a little less memory is free.
-    """
+    """Return for "auto" a power of two: pieces, and rounding, stay the same if a little less memory is free."""
     if max_entries != "auto":
         return max_entries
     most = default_max_entries(device, hidden_channels=model.config.hidden_channels)

@@ -40,10 +40,7 @@ FINISHED = ("COMPLETE", "PRUNED")
 
 @dataclass(frozen=True)
 class Search:
-    """The config of the first trial, its values of the options that are searched, and where and how long to search.
-
-    It is `alone` if no other command uses its storage.
-    """
+    """The config of the first trial, its searched options, and where to search: `alone` if no other command does."""
 
     config: RunConfig
     defaults: Mapping[str, Any]
@@ -141,10 +138,7 @@ def trial_config(config: RunConfig, params: Mapping[str, Any]) -> RunConfig:
 
 
 def open_study(plan: Search, task: Task, worker: int = 0) -> Study:
-    """Open or create the study of a search, and enqueue its first trial unless it was tried.
-
-    If the search is alone in its storage, trials that seem to run were killed, and are tried again.
-    """
+    """Open or create a study and enqueue its first trial; if alone, also the trials that were killed."""
     import optuna
     from sqlalchemy.exc import SQLAlchemyError
 

@@ -37,16 +37,10 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """One dataset by name.
+    """One dataset by name; `build` gets one path per entry of `files`, None for a missing optional file.
 
-    Attributes:
-        num_graphs: its number of graphs, checked after building.
-        files: for each file, its possible forms, the preferred one first.
-        build: makes the graphs and splits from one path per entry of `files` (None for a missing optional file).
-        facts: the other fields of its task; without `node_features`, vertices have continuous features.
-        made_here: replaces the notes if the splits are not the published ones.
-        optional: whether it can be built without its files.
-        version: increased when `build` changes its result; caches of other versions are rebuilt.
+    `files` has the forms of each file, the preferred one first. `facts` are the other fields of the task; `made_here`
+    replaces its notes if the splits are not the published ones. A new `version` rebuilds caches of older ones.
     """
 
     name: str

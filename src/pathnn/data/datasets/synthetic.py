@@ -180,13 +180,9 @@ def build_exp(path: Path) -> Built:
 
 
 def consecutive_splits(num_graphs: int) -> tuple[Split, ...]:
-    """Make the four splits of EXP, as in the released implementation.
+    """Make the four splits of EXP, as in the released implementation; test sets may overlap.
 
-    The validation set of split i is the i-th block of n / 10 consecutive graphs. The test set is the i-th block of
-    0.15 n consecutive graphs of the rest. All other graphs are the training set. Test sets may overlap.
-
-    >>> consecutive_splits(1200)[1], consecutive_splits(1200)[1].test[[0, -1]].tolist()
-    (Split(train=900, val=120, test=180), [300, 479])
+    Split i validates on the i-th block of n / 10 graphs, and tests on the i-th block of 0.15 n graphs of the rest.
     """
     num_val, num_test = num_graphs // 10, num_graphs * 15 // 100
     splits = []
@@ -199,11 +195,7 @@ def consecutive_splits(num_graphs: int) -> tuple[Split, ...]:
 
 
 def parse_exp(text: str) -> PackedGraphs:
-    """Parse the text format: the number of graphs, then per graph `n y` and n lines `tag degree neighbours...`.
-
-    >>> parse_exp("1\\n2 1\\n0 1 1\\n0 1 0\\n")[0]
-    Data(edge_index=[2, 2], x=[2, 1], y=[1], num_nodes=2)
-    """
+    """Parse the number of graphs, then per graph `n y` and n lines `tag degree neighbours...`."""
     lines = iter(text.splitlines())
     try:
         graphs = [_graph(lines) for _ in range(int(next(lines)))]

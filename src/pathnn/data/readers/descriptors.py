@@ -28,15 +28,7 @@ Array = np.ndarray[Any, np.dtype[np.float32]]
 
 @dataclass(frozen=True)
 class Descriptors:
-    """The numbers that describe a molecule: Morgan counts, descriptors of RDKit, both, or columns of the user's table.
-
-    `names` are those of RDKit's descriptors or of the columns; "standard" has Morgan counts before them.
-
-    >>> Descriptors.of("rdkit").names[:2]
-    ('MaxAbsEStateIndex', 'MaxEStateIndex')
-    >>> Descriptors.of(["pH"])
-    Descriptors(kind='columns', names=('pH',))
-    """
+    """What describes a molecule: Morgan counts, then descriptors of RDKit, or columns of a table (`names`)."""
 
     kind: Literal["standard", "rdkit", "morgan", "columns"]
     names: tuple[str, ...] = ()

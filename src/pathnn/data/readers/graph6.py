@@ -28,12 +28,7 @@ def read_graph6(path: Path, *, skip_invalid: bool = False) -> tuple[PackedGraphs
 def parse_graph6(
     lines: Sequence[str], *, source: str = "graph6", skip_invalid: bool = False
 ) -> tuple[PackedGraphs, list[BadRow]]:
-    """Parse graph6 lines: both directions of each edge, sorted; empty lines are not counted.
-
-    >>> graphs, bad = parse_graph6(["Bw", "A_"])      # a triangle, an edge
-    >>> graphs[0].edge_index.tolist(), graphs[1].edge_index.tolist()
-    ([[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]], [[0, 1], [1, 0]])
-    """
+    """Parse graph6 lines: both directions of each edge, sorted; empty lines are not counted."""
     rows = [line for line in (line.strip().removeprefix(HEADER) for line in lines) if line]
     faults = [_fault(line) for line in rows]
     bad = [BadRow(i, fault) for i, fault in enumerate(faults, start=1) if fault]

@@ -46,21 +46,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Molecules(NamedTuple):
-    """Molecules as flat arrays of codes.
+    """Molecules as flat arrays of codes; `order` has the number of each atom in the user's SMILES."""
 
-    Attributes:
-        atoms: the features of each atom, `[atoms, 9]`, uint8.
-        bonds: the features of each bond, `[bonds, 3]`, uint8.
-        ends: the two atoms of each bond, counted within its molecule, `[bonds, 2]`, int32.
-        order: the number of each atom in the user's SMILES, `[atoms]`, int32.
-        num_atoms: `[molecules]`, int32.
-        num_bonds: `[molecules]`, int32.
-    """
-
-    atoms: Array
-    bonds: Array
-    ends: Array
-    order: Array
+    atoms: Array  # [atoms, 9], uint8
+    bonds: Array  # [bonds, 3], uint8
+    ends: Array  # [bonds, 2], int32, counted within each molecule
+    order: Array  # [atoms], int32
     num_atoms: Array
     num_bonds: Array
 
@@ -88,10 +79,9 @@ def _cleaning_steps(clean: Clean) -> tuple[Any, ...]:
 
 @lru_cache(2**16)
 def clean_smiles(text: str | None, clean: Clean | None) -> str | None:
-    """Return the SMILES of a cleaned molecule; the text itself if there is nothing to clean, or no molecule.
+    """Return the SMILES of a cleaned molecule; other texts as they are, and "" if none of several fragments is organic.
 
     "salts" keeps the largest organic fragment and neutralises it; "tautomers" also chooses rdkit's canonical tautomer.
-    Of several fragments without an organic one, nothing is left: "".
     """
     if clean is None or text is None:
         return text
@@ -119,10 +109,7 @@ def is_changed(text: str, clean: Clean) -> bool:
 def read_molecules(
     texts: Iterable[str | None], features: MoleculeFeatures = "cip", clean: Clean | None = None
 ) -> tuple[Molecules, Problems]:
-    """Return the molecules of SMILES; those that cannot be read are left out, and the second value says why.
-
-    With "cip", the atoms are in the order of the canonical SMILES; with "ogb", in that of the SMILES.
-    """
+    """Return the molecules of SMILES, and why others cannot be read; the atoms of "cip" have the canonical order."""
     with quiet_rdkit():
         values, problems = _Values(features), {}
         for i, text in enumerate(texts):
@@ -160,8 +147,7 @@ def _problem(smiles: str) -> str:
 def canonical(molecule: Any, smiles: str) -> tuple[Any, Sequence[int], bool]:
     """Return the molecule of the canonical SMILES, the old number of each atom, and whether it has CIP labels.
 
-    The canonical SMILES is read again, unless it is `smiles`: equal SMILES give equal graphs, whatever rdkit computes
-    from the order of atoms. Raises `ValueError` for more than `MAX_ATOMS` atoms.
+    It is read again from this SMILES: equal SMILES give equal graphs, whatever rdkit computes from the order of atoms.
     """
     from rdkit import Chem
 

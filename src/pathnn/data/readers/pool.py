@@ -70,16 +70,7 @@ class MoleculeReader(NamedTuple):
 
 
 class MoleculePool:
-    """Processes that read molecules as a `MoleculeReader` does, in the order of the SMILES.
-
-    With 0 processes, molecules are read in this process, when they are asked for.
-
-    ```python
-    with MoleculePool(MoleculeReader("cip"), 2) as pool:
-        wait = pool.read(["CO", "C("])
-        molecules, problems, descriptors = wait()
-    ```
-    """
+    """Processes that read molecules, in the order of the SMILES; with 0 processes, this one reads them when asked."""
 
     def __init__(self, reader: MoleculeReader, processes: int) -> None:
         self.reader = reader

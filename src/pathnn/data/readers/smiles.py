@@ -36,12 +36,10 @@ def smiles_graphs(
     clean: Clean | None = None,
     descriptors: Descriptors | None = None,
 ) -> tuple[PackedGraphs, list[BadRow]]:
-    """Read the molecules of a table as graphs; return them and the rows that were left out.
+    """Read the molecules of a table as graphs, named by the SMILES of the table; return them and the rows left out.
 
-    `y` is `[G, targets]`, float64; with `labels`, values are class names, and `y` has their positions. A row is bad
-    if rdkit refuses its SMILES, or if a target is missing or is not a finite number. Bad rows raise `BadRowsError`,
-    or are left out with `skip_invalid`. Of several targets, some may be missing (NaN), but not all. `clean` says how to
-    clean the molecules; their names stay the SMILES of the table. `graph_attr` has their `descriptors`.
+    `y` is `[G, targets]`, float64, or positions in `labels`. A row without a molecule or without any target, or with a
+    target that is no finite number, is bad: it raises `BadRowsError`, or is left out with `skip_invalid`.
     """
     texts = table.column(smiles or table.smiles_column())
     columns = [table.column(target) for target in targets]
@@ -69,12 +67,7 @@ def smiles_graphs(
 def read_molecule(
     smiles: str | None, features: MoleculeFeatures = "cip", clean: Clean | None = None
 ) -> Molecules | str:
-    """Return one molecule, or a text that says what is wrong with its SMILES.
-
-    ```python
-    read_molecule("OCC").order.tolist()  # [2, 1, 0]: with "cip", atoms are in the order of the canonical SMILES, CCO
-    ```
-    """
+    """Return one molecule, or a text that says what is wrong with its SMILES."""
     molecules, problems = read_molecules([smiles], features, clean)
     return problems.get(0, molecules)
 

@@ -73,10 +73,7 @@ def csv_rows(file: BinaryIO, source: str, separator: str | None = None) -> tuple
 
 
 def find_separator(head: Sequence[str]) -> str:
-    """Find the separator of the columns from the first lines of a CSV.
-
-    A column called smiles counts first, then as many columns in the first row as in the header, then their number.
-    """
+    """Find the separator of a CSV: one with a column smiles, then with equally long rows, then with most columns."""
 
     def rank(mark: str) -> tuple[bool, bool, int]:
         try:
@@ -248,10 +245,7 @@ SMILES_NAMES = ("smiles", "canonical_smiles", "smi", "molecule", "mol", "structu
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of a table as text, with its header.
-
-    `problems` says what is wrong with rows that could not be read, by their position in `rows`, from 0.
-    """
+    """Rows of a table as text; `problems` says, by position in `rows`, why some could not be read."""
 
     source: str
     columns: tuple[str, ...]
@@ -369,18 +363,7 @@ def file_type(path: Path) -> str:
 
 @contextmanager
 def open_table(source: str | Path) -> Iterator[TableReader]:
-    """Open a table to read it in chunks: a file of `FORMATS`, compressed or not, or a CSV from standard input ("-").
-
-    A file with another suffix is read as CSV.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "my.csv"
-    ...     _ = path.write_text("smiles,logS\\nC,1\\nCC,2\\nCCC,3\\n")
-    ...     with open_table(path) as table:
-    ...         print(table.columns, [len(chunk.rows) for chunk in table.chunks(2)])
-    ('smiles', 'logS') [2, 1]
-    """
+    """Open a table in chunks: a file of `FORMATS`, compressed or not, else a CSV; "-" is a CSV from standard input."""
     path = Path(source).expanduser()
     if str(source) == STANDARD_INPUT:
         yield TableReader("standard input", *csv_rows(sys.stdin.buffer, "standard input"))

@@ -42,8 +42,7 @@ class TUData(NamedTuple):
 def read_tu(path: Path, known: Vocabulary | None = None, *, attributes: bool = True) -> TUData:
     """Read a folder or a zip in TU format: each edge once and in both directions, sorted, no loops.
 
-    Features of vertices are labels one-hot, then attributes, or else degrees one-hot. Those of edges are attributes, or
-    else codes of labels. `known` has the numbers that codes stand for in other data.
+    `x` has one-hot labels, then attributes, or else one-hot degrees; `edge_attr` attributes, or else codes of labels.
     """
     name, texts = _open(path)
     tables = {part: _table(f"{name}_{part}.txt", part, text) for part, text in texts.items()}

@@ -24,10 +24,7 @@ from pathnn.training.setup import Model
 
 
 class _Captured:
-    """A model on padded batches, and the CUDA graph that is captured with the first batch.
-
-    `graphs` are the graphs of a dataset, of which `capacity` is the shape of a batch, or padded copies of batches.
-    """
+    """A model on padded batches of a dataset (`capacity` is their shape), or on padded copies, and its CUDA graph."""
 
     def __init__(
         self,
@@ -81,11 +78,10 @@ class _Captured:
 class CudaGraphStep(_Captured):
     """Compute the batch, outputs, loss and gradients of a training step in one launch (not the optimizer step).
 
-    The step uses the parameters of the model, in float32, and updates its running statistics. Gradients equal those of
-    the step without padding up to rounding (dropout draws other random numbers). The capture runs the model a few times
-    on the first batch, and then restores its running statistics and the state of the random generator. Without
-    `recompute`, the backward pass takes up to twice the memory. CUDA graphs that share a `pool` of memory may never run
-    at the same time, and one may overwrite the gradients of another.
+    Gradients equal those of the step without padding up to rounding (dropout draws other random numbers). The capture
+    runs the model a few times, then restores its statistics and the random generator. Without `recompute`, the backward
+    pass takes up to twice the memory. CUDA graphs that share a `pool` may never run at the same time, and one may
+    overwrite the gradients of another.
     """
 
     def __init__(

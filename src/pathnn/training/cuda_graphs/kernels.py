@@ -20,10 +20,7 @@ def gather_entries(
     vertex, parent, edge, distance, out_vertex, out_parent, out_edge, out_distance,
     batch, nodes, edges, LEVELS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Gather the tokens of one graph and level, or (after the last graph) write the padding of a level.
-
-    Several programs for the same graph and level take turns.
-    """
+    """Gather the tokens of a graph and level, by several programs, or after the last graph the padding of a level."""
     parts = tl.num_programs(0) // (batch + 1)
     b = tl.program_id(0) // parts
     skip = (tl.program_id(0) % parts) * BLOCK
@@ -80,11 +77,10 @@ def gather_rows(
     layout, origin, edge_index, out_node, out_edge, out_batch, out_edge_index, valid, all_edges, batch, nodes, edges,
     LEVELS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write the rows of the features of the vertices and edges of the batch, and the graph of each vertex.
+    """Write the rows of the features of the batch, the graph of each vertex, and in `valid` the number of vertices.
 
-    Padding is row 0 of the features and graph number `batch`. `valid` becomes the number of vertices of the batch. With
-    `edge_index`, which counts vertices within a graph, also write the ends of the edges, `[2, edges]`; padding is loops
-    at the padded vertices.
+    Padding is row 0 of the features and graph `batch`. With `edge_index`, which counts vertices within a graph, also
+    write the ends of the edges, `[2, edges]`; padding is loops at the padded vertices.
     """
     b = tl.program_id(0)
     mine = layout + b * (LEVELS + 3)

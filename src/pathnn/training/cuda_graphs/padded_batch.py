@@ -28,11 +28,10 @@ def graph_sizes(graphs: PackedGraphs, *, paths: bool = True) -> Tensor:
 
 
 class PaddedRows:
-    """Padded batches of a dataset on the GPU: features, targets and the graph of each vertex.
+    """Padded batches of a dataset on the GPU: features, targets and the graph of each vertex; subclasses add structure.
 
-    `load(index)` selects graphs; `assemble()` gathers them without synchronisation, so that a CUDA graph can contain
-    it. The first `valid` vertices are those of the batch; the others are padding and belong to one additional graph.
-    Subclasses add the structure that a model reads: `trie` or `edge_index`.
+    `assemble()` gathers the graphs of `load(index)` without synchronisation, so that a CUDA graph can contain it. The
+    first `valid` vertices are those of the batch; the others are padding and belong to one additional graph.
     """
 
     trie: PathTrie | None = None
@@ -94,10 +93,7 @@ class PaddedEdges(PaddedRows):
 
 
 class PaddedBatches(PaddedRows):
-    """Padded batches with paths, and with their edges if the model reads those too (`with_edges`).
-
-    `parts` programs gather each level of a graph (several if a graph has very many paths), `block` entries at a time.
-    """
+    """Padded batches with paths; `parts` programs gather a level of a graph, `block` entries at a time."""
 
     trie: PathTrie
 
