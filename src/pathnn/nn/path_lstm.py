@@ -339,7 +339,4 @@ def check_rows(
 
 def divide_by_paths(sums: Tensor, trie: LengthTrie) -> Tensor:
     """Return the means over the paths of each vertex, given their sums, `[num_nodes, d]`."""
-    ones = torch.ones(trie.num_paths, dtype=torch.int32, device=sums.device)  # bincount would wait for the GPU
-    counts = torch.zeros(trie.num_nodes, dtype=torch.int32, device=sums.device)
-    counts.index_add_(0, trie.levels[-1].vertex, ones)
-    return sums / counts.clamp_(min=1).to(sums.dtype).unsqueeze(1)
+    return base.divide_by_counts(sums, trie.levels[-1].vertex)

@@ -160,9 +160,24 @@ def on_triton(like: Tensor) -> bool:
     return os.environ.get("PATHNN_TRITON") != "0" and torch.version.hip is None and _triton_installed()
 
 
+def tf32_allowed() -> bool:
+    """Return whether torch computes products of float32 matrices as TF32."""
+    try:
+        return bool(torch.backends.cuda.matmul.allow_tf32)
+    except RuntimeError:  # the newer of torch's two settings is in use
+        return bool(torch.backends.cuda.matmul.fp32_precision == "tf32")
+
+
 def wide(x: Tensor) -> Tensor:
     """Return half precision as float32: sums over many paths need more bits."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+
+
+def divide_by_counts(sums: Tensor, index: Tensor) -> Tensor:
+    """Return the means of rows, given their sums `[n, d]` and the row of `sums` to which each one belongs."""
+    ones = torch.ones(index.shape, dtype=torch.int32, device=index.device)  # bincount would wait for the GPU
+    counts = torch.zeros(sums.size(0), dtype=torch.int32, device=sums.device).index_add_(0, index, ones)
+    return sums / counts.clamp_(min=1).to(sums.dtype).unsqueeze(1)
 
 
 def check_once() -> None:

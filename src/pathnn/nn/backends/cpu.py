@@ -99,7 +99,8 @@ def _inputs(block: Block, tables: ProjectedInputs) -> LoopInputs:
     cell = _array(block.state[1] if block.state else None, (1, width // 4))
     edges = _array(tables.edge if block.tokens.edge is not None else None, (1, width))
     distances = _array(tables.distance if block.tokens.distance is not None else None, (1, width))
-    return LoopInputs(*rows, _array(block.projected, (1, width)), cell, _array(tables.vertex), edges, distances)
+    projected, vertices = _array(block.projected, (1, width)), _array(tables.vertex)
+    return LoopInputs._make((*rows, projected, cell, vertices, edges, distances))
 
 
 def _array(tensor: Tensor | None, absent: tuple[int, int] = (0, 0)) -> np.ndarray[Any, Any]:

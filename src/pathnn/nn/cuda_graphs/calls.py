@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.modules import module as modules_of_torch
 
-from pathnn.nn.backends.base import Budget
+from pathnn.nn.backends.base import Budget, tf32_allowed
 
 if TYPE_CHECKING:
     from pathnn.nn.graph_model import GraphModel
@@ -98,7 +98,7 @@ def _state(model: GraphModel) -> tuple[Hashable, tuple[bool, ...]] | None:
                     return None
                 parts.append((tensor.data_ptr(), tensor.requires_grad))
     stream = torch.cuda.current_stream().cuda_stream
-    settings = torch.backends.cuda.matmul.allow_tf32, torch.are_deterministic_algorithms_enabled()
+    settings = tf32_allowed(), torch.are_deterministic_algorithms_enabled()
     return (*parts, stream, *settings), tuple(training)
 
 
