@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 from pathnn.checks import check_choice
 from pathnn.nn.deep_path_nn import DeepPathNNConfig
 from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.options import Collection, check_collection
-
-Variant = Literal["paper", "released"]
 
 OGB_ATOMS = (119, 5, 12, 12, 10, 6, 6, 2, 2)
 """Sizes of OGB's nine categorical atom features."""
@@ -46,7 +44,7 @@ def paper_config(name: str, *, collection: Collection, variant: str = "paper", *
     152
     """
     check_collection(collection)
-    check_choice("variant", variant, get_args(Variant))
+    check_choice("variant", variant, ("paper", "released"))
     if name not in PRESETS:
         raise ValueError(f"{name!r} is not an experiment of the paper: expected one of {', '.join(PRESETS)}.")
     options = PRESETS[name] | (_AP.get(name, {}) if collection == "ap" else {})
