@@ -39,7 +39,10 @@ def assert_permutation_invariant(
     with torch.no_grad():
         expected = model(x, edge_index, edge_attr=edge_attr, batch=batch)
         for trial in range(trials):
-            order = _permutation_within(batch, x.size(0), generator).to(x.device)
+            order = torch.randperm(x.size(0), generator=generator)
+            if batch is not None:  # keep the vertices of a graph together
+                order = order[batch.cpu()[order].argsort(stable=True)]
+            order = order.to(x.device)
             number = torch.empty_like(order)
             number[order] = torch.arange(order.numel(), device=order.device)
             edges = torch.randperm(edge_index.size(1), generator=generator).to(x.device)
@@ -124,9 +127,3 @@ def _assert_close(what: str, value: Tensor, expected: Tensor, tolerance: float, 
         raise AssertionError(
             f"{what} differ from those of the dense backend by {error:.2e}; allowed is {tolerance:.0e}."
         )
-
-
-def _permutation_within(batch: Tensor | None, num_nodes: int, generator: torch.Generator) -> Tensor:
-    """Return a random order of the vertices that keeps the vertices of a graph together."""
-    order = torch.randperm(num_nodes, generator=generator)
-    return order if batch is None else order[torch.argsort(batch.cpu()[order], stable=True)]

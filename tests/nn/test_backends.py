@@ -15,7 +15,6 @@ from path_strategies import collections, graphs, lengths, quick
 from pathnn.nn import EdgeTypes, PathLSTM
 from pathnn.nn.backends import base
 from pathnn.nn.backends.base import Budget, Inputs, LevelTokens, Piece, cut
-from pathnn.nn.backends.levels import Levels
 from pathnn.nn.cells import GRUCell, PathCell, State, lstm_step
 from pathnn.paths import LengthTrie, extract_paths
 
@@ -102,24 +101,6 @@ def test_a_cell_like_the_lstm_is_differentiated_by_its_step() -> None:
 
     torch.manual_seed(0)
     assert_like_dense("auto", Other(CHANNELS).double(), torch.float64, "ap", "none", False)
-
-
-def test_a_registered_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slow(Levels):
-        name = "slow"
-
-        def supports(self, cell: PathCell, like: Tensor) -> bool:
-            return like.dtype == torch.float64
-
-    monkeypatch.setattr(base, "_registered", {})
-    base.register(Slow())
-    lstm, like = PathLSTM(CHANNELS, backend="slow"), torch.ones(1)
-    assert base.choose("auto", lstm, like.double()).name == "slow"
-    assert base.choose("auto", lstm, like).name == "cpu"
-    with pytest.raises(ValueError, match="backend='slow' does not support PathLSTM"):
-        lstm(torch.ones(N, CHANNELS), trie_of(EDGE_INDEX, N, "ap", K).length(K))
-    with pytest.raises(ValueError, match="name of a built-in backend"):
-        base.register(Levels())
 
 
 def test_layers_share_what_was_prepared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ def test_options_change_what_is_computed():
 
     model, plain = layers(norm=None)
     h = model.encoder(x)
-    message = model.convs[0](h, model.loops(EDGE_INDEX, {}, N)[0]).relu()
+    message = model.convs[0](h, model.loops(EDGE_INDEX, None, N)[0]).relu()
     torch.testing.assert_close(plain, h + message)
     torch.testing.assert_close(layers(norm=None, residual=False)[1], message)
     assert not any(isinstance(part, torch.nn.BatchNorm1d) for part in model.norms)

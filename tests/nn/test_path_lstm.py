@@ -143,7 +143,7 @@ def test_pieces_give_the_same_result(dtype):
 
 def kept_numbers(out: Tensor) -> int:
     parts = out.grad_fn.kept or []
-    return sum(x.numel() for part in parts for level in part.inner for x in (*level.state, *level.products))
+    return sum(x.numel() for _, inner in parts for level in inner for x in (*level.state, *level.products))
 
 
 def test_pieces_keep_no_states():
@@ -279,12 +279,12 @@ def test_small_work_runs_on_one_core(monkeypatch):
     trie = trie_of(edge_index, n, "ap", K).length(K)
     used = []
 
-    def forward_level(*arguments):
+    def forward_block(*arguments):
         used.append(torch.get_num_threads())
         compiled(*arguments)
 
-    compiled = Cpu.forward_level
-    monkeypatch.setattr(Cpu, "forward_level", forward_level)
+    compiled = Cpu.forward_block
+    monkeypatch.setattr(Cpu, "forward_block", forward_block)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)

@@ -182,7 +182,7 @@ def test_what_is_no_released_model_is_refused(tmp_path, monkeypatch):
         ({}, "'lstm.weight_ih_l0' is missing"),
         ({**state, "convs.0.rnn.bias_ih_l0": torch.zeros(4 * D)}, "share one LSTM"),
         ({**state, "convs.9.bn.weight": torch.zeros(D)}, r"expected i = 0, 1, ..., got \[0, 1, 2, 9\]"),
-        ({**state, "distance_encoder.weight": torch.zeros(9, D)}, "expected 4 rows for 3 layers, got 9"),
+        ({**state, "distance_encoder.weight": torch.zeros(9, D)}, "size mismatch for lstm.distance_encoder.weight"),
         ({**state, "extra.weight": torch.zeros(1)}, "'extra.weight' is in none"),
         ({**state, "linear1.weight": torch.zeros(2, 2)}, "size mismatch for head.linear1.weight"),
         ({k: v for k, v in state.items() if k != "linear1.bias"}, "Missing key.*head.linear1.bias"),

@@ -31,7 +31,6 @@ class BaselineConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         check_choice("name", self.name, get_args(BaselineName))
-        check_choice("norm", self.norm, ("batch", None))
         object.__setattr__(self, "num_layers", check_count("num_layers", self.num_layers))
         super().__post_init__()
 
@@ -88,23 +87,25 @@ class Baseline(GraphModel):
     ) -> Tensor:
         if edge_index is None and len(self.convs):
             raise ValueError(f"edge_index is missing: {self.config.name} passes messages along edges.")
-        arguments = self._edge_arguments(edge_attr)
+        edges = self._edges(edge_attr)
         if self.loops is not None:
-            edge_index, arguments = self.loops(edge_index, arguments, x.size(0))
+            edge_index, edges = self.loops(edge_index, edges, x.size(0))
+        features = {} if edges is None else {"edge_attr": edges}
         h: Tensor = self.encoder(x)
         for conv, norm in zip(self.convs, self.norms, strict=True):
-            message = self.dropout(norm(conv(h, edge_index, **arguments)).relu())
+            message = self.dropout(norm(conv(h, edge_index, **features)).relu())
             h = h + message if self.config.residual else message
         return h
 
-    def _edge_arguments(self, edge_attr: Tensor | None) -> dict[str, Tensor]:
+    def _edges(self, edge_attr: Tensor | None) -> Tensor | None:
         if self.config.edge_channels is None or self.config.name not in READS_EDGES:
-            return {}
+            return None
         if edge_attr is None:
             raise ValueError(f"edge_attr is missing: this {self.config.name} reads edge features.")
-        if self.edge_encoder is not None:
-            return {"edge_attr": self.edge_encoder(edge_attr)}
-        return {"edge_attr": edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr}
+        if self.edge_encoder is None:
+            return edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr
+        encoded: Tensor = self.edge_encoder(edge_attr)
+        return encoded
 
 
 class SelfLoops(nn.Module):
@@ -118,17 +119,13 @@ class SelfLoops(nn.Module):
         super().__init__()
         self.replace = replace
 
-    def forward(
-        self, edge_index: Tensor, arguments: dict[str, Tensor], num_nodes: int
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the edges and their features, `{"edge_attr": ...}` or `{}`, with loops."""
+    def forward(self, edge_index: Tensor, edge_attr: Tensor | None, num_nodes: int) -> tuple[Tensor, Tensor | None]:
+        """Return the edges and their features, if there are any, with loops."""
         from torch_geometric.utils import add_self_loops, remove_self_loops
 
-        edge_attr = arguments.get("edge_attr")
         if self.replace:
             edge_index, edge_attr = remove_self_loops(edge_index, edge_attr)
-        edge_index, edge_attr = add_self_loops(edge_index, edge_attr, fill_value="mean", num_nodes=num_nodes)
-        return edge_index, {} if edge_attr is None else {"edge_attr": edge_attr}
+        return add_self_loops(edge_index, edge_attr, fill_value="mean", num_nodes=num_nodes)
 
 
 def make_conv(name: BaselineName, width: int, edge_width: int | None) -> nn.Module:

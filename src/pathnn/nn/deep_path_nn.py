@@ -42,7 +42,6 @@ class DeepPathNNConfig(PathModelConfig):
                 raise ValueError("prefixes=True: expected distances=None, and no extend: distances are to the far end.")
             object.__setattr__(self, "distances", False)
         super().__post_init__()
-        check_choice("norm", self.norm, ("batch", None))
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
         for name in ("num_layers", "walk_length") if self.walk_length else ("num_layers",):
             object.__setattr__(self, name, check_count(name, self.__dict__[name]))

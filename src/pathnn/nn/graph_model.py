@@ -55,6 +55,7 @@ class ModelConfig:
                     f"graph_channels={self.graph_channels}: the head reads features of graphs next to the readout; "
                     "expected a model with a readout and a head."
                 )
+        check_choice("norm", self.norm, ("batch", None))
         check_choice("readout", self.readout, (*get_args(ReadoutName), None))
         check_dropout(self.dropout)
         object.__setattr__(self, "dropout", float(self.dropout))
@@ -207,16 +208,14 @@ def read_out(readout: nn.Module, h: Tensor, batch: Tensor | None, batch_size: in
     [[3.0], [5.0]]
     """
     kind = getattr(readout, "_orig_mod", readout)  # what torch.compile has wrapped
-    out: Tensor
-    if isinstance(kind, Readout):
-        out = readout(h, batch, batch_size=batch_size)
-        return out
-    from torch_geometric.nn import Aggregation
+    sizes: dict[str, int | None] = {"batch_size": batch_size}
+    if not isinstance(kind, Readout):
+        from torch_geometric.nn import Aggregation
 
-    if isinstance(kind, Aggregation):
-        out = readout(h, batch, dim_size=1 if batch is None else batch_size)
-        return out
-    takes = signature(kind.forward).parameters.values()
-    sized = any(one.name == "batch_size" or one.kind is one.VAR_KEYWORD for one in takes)
-    out = readout(h, batch, batch_size=batch_size) if sized else readout(h, batch)
+        takes = signature(kind.forward).parameters.values()
+        if isinstance(kind, Aggregation):
+            sizes = {"dim_size": 1 if batch is None else batch_size}
+        elif not any(one.name == "batch_size" or one.kind is one.VAR_KEYWORD for one in takes):
+            sizes = {}
+    out: Tensor = readout(h, batch, **sizes)
     return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, get_args
 
@@ -57,7 +56,7 @@ class PathRNN(PathReader):
         self.channels, self.edge_channels = channels, edge_channels
         custom = isinstance(aggregation, nn.Module)
         self.aggregation = "custom" if custom else check_choice("aggregation", aggregation, get_args(Aggregation))
-        self.backend = base.check_backend(backend)
+        self.backend = check_choice("backend", backend, base.BACKENDS)
         self.input_dropout = dropout
         self.max_entries = None if max_entries is None else check_count("max_entries", max_entries)
         self.distance_encoder = None if distances is None else nn.Embedding(int(distances), channels)
@@ -115,7 +114,7 @@ class PathRNN(PathReader):
         budget = Budget(self.max_entries) if budget is None else budget
         backend = base.choose(self.backend, self.cell, self._like())
         if self.training and self.input_dropout > 0 and edges is not None:
-            return PerLayer(backend=backend, budget=budget, edges=edges)
+            return PerLayer(backend=backend, budget=budget, cell=self.cell, inputs=Inputs(edges, None))
         return self._prepare(backend, edges, budget)
 
     def _prepare(self, backend: base.Backend, edges: Tensor | EdgeTypes | None, budget: Budget) -> Shared:
@@ -131,7 +130,7 @@ class PathRNN(PathReader):
             self._check(h, trie, edges)
             shared = self.prepare(edges)
         if isinstance(shared, PerLayer):
-            shared = self._prepare(shared.backend, shared.edges, shared.budget)
+            shared = self._prepare(shared.backend, shared.inputs.edges, shared.budget)
         with torch.autocast(h.device.type, enabled=False):
             return shared.backend.run(shared, self._vertices(h), trie, summed=summed)
 
@@ -261,11 +260,8 @@ class PathLSTM(PathRNN, PathCell, nn.LSTM):  # type: ignore[misc]
         return last[0]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class PerLayer(Shared):
     """Edges with dropout, which each layer draws and prepares."""
-
-    edges: Tensor | EdgeTypes
 
 
 def _make_aggregation(aggregation: str | nn.Module, channels: int) -> nn.Module | None:
@@ -343,7 +339,4 @@ def check_rows(
 
 def divide_by_paths(sums: Tensor, trie: LengthTrie) -> Tensor:
     """Return the means over the paths of each vertex, given their sums, `[num_nodes, d]`."""
-    ones = torch.ones(trie.num_paths, dtype=torch.int32, device=sums.device)  # bincount would wait for the GPU
-    counts = torch.zeros(trie.num_nodes, dtype=torch.int32, device=sums.device)
-    counts.index_add_(0, trie.levels[-1].vertex, ones)
-    return sums / counts.clamp_(min=1).to(sums.dtype).unsqueeze(1)
+    return base.divide_by_counts(sums, trie.levels[-1].vertex)

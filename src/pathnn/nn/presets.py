@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 from pathnn.checks import check_choice
 from pathnn.nn.deep_path_nn import DeepPathNNConfig
 from pathnn.nn.path_nn import PathNNConfig
 from pathnn.paths.options import Collection, check_collection
-
-Variant = Literal["paper", "released"]
 
 OGB_ATOMS = (119, 5, 12, 12, 10, 6, 6, 2, 2)
 """Sizes of OGB's nine categorical atom features."""
@@ -48,68 +44,56 @@ def paper_config(name: str, *, collection: Collection, variant: str = "paper", *
     152
     """
     check_collection(collection)
-    check_choice("variant", variant, get_args(Variant))
+    check_choice("variant", variant, ("paper", "released"))
     if name not in PRESETS:
         raise ValueError(f"{name!r} is not an experiment of the paper: expected one of {', '.join(PRESETS)}.")
-    config = PRESETS[name](collection, variant == "released")
+    options = PRESETS[name] | (_AP.get(name, {}) if collection == "ap" else {})
+    options |= _RELEASED.get(name, {}) if variant == "released" else {}
+    config = PathNNConfig(collection=collection, **options)
     return replace(config, **{option: value for option, value in changes.items() if value is not None})
 
 
-def _molecules(
-    collection: Collection,
-    released: bool,
-    *,
-    hidden: tuple[int, int],
-    k: tuple[int, int],
-    atoms: tuple[int, ...] = OGB_ATOMS,
-    bonds: tuple[int, ...] = OGB_BONDS,
-    **options: Any,
-) -> PathNNConfig:
-    """Return a config for molecules; `hidden` and `k` are those of AP and of the other collections."""
-    other = collection != "ap"
-    return PathNNConfig(
-        in_channels=atoms, edge_channels=bonds, hidden_channels=hidden[other], collection=collection, k=k[other],
-        phi="mlp", **options,
-    )  # fmt: skip
-
-
-def _synthetic(
-    collection: Collection, released: bool, *, k: int, k_ap: int, hidden: int = 64, classes: int | None
-) -> PathNNConfig:
-    """Return a config without BatchNorm for vertices without features; AP and untrained networks normalise h."""
-    isomorphism = classes is None
-    return PathNNConfig(
-        in_channels=1, encoder_norm=False, hidden_channels=hidden, out_channels=classes,
-        collection=collection, k=k_ap if collection == "ap" else k, norm=None, normalize=isomorphism or
-        collection == "ap", phi="relu" if released else "identity", head=None if isomorphism else "mlp" if
-        released else "linear",
-    )  # fmt: skip
-
-
-def _tu(name: str, collection: Collection, released: bool) -> PathNNConfig:
-    width, classes = TU_SETS[name]
-    return PathNNConfig(in_channels=width, hidden_channels=64, out_channels=classes, collection=collection, k=2)
-
-
-PRESETS: dict[str, Callable[[Collection, bool], PathNNConfig]] = {
-    "zinc": partial(_molecules, atoms=ZINC_ATOMS, bonds=ZINC_BONDS, out_channels=1, hidden=(140, 152), k=(4, 4)),
-    "molhiv": partial(_molecules, out_channels=1, hidden=(128, 128), k=(2, 2), readout="mean", dropout=0.5),
-    "peptides-func": partial(_molecules, out_channels=10, hidden=(122, 128), k=(7, 8), readout="mean"),
-    "peptides-struct": partial(_molecules, out_channels=11, hidden=(136, 144), k=(4, 4), norm=None, aggregation="mean"),
-    "csl": partial(_synthetic, k=11, k_ap=5, classes=10),
-    "exp": partial(_synthetic, k=10, k_ap=5, classes=2),
-    "cexp": partial(_synthetic, k=10, k_ap=5, classes=2),
-    "exp-iso": partial(_synthetic, k=10, k_ap=5, hidden=16, classes=None),
-    "sr": partial(_synthetic, k=4, k_ap=4, hidden=16, classes=None),
-    **{name: partial(_tu, name) for name in TU_SETS},
-}
-"""The function that returns the options of each experiment."""
-
-
 _OGB: dict[str, Any] = {"in_channels": OGB_ATOMS, "edge_channels": OGB_BONDS}
+_ZINC: dict[str, Any] = {"in_channels": ZINC_ATOMS, "edge_channels": ZINC_BONDS, "out_channels": 1}
+
+_EXP: dict[str, Any] = {"in_channels": 1, "encoder_norm": False, "norm": None, "hidden_channels": 64, "out_channels": 2,
+                        "k": 10, "phi": "identity", "head": "linear"}  # fmt: skip
+_UNTRAINED: dict[str, Any] = {**_EXP, "hidden_channels": 16, "out_channels": None, "head": None, "normalize": True}
+"""Vertices of the synthetic graphs have no features; untrained networks normalise h, and have no head."""
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "zinc": {**_ZINC, "hidden_channels": 152, "k": 4, "phi": "mlp"},
+    "molhiv": {**_OGB, "hidden_channels": 128, "out_channels": 1, "k": 2, "phi": "mlp", "readout": "mean",
+               "dropout": 0.5},
+    "peptides-func": {**_OGB, "hidden_channels": 128, "out_channels": 10, "k": 8, "phi": "mlp", "readout": "mean"},
+    "peptides-struct": {**_OGB, "hidden_channels": 144, "out_channels": 11, "k": 4, "phi": "mlp", "norm": None,
+                        "aggregation": "mean"},
+    "csl": {**_EXP, "k": 11, "out_channels": 10},
+    "exp": _EXP,
+    "cexp": _EXP,
+    "exp-iso": _UNTRAINED,
+    "sr": {**_UNTRAINED, "k": 4},
+    **{name: {"in_channels": width, "hidden_channels": 64, "out_channels": classes, "k": 2}
+       for name, (width, classes) in TU_SETS.items()},
+}  # fmt: skip
+"""The options of each experiment with SP and SP⁺."""
+
+_AP: dict[str, dict[str, Any]] = {
+    "zinc": {"hidden_channels": 140},
+    "peptides-func": {"hidden_channels": 122, "k": 7},
+    "peptides-struct": {"hidden_channels": 136},
+    **{name: {"k": 5, "normalize": True} for name in ("csl", "exp", "cexp", "exp-iso")},
+}
+"""The options that differ with AP."""
+
+_RELEASED: dict[str, dict[str, Any]] = {
+    **{name: {"phi": "relu", "head": "mlp"} for name in ("csl", "exp", "cexp")},
+    **{name: {"phi": "relu"} for name in ("exp-iso", "sr")},
+}
+"""The options that differ in the authors' code."""
 
 PLUS: dict[str, dict[str, Any]] = {
-    "zinc": {"in_channels": ZINC_ATOMS, "edge_channels": ZINC_BONDS, "out_channels": 1, "hidden_channels": 72},
+    "zinc": {**_ZINC, "hidden_channels": 72},
     "peptides-func": {**_OGB, "out_channels": 10, "hidden_channels": 80, "num_layers": 3, "walk_length": 32,
                       "activation": "gelu", "dropout": 0.2, "readout": "mean"},
     "molhiv": {**_OGB, "out_channels": 1, "hidden_channels": 70, "walk_length": 16, "dropout": 0.1, "readout": "mean"},

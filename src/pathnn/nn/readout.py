@@ -30,9 +30,7 @@ class Readout(nn.Module):
 
     def forward(self, h: Tensor, batch: Tensor | None = None, *, batch_size: int | None = None) -> Tensor:
         """Aggregate over graphs; `batch_size`, their number, is computed from `batch` if it is None."""
-        if h.dtype not in (torch.bfloat16, torch.float16):
-            return self._aggregate(h, batch, batch_size)
-        out = self._aggregate(h.float(), batch, batch_size)  # sums of many rows need more bits
+        out = self._aggregate(base.wide(h), batch, batch_size)
         return out if torch.is_autocast_enabled(h.device.type) else out.to(h.dtype)
 
     def _aggregate(self, h: Tensor, batch: Tensor | None, batch_size: int | None) -> Tensor:
@@ -64,9 +62,7 @@ class Readout(nn.Module):
             out = h.new_zeros(batch_size, h.size(1)).index_add_(0, batch, h)
         if self.kind == "sum":
             return out
-        ones = torch.ones_like(batch)  # bincount would wait for the GPU
-        sizes = torch.zeros(batch_size, dtype=batch.dtype, device=batch.device).index_add_(0, batch, ones)
-        return out / sizes.clamp_(min=1).to(h.dtype).unsqueeze(1)
+        return base.divide_by_counts(out, batch)
 
     def extra_repr(self) -> str:
         """Return the text that `print(model)` shows."""

@@ -18,7 +18,7 @@ convs.{i}.nn.{j}.*                (molecules)       convs.{i}.phi.{j + 1}.*
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 StateDict = Mapping[str, Tensor]
 
-_RULES = (
+_RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"lstm\.(.+)", r"lstm.\1"),
     (r"distance_encoder\.weight", r"lstm.distance_encoder.weight"),
     (r"(linear[12]\..+)", r"head.\1"),
@@ -45,6 +45,7 @@ _RULES = (
     (r"bond_encoder\.weight", r"edge_encoder.embeddings.0.weight"),
     (r"bond_encoder\.bond_embedding_list\.(\d+)\.weight", r"edge_encoder.embeddings.\1.weight"),
     (r"convs\.(\d+)\.bn\.(.+)", r"convs.\1.norm.\2"),
+    (r"convs\.(\d+)\.nn\.(\d+)\.(.+)", lambda m: f"convs.{m[1]}.phi.{int(m[2]) + 1}.{m[3]}"),  # phi begins with dropout
 )
 
 
@@ -97,13 +98,7 @@ def _our_name(name: str) -> str:
     for pattern, ours in _RULES:
         if re.fullmatch(pattern, name):
             return re.sub(pattern, ours, name)
-    match = re.fullmatch(r"convs\.(\d+)\.nn\.(\d+)\.(.+)", name)  # our phi begins with its dropout
-    if match is None:
-        raise ValueError(
-            f"{name!r} is in none of the authors' released models: expected names as in pathnn.nn.released."
-        )
-    conv, layer, rest = match.groups()
-    return f"convs.{conv}.phi.{int(layer) + 1}.{rest}"
+    raise ValueError(f"{name!r} is in none of the authors' released models: expected names as in pathnn.nn.released.")
 
 
 def _check_lstm(theirs: StateDict) -> None:
@@ -123,12 +118,10 @@ def _options(theirs: StateDict, collection: Collection, aggregation: Aggregation
     k = len(layers)
     if not layers or layers != set(range(k)):
         raise ValueError(f"layers 'convs.{{i}}': expected i = 0, 1, ..., got {sorted(layers)}.")
-    table = theirs.get("distance_encoder.weight")
-    if (table is not None) != (collection == "ap"):
-        has = "has a" if table is not None else "has no"
+    table = "distance_encoder.weight" in theirs
+    if table != (collection == "ap"):
+        has = "has a" if table else "has no"
         raise ValueError(f"collection={collection!r}, but the model {has} 'distance_encoder': only those for 'ap' do.")
-    if table is not None and table.size(0) != k + 1:
-        raise ValueError(f"'distance_encoder.weight': expected {k + 1} rows for {k} layers, got {table.size(0)}.")
     atoms = _embedding_sizes(theirs, "feature_encoder", "atom_embedding_list")
     norm = any(re.fullmatch(r"convs\.\d+\.bn\.weight", name) for name in theirs)
     if atoms and norm != (aggregation == "sum"):

@@ -4,7 +4,7 @@ A backend has a `name` and three methods: `supports(cell, like)`, `prepare(cell,
 what the layers of one forward pass share, and `run(shared, h, trie, summed=...)`, which each layer calls. To add one:
 
 1. Subclass `Levels` (plain torch, level by level) and override its slow methods, or write `prepare` and `run`.
-2. Call `register(YourBackend())`. `backend="auto"` then tries it before the others.
+2. Add it to `_CLASSES`, and to those that "auto" tries in `choose`.
 3. Add it to the parity test, `tests/nn/test_backends.py`.
 """
 
@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
+from pkgutil import resolve_name
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -26,13 +26,10 @@ from pathnn.checks import check_choice
 from pathnn.nn.cells import PathCell
 from pathnn.paths.trie import LengthTrie
 
-_BUILT_IN = {
-    "dense": ("dense", "Dense"), "torch": ("levels", "Levels"), "cpu": ("cpu", "Cpu"),
-    "triton": ("triton.backend", "Triton"),
-}  # fmt: skip
-"""The module and the class of each built-in backend."""
+_CLASSES = {"dense": "dense:Dense", "torch": "levels:Levels", "cpu": "cpu:Cpu", "triton": "triton.backend:Triton"}
+"""The module and the class of each backend."""
 
-BACKENDS = ("auto", *_BUILT_IN)
+BACKENDS = ("auto", *_CLASSES)
 
 
 class Budget(NamedTuple):
@@ -90,10 +87,12 @@ class Inputs(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Shared:
-    """The data that the layers of one forward pass share; each backend has a subclass with its own tensors."""
+    """The data that the layers of one forward pass share; a backend may have a subclass with its own tensors."""
 
     backend: Backend
     budget: Budget
+    cell: PathCell
+    inputs: Inputs
 
 
 class Backend(Protocol):
@@ -125,28 +124,12 @@ class PathReader(nn.Module):
         raise NotImplementedError
 
 
-_registered: dict[str, Backend] = {}
-
-
-def register(backend: Backend) -> None:
-    """Make a backend available by its name; "auto" tries it before the built-in ones."""
-    if backend.name in BACKENDS:
-        raise ValueError(f"{backend.name!r} is the name of a built-in backend: choose another name.")
-    _registered[backend.name] = backend
-
-
-def check_backend(name: str) -> str:
-    """Return the name of a backend, or raise `ValueError`."""
-    return check_choice("backend", name, (*BACKENDS, *_registered))
-
-
 def choose(name: str, cell: PathCell, like: Tensor) -> Backend:
     """Return the backend of a name; "auto" is the first that supports the cell on the device and dtype of `like`."""
-    tried = (*reversed(_registered), "triton", "cpu", "torch") if check_backend(name) == "auto" else (name,)
-    for each in tried:
+    for each in ("triton", "cpu", "torch") if check_choice("backend", name, BACKENDS) == "auto" else (name,):
         if each == "triton" and not on_triton(like):
             continue  # its module imports Triton
-        backend = _registered[each] if each in _registered else _built_in(each)
+        backend = _make(each)
         if backend.supports(cell, like):
             return backend
     raise ValueError(
@@ -156,10 +139,9 @@ def choose(name: str, cell: PathCell, like: Tensor) -> Backend:
 
 
 @cache
-def _built_in(name: str) -> Backend:
+def _make(name: str) -> Backend:
     """Import a backend when it is needed: numba and Triton take a second."""
-    module, title = _BUILT_IN[name]
-    backend: Backend = getattr(import_module(f"pathnn.nn.backends.{module}"), title)()
+    backend: Backend = resolve_name(f"pathnn.nn.backends.{_CLASSES[name]}")()
     return backend
 
 
@@ -178,9 +160,24 @@ def on_triton(like: Tensor) -> bool:
     return os.environ.get("PATHNN_TRITON") != "0" and torch.version.hip is None and _triton_installed()
 
 
+def tf32_allowed() -> bool:
+    """Return whether torch computes products of float32 matrices as TF32."""
+    try:
+        return bool(torch.backends.cuda.matmul.allow_tf32)
+    except RuntimeError:  # the newer of torch's two settings is in use
+        return bool(torch.backends.cuda.matmul.fp32_precision == "tf32")
+
+
 def wide(x: Tensor) -> Tensor:
     """Return half precision as float32: sums over many paths need more bits."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+
+
+def divide_by_counts(sums: Tensor, index: Tensor) -> Tensor:
+    """Return the means of rows, given their sums `[n, d]` and the row of `sums` to which each one belongs."""
+    ones = torch.ones(index.shape, dtype=torch.int32, device=index.device)  # bincount would wait for the GPU
+    counts = torch.zeros(sums.size(0), dtype=torch.int32, device=sums.device).index_add_(0, index, ones)
+    return sums / counts.clamp_(min=1).to(sums.dtype).unsqueeze(1)
 
 
 def check_once() -> None:
@@ -215,25 +212,21 @@ def project_small(inputs: Inputs, weight_ih: Tensor, channels: int) -> tuple[Ten
     distance = None if distances is None else F.linear(distances, weight_ih[:, channels:split])
     if edges is None:
         return None, distance
-    edge = _linear(edges.table if isinstance(edges, EdgeTypes) else edges, weight_ih[:, split:])
+    features = edges.table if isinstance(edges, EdgeTypes) else edges
+    if on_triton(features):
+        from pathnn.nn.backends.triton.ops import tall_linear
+
+        edge = tall_linear(features, weight_ih[:, split:])
+    else:
+        edge = F.linear(features, weight_ih[:, split:])
     return torch.cat([edge, edge.new_zeros(1, edge.size(1))]), distance
-
-
-def _linear(features: Tensor, weight: Tensor) -> Tensor:
-    if not on_triton(features):
-        return F.linear(features, weight)
-    from pathnn.nn.backends.triton.ops import tall_linear
-
-    return tall_linear(features, weight)
 
 
 def edge_rows(edge: Tensor, edges: Tensor | EdgeTypes) -> Tensor:
     """Return the row of each edge; -1, no edge, is the row after the last."""
-    if isinstance(edges, EdgeTypes):
-        none = edges.table.size(0)
-        index = torch.cat([edges.types.to(torch.int32), edges.types.new_full((1,), none, dtype=torch.int32)])
-        return index[edge.long()]
-    return torch.where(edge < 0, edges.size(0), edge)
+    if not isinstance(edges, EdgeTypes):
+        return torch.where(edge < 0, edges.size(0), edge)
+    return F.pad(edges.types.int(), (0, 1), value=edges.table.size(0))[edge.long()]
 
 
 class LevelTokens(NamedTuple):

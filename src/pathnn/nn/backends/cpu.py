@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from pathnn.nn.backends.base import ProjectedInputs, check_once, wide
-from pathnn.nn.backends.levels import LevelGrads, LevelInput, Levels, LevelsShared
+from pathnn.nn.backends.levels import Block, BlockGrads, Levels, LevelsShared
 from pathnn.nn.cells import PathCell, State, lstm_step
 
 _ONE_DNN = torch._C._has_mkldnn and platform.machine() in ("x86_64", "AMD64")
@@ -40,19 +40,19 @@ class Cpu(Levels):
         narrow = like.dtype in (torch.float32, torch.bfloat16, torch.float16)
         return cell.step is lstm_step and like.device.type == "cpu" and narrow
 
-    def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
-        """Write the states of a level into `out`, which has only h if no later step reads c."""
-        _forward_level(_inputs(level, tables), _array(out[0]), _array(out[1] if len(out) > 1 else None))
+    def forward_block(self, cell: PathCell, block: Block, tables: ProjectedInputs, out: State) -> None:
+        """Write the states of a block into `out`, which has only h if no later step reads c."""
+        _forward_block(_inputs(block, tables), _array(out[0]), _array(out[1] if len(out) > 1 else None))
 
-    def backward_level(
-        self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State, to: LevelGrads
+    def backward_block(
+        self, cell: PathCell, block: Block, tables: ProjectedInputs, grad: State, to: BlockGrads
     ) -> None:
-        """Add the gradients of a level; parents' h gets none, since only `W_hh h` reads it."""
+        """Add the gradients of a block; parents' h gets none, since only `W_hh h` reads it."""
         c, c_of_parents = grad[1] if len(grad) > 1 else None, to.parents[1] if to.parents else None
-        edge = None if level.edge is None else to.tables.edge
-        distance = None if level.distance is None else to.tables.distance
+        edge = None if block.tokens.edge is None else to.tables.edge
+        distance = None if block.tokens.distance is None else to.tables.distance
         rows = grad[0], c, to.tables.vertex, edge, distance, to.projected, c_of_parents
-        _backward_level(_inputs(level, tables), Gradients(*map(_array, rows)))
+        _backward_block(_inputs(block, tables), Gradients(*map(_array, rows)))
 
     def product(self, a: Tensor, b: Tensor) -> Tensor:
         """Return `a @ b`: from oneDNN, twice as fast as MKL on AMD's processors, where its compilation pays.
@@ -93,16 +93,14 @@ class _Linear(torch.autograd.Function):
         return product(grad, weight), product(grad.t(), x), grad.sum(dim=0), None
 
 
-def _inputs(level: LevelInput, tables: ProjectedInputs) -> LoopInputs:
-    width = tables.vertex.size(1)
-    nothing = np.zeros(level.vertex.numel(), dtype=np.int32)
-    rows = (level.parent, level.vertex, level.edge, level.distance)
-    parent, vertex, edge, distance = (nothing if index is None else index.numpy() for index in rows)
-    cell = _array(level.state[1] if level.state else None, (1, width // 4))
-    edges = _array(tables.edge if level.edge is not None else None, (1, width))
-    distances = _array(tables.distance if level.distance is not None else None, (1, width))
-    projected, vertices = _array(level.projected, (1, width)), _array(tables.vertex)
-    return LoopInputs(parent, vertex, edge, distance, projected, cell, vertices, edges, distances)
+def _inputs(block: Block, tables: ProjectedInputs) -> LoopInputs:
+    width, nothing = tables.vertex.size(1), np.zeros(block.tokens.num_entries, dtype=np.int32)
+    rows = (nothing if index is None else index.numpy() for index in block.tokens)
+    cell = _array(block.state[1] if block.state else None, (1, width // 4))
+    edges = _array(tables.edge if block.tokens.edge is not None else None, (1, width))
+    distances = _array(tables.distance if block.tokens.distance is not None else None, (1, width))
+    projected, vertices = _array(block.projected, (1, width)), _array(tables.vertex)
+    return LoopInputs._make((*rows, projected, cell, vertices, edges, distances))
 
 
 def _array(tensor: Tensor | None, absent: tuple[int, int] = (0, 0)) -> np.ndarray[Any, Any]:
@@ -131,7 +129,7 @@ _inline = numba.njit(inline="always", fastmath={"contract"}, error_model="numpy"
 
 
 class LoopInputs(NamedTuple):
-    """The arrays of `LevelInput` and `ProjectedInputs`; an absent input is one row of zeros for all entries."""
+    """The arrays of `Block` and `ProjectedInputs`; an absent input is one row of zeros for all entries."""
 
     parent: Array
     vertex: Array
@@ -145,7 +143,7 @@ class LoopInputs(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """The gradients of the states of a level, which are read, and of its inputs, which are added to."""
+    """The gradients of the states of a block, which are read, and of its inputs, which are added to."""
 
     hidden: Array
     cell: Array
@@ -179,12 +177,10 @@ def _tanh(x: Any) -> Any:
 
 
 @_loop
-def _gather_rows(target: Array, rows: Array, first: int, count: int, size: int) -> None:
-    """Copy the columns of `count` consecutive rows, one after the other."""
-    for t in range(count):
-        j, offset = _u(first + t), t * size
-        for q in range(size):
-            target[_u(offset + q)] = rows[j, _u(q)]
+def _copy(target: Array, at: int, source: Array, first: int, number: int) -> None:
+    """Copy consecutive numbers, from `source[first]` on, to `target[at]` and those after it."""
+    for q in range(number):
+        target[_u(at + q)] = source[_u(first + q)]
 
 
 @_loop
@@ -240,8 +236,8 @@ def _scales(padded: int) -> Array:
 
 
 @_loop
-def _forward_level(inputs: LoopInputs, hidden: Array, cell: Array) -> None:
-    """Write the states of a level; `cell` may have no rows."""
+def _forward_block(inputs: LoopInputs, hidden: Array, cell: Array) -> None:
+    """Write the states of a block; `cell` may have no rows."""
     size, n = inputs.cell.shape[1], inputs.vertex.shape[0]
     padded = -(-(ENTRIES * size) // UNROLLED) * UNROLLED
     z, scale = np.zeros(4 * padded, dtype=np.float32), _scales(padded)
@@ -253,23 +249,15 @@ def _forward_level(inputs: LoopInputs, hidden: Array, cell: Array) -> None:
         _activate(z, scale)
         _next_state(state, i, f, g, before)
         if cell.shape[0]:
-            _write(cell, state, first, count, size)
+            _copy(cell.ravel(), first * size, state, 0, count * size)
         _tanh_all(state)
         for q in range(padded):
             state[q] *= _HALF * (o[q] + _ONE)
-        _write(hidden, state, first, count, size)
+        _copy(hidden.ravel(), first * size, state, 0, count * size)
 
 
 @_loop
-def _write(rows: Array, source: Array, first: int, count: int, size: int) -> None:
-    for t in range(count):
-        j, offset = _u(first + t), t * size
-        for q in range(size):
-            rows[j, _u(q)] = source[_u(offset + q)]
-
-
-@_loop
-def _backward_level(inputs: LoopInputs, grads: Gradients) -> None:
+def _backward_block(inputs: LoopInputs, grads: Gradients) -> None:
     """Recompute the gates of each entry, compute their gradients, and add these to the inputs of the gates."""
     size, n = inputs.cell.shape[1], inputs.vertex.shape[0]
     padded = -(-(ENTRIES * size) // UNROLLED) * UNROLLED
@@ -280,11 +268,11 @@ def _backward_level(inputs: LoopInputs, grads: Gradients) -> None:
     for first in range(0, n, ENTRIES):
         count = min(ENTRIES, n - first)
         _gather_inputs(z, before, inputs, first, count, size)
-        _gather_rows(d_hidden, grads.hidden, first, count, size)
+        _copy(d_hidden, 0, grads.hidden.ravel(), first * size, count * size)
         _activate(z, scale)
         _output_gradients(z, dz, before, state, d_hidden, d_state)
         if grads.cell.shape[0]:
-            _gather_rows(d_hidden, grads.cell, first, count, size)
+            _copy(d_hidden, 0, grads.cell.ravel(), first * size, count * size)
             for q in range(padded):
                 d_state[q] += d_hidden[q]
         _gate_gradients(z, dz, before, d_state)
@@ -331,9 +319,7 @@ def _scatter_gates(
     for t in range(count):
         j = _u(first + t)
         for gate in range(4):
-            column, offset = gate * size, gate * padded + t * size
-            for q in range(size):
-                row[_u(column + q)] = dz[_u(offset + q)]
+            _copy(row, gate * size, dz, gate * padded + t * size, size)
         _scatter(grads.vertex_table, inputs.vertex[j], row, 0, 4 * size)
         if grads.edge_table.shape[0]:
             _scatter(grads.edge_table, inputs.edge[j], row, 0, 4 * size)

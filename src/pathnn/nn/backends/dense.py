@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -10,14 +10,6 @@ from torch import Tensor, nn
 from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, Shared, wide
 from pathnn.nn.cells import PathCell
 from pathnn.paths.trie import LengthTrie
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class DenseShared(Shared):
-    """The cell and its inputs."""
-
-    cell: PathCell
-    inputs: Inputs
 
 
 class Dense:
@@ -29,12 +21,12 @@ class Dense:
         """Return True."""
         return True
 
-    def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> DenseShared:
+    def prepare(self, cell: PathCell, inputs: Inputs, budget: Budget) -> Shared:
         """Expand the features of every edge."""
         edges = inputs.edges.expand() if isinstance(inputs.edges, EdgeTypes) else inputs.edges
-        return DenseShared(backend=self, budget=budget, cell=cell, inputs=inputs._replace(edges=edges))
+        return Shared(backend=self, budget=budget, cell=cell, inputs=inputs._replace(edges=edges))
 
-    def run(self, shared: DenseShared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
+    def run(self, shared: Shared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
         """Return the last hidden state of every path, or their sums at the sources."""
         if trie.prefixes:
             ends = [replace(trie, levels=trie.levels[: t + 1], prefixes=False) for t in range(len(trie.levels))]

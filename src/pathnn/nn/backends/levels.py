@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pathnn.nn.backends import base
-from pathnn.nn.backends.base import Budget, EdgeTypes, Inputs, LevelTokens, Piece, ProjectedInputs, Shared, wide
+from pathnn.nn.backends.base import Budget, Inputs, LevelTokens, Piece, ProjectedInputs, Shared, wide
 from pathnn.nn.cells import PathCell, State
 from pathnn.paths.trie import LengthTrie
 
@@ -38,19 +38,21 @@ MOST_KEPT = 1 << 26
 """Numbers of `W_hh h` that are kept for the backward pass, 256 MiB in float32; more are recomputed."""
 
 
-class LevelInput(NamedTuple):
-    """The rows of a level together with its parents' `W_hh h`, `[m, gates * d]`, and states, `[m, d]` each."""
+class Block(NamedTuple):
+    """Consecutive parents, the entries below them with their `tokens`, and what these read of their parents.
 
-    parent: Tensor | None
-    vertex: Tensor
-    edge: Tensor | None
-    distance: Tensor | None
+    `projected`, `[m, gates * d]`, is `W_hh h` of the parents, and `state` has their states, `[m, d]` each.
+    """
+
+    parents: slice
+    entries: slice
+    tokens: LevelTokens
     projected: Tensor | None
     state: State
 
 
-class LevelGrads(NamedTuple):
-    """The gradients to which a level adds its own: of the tables, of its parents' `W_hh h`, and of their states."""
+class BlockGrads(NamedTuple):
+    """The gradients to which a block adds its own: of the tables, of its parents' `W_hh h`, and of their states."""
 
     tables: ProjectedInputs
     projected: Tensor | None
@@ -59,10 +61,8 @@ class LevelGrads(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LevelsShared(Shared):
-    """The projected tables of edges and distances, and the weights; `edges` gives the row of each edge."""
+    """The projected tables of edges and distances, and the weights."""
 
-    cell: PathCell
-    edges: Tensor | EdgeTypes | None
     weight: Tensor
     bias: Tensor
     edge: Tensor | None
@@ -71,7 +71,7 @@ class LevelsShared(Shared):
 
 
 class Levels:
-    """Compute all levels, one after the other. `Cpu` overrides `forward_level`, `backward_level` and `sum_rows`."""
+    """Compute all levels, one after the other. `Cpu` overrides what computes a block, products and sums."""
 
     name = "torch"
     block_parents: int | None = None
@@ -88,7 +88,7 @@ class Levels:
             small = base.project_small(inputs, weights.input, cell.channels)
         edge, distance, recurrent = (None if x is None else wide(x) for x in (*small, weights.recurrent))
         return LevelsShared(
-            backend=self, budget=budget, cell=cell, edges=inputs.edges, weight=weights.input[:, : cell.channels],
+            backend=self, budget=budget, cell=cell, inputs=inputs, weight=weights.input[:, : cell.channels],
             bias=weights.bias, edge=edge, distance=distance, recurrent=recurrent,
         )  # fmt: skip
 
@@ -109,10 +109,10 @@ class Levels:
 
     def tokens(self, shared: LevelsShared, trie: LengthTrie) -> Piece:
         """Return the rows of the tables that each entry reads, level by level."""
-        levels = []
+        levels, edges = [], shared.inputs.edges
         for level in trie.levels:
             vertex = torch.where(level.vertex < 0, trie.num_nodes, level.vertex)
-            edge = None if shared.edges is None or level.edge is None else base.edge_rows(level.edge, shared.edges)
+            edge = None if edges is None or level.edge is None else base.edge_rows(level.edge, edges)
             distance = None if shared.distance is None else level.distance
             levels.append(LevelTokens(level.parent, vertex.contiguous(), edge, distance))
         return levels
@@ -131,7 +131,7 @@ class Levels:
         def compute(one: tuple[Piece, Tensor]) -> _Kept:
             part, rows = one
             levels = self._down(job, tables, part, rows, products=products)
-            return _Kept(part, levels if job.keep else None)
+            return part, levels if job.keep else None
 
         kept = run_in_threads(compute, parts)
         for _, more in parts[1:] if job.summed else ():
@@ -160,16 +160,17 @@ class Levels:
         for rows in levels[:-1]:
             state = tuple(tables.vertex.new_empty(rows.num_entries, cell.channels) for _ in range(cell.states))
             for block in self._blocks(rows, tables.recurrent, inner[-1] if inner else None, keep=products):
-                self.forward_level(cell, block.level, tables, tuple(x[block.entries] for x in state))
+                self.forward_block(cell, block, tables, tuple(x[block.entries] for x in state))
             if job.prefixes and out is not None:
                 self.sum_rows(out, rows.vertex, state[0])
             inner.append(_Inner(state, []))
-        for block in [] if out is None else self._blocks(levels[-1], tables.recurrent, inner[-1], keep=products):
-            assert out is not None
-            hidden = out.new_empty(block.level.vertex.numel(), out.size(1)) if job.summed else out[block.entries]
-            self.forward_level(cell, block.level, tables, (hidden,))
+        if out is None:
+            return inner
+        for block in self._blocks(levels[-1], tables.recurrent, inner[-1], keep=products):
+            hidden = out.new_empty(block.tokens.num_entries, out.size(1)) if job.summed else out[block.entries]
+            self.forward_block(cell, block, tables, (hidden,))
             if job.summed:
-                self.sum_rows(out, block.level.vertex, hidden)
+                self.sum_rows(out, block.tokens.vertex, hidden)
         return inner
 
     def _up(
@@ -189,19 +190,18 @@ class Levels:
                 grad_state[0].add_(grad.index_select(0, levels[t].vertex))
             above = () if parents is None else tuple(map(torch.zeros_like, parents.state))
             for block in self._blocks(levels[t], weight, parents):
-                level = block.level
-                own = tuple(x[block.entries] for x in grad_state) or (grad.index_select(0, level.vertex),)
+                own = tuple(x[block.entries] for x in grad_state) or (grad.index_select(0, block.tokens.vertex),)
                 d_parents = tuple(x[block.parents] for x in above)
-                if level.projected is None or weight is None or grad_weight is None:
-                    self.backward_level(cell, level, tables, own, LevelGrads(grads, None, d_parents))
+                if block.projected is None or weight is None or grad_weight is None:
+                    self.backward_block(cell, block, tables, own, BlockGrads(grads, None, d_parents))
                     continue
-                number = level.projected.size(0)
+                number = block.projected.size(0)
                 if scratch is None or scratch.size(0) < number:
-                    scratch = torch.empty_like(level.projected)
+                    scratch = torch.empty_like(block.projected)
                 d_projected = scratch[:number].zero_()
-                self.backward_level(cell, level, tables, own, LevelGrads(grads, d_projected, d_parents))
+                self.backward_block(cell, block, tables, own, BlockGrads(grads, d_projected, d_parents))
                 d_parents[0].add_(self.product(d_projected, weight))
-                grad_weight += self.product(level.state[0].t(), d_projected)
+                grad_weight += self.product(block.state[0].t(), d_projected)
             grad_state = above
         return [vertex, edge, distance, None if grad_weight is None else grad_weight.t().contiguous()]
 
@@ -211,10 +211,10 @@ class Levels:
 
     def _blocks(
         self, rows: LevelTokens, weight: Tensor | None, parents: _Inner | None, *, keep: bool = False
-    ) -> Iterator[_Block]:
+    ) -> Iterator[Block]:
         """Yield a level in blocks of parents, with `W_hh h` of the parents of each: kept, or computed (and `keep`)."""
         if parents is None or rows.parent is None:
-            yield _Block(slice(0, 0), slice(0, rows.num_entries), LevelInput(*rows, projected=None, state=()))
+            yield Block(slice(0, 0), slice(0, rows.num_entries), rows, None, ())
             return
         number, size = parents.state[0].size(0), self.block_parents
         starts = list(range(0, number, size)) if size and number else [0]
@@ -224,39 +224,40 @@ class Levels:
             bounds[1:1] = torch.searchsorted(rows.parent, inner).tolist()
         kept = list(parents.products)
         for i, ((a, b), (first, last)) in enumerate(zip(pairwise([*starts, number]), pairwise(bounds), strict=True)):
-            block = rows.slice(first, last, parent_start=a) if len(starts) > 1 else rows
+            tokens = rows.slice(first, last, parent_start=a) if len(starts) > 1 else rows
             state = tuple(x[a:b] for x in parents.state)
             projected = kept[i] if kept else None if weight is None else self.product(state[0], weight.t())
             if keep and projected is not None:
                 parents.products.append(projected)
-            yield _Block(slice(a, b), slice(first, last), LevelInput(*block, projected=projected, state=state))
+            yield Block(slice(a, b), slice(first, last), tokens, projected, state)
 
-    def forward_level(self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, out: State) -> None:
-        """Write the states of a level into `out`, which has only h if no later step reads the others."""
-        for target, value in zip(out, cell.step(*_step_inputs(level, tables)), strict=False):
+    def forward_block(self, cell: PathCell, block: Block, tables: ProjectedInputs, out: State) -> None:
+        """Write the states of a block into `out`, which has only h if no later step reads the others."""
+        for target, value in zip(out, cell.step(*_step_inputs(block, tables)), strict=False):
             target.copy_(value)
 
-    def backward_level(
-        self, cell: PathCell, level: LevelInput, tables: ProjectedInputs, grad: State, to: LevelGrads
+    def backward_block(
+        self, cell: PathCell, block: Block, tables: ProjectedInputs, grad: State, to: BlockGrads
     ) -> None:
-        """Add the gradients of a level, where `grad` is that of its states, or only of h."""
-        z, r, before = _step_inputs(level, tables)
+        """Add the gradients of a block, where `grad` is that of its states, or only of h."""
+        z, r, before = _step_inputs(block, tables)
         inputs = [x.requires_grad_() for x in (z, r, *before) if x is not None]
         with torch.enable_grad():
             after = cell.step(z, r, before)  # recomputed
         grad_z, *others = torch.autograd.grad(
             after[: len(grad)], inputs, grad, allow_unused=True, materialize_grads=True
         )
-        self.sum_rows(to.tables.vertex, level.vertex, grad_z)
-        for table, index in ((to.tables.edge, level.edge), (to.tables.distance, level.distance)):
+        parent, vertex, edge, distance = block.tokens
+        self.sum_rows(to.tables.vertex, vertex, grad_z)
+        for table, index in ((to.tables.edge, edge), (to.tables.distance, distance)):
             if table is not None and index is not None:
                 self._sum_small_table(table, index, grad_z)
-        if level.parent is None:
+        if parent is None:
             return
         if to.projected is not None:
-            self.sum_rows(to.projected, level.parent, others.pop(0))
+            self.sum_rows(to.projected, parent, others.pop(0))
         for target, rows in zip(to.parents, others, strict=True):
-            target.index_add_(0, level.parent, rows)
+            target.index_add_(0, parent, rows)
 
     def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
         """Add row j to `target[index[j]]` for every j, in order on a CPU, in any order on other devices."""
@@ -279,11 +280,8 @@ class _Inner(NamedTuple):
     products: list[Tensor]
 
 
-class _Kept(NamedTuple):
-    """A part of a trie, and its inner levels; None: not kept."""
-
-    part: Piece
-    inner: list[_Inner] | None
+_Kept = tuple[Piece, list[_Inner] | None]
+"""A part of a trie, and its inner levels; None: not kept."""
 
 
 class _Job(NamedTuple):
@@ -319,7 +317,7 @@ class _Run(torch.autograd.Function):
         all_kept, ctx.kept = ctx.kept, None  # frees the states; another backward pass recomputes them
         with torch.autocast(grad.device.type, enabled=False):  # backward() may be called under autocast
             for piece, rows in _with_rows(job.pieces, grad.contiguous(), summed=job.summed):
-                kept = all_kept or [_Kept(part, None) for part in _parts(piece, grad)]
+                kept = all_kept or [(part, None) for part in _parts(piece, grad)]
                 totals = _add(totals, job.backend.backward(job, tables, kept, rows))
         return None, None, *totals
 
@@ -341,24 +339,17 @@ def _with_rows(pieces: list[Piece], rows: Tensor, *, summed: bool) -> list[tuple
     ]
 
 
-class _Block(NamedTuple):
-    """Some consecutive parents, all their children, and the inputs of the step of the children."""
-
-    parents: slice
-    entries: slice
-    level: LevelInput
-
-
-def _step_inputs(level: LevelInput, tables: ProjectedInputs) -> tuple[Tensor, Tensor | None, State]:
+def _step_inputs(block: Block, tables: ProjectedInputs) -> tuple[Tensor, Tensor | None, State]:
     """Return the projected token of every entry, a new tensor, and `W_hh h` and the states of its parent."""
-    z = tables.vertex.index_select(0, level.vertex)
-    for table, index in ((tables.edge, level.edge), (tables.distance, level.distance)):
+    parent, vertex, edge, distance = block.tokens
+    z = tables.vertex.index_select(0, vertex)
+    for table, index in ((tables.edge, edge), (tables.distance, distance)):
         if table is not None and index is not None:
             z += table.index_select(0, index)
-    if level.parent is None:
+    if parent is None:
         return z, None, ()
-    r = None if level.projected is None else level.projected.index_select(0, level.parent)
-    return z, r, tuple(x.index_select(0, level.parent) for x in level.state)
+    r = None if block.projected is None else block.projected.index_select(0, parent)
+    return z, r, tuple(x.index_select(0, parent) for x in block.state)
 
 
 def _parts(levels: Piece, like: Tensor) -> list[Piece]:
@@ -373,9 +364,9 @@ MOST_WORKERS = 16
 """The largest number of threads: each has its own gradients of the tables, so memory grows with their number."""
 
 
-def num_workers(numbers: int, *, at_least: int = 1 << 18) -> int:
-    """Return the number of parts for `numbers` numbers: one per thread of torch, each with `at_least` numbers."""
-    return max(1, min(torch.get_num_threads(), MOST_WORKERS, numbers // at_least))
+def num_workers(numbers: int) -> int:
+    """Return the number of parts for `numbers` numbers: one per thread of torch, each with at least 2**18 numbers."""
+    return max(1, min(torch.get_num_threads(), MOST_WORKERS, numbers >> 18))
 
 
 def run_in_threads(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:

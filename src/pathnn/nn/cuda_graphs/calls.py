@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.modules import module as modules_of_torch
 
-from pathnn.nn.backends.base import Budget
+from pathnn.nn.backends.base import Budget, tf32_allowed
 
 if TYPE_CHECKING:
     from pathnn.nn.graph_model import GraphModel
@@ -51,9 +51,11 @@ def replay(model: GraphModel, inputs: dict[str, Any]) -> Tensor | None:
         inputs |= {"batch": inputs["x"].new_zeros(inputs["x"].size(0), dtype=torch.int64), "batch_size": 1}
     elif inputs["batch_size"] is None:
         inputs["batch_size"] = int(inputs["batch"].max()) + 1
-    if not _consistent(inputs):
-        return None
-    return captures.call(model, training, inputs)
+    graphs, edge_attr, attr = inputs["batch_size"], inputs["edge_attr"], inputs["graph_attr"]
+    wrong = inputs["batch"].shape != inputs["x"].shape[:1] or graphs < 1
+    wrong = wrong or (edge_attr is not None and edge_attr.size(0) != inputs["trie"].num_edges)
+    wrong = wrong or (attr is not None and attr.size(0) != graphs)
+    return None if wrong else captures.call(model, training, inputs)  # the plain call says what is wrong
 
 
 def _possible_now(model: GraphModel, inputs: dict[str, Any]) -> bool:
@@ -98,24 +100,13 @@ def _state(model: GraphModel) -> tuple[Hashable, tuple[bool, ...]] | None:
                     return None
                 parts.append((tensor.data_ptr(), tensor.requires_grad))
     stream = torch.cuda.current_stream().cuda_stream
-    settings = torch.backends.cuda.matmul.allow_tf32, torch.are_deterministic_algorithms_enabled()
+    settings = tf32_allowed(), torch.are_deterministic_algorithms_enabled()
     return (*parts, stream, *settings), tuple(training)
 
 
 def autocast_dtype() -> torch.dtype | None:
     """Return the dtype of `torch.autocast` on GPUs, None where it is off."""
     return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
-
-
-def _consistent(inputs: dict[str, Any]) -> bool:
-    """Return whether the sizes of the inputs agree; otherwise the plain call says what is wrong."""
-    trie, graphs, edge_attr, attr = inputs["trie"], inputs["batch_size"], inputs["edge_attr"], inputs["graph_attr"]
-    return (
-        inputs["batch"].shape == inputs["x"].shape[:1]
-        and graphs > 0
-        and (edge_attr is None or edge_attr.size(0) == trie.num_edges)
-        and (attr is None or attr.size(0) == graphs)
-    )
 
 
 class _Token:
@@ -167,6 +158,7 @@ class _Slot:
     """A padded shape, and the CUDA graphs of a call and of its backward pass."""
 
     def __init__(self, model: GraphModel, inputs: dict[str, Any], shape: Any, training: bool, pool: Any) -> None:
+        from pathnn.nn.cuda_graphs import capture
         from pathnn.nn.cuda_graphs.padded_copies import PaddedCopies
         from pathnn.nn.cuda_graphs.padded_modules import padded_copy
 
@@ -183,11 +175,6 @@ class _Slot:
         self._flat: Tensor | None = None
         self._used: list[bool] = []
         self.batches.load(inputs)
-        self._capture(training, pool)
-
-    def _capture(self, training: bool, pool: Any) -> None:
-        from pathnn.nn.cuda_graphs import capture
-
         random, buffers = torch.cuda.get_rng_state(), [(b, b.clone()) for b in self._padded.buffers()]
         runs = [self._run_forward, self._run_backward] if training else [self._run_forward]
         self._graphs = capture.capture_cuda_graphs(runs, pool)

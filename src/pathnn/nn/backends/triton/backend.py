@@ -35,12 +35,11 @@ TYPES_AT_ONCE = 1024
 class TritonShared(Shared):
     """The inputs of the LSTM that all layers share.
 
-    `edges` are the features as given; `edge` and `distance` are projected tables (see `ProjectedInputs`);
-    `split_weight` (with `bias`) and `split_hh` are the weight of the vertices and `W_hh` as the products read them. The
-    gradients of all these are added up in `collected`, and flow through `anchor`.
+    `edge` and `distance` are projected tables (see `ProjectedInputs`); `split_weight` (with `bias`) and `split_hh` are
+    the weight of the vertices and `W_hh` as the products read them. The gradients of all these are added up in
+    `collected`, and flow through `anchor`.
     """
 
-    edges: Tensor | EdgeTypes | None
     bias: Tensor
     edge: Tensor | None
     distance: Tensor | None
@@ -68,7 +67,8 @@ class Triton:
             if isinstance(edges, EdgeTypes) and edges.components is not None:
                 rows = edges.components.size(0) + (0 if distances is None else distances.size(0))
                 edges = edges if rows <= SMALL_ROWS else edges._replace(components=None, masks=None)
-            tables = small = base.project_small(Inputs(edges, distances), weight, cell.channels)
+            inputs = Inputs(edges, distances)
+            tables = small = base.project_small(inputs, weight, cell.channels)
             if isinstance(edges, EdgeTypes) and edges.components is not None:  # gradients are summed per component
                 small = F.linear(edges.components, weight[:, -edges.components.size(1) :]), tables[1]
             collected = SharedGradients()
@@ -77,15 +77,15 @@ class Triton:
             edge, distance = (None if table is None else table.detach() for table in tables)
             split_weight, split_hh = split_of(vertex, number), split_of(weight_hh, number)
         return TritonShared(
-            backend=self, budget=budget, edges=edges, bias=bias.detach(), edge=edge, distance=distance,
+            backend=self, budget=budget, cell=cell, inputs=inputs, bias=bias.detach(), edge=edge, distance=distance,
             split_weight=split_weight, split_hh=split_hh, collected=collected, anchor=anchor,
         )  # fmt: skip
 
     def run(self, shared: TritonShared, h: Tensor, trie: LengthTrie, *, summed: bool) -> Tensor:
         """Return the last hidden state of every path, or their sums at the sources; differentiable once."""
         keep = torch.is_grad_enabled() and (h.requires_grad or shared.anchor.requires_grad)
-        tokens = _tokens(trie, shared)
         with torch.cuda.device(h.device):
+            tokens = _tokens(trie, shared)
             out: Tensor = _TritonRun.apply(h, shared.anchor, shared, tokens, summed, keep)  # type: ignore[no-untyped-call]
         return out
 
@@ -118,7 +118,7 @@ class Tokens(NamedTuple):
 
 def _tokens(trie: LengthTrie, shared: TritonShared) -> Tokens:
     """Return what the model reads of a trie, as contiguous rows, which the kernels need."""
-    edges = shared.edges
+    edges = shared.inputs.edges
     levels = [
         LevelTokens(
             _contiguous(level.parent),
@@ -138,17 +138,15 @@ def _tokens(trie: LengthTrie, shared: TritonShared) -> Tokens:
 
 def _with_types(levels: list[LevelTokens], types: Tensor) -> list[LevelTokens]:
     """Return the levels with the type of each edge in its place, looked up once for all kernels."""
-    edges = [level.edge for level in levels[1:] if level.edge is not None]
-    if not edges:
+    edge = flat([level.edge for level in levels[1:]])
+    if edge is None:
         return levels
-    edge = flat(edges)
     found = torch.empty_like(edge, dtype=torch.int32)
     if edge.numel():
-        with torch.cuda.device(edge.device):
-            look_up_types[(cover(edge.numel(), TYPES_AT_ONCE),)](
-                edge, types.contiguous(), found, edge.numel(), BLOCK=TYPES_AT_ONCE
-            )
-    own = torch.split(found, [part.numel() for part in edges])
+        look_up_types[(cover(edge.numel(), TYPES_AT_ONCE),)](
+            edge, types.contiguous(), found, edge.numel(), BLOCK=TYPES_AT_ONCE
+        )
+    own = torch.split(found, [level.num_entries for level in levels[1:]])
     return [levels[0], *(level._replace(edge=types) for level, types in zip(levels[1:], own, strict=True))]
 
 

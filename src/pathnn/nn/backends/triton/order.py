@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -45,6 +46,7 @@ def order_by_vertex(levels: list[LevelTokens], num_nodes: int, places: int) -> O
     ([3, 0, 2, 4, 1], [0, 1, 2, 4, 5])
     """
     vertex = flat([level.vertex for level in levels])
+    assert vertex is not None
     if places > num_nodes:
         vertex = torch.where(vertex < 0, num_nodes, vertex)
     keys = vertex * 2
@@ -77,13 +79,17 @@ def split(order: Order, parts: int) -> Order:
     return Order(order.order, torch.cat([start.view(-1), order.start[-1:]]))
 
 
-def flat(parts: list[Tensor]) -> Tensor:
+def flat(levels: Sequence[Tensor | None]) -> Tensor | None:
     """Concatenate the rows of all levels; return a view if they are contiguous, as in a trie that was not cut.
 
+    Return None if no level has rows.
     >>> both = torch.arange(5)
     >>> flat([both[:2], both[2:]]).data_ptr() == both.data_ptr(), flat([both[2:], both[:2]]).tolist()
     (True, [2, 3, 4, 0, 1])
     """
+    parts = [level for level in levels if level is not None]
+    if not parts:
+        return None
     first, total = parts[0], sum(part.numel() for part in parts)
     at = first.storage_offset()
     for part in parts:

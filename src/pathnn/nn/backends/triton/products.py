@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from pathnn.nn.backends.base import tf32_allowed
 from pathnn.nn.backends.triton.kernels.blocks import cover, parts_of, power_above
 from pathnn.nn.backends.triton.kernels.product import (
     SLOTS,
@@ -27,13 +28,13 @@ MANY_PARTS, MANY_ROWS = 32, 1 << 15
 
 
 class Tile(NamedTuple):
-    """The rows and columns that a program of a product computes, the depth of a step, and its warps and stages."""
+    """The rows (M) and columns (N) that a program of a product computes, the depth of a step (K), and how it runs."""
 
-    tall: int
-    wide: int
-    deep: int
-    warps: int
-    stages: int
+    BM: int
+    BN: int
+    BK: int
+    num_warps: int
+    num_stages: int
 
 
 HIDDEN = {64: Tile(128, 64, 32, 4, 3), 128: Tile(64, 128, 32, 4, 3)}
@@ -54,11 +55,6 @@ class SplitWeight(NamedTuple):
     terms: int
 
     @property
-    def gates(self) -> int:
-        """Number of rows of the weight, 4d."""
-        return self.parts.size(1)
-
-    @property
     def width(self) -> int:
         """Length of a row of the parts: the channels, rounded up."""
         return self.parts.size(2)
@@ -66,14 +62,7 @@ class SplitWeight(NamedTuple):
 
 def terms() -> int:
     """Return 1 if TF32 is allowed or `torch.autocast` is on, else 2."""
-    return 1 if _tf32_allowed() or torch.is_autocast_enabled("cuda") else 2
-
-
-def _tf32_allowed() -> bool:
-    try:
-        return bool(torch.backends.cuda.matmul.allow_tf32)
-    except RuntimeError:  # the newer of torch's two settings is in use
-        return bool(torch.backends.cuda.matmul.fp32_precision == "tf32")
+    return 1 if tf32_allowed() or torch.is_autocast_enabled("cuda") else 2
 
 
 def split_of(weight: Tensor, terms: int) -> SplitWeight:
@@ -91,11 +80,6 @@ def split_of(weight: Tensor, terms: int) -> SplitWeight:
     return SplitWeight(parts, most, channels, terms)
 
 
-def new_hidden(like: Tensor, entries: int, weight: SplitWeight) -> Tensor:
-    """Return an empty tensor for hidden states as the products read them: `[terms, entries, width]`, float16."""
-    return like.new_empty(weight.terms, entries, weight.width, dtype=torch.float16)
-
-
 def new_slots(like: Tensor, levels: int) -> Tensor:
     """Return zeros, `[levels, SLOTS]`, in which kernels collect the largest gradient of each level."""
     return torch.zeros(power_above(levels), SLOTS.value, dtype=torch.int32, device=like.device)
@@ -107,9 +91,9 @@ def project_hidden(hidden: Tensor, weight: SplitWeight, out: Tensor) -> None:
     if rows == 0:
         return
     tile = HIDDEN[_width(gates)]
-    times_transposed[(cover(rows, tile.tall) * cover(gates, tile.wide),)](
+    times_transposed[(cover(rows, tile.BM) * cover(gates, tile.BN),)](
         hidden, weight.parts, weight.most, out, rows, hidden.stride(0), weight.parts.stride(0),
-        N=gates, WIDTH=weight.width, TERMS=weight.terms, **_options(tile),
+        N=gates, WIDTH=weight.width, TERMS=weight.terms, **tile._asdict(),
     )  # fmt: skip
 
 
@@ -120,9 +104,9 @@ def grad_of_hidden(grad: Tensor, slots: Tensor, weight: SplitWeight) -> Tensor:
     if rows == 0:
         return out
     tile = HIDDEN[_width(weight.channels)]
-    times_weight[(cover(rows, tile.tall) * cover(weight.channels, tile.wide),)](
+    times_weight[(cover(rows, tile.BM) * cover(weight.channels, tile.BN),)](
         grad, slots, weight.parts, weight.most, out, rows, weight.parts.stride(0),
-        N=weight.channels, K=gates, WIDTH=weight.width, TERMS=weight.terms, **_options(tile),
+        N=weight.channels, K=gates, WIDTH=weight.width, TERMS=weight.terms, **tile._asdict(),
     )  # fmt: skip
     return out
 
@@ -133,12 +117,12 @@ def add_grad_of_weight(
     """Return `grad.T @ hidden` for all levels, in parts `[parts, 4d, d]`, added to `partial` if given."""
     rows, gates = grad.shape
     tile = HIDDEN_WEIGHT[_width(weight.channels)]
-    blocks = cover(weight.channels, tile.tall) * cover(gates, tile.wide)
+    blocks = cover(weight.channels, tile.BM) * cover(gates, tile.BN)
     out, parts = _parts(grad, weight, blocks, partial)
     transposed_times_hidden[blocks, parts](
         grad, slots, hidden, out, rows, parts, hidden.stride(0),
         ADD=partial is not None, K=gates, N=weight.channels, WIDTH=weight.width, LEVELS=slots.size(0),
-        TERMS=weight.terms, **_options(tile),
+        TERMS=weight.terms, **tile._asdict(),
     )  # fmt: skip
     return out
 
@@ -160,12 +144,12 @@ def add_grad_of_linear(
     """Return `grad.T @ x` and, with `bias`, the sum of the rows of `grad`, in parts, added to `partial` if given."""
     rows, gates = grad.shape
     tile = VERTICES_WEIGHT
-    blocks = cover(gates, tile.tall) * cover(weight.channels, tile.wide)
+    blocks = cover(gates, tile.BM) * cover(weight.channels, tile.BN)
     out, parts = _parts(grad, weight, blocks, None if partial is None else partial.weight)
     sums = grad.new_empty(out.shape[:2]) if partial is None and bias else None if partial is None else partial.bias
     transposed_times_rows[blocks, parts](
         grad, x, out, sums, rows, parts,
-        ADD=partial is not None, K=gates, N=weight.channels, TERMS=weight.terms, **_options(tile),
+        ADD=partial is not None, K=gates, N=weight.channels, TERMS=weight.terms, **tile._asdict(),
     )  # fmt: skip
     return LinearParts(out, sums)
 
@@ -173,12 +157,6 @@ def add_grad_of_linear(
 def _width(columns: int) -> int:
     """Return the width of blocks, 64 or 128, with the fewest idle lanes; the larger of equals."""
     return 128 if cover(columns, 128) * 2 <= cover(columns, 64) else 64
-
-
-def _options(tile: Tile) -> dict[str, int]:
-    return {
-        "BM": tile.tall, "BN": tile.wide, "BK": tile.deep, "num_warps": tile.warps, "num_stages": tile.stages,
-    }  # fmt: skip
 
 
 def _parts(grad: Tensor, weight: SplitWeight, blocks: int, partial: Tensor | None) -> tuple[Tensor, int]:
@@ -193,7 +171,7 @@ def _parts(grad: Tensor, weight: SplitWeight, blocks: int, partial: Tensor | Non
 
 def linear(x: Tensor, weight: SplitWeight, bias: Tensor | None) -> Tensor:
     """Return `x @ weight.T + bias`, `[rows, 4d]`."""
-    return _rows_times(x, weight, bias, x.new_empty(x.size(0), weight.gates), transposed=True)
+    return _rows_times(x, weight, bias, x.new_empty(x.size(0), weight.parts.size(1)), transposed=True)
 
 
 def grad_of_linear(grad: Tensor, weight: SplitWeight) -> Tensor:
@@ -206,8 +184,8 @@ def _rows_times(x: Tensor, weight: SplitWeight, bias: Tensor | None, out: Tensor
     if rows == 0:
         return out
     tile = VERTICES[_width(columns)]
-    rows_times[(cover(rows, tile.tall) * cover(columns, tile.wide),)](
+    rows_times[(cover(rows, tile.BM) * cover(columns, tile.BN),)](
         x, weight.parts, weight.most, bias, out, rows, weight.parts.stride(0),
-        N=columns, K=x.size(1), WIDTH=weight.width, TRANSPOSED=transposed, TERMS=weight.terms, **_options(tile),
+        N=columns, K=x.size(1), WIDTH=weight.width, TRANSPOSED=transposed, TERMS=weight.terms, **tile._asdict(),
     )  # fmt: skip
     return out

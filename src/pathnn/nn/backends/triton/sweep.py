@@ -13,7 +13,7 @@ from pathnn.nn.backends.triton.kernels.blocks import column_block, cover, parts_
 from pathnn.nn.backends.triton.kernels.level import backward_children, forward_entries
 from pathnn.nn.backends.triton.kernels.segment import sum_segments, sum_small_tables
 from pathnn.nn.backends.triton.order import Order, flat, sort_keys, split
-from pathnn.nn.backends.triton.products import SplitWeight, grad_of_hidden, new_hidden, new_slots, project_hidden
+from pathnn.nn.backends.triton.products import SplitWeight, grad_of_hidden, new_slots, project_hidden
 
 if TYPE_CHECKING:
     from pathnn.nn.backends.triton.backend import Tokens
@@ -72,7 +72,7 @@ def forward_sweep(
     levels, channels = tokens.levels, weight.channels
     starts = _starts(levels)
     c = tables.vertex.new_empty(starts[-2], channels)
-    hidden = new_hidden(c, starts[-2], weight)
+    hidden = c.new_empty(weight.terms, starts[-2], weight.width, dtype=torch.float16)  # as the products read it
     products = c.new_empty(starts[-2], 4 * channels) if every else None
     projected: Tensor | None = None
     states = c.new_empty(starts[-1], channels) if tokens.prefixes and out is not None else None
@@ -186,10 +186,10 @@ def sum_rows(
 def add_small_tables(tables: ProjectedInputs, tokens: Tokens, grad_gates: Tensor, collected: SharedGradients) -> None:
     """Add the gradients of the tables of edges and of distances: one product for small tables."""
     roots = tokens.levels[0].num_entries
-    edge = _flat([level.edge for level in tokens.levels[1:]])
+    edge = flat([level.edge for level in tokens.levels[1:]])
     apart = leaves_apart(tables, tokens)
     read = tokens.levels[:-1] if apart else tokens.levels
-    distance = _flat([level.distance for level in read])
+    distance = flat([level.distance for level in read])
     if apart:
         grad_gates = grad_gates[: sum(level.num_entries for level in read)]
     edges = 0 if tables.edge is None or edge is None else tokens.components or tables.edge.size(0) - 1
@@ -250,12 +250,6 @@ def sum_small_parts(
         WIDTH=width, ROWS=SMALL_AT_ONCE, BLOCK=block, num_warps=SMALL_WARPS,
     )  # fmt: skip
     return out
-
-
-def _flat(parts: list[Tensor | None]) -> Tensor | None:
-    """Return the rows of all levels one after the other; None if the levels have none."""
-    there = [part for part in parts if part is not None]
-    return flat(there) if there else None
 
 
 def _starts(levels: list[LevelTokens]) -> list[int]:
